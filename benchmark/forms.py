@@ -5,10 +5,9 @@ from typing import Any
 
 from django import forms
 from django.core.files.uploadedfile import UploadedFile
-from django.utils.translation import gettext_lazy, pgettext_lazy
+from django.utils.translation import gettext_lazy
 
-from benchmark.models import RUN_NAME, Qrels, Run
-from benchmark.systems.chosen import K, version_title
+from benchmark.models import RUN_NAME, Run
 from corpus.models import Collection
 from jobs.models import JobState
 
@@ -47,49 +46,6 @@ class FollowingForm(forms.Form):
     def chosen(self) -> tuple[Run, Run]:
         """Return the run under the original instructions, and the one under the changed ones."""
         return self.by_key[self.cleaned_data["original"]], self.by_key[self.cleaned_data["changed"]]
-
-
-class ChoiceOfRuns(forms.Form):
-    """The base form for comparisons: runs, depth and versions of the qrels."""
-
-    runs = forms.MultipleChoiceField(label=gettext_lazy("Runs"), widget=forms.CheckboxSelectMultiple)
-    k = forms.IntegerField(min_value=1, max_value=1000, initial=K, label=gettext_lazy("Depth k"))
-
-    def __init__(self, *args: Any, runs: Sequence[Run], versions: Sequence[Qrels], **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.versions = {str(version.pk): version for version in versions}
-        self.titles = [(key, version_title(version)) for key, version in self.versions.items()]
-        self.by_key = {str(run.pk): run for run in runs if run.state == JobState.READY}
-        self.fields["runs"].choices = [(key, run.name) for key, run in self.by_key.items()]  # type: ignore[attr-defined]
-        self.fields["runs"].initial = list(self.by_key)
-
-    def chosen(self) -> list[Run]:
-        """Return the runs that were ticked."""
-        return [self.by_key[key] for key in self.cleaned_data["runs"]]
-
-
-class ReportForm(ChoiceOfRuns):
-    """The form that starts a report on two versions of the qrels."""
-
-    before = forms.ChoiceField(label=pgettext_lazy("value", "Before"))
-    after = forms.ChoiceField(label=pgettext_lazy("value", "After"))
-    aspects_k = forms.IntegerField(
-        min_value=1,
-        max_value=1000,
-        required=False,
-        label=gettext_lazy("Depth of alpha-nDCG and A-Recall"),
-        help_text=gettext_lazy("Leave blank for depth k. BRIGHT-Pro uses 25."),
-    )
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        for name, at in (("before", 0), ("after", -1)):
-            self.fields[name].choices = self.titles  # type: ignore[attr-defined]
-            self.fields[name].initial = self.titles[at][0] if self.titles else None
-
-    def pair(self) -> tuple[Qrels, Qrels]:
-        """Return the versions of the qrels before and after."""
-        return self.versions[self.cleaned_data["before"]], self.versions[self.cleaned_data["after"]]
 
 
 class QrelsForm(forms.Form):

@@ -112,21 +112,27 @@ def trec(ranked: Mapping[str, list[str]], tag: str = "system") -> str:
     return "".join(lines)
 
 
-def judge_all(member: Membership) -> int:
-    """The member judges what the queue lends, truthfully."""
-    known, count = truth(), 0
+def judge_all(
+    member: Membership, graded: Mapping[str, Mapping[str, int]] | None = None, most: int = 100_000
+) -> list[tuple[str, str]]:
+    """The member judges what the queue lends, truthfully; the pairs in the order of lending.
+
+    `graded`: what is relevant, where that is not the scene's truth.
+    """
+    known = {query: dict.fromkeys(found, 1) for query, found in truth().items()} if graded is None else graded
+    seen: list[tuple[str, str]] = []
     lent = assignment.in_transaction(lambda db: submitting.claim(db, AnnotatorContext.of(member)))
-    while lent is not None:
+    while lent is not None and len(seen) < most:
         lease = Assignment.objects.select_related("item__pair__query", "item__pair__document").get(pk=lent)
         pair = lease.item.pair
-        grade = int(pair.document.external_id in known[pair.query.external_id])
+        seen.append((pair.query.external_id, pair.document.external_id))
+        grade = known.get(seen[-1][0], {}).get(seen[-1][1], 0)
         member.refresh_from_db()
         answer = SubmittedAnswer(lease.item_id, lease.token, grade)
         lent = assignment.in_transaction(
             lambda db, answer=answer: submitting.submit(db, AnnotatorContext.of(member), answer)
         )
-        count += 1
-    return count
+    return seen
 
 
 def start_filling(*, collection: Collection, runs: Sequence[Run], by: str = "charlie", **told: Any) -> Filling:

@@ -50,22 +50,16 @@ def largest_ndcg(const: Floats, weights: Floats, sizes: Integers, counts: Intege
     open_ = np.flatnonzero(sizes)
     while len(open_):
         found = _best_grades(weights[open_], sizes[open_], counts[open_], gains, k, ratio[open_])
-        better = _ndcg_of_grades(const[open_], weights[open_], sizes[open_], found, counts[open_], gains, k)
+        # The ratio that these grades give.
+        inside = np.arange(weights.shape[1]) < sizes[open_, None]
+        given = np.stack([((found == grade) & inside).sum(axis=1) for grade in range(len(gains))], axis=1)
+        sums = const[open_] + np.where(inside, weights[open_] * gains[found], 0.0).sum(axis=1)
+        better = divide_or_zero(sums, ideal_dcg(counts[open_] + given, gains, k))
         # TINY, since in exact arithmetic the ratio would stand still at the end, and floats may creep.
         gained = better > ratio[open_] + TINY
         open_, found = open_[gained], found[gained]
         ratio[open_], chosen[open_] = better[gained], found
     return ratio, chosen
-
-
-def _ndcg_of_grades(
-    const: Floats, weights: Floats, sizes: Integers, grades: Integers, counts: Integers, gains: Floats, k: int
-) -> Floats:
-    """(problems,) the ratio that these grades give."""
-    inside = np.arange(weights.shape[1]) < sizes[:, None]
-    given = np.stack([((grades == grade) & inside).sum(axis=1) for grade in range(len(gains))], axis=1)
-    gained = const + np.where(inside, weights * gains[grades], 0.0).sum(axis=1)
-    return divide_or_zero(gained, ideal_dcg(counts + given, gains, k))
 
 
 def _best_grades(weights: Floats, sizes: Integers, counts: Integers, gains: Floats, k: int, ratio: Floats) -> Integers:
@@ -91,35 +85,22 @@ def _best_grades(weights: Floats, sizes: Integers, counts: Integers, gains: Floa
         start = reach[np.minimum(above[:, None] + places, k)]
         end = reach[np.minimum(upto[:, None] + places, k)]
         left = best - gains[grade] * (before - ratio[:, None] * start)
-        # The best number of documents above for each n, by a running maximum instead of all pairs of numbers.
-        origin = _running_argmax(left)
+        # The best number of documents above for each n: the place of the largest value so far, along each row.
+        new = np.where(left >= np.maximum.accumulate(left, axis=1), places, 0)
+        origin = np.maximum.accumulate(new, axis=1)
         right = gains[grade] * (before - ratio[:, None] * end)
         best = np.take_along_axis(left, origin, axis=1) + right
         # A query has only so many unjudged documents.
         best[places[None, :] > sizes[:, None]] = -np.inf
         steps.append(origin)
         above = upto
-    return _trace_grades(best.argmax(axis=1), steps, len(gains), most)
-
-
-def _running_argmax(values: Floats) -> Integers:
-    """The place of the largest value so far, along each row."""
-    top = np.maximum.accumulate(values, axis=1)
-    new = np.where(values >= top, np.arange(values.shape[1]), 0)
-    return np.asarray(np.maximum.accumulate(new, axis=1))
-
-
-def _trace_grades(ends: Integers, steps: list[Integers], grades: int, most: int) -> Integers:
-    """The grades of each document, from how many were graded after the lowest step, back up."""
-    found = np.zeros((len(ends), most), dtype=np.int64)
-    rows, places = np.arange(len(ends)), np.arange(most)
+    ends, grades = best.argmax(axis=1), np.zeros((problems, most), dtype=np.int64)
     # Back from the lowest grade: each step says how many documents had been graded before it.
-    for grade, origin in zip(range(1, grades), reversed(steps), strict=True):
-        starts = origin[rows, ends]
-        inside = (places >= starts[:, None]) & (places < ends[:, None])
-        found[inside] = grade
+    for grade, origin in zip(range(1, len(gains)), reversed(steps), strict=True):
+        starts = origin[np.arange(problems), ends]
+        grades[(places[:most] >= starts[:, None]) & (places[:most] < ends[:, None])] = grade
         ends = starts
-    return found
+    return grades
 
 
 def smallest_ndcg(const: Floats, weights: Floats, sizes: Integers, counts: Integers, gains: Floats, k: int) -> Extremes:

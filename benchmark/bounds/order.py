@@ -82,8 +82,13 @@ def compute_bounds(
     lead = np.zeros((len(runs), len(runs)))
     for start in range(0, len(pools), CHUNK):
         part = pools[start : start + CHUNK]
-        for totals, values in zip((low, high, today), _sum_ndcg_bounds(part, gains, k), strict=True):
-            totals += values
+        const = np.concatenate([pool.gained for pool in part])
+        counts = np.concatenate([np.repeat(pool.counts[None, :], len(runs), axis=0) for pool in part])
+        weights, sizes = _stack_weights([pool.weights for pool in part], k)
+        problems = (const, weights, sizes, counts, gains, k)
+        low += smallest_ndcg(*problems)[0].reshape(-1, len(runs)).sum(axis=0)
+        high += largest_ndcg(*problems)[0].reshape(-1, len(runs)).sum(axis=0)
+        today += divide_or_zero(const, ideal_dcg(counts, gains, k)).reshape(-1, len(runs)).sum(axis=0)
         lead += sum(_attained_leads(pool, gains, k) for pool in part)
         told(done := done + len(part), steps)
     count = max(len(pools), 1)
@@ -109,20 +114,6 @@ def compute_bounds(
         "first": first,
         "settled": comb(len(systems), 2) - len(unsettled),
     }
-
-
-def _sum_ndcg_bounds(pools: Sequence[BoundsPool], gains: Floats, k: int) -> tuple[Floats, Floats, Floats]:
-    """(runs,) the sums over queries of the lowest, the highest and today's nDCG@k."""
-    const = np.concatenate([pool.gained for pool in pools])
-    runs = len(const) // len(pools)
-    counts = np.concatenate([np.repeat(pool.counts[None, :], runs, axis=0) for pool in pools])
-    weights, sizes = _stack_weights([pool.weights for pool in pools], k)
-    best = ideal_dcg(counts, gains, k)
-    today = divide_or_zero(const, best)
-    low, _ = smallest_ndcg(const, weights, sizes, counts, gains, k)
-    high, _ = largest_ndcg(const, weights, sizes, counts, gains, k)
-    low, high, today = (values.reshape(-1, runs).sum(axis=0) for values in (low, high, today))
-    return low, high, today
 
 
 def _stack_weights(pools: Sequence[Floats], k: int) -> tuple[Floats, Integers]:
@@ -166,8 +157,14 @@ def _find_open_orders(
     """Pairs of runs of which each can come out ahead. What the cheap bounds leave open is computed exactly."""
 
     def can_lead(one: int, other: int) -> bool:
-        # The exact lead costs a dynamic program, so it is asked for only where the attained one says nothing.
-        return lead[one, other] > EPSILON or _exact_lead(pools, gains, k, one, other) > EPSILON
+        if lead[one, other] > EPSILON:
+            return True
+        # The most that a run's mean can lie above another's, over all completions: a dynamic program, asked for only
+        # where the attained lead says nothing. Only the weights of documents differ between two runs.
+        const = np.array([pool.gained[one] - pool.gained[other] for pool in pools])
+        counts = np.stack([pool.counts for pool in pools])
+        weights, sizes = _stack_weights([(pool.weights[one] - pool.weights[other])[None, :] for pool in pools], k)
+        return float(largest_ndcg(const, weights, sizes, counts, gains, k)[0].mean()) > EPSILON
 
     return [
         (one, other)
@@ -175,15 +172,6 @@ def _find_open_orders(
         # Disjoint bounds settle an order at once, without the other looks.
         if low[one] < high[other] and low[other] < high[one] and can_lead(one, other) and can_lead(other, one)
     ]
-
-
-def _exact_lead(pools: Sequence[BoundsPool], gains: Floats, k: int, one: int, other: int) -> float:
-    """The most that a run's mean can lie above another's, over all completions."""
-    const = np.array([pool.gained[one] - pool.gained[other] for pool in pools])
-    # Only the documents' weights differ between the two runs, so one problem on the differences bounds the lead.
-    counts = np.stack([pool.counts for pool in pools])
-    weights, sizes = _stack_weights([(pool.weights[one] - pool.weights[other])[None, :] for pool in pools], k)
-    return float(largest_ndcg(const, weights, sizes, counts, gains, k)[0].mean())
 
 
 def _rank_informative_pairs(

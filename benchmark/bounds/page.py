@@ -39,6 +39,11 @@ def show_bounds(stored: StoredReport) -> dict[str, Any]:
     unsettled = [sorted((place[one], place[other])) for one, other, *_more in found["unsettled"]]
     pairs = [(lines[ahead], lines[behind]) for ahead, behind in unsettled]
     pairs.sort(key=lambda pair: (pair[0]["value"] - pair[1]["value"], pair[0]["name"], pair[1]["name"]))
+    k = stored.k
+    header = (_("system"), f"Judged@{k}", f"nDCG@{k}", _("at least"), _("at most"), _("open orders"))
+    rows = tuple(tuple(line[key] for key in ("name", "judged", "value", "low", "high", "open")) for line in lines)
+    names = (_("currently ahead"), _("currently behind"), _("difference in nDCG@%(k)s") % {"k": k})
+    orders = tuple((one["name"], other["name"], one["value"] - other["value"]) for one, other in pairs)
     return {
         "lines": lines,
         "unsettled": pairs[:SHOWN],
@@ -48,18 +53,9 @@ def show_bounds(stored: StoredReport) -> dict[str, Any]:
         "unjudged": int(found["unjudged"]),
         "sendable": len(found.get("first", [])),
         "chart": figures.bounds_chart(stored),
-        "tables": bounds_tables(lines, pairs, stored.k),
-        "k": stored.k,
+        "tables": [
+            DownloadTable("safety", _("Ranking uncertainty"), header, rows),
+            DownloadTable("unsettled", _("Undecided orders"), names, orders, 2),
+        ],
+        "k": k,
     }
-
-
-def bounds_tables(
-    lines: list[dict[str, Any]], pairs: list[tuple[dict[str, Any], dict[str, Any]]], k: int
-) -> list[DownloadTable]:
-    """The bounds of every system, and all orders that are not settled."""
-    header = (_("system"), f"Judged@{k}", f"nDCG@{k}", _("at least"), _("at most"), _("open orders"))
-    rows = tuple(tuple(line[key] for key in ("name", "judged", "value", "low", "high", "open")) for line in lines)
-    systems = DownloadTable("safety", _("Ranking uncertainty"), header, rows)
-    names = (_("currently ahead"), _("currently behind"), _("difference in nDCG@%(k)s") % {"k": k})
-    rows = tuple((one["name"], other["name"], one["value"] - other["value"]) for one, other in pairs)
-    return [systems, DownloadTable("unsettled", _("Undecided orders"), names, rows, 2)]

@@ -1,41 +1,25 @@
 """Results of the benchmark: the leaderboard, and reports over two versions of the qrels."""
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Any
 
-from django.db import transaction
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
-from ninja import Field, Router, Schema, Status
-from ninja.decorators import decorate_view
+from ninja import Field, Router, Schema
 
+from actions.services import Actor
 from api.authentication import MANAGE, may, scope_of
-from api.idempotency import once
+from api.operations import HERE, operation
 from api.paging import Cursor, Limit, Page, page_of
-from api.problems import Given
 from benchmark.models import Report
-from benchmark.qrels import versions
 from benchmark.report import leaderboard as boards
-from benchmark.report import reports
+from benchmark.report import services
 from benchmark.report.measures import RANKING
-from benchmark.systems import chosen
-from corpus.collections.audit_log import record_act
 from corpus.errors import BadInput
 from corpus.models import Collection
 from corpus.numbered import numbered_or_404
 
 router = Router(tags=["reports"])
-Number = Annotated[int, Field(ge=1, lt=1 << 31)]
-
-
-class ReportIn(Given):
-    """Runs to measure, and the two versions of the qrels to measure them by."""
-
-    runs: list[int] = Field([], max_length=1000, description="Their numbers; none: all that are ready.")
-    before: Number | None = Field(None, description="A version of the qrels; null: the first.")
-    after: Number | None = Field(None, description="A version of the qrels; null: the newest.")
-    k: int | None = Field(None, ge=1, le=1000, description="Null: 10, or what all runs have.")
-    aspects_k: int | None = Field(None, ge=1, le=1000, description="Depth of alpha-nDCG and A-Recall; null: k.")
 
 
 class ReportOut(Schema):
@@ -91,7 +75,7 @@ class LeaderboardOut(Schema):
     systems: list[SystemOut]
 
 
-@router.get("/collections/{slug:name}/leaderboard", auth=may("admin"), response=LeaderboardOut)
+@router.get(f"{HERE}/leaderboard", auth=may("admin"), response=LeaderboardOut)
 def read_leaderboard(request: HttpRequest, name: str, measure: str = "ndcg") -> Any:
     """Read the leaderboard by a measure; nothing is computed."""
     if measure not in RANKING:
@@ -102,17 +86,13 @@ def read_leaderboard(request: HttpRequest, name: str, measure: str = "ndcg") -> 
     return _show_leaderboard(scope_of(request).collection, measure)
 
 
-@router.post("/collections/{slug:name}/leaderboard", auth=may("admin", MANAGE), response=LeaderboardOut)
+@router.post(f"{HERE}/leaderboard", auth=may("admin", MANAGE), response=LeaderboardOut)
 def compute_leaderboard(request: HttpRequest, name: str) -> Any:
     """Compute the leaderboard on the runs and qrels of now: a small one at once, a large one by a worker."""
-    # It takes no key: asked again, it is the same report, and the lease of its work needs rows that are committed.
+    # It takes no key: asked again, it is the same report.
     scope = scope_of(request)
-    with transaction.atomic():
-        found = boards.request_leaderboard(scope.collection, scope.user.username)
-        number = found.before.number
-        record_act(scope, "report.asked", report=found.number, before=number, after=number, k=found.options["k"])
-    # Outside of the transaction: the lease of its work needs rows that are committed.
-    boards.make_small(found)
+    # Outside of its transaction: the lease of the work needs rows that are committed.
+    boards.make_small(services.ask_leaderboard(Actor.of(scope), scope.collection))
     return _show_leaderboard(scope.collection, "ndcg")
 
 
@@ -127,51 +107,25 @@ def _show_leaderboard(collection: Collection, measure: str) -> dict[str, Any]:
         "measure": measure,
         "k": board["k"] if board else None,
         "queries": board["queries"] if board else 0,
-        "systems": [_show_system(row) for row in board["rows"]] if board else [],
+        "systems": [{**row, **row["cost"], "difference": row["best"]} for row in board["rows"]] if board else [],
     }
-
-
-def _show_system(row: dict[str, Any]) -> dict[str, Any]:
-    shown = ("run", "name", "place", "letters", "value", "low", "high", "values", "missing")
-    costs = {"seconds": row["cost"]["seconds"], "usd": row["cost"]["usd"]}
-    return {**{key: row[key] for key in shown}, "difference": row["best"], **costs}
-
-
-@router.get("/collections/{slug:name}/reports", auth=may("admin"), response=Page[ReportOut])
-def list_reports(request: HttpRequest, name: str, after: Cursor = 0, limit: Limit = 100) -> Any:
-    """List the benchmark reports."""
-    return page_of(Report.objects.filter(collection=scope_of(request).collection), after, limit, _show_report)
-
-
-@router.post("/collections/{slug:name}/reports", auth=may("admin", MANAGE), response={201: ReportOut})
-@decorate_view(once)
-def make_report(request: HttpRequest, name: str, body: ReportIn) -> Any:
-    """Make a report; a worker does the work. The same report asked for again is the one that is there."""
-    scope = scope_of(request)
-    collection, by = scope.collection, scope.user.username
-    # Read once: of many numbers in a request each would else be a statement.
-    known = {run.pk: run for run in chosen.runs_of(collection)}
-    if unknown := [str(number) for number in body.runs if number not in known]:
-        raise BadInput(_("No run of this collection has the number %(numbers)s") % {"numbers": ", ".join(unknown)})
-    runs = [known[number] for number in body.runs] or chosen.ready_runs(collection)
-    k = body.k or boards.common_depth(runs)
-    with transaction.atomic():
-        # The first report of a collection makes the first version of its qrels.
-        every = chosen.versions_of(collection) or [versions.first_version(collection, by)]
-        before = versions.version_numbered(collection, body.before) if body.before else every[0]
-        after = versions.version_numbered(collection, body.after) if body.after else every[-1]
-        found = reports.request_report(collection, before, after, runs, k=k, by=by, aspects_k=body.aspects_k)
-        record_act(scope, "report.asked", report=found.number, before=before.number, after=after.number, k=k)
-    found.refresh_from_db()
-    return Status(201, _show_report(found))
-
-
-@router.get("/collections/{slug:name}/reports/{number}", auth=may("admin"), response=ReportOut)
-def read_report(request: HttpRequest, name: str, number: int) -> Any:
-    """Read a benchmark report with its measures."""
-    return _show_report(numbered_or_404(Report.objects, scope_of(request).collection, number, _("Report not found.")))
 
 
 def _show_report(row: Report) -> dict[str, Any]:
     shown = ("state", "done", "total", "error", "created_at")
     return {"number": row.number, "result": row.result or {}, **{name: getattr(row, name) for name in shown}}
+
+
+@router.get(f"{HERE}/reports", auth=may("admin"), response=Page[ReportOut])
+def list_reports(request: HttpRequest, name: str, after: Cursor = 0, limit: Limit = 100) -> Any:
+    """List the benchmark reports."""
+    return page_of(Report.objects.filter(collection=scope_of(request).collection), after, limit, _show_report)
+
+
+operation(router, services.ask_report, "POST", "/reports", response=ReportOut, show=_show_report)
+
+
+@router.get(f"{HERE}/reports/{{number}}", auth=may("admin"), response=ReportOut)
+def read_report(request: HttpRequest, name: str, number: int) -> Any:
+    """Read a benchmark report with its measures."""
+    return _show_report(numbered_or_404(Report.objects, scope_of(request).collection, number, _("Report not found.")))

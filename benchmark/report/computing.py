@@ -83,13 +83,18 @@ def compute_report(
     growth, contribution = _pool_curves(asked, documents, before, after, found)
     progress(4, STEPS)
     holes = int(found.is_hole.sum())
+    relevant = {name: one.at_least(asked.relevant_from) for name, one in (("before", before), ("after", after))}
     result = {
         "version": VERSION,
         "k": asked.k,
         "seed": asked.seed,
         "relevant_from": asked.relevant_from,
         "queries": asked.queries,
-        **_count_labels(asked, before, after),
+        "queries_before": len(asked.before),
+        "queries_after": len(asked.after),
+        "judged": {"before": len(before.codes), "after": len(after.codes)},
+        "relevant": {name: int(of_query.sum()) for name, of_query in relevant.items()},
+        "no_relevant": {name: int((of_query == 0).sum()) for name, of_query in relevant.items()},
         "holes": holes,
         "holes_in_unjudged_queries": curves.holes_in_unjudged_queries(found, before),
         "measures": list(values),
@@ -141,21 +146,21 @@ def _compare_systems(
 
 
 def _over_systems(told: Mapping[str, Any], values: Mapping[str, Values]) -> dict[str, Any]:
-    return {
-        "means": {key: _mean_systems(rows) for key, rows in told.items()},
-        "order": {key: _order_shift(values[key]) for key in measures.RANKING},
-    }
-
-
-def _count_labels(asked: ReportQuestion, before: Version, after: Version) -> dict[str, Any]:
-    relevant = {name: one.at_least(asked.relevant_from) for name, one in (("before", before), ("after", after))}
-    return {
-        "queries_before": len(asked.before),
-        "queries_after": len(asked.after),
-        "judged": {"before": len(before.codes), "after": len(after.codes)},
-        "relevant": {name: int(found.sum()) for name, found in relevant.items()},
-        "no_relevant": {name: int((found == 0).sum()) for name, found in relevant.items()},
-    }
+    """The unweighted means over the systems, and how their order moved: Kendall's tau, moved ranks, swapped pairs."""
+    means, order = {}, {}
+    for key, rows in told.items():
+        means[key] = {
+            name: None if rows[0][name] is None else float(np.mean([row[name] for row in rows]))
+            for name in ("before", "after", "change")
+        }
+    for key in measures.RANKING:
+        order[key] = {"tau": None, "moved": 0, "swapped": 0}
+        if (before := values[key].before) is not None:
+            # Means that differ by rounding alone share a rank, so nothing moves between them.
+            then, now = (found.mean(axis=1).tolist() for found in (before, values[key].after))
+            moved = sum(one != other for one, other in zip(rank_means(then), rank_means(now), strict=True))
+            order[key] = {"tau": kendall_tau(then, now), "moved": moved, "swapped": count_swapped(then, now)}
+    return {"means": means, "order": order}
 
 
 def _system_document(system: ReportSystem, place: int, documents: Ints, told: Mapping[str, Any]) -> dict[str, Any]:
@@ -170,24 +175,6 @@ def _system_document(system: ReportSystem, place: int, documents: Ints, told: Ma
     }
 
 
-def _mean_systems(rows: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
-    """The unweighted means over the systems."""
-    return {
-        name: None if rows[0][name] is None else float(np.mean([row[name] for row in rows]))
-        for name in ("before", "after", "change")
-    }
-
-
-def _order_shift(values: Values) -> dict[str, Any]:
-    """Measure how the order of the systems moved: Kendall's tau, moved ranks, swapped pairs."""
-    if values.before is None:
-        return {"tau": None, "moved": 0, "swapped": 0}
-    # Means that differ by rounding alone share a rank, so nothing moves between them.
-    then, now = (found.mean(axis=1).tolist() for found in (values.before, values.after))
-    moved = sum(one != other for one, other in zip(rank_means(then), rank_means(now), strict=True))
-    return {"tau": kendall_tau(then, now), "moved": moved, "swapped": count_swapped(then, now)}
-
-
 def _pool_curves(
     asked: ReportQuestion, documents: Ints, before: Version, after: Version, found: curves.Changed
 ) -> tuple[list[dict[str, Any]], dict[str, list[dict[str, Any]]]]:
@@ -198,24 +185,18 @@ def _pool_curves(
     orders = curves.random_orders(len(asked.systems), asked.seed)
     sizes = curves.pool_sizes(found, orders)
     marginal = curves.marginal_contributions(documents, before, after, found, orders, asked.relevant_from)
-    # The last rate is computed over all systems and not over the orders: ten orders sample it badly (ADR 0054).
-    growth = _growth_curve(sizes.astype(np.float64), curves.growth_rates(sizes), curves.last_growth_rates(found))
+    names = ("holes", "holes_low", "holes_high", "rate", "low", "high")
+    by_step, last = curves.mean_bands(curves.growth_rates(sizes)), curves.last_growth_rates(found)
+    if len(last) > 1:
+        # The last rate is computed over all systems, each as the last to join: ten orders sample it badly (ADR 0054).
+        # Where one system alone finds every hole it is none: the others' rates of 0 would say "saturated".
+        by_step[-1] = (None, None, None) if np.isnan(last).any() else curves.mean_bands(last[:, None])[0]
+    bands = zip(curves.mean_bands(sizes.astype(np.float64)), by_step, strict=True)
+    growth = [
+        {"systems": m, **dict(zip(names, (*size, *rate), strict=True))} for m, (size, rate) in enumerate(bands, 1)
+    ]
     contribution = {
         key: [dict(zip(BAND, (m, *band), strict=True)) for m, band in enumerate(curves.mean_bands(one), 1)]
         for key, one in marginal.items()
     }
     return growth, contribution
-
-
-def _growth_curve(sizes: Floats, rates: Floats, last: Floats) -> list[dict[str, Any]]:
-    """Means and bands over the orders; of the last rate over all systems, each as the last to join.
-
-    Where one system alone finds every hole that rate is none: the others' rates of 0 would say "saturated".
-    """
-    names = ("holes", "holes_low", "holes_high", "rate", "low", "high")
-    by_step = curves.mean_bands(rates)
-    if len(last) > 1:
-        # One value for each system as the last: the spread over orders says nothing there.
-        by_step[-1] = (None, None, None) if np.isnan(last).any() else curves.mean_bands(last[:, None])[0]
-    bands = zip(curves.mean_bands(sizes), by_step, strict=True)
-    return [{"systems": m, **dict(zip(names, (*size, *rate), strict=True))} for m, (size, rate) in enumerate(bands, 1)]

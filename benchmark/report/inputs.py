@@ -61,7 +61,15 @@ def load_judgments(version: Qrels) -> Judgments:
 
 def measure_aspects(collection: Collection, runs: Sequence[Rankings], k: int) -> Aspected | None:
     """Return alpha-nDCG@k and A-Recall@k of every run on queries with aspects, both forms; None without aspects."""
-    found, names = sought_aspects(collection)
+    with connection.cursor() as cursor:
+        cursor.execute(SUPPORTS, {"collection": collection.pk, "relevant_from": collection.relevant_from})
+        rows = list(cursor.fetchall())
+    # External ids of the documents that support any.
+    names = rankings.names_of(key for _, _, documents in rows for key in documents)
+    by_query: dict[int, list[tuple[int, list[str]]]] = {}
+    for query, importance, documents in rows:
+        by_query.setdefault(query, []).append((importance, [names[key] for key in documents]))
+    found = {query: Sought.of(aspects) for query, aspects in by_query.items()}
     if not any(one.supports for one in found.values()):
         return None
     queries = sorted(found)
@@ -75,15 +83,3 @@ def measure_aspects(collection: Collection, runs: Sequence[Rankings], k: int) ->
                 values[f"alpha_ndcg{form}"][place, at] = alpha_ndcg(top, one, k, best=best)
                 values[f"a_recall{form}"][place, at] = a_recall(top, one, k)
     return Aspected(queries, values, k)
-
-
-def sought_aspects(collection: Collection) -> tuple[dict[int, Sought], dict[int, str]]:
-    """The aspects of each query, and the external ids of the documents that support any, by primary key."""
-    with connection.cursor() as cursor:
-        cursor.execute(SUPPORTS, {"collection": collection.pk, "relevant_from": collection.relevant_from})
-        rows = list(cursor.fetchall())
-    names = rankings.names_of(key for _, _, documents in rows for key in documents)
-    by_query: dict[int, list[tuple[int, list[str]]]] = {}
-    for query, importance, documents in rows:
-        by_query.setdefault(query, []).append((importance, [names[key] for key in documents]))
-    return {query: Sought.of(aspects) for query, aspects in by_query.items()}, names

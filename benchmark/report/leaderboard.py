@@ -7,7 +7,7 @@ from typing import Any
 from django.db.models import F
 from django.utils.translation import gettext as _
 
-from benchmark.models import Qrels, Report, Run
+from benchmark.models import Report, Run
 from benchmark.qrels import versions
 from benchmark.report import reports
 from benchmark.report.measures import RANKING
@@ -31,7 +31,6 @@ class LeaderboardState:
     """State of the leaderboard. `current`: today's report; `stored`: that or an earlier one, which can be shown."""
 
     runs: list[Run]
-    version: Qrels | None
     current: Report | None
     stored: StoredReport | None
 
@@ -62,27 +61,12 @@ def load_leaderboard(collection: Collection) -> LeaderboardState:
     ready = [run for run in runs if run.state == JobState.READY]
     current = None
     if ready and version is not None:
-        current = reports.find_report(collection, version, version, ready, common_depth(ready))
-    shown = current if current is not None and current.state == JobState.READY else _newest_single(collection)
-    return LeaderboardState(runs, version, current, chosen.stored_report(shown, runs))
-
-
-def _newest_single(collection: Collection) -> Report | None:
-    found = Report.objects.filter(collection=collection, after=F("before"), state=JobState.READY)
-    return found.select_related("before", "after").order_by("-pk").first()
-
-
-def common_depth(runs: Sequence[Run]) -> int:
-    """The depth at which all of these runs can be measured, at most K."""
-    # Below its depth a run says nothing, so measures at a larger k would call its missing documents a fault.
-    return min(chosen.K, *(run.depth or chosen.K for run in runs)) if runs else chosen.K
-
-
-def request_leaderboard(collection: Collection, by: str) -> Report:
-    """The report on all ready runs and the newest qrels; the first qrels are made here. Raises BadInput."""
-    runs = chosen.ready_runs(collection)
-    version = versions.latest_version(collection) or versions.first_version(collection, by)
-    return reports.request_report(collection, version, version, runs, common_depth(runs), by)
+        current = reports.find_report(collection, version, version, ready, chosen.common_depth(ready))
+    shown = current
+    if current is None or current.state != JobState.READY:
+        rows = Report.objects.filter(collection=collection, after=F("before"), state=JobState.READY)
+        shown = rows.select_related("before", "after").order_by("-pk").first()
+    return LeaderboardState(runs, current, chosen.stored_report(shown, runs))
 
 
 def make_small(report: Report) -> None:

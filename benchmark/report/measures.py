@@ -65,6 +65,11 @@ class Graded:
         return int(self.documents.shape[2])
 
     @property
+    def returned(self) -> NDArray[np.bool_]:
+        """Return at which ranks there is a document."""
+        return np.asarray(self.documents != NONE, dtype=np.bool_)
+
+    @property
     def relevant(self) -> NDArray[np.bool_]:
         """Return which of the returned documents are relevant, as booleans."""
         return np.asarray(self.grades >= self.relevant_from, dtype=np.bool_)
@@ -87,14 +92,12 @@ def recall(found: Graded) -> Floats:
 
 def judged_share(found: Graded) -> Floats:
     """The share of the returned documents, at most k, that somebody judged."""
-    returned = found.documents != NONE
-    return divide_or_zero((returned & (found.grades != NONE)).sum(axis=2), returned.sum(axis=2))
+    return divide_or_zero((found.returned & (found.grades != NONE)).sum(axis=2), found.returned.sum(axis=2))
 
 
 def unjudged_share(found: Graded) -> Floats:
     """The share of the returned documents, at most k, that nobody judged."""
-    returned = found.documents != NONE
-    return divide_or_zero((returned & (found.grades == NONE)).sum(axis=2), returned.sum(axis=2))
+    return divide_or_zero((found.returned & (found.grades == NONE)).sum(axis=2), found.returned.sum(axis=2))
 
 
 def ndcg(found: Graded, gain: Gain = linear_gain) -> Floats:

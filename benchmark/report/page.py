@@ -1,6 +1,5 @@
 """Contexts of the report's page and of the leaderboard, from a stored result."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from benchmark.models import Qrels, QrelsRow
@@ -12,16 +11,6 @@ from benchmark.systems.chosen import StoredReport, complete_figures
 from corpus.models import Query
 
 NAMED = 10  # Queries that are named; the others are counted.
-
-
-def report_rows(stored: StoredReport, measure: str, result: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the systems with their values, the best after filling first. `result`: the stored one, or its headline."""
-    found = []
-    for one in result["systems"]:
-        values = {key: complete_figures(value) for key, value in one["values"].items()}
-        about = {"run": one["run"], "name": stored.name(one["run"]), "note": stored.notes.get(one["run"], "")}
-        found.append({**about, "missing": one["missing"], "value": values[measure], "values": values})
-    return sorted(found, key=lambda row: (-row["value"]["after"], row["name"]))
 
 
 def list_left_out(stored: StoredReport) -> list[tuple[Qrels, list[Query], int]]:
@@ -44,7 +33,13 @@ def show_report(stored: StoredReport, asked: str) -> dict[str, Any]:
     measure = asked if asked in RANKING else figures.MEASURE
     # The figures are over the queries that every system answered and both versions judge, where there are any.
     result, first = stored.result, tabling.headline_result(stored.result)
-    lines = report_rows(stored, measure, first)
+    lines = []
+    for one in first["systems"]:
+        values = {key: complete_figures(value) for key, value in one["values"].items()}
+        about = {"run": one["run"], "name": stored.name(one["run"]), "note": stored.notes.get(one["run"], "")}
+        lines.append({**about, "missing": one["missing"], "value": values[measure], "values": values})
+    # The best after filling first.
+    lines.sort(key=lambda row: (-row["value"]["after"], row["name"]))
     common, queries = result["common"]["queries"], len(result["queries"])
     bump = figures.bump_chart(stored, measure)
     curves = [figures.holes_chart(stored), figures.growth_chart(stored), figures.marginal_chart(stored)]

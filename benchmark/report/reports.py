@@ -78,9 +78,7 @@ def request_report(
 
     Raises BadInput without runs, for runs that are not ready, and for another collection's runs or qrels.
     """
-    _check_runs(collection, before, after, runs, k)
-    if aspects_k is not None:
-        _check_runs(collection, before, after, runs, aspects_k)
+    _check_runs(collection, before, after, runs, k, aspects_k or k)
     options: dict[str, object] = {"runs": sorted(run.pk for run in runs), "k": k, "seed": SEED}
     options |= {"aspects_k": aspects_k} if aspects_k else {}
     report, is_new = Report.objects.get_or_create(
@@ -95,38 +93,31 @@ def request_report(
     return report
 
 
-def _check_runs(collection: Collection, before: Qrels, after: Qrels, runs: Sequence[Run], k: int) -> None:
+def _check_runs(collection: Collection, before: Qrels, after: Qrels, runs: Sequence[Run], *depths: int) -> None:
     if not runs:
         raise BadInput(_("Choose at least one run."))
-    if not 1 <= k <= DEEPEST:
-        raise BadInput(_("k must be between 1 and %(most)d, not %(k)s.") % {"most": DEEPEST, "k": k})
+    for k in depths:
+        if not 1 <= k <= DEEPEST:
+            raise BadInput(_("k must be between 1 and %(most)d, not %(k)s.") % {"most": DEEPEST, "k": k})
     for run in runs:
         if run.collection_id != collection.pk or run.is_deleted:
             raise BadInput(_("%(collection)s has no run %(run)s.") % {"collection": collection.name, "run": run.name})
         if run.state != JobState.READY:
             raise BadInput(_("The run %(run)s is not ready. Wait until it is, or leave it out.") % {"run": run.name})
-        if run.depth and run.depth < k:
-            raise BadInput(
-                _("The run %(run)s returns only %(depth)d documents per query. Choose k up to this number.")
-                % {"run": run.name, "depth": run.depth}
-            )
+        if run.depth and run.depth < max(depths):
+            told = _("The run %(run)s returns only %(depth)d documents per query. Choose k up to this number.")
+            raise BadInput(told % {"run": run.name, "depth": run.depth})
     if {before.collection_id, after.collection_id} != {collection.pk}:
         raise BadInput(_("These qrels do not belong to %(collection)s.") % {"collection": collection.name})
 
 
-def ensure_report(
-    collection: Collection,
-    before: Qrels,
-    after: Qrels,
-    runs: Sequence[Run],
-    k: int = K,
-    by: str = "",
-    *,
-    aspects_k: int | None = None,
-) -> Report:
-    """The report, made in this process unless a worker has it in hand. Raises BadInput when it fails."""
-    report = request_report(collection, before, after, runs, k, by, aspects_k=aspects_k)
-    # Either this process makes it, or it waits for the worker that has claimed it.
+def ensure_report(*about: Any, **options: Any) -> Report:
+    """The report that `request_report` asks for, made here unless a worker has it. Raises BadInput when it fails."""
+    return finish_report(request_report(*about, **options))
+
+
+def finish_report(report: Report) -> Report:
+    """Make a report in this process, or wait for the worker that has claimed it. Raises BadInput when it fails."""
     while not report.is_over:
         if (row := leases.claim(Report, pk=report.pk)) is not None:
             work_on_report(row)

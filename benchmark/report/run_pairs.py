@@ -9,11 +9,11 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from benchmark.models import ReportValues
 from benchmark.report.graded_runs import Floats, Ints
 from benchmark.report.leaderboard import difference_of
 from benchmark.report.measures import RANKING
 from benchmark.report.naming import label_in
+from benchmark.report.reports import query_values
 from benchmark.systems.chosen import StoredReport
 from benchmark.systems.figures import MEASURE, source_line
 from charts import Chart, draw_differences
@@ -36,7 +36,7 @@ def compare_runs(
     # What an address names and does not exist falls back to the usual one: the page is a link that people share.
     measure = measure if measure in RANKING else MEASURE
     order = order if order in ORDERS else ORDERS[0]
-    first, second = _values_of(stored, one, measure), _values_of(stored, other, measure)
+    first, second = (query_values(stored.report, run, measure)[1] for run in (one, other))
     differences = first - second
     names = dict(Query.objects.filter(pk__in=result["queries"]).values_list("pk", "external_id"))
     sorted_places = _sort_queries(differences, order)
@@ -52,6 +52,14 @@ def compare_runs(
         "one": {"run": one, "name": stored.name(one), "mean": float(first.mean())},
         "other": {"run": other, "name": stored.name(other), "mean": float(second.mean())},
         "label": label_in(result, measure),
+    }
+    header = (_("query"), told["one"]["name"], told["other"]["name"], _("difference"))
+    columns = (first, second, differences)
+    rows: tuple[tuple[Cell, ...], ...] = tuple((ids[at], *(float(of[at]) for of in columns)) for at in sorted_places)
+    title = _("%(measure)s of %(one)s and %(other)s by query") % {
+        "measure": told["label"],
+        "one": told["one"]["name"],
+        "other": told["other"]["name"],
     }
     return {
         **told,
@@ -70,13 +78,9 @@ def compare_runs(
         "page": page,
         "has_more": len(sorted_places) > page * PAGE,
         "chart": _difference_chart(stored, told, differences, ids, counts),
-        "table": _query_table(told, ids, [first, second, differences], sorted_places),
+        "table": DownloadTable("queries", title, header, rows),
         "asked": urlencode({"a": one, "b": other, "measure": measure, "order": order}),
     }
-
-
-def _values_of(stored: StoredReport, run: int, measure: str) -> Floats:
-    return np.array(ReportValues.objects.get(report=stored.report, run=run, measure=measure).after)
 
 
 def _sort_queries(differences: Floats, order: str) -> list[int]:
@@ -111,16 +115,3 @@ def _difference_chart(
         source=source_line(stored),
         addresses=[reverse("benchmark_query", args=[name, stored.result["queries"][at]]) for at in order],
     )
-
-
-def _query_table(
-    told: dict[str, Any], ids: Sequence[str], columns: Sequence[Floats], places: Sequence[int]
-) -> DownloadTable:
-    header = (_("query"), told["one"]["name"], told["other"]["name"], _("difference"))
-    rows: tuple[tuple[Cell, ...], ...] = tuple((ids[at], *(float(column[at]) for column in columns)) for at in places)
-    title = _("%(measure)s of %(one)s and %(other)s by query") % {
-        "measure": told["label"],
-        "one": told["one"]["name"],
-        "other": told["other"]["name"],
-    }
-    return DownloadTable("queries", title, header, rows)

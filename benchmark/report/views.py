@@ -4,26 +4,27 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.contrib import messages
-from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
-from actions.options import show_refusal
-from benchmark.forms import FollowingForm, ReportForm
+from actions.options import ActionForm, show_refusal
+from actions.pages import answer_action, form_of
+from actions.services import Actor
+from benchmark.forms import FollowingForm
 from benchmark.models import Qrels, Report, Run
-from benchmark.qrels.versions import first_version
 from benchmark.report import leaderboard as boards
-from benchmark.report import page, run_pairs
-from benchmark.report import reports as services
+from benchmark.report import page, reports, run_pairs, services
+from benchmark.report.options import ReportOptions
 from benchmark.systems import chosen
 from benchmark.systems.chosen import StoredReport
 from corpus.access import AccessScope, action
 from corpus.chart_downloads import answer_page
-from corpus.collections.audit_log import record_act
 from corpus.errors import BadInput
 from corpus.numbered import numbered_or_404
+from jobs.models import JobState
 
 
 @action("admin")
@@ -54,11 +55,8 @@ def _render_leaderboard(request: HttpRequest, scope: AccessScope) -> HttpRespons
 def compute_leaderboard(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     """A small leaderboard is made at once, a large one by a worker. HTMX gets it, a form its page."""
     try:
-        with transaction.atomic():
-            found = boards.request_leaderboard(scope.collection, scope.user.username)
-            number = found.before.number
-            record_act(scope, "report.asked", report=found.number, before=number, after=number, k=found.options["k"])
-        boards.make_small(found)
+        # Outside of its transaction: the lease of the work needs rows that are committed.
+        boards.make_small(services.ask_leaderboard(Actor.of(scope), scope.collection))
     except BadInput as error:
         messages.error(request, str(error))
     if request.headers.get("HX-Request"):
@@ -108,7 +106,7 @@ def _render_page(request: HttpRequest, scope: AccessScope, found: Report | None)
     runs, versions = chosen.runs_of(scope.collection), chosen.versions_of(scope.collection)
     stored = chosen.stored_report(found, runs)
     shown = page.show_report(stored, request.GET.get("measure", "")) if stored and stored.is_ready else None
-    form = ReportForm(runs=runs, versions=versions, initial=_initial_values(found))
+    form = _form_of(scope, runs, versions, found)
     context: dict[str, Any] = {"stored": stored, "shown": shown, "form": form, "versions": versions}
     context |= {"left_out": page.list_left_out(stored) if stored and shown else []}
     context |= {"unattended": chosen.is_unattended(found), **_following_context(request, stored, runs)}
@@ -124,66 +122,65 @@ def _following_context(request: HttpRequest, stored: StoredReport | None, runs: 
     if not (asked and stored and form.is_valid()):
         return {"follow": form, "following": None}
     try:
-        found = services.measure_following(*form.chosen(), stored.report.before, stored.report.after)
+        found = reports.measure_following(*form.chosen(), stored.report.before, stored.report.after)
     except BadInput as error:
         show_refusal(form, error)
         return {"follow": form, "following": None}
     return {"follow": form, "following": found}
 
 
-def _initial_values(found: Report | None) -> dict[str, object]:
-    if found is None:
-        return {}
-    given = {name: found.options.get(name) for name in ("k", "aspects_k")}
-    return {"before": str(found.before_id), "after": str(found.after_id), **given}
+def _form_of(
+    scope: AccessScope,
+    runs: list[Run],
+    versions: list[Qrels],
+    found: Report | None = None,
+    request: HttpRequest | None = None,
+) -> Any:
+    """The form of a report, with what `found` was told."""
+    names = [run.name for run in runs if run.state == JobState.READY]
+    titles = [(version.number, chosen.version_title(version)) for version in versions]
+    initial: dict[str, Any] = {"runs": names}
+    if found is not None:
+        initial |= {"before": found.before.number, "after": found.after.number}
+        initial |= {name: found.options.get(name) for name in ("k", "aspects_k")}
+    elif versions:
+        initial |= {"before": versions[0].number, "after": versions[-1].number}
+    choices = {"runs": [(name, name) for name in names], "before": titles, "after": titles}
+    form: Any = form_of(services.ask_report, request, choices=choices, initial=initial)
+    form.by_key = names
+    return form
 
 
 @action("admin")
 @require_POST
 def make_report(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     """A report of what was chosen; of versions `one` and `other`, by number; or of the first and the newest version."""
-    # A form is bound only where a reader filled it in; the one-click buttons of other pages send no `before`.
     runs, versions = chosen.runs_of(scope.collection), chosen.versions_of(scope.collection)
-    form = ReportForm(request.POST if "before" in request.POST else None, runs=runs, versions=versions)
-    if not form.by_key:
+    ready = [run for run in runs if run.state == JobState.READY]
+    if not ready:
         messages.error(request, _("No runs yet. Add a run first."))
         return redirect("runs", scope.collection.name)
-    if not form.is_bound or form.is_valid():
-        try:
-            return _request_report(request, scope, form)
-        except BadInput as error:
-            if not form.is_bound:
-                messages.error(request, str(error))
-                return redirect("benchmark_report", scope.collection.name)
-            show_refusal(form, error)
-    context: dict[str, object] = {"scope": scope, "stored": None, "shown": None}
-    context |= {"form": form, "versions": versions}
-    return render(request, "benchmark/report.html", context, status=422)
+    # A form is filled in by a reader; the one-click buttons of other pages send no `before`.
+    if "before" in request.POST:
+
+        def show(form: ActionForm) -> HttpResponse:
+            context = {"scope": scope, "stored": None, "shown": None, "form": form, "versions": versions}
+            return render(request, "benchmark/report.html", context, status=422)
+
+        form = _form_of(scope, runs, versions, request=request)
+        return answer_action(request, scope, services.ask_report, form, show, _address_of)
+    numbers = [str(version.number) for version in versions]
+    pair = [request.POST.get(name, "") for name in ("one", "other")] if "one" in request.POST else []
+    if not set(pair) <= set(numbers):
+        raise Http404(_("Choose two versions."))
+    told = dict(zip(("before", "after"), pair or numbers[:1] + numbers[-1:], strict=False))
+    options = ReportOptions.read({**told, "runs": [run.name for run in ready], "k": chosen.common_depth(ready)})
+    try:
+        return redirect(_address_of(services.ask_report(Actor.of(scope), scope.collection, options)))
+    except BadInput as error:
+        messages.error(request, str(error))
+        return redirect("benchmark_report", scope.collection.name)
 
 
-@transaction.atomic
-def _request_report(request: HttpRequest, scope: AccessScope, form: ReportForm) -> HttpResponse:
-    aspects_k = form.cleaned_data["aspects_k"] if form.is_bound else None
-    if form.is_bound:
-        (before, after), runs, k = form.pair(), form.chosen(), form.cleaned_data["k"]
-    else:
-        runs = list(form.by_key.values())
-        k = boards.common_depth(runs)
-        before, after = _chosen_versions(request, scope, form)
-    found = services.request_report(
-        scope.collection, before, after, runs, k=k, by=scope.user.username, aspects_k=aspects_k
-    )
-    record_act(scope, "report.asked", report=found.number, before=before.number, after=after.number, k=k)
-    return redirect("report", scope.collection.name, found.number)
-
-
-def _chosen_versions(request: HttpRequest, scope: AccessScope, form: ReportForm) -> tuple[Qrels, Qrels]:
-    """Return the versions that the page shows, else the first and the newest."""
-    if "one" in request.POST:
-        by_number = {str(version.number): version for version in form.versions.values()}
-        one, other = (by_number.get(request.POST.get(name, "")) for name in ("one", "other"))
-        if one is None or other is None:
-            raise Http404(_("Choose two versions."))
-        return one, other
-    found = list(form.versions.values()) or [first_version(scope.collection, by=scope.user.username)]
-    return found[0], found[-1]
+def _address_of(report: Report) -> str:
+    return reverse("report", args=[report.collection.name, report.number])

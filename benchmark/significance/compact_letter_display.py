@@ -20,7 +20,9 @@ def compact_letter_display(different: NDArray[np.bool_], order: Sequence[int]) -
     """Return each system's letters. `different` is symmetric; `order`: best first, who get the first letters."""
     places = {system: place for place, system in enumerate(order)}
     groups = sorted(groups_of(different, order), key=lambda group: sorted(places[one] for one in group))
-    names = _letter_names(len(groups))
+    # a, b, ... z, then a2, b2, ...
+    turns = [divmod(place, len(ascii_lowercase)) for place in range(len(groups))]
+    names = [ascii_lowercase[at] + (str(turn + 1) if turn else "") for turn, at in turns]
     return [
         "".join(name for name, group in zip(names, groups, strict=True) if one in group) for one in range(len(order))
     ]
@@ -33,32 +35,19 @@ def groups_of(different: NDArray[np.bool_], order: Sequence[int]) -> list[Group]
     for place, one in enumerate(order):
         # From the end of the order, so that the widest group of a system is found first.
         for other in reversed(order[place:]):
-            if not different[one, other] and frozenset((one, other)) not in covered:
-                group = _grow_group(different, order, [one, other], covered)
-                found.append(group)
-                covered.update(_group_pairs(group))
-    return _sweep_groups(found)
-
-
-def _grow_group(
-    different: NDArray[np.bool_], order: Sequence[int], group: list[int], covered: set[frozenset[int]]
-) -> Group:
-    """The group with whoever differs from none in it; who covers most new pairs first, of equals the better system."""
-
-    def new_pairs(system: int) -> int:
-        return sum(frozenset((system, one)) not in covered for one in group)
-
-    while fitting := [one for one in order if one not in group and not different[one, group].any()]:
-        group.append(max(fitting, key=new_pairs))
-    return frozenset(group)
-
-
-def _sweep_groups(groups: list[Group]) -> list[Group]:
-    """Without groups whose every pair others have too; the small go first."""
-    times = Counter(pair for group in groups for pair in _group_pairs(group))
-    left = list(groups)
-    # Small groups first: a letter that others make superfluous is most often one of theirs.
-    for group in sorted(groups, key=lambda group: (len(group), sorted(group))):
+            if different[one, other] or frozenset((one, other)) in covered:
+                continue
+            members = [one, other]
+            # Whoever differs from none in it joins; who covers most new pairs first, of equals the better system.
+            while fitting := [s for s in order if s not in members and not different[s, members].any()]:
+                new = [sum(frozenset((system, member)) not in covered for member in members) for system in fitting]
+                members.append(fitting[new.index(max(new))])
+            found.append(frozenset(members))
+            covered.update(_group_pairs(found[-1]))
+    # Without groups whose every pair others have too. Small ones go first: a letter that others make superfluous is
+    # most often one of theirs.
+    times, left = Counter(pair for group in found for pair in _group_pairs(group)), list(found)
+    for group in sorted(found, key=lambda group: (len(group), sorted(group))):
         pairs = _group_pairs(group)
         if all(times[pair] > 1 for pair in pairs):
             left.remove(group)
@@ -69,9 +58,3 @@ def _sweep_groups(groups: list[Group]) -> list[Group]:
 def _group_pairs(group: Group) -> list[frozenset[int]]:
     """Every pair of a group, and every member as a pair with itself."""
     return [frozenset(pair) for pair in combinations_with_replacement(group, 2)]
-
-
-def _letter_names(wanted: int) -> list[str]:
-    """a, b, ... z, then a2, b2, ..."""
-    turns = [divmod(place, len(ascii_lowercase)) for place in range(wanted)]
-    return [ascii_lowercase[at] + (str(turn + 1) if turn else "") for turn, at in turns]

@@ -1,6 +1,6 @@
 """Pairwise comparisons of a leaderboard's systems, and the interval of each mean. Pure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import combinations
 
 import numpy as np
@@ -22,16 +22,11 @@ def compare_pairs(values: Mapping[str, Floats], seed: int) -> dict[str, list[lis
     tests = Tests(np.concatenate([one.T for one in values.values()], axis=1), seed)
     for place, (key, one) in enumerate(values.items()):
         first = place * len(one)
-        pairs = [(first + a, first + b) for a, b in pair_places(len(one))]
+        pairs = [(first + a, first + b) for a, b in combinations(range(len(one)), 2)]
         p = [tests.p(*pair) for pair in pairs]
         spans = [tests.interval(*pair, level) for pair, level in zip(pairs, holm_levels(p), strict=True)]
         found[key] = [list(row) for row in zip(p, holm_correction(p), *zip(*spans, strict=True), strict=True)]
     return found
-
-
-def pair_places(systems: int) -> list[tuple[int, int]]:
-    """Places of every two systems, in the order of the rows of `compare_pairs`."""
-    return list(combinations(range(systems), 2))
 
 
 def mean_intervals(values: Mapping[str, Floats], seed: int) -> dict[str, list[tuple[float, float]]]:
@@ -45,9 +40,5 @@ def mean_intervals(values: Mapping[str, Floats], seed: int) -> dict[str, list[tu
         axis=1,
     )
     low, high = np.quantile(means, (LEVEL / 2, 1 - LEVEL / 2), axis=1)
-    bounds = list(zip(low.tolist(), high.tolist(), strict=True))
-    return dict(zip(values, _split_rows(bounds, len(flat) // len(values)), strict=True))
-
-
-def _split_rows(rows: Sequence[tuple[float, float]], size: int) -> list[list[tuple[float, float]]]:
-    return [list(rows[start : start + size]) for start in range(0, len(rows), size)]
+    bounds, size = list(zip(low.tolist(), high.tolist(), strict=True)), len(flat) // len(values)
+    return {key: bounds[place * size : (place + 1) * size] for place, key in enumerate(values)}

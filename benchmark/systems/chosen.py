@@ -1,6 +1,6 @@
 """Choices that the benchmark's pages share: a collection's runs, qrels versions and stored reports. Reads only."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +27,12 @@ def ready_runs(collection: Collection, k: int = 0) -> list[Run]:
     """The collection's finished runs that can be measured at k, by name."""
     # A run without a depth returned all that it found.
     return [run for run in runs_of(collection) if run.state == JobState.READY and (not run.depth or run.depth >= k)]
+
+
+def common_depth(runs: Sequence[Run]) -> int:
+    """The depth at which all of these runs can be measured, at most K."""
+    # Below its depth a run says nothing, so measures at a larger k would call its missing documents a fault.
+    return min(K, *(run.depth or K for run in runs)) if runs else K
 
 
 def versions_of(collection: Collection) -> list[Qrels]:

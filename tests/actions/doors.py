@@ -13,6 +13,7 @@ from benchmark.agents.references import REFERENCES
 from benchmark.agents.searching import SEARCHES
 from benchmark.answers.evaluations import ANSWERS
 from benchmark.hole_filling import services as hole_filling
+from benchmark.report import services as reports
 from benchmark.runs import services as runs
 from benchmark.synthesis.lifecycle import STARTS
 from judges.campaigns import services as campaigns
@@ -55,6 +56,7 @@ DOORS: dict[Callable[..., Any], Doors] = {
     runs.make_run: Doors(
         operation="POST /collections/{slug:name}/runs", command="retrieve", forms=("benchmark.runs.views.SHOWN",)
     ),
+    reports.ask_report: Doors(operation="POST /collections/{slug:name}/reports", command="report"),
     runs.import_runs: Doors(command="import_runs"),
     trainings.start_training: Doors(operation="POST /collections/{slug:name}/trainings", command="train"),
     SEARCHES.start: Doors(command="agents"),

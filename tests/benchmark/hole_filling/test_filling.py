@@ -9,9 +9,9 @@ from django.test import Client
 from django.utils import timezone
 
 from annotation.judging import submitting
-from annotation.models import Assignment, Membership
+from annotation.models import Membership
 from annotation.queue import assignment
-from annotation.queue.annotators import AnnotatorContext, SubmittedAnswer
+from annotation.queue.annotators import AnnotatorContext
 from benchmark.hole_filling import planning, services, stages
 from benchmark.hole_filling.funnel import Funnel, compute_funnel
 from benchmark.hole_filling.options import FillingOptions
@@ -24,6 +24,7 @@ from corpus.collections.task_order import reprioritise_tasks
 from corpus.errors import BadInput
 from corpus.models import Assessor, Collection, Document, Item, Judgment, Label, Pair, Query
 from judges.models import Attempt, Campaign, JudgeVersion, PromptVersion, Work
+from tests import benchmark_scene as scene
 from tests.benchmark_scene import start_filling
 from tests.factories import make_collection, make_document, make_item, make_member, make_pair, make_query
 from tests.rankings import make_run
@@ -65,20 +66,7 @@ def alice(books: Collection) -> Membership:
 
 
 def judge_all(member: Membership, most: int = 1000) -> list[tuple[str, str]]:
-    """The member judges what the queue lends, truthfully; the pairs in the order of lending."""
-    seen: list[tuple[str, str]] = []
-    lent = assignment.in_transaction(lambda db: submitting.claim(db, AnnotatorContext.of(member)))
-    while lent is not None and len(seen) < most:
-        lease = Assignment.objects.select_related("item__pair__query", "item__pair__document").get(pk=lent)
-        pair = lease.item.pair
-        seen.append((pair.query.external_id, pair.document.external_id))
-        grade = TRUTH.get(seen[-1][0], {}).get(seen[-1][1], 0)
-        member.refresh_from_db()
-        answer = SubmittedAnswer(lease.item_id, lease.token, grade)
-        lent = assignment.in_transaction(
-            lambda db, answer=answer: submitting.submit(db, AnnotatorContext.of(member), answer)
-        )
-    return seen
+    return scene.judge_all(member, TRUTH, most)
 
 
 def test_the_pool_is_the_union_of_the_best_without_what_is_judged() -> None:
@@ -410,24 +398,6 @@ def test_pairs_that_the_filter_dropped_are_counted_apart(books: Collection, runs
     assert [(one["agreed"], one["open"]) for one in funnel.rounds] == [(1, 3), (0, 3)]
 
 
-@pytest.mark.parametrize(
-    ("change", "told"),
-    [
-        ({"runs": []}, "required"),
-        ({"depth": 0}, "greater than or equal to 1"),
-        ({"policy": "oracle"}, "oracle is not one of the available choices"),
-        ({"policy": "people", "panel": "offline"}, "no model is used"),
-        ({"budget": -1.0}, "greater than 0"),
-    ],
-)
-def test_what_cannot_be_started_changes_nothing(
-    books: Collection, runs: list[Run], change: dict[str, object], told: str
-) -> None:
-    with pytest.raises(BadInput, match=told):
-        start_filling(**{"collection": books, "runs": runs, "depth": 3, **change})
-    assert not Filling.objects.exists() and not Item.objects.exists() and not Campaign.objects.exists()
-
-
 def test_with_everything_judged_there_is_nothing_to_fill(books: Collection, runs: list[Run]) -> None:
     with pytest.raises(BadInput, match="Nothing to judge"):
         start_filling(collection=books, runs=[make_run(books, "known", {"q1": ["a", "b"]})], depth=3, policy="people")
@@ -450,8 +420,3 @@ def test_the_pairs_that_could_settle_the_order_come_to_people_first_and_in_this_
     assert lent[:3] == [(queries[query], documents[document]) for query, document in wanted[:3]]
     assert lent[3] == ("later", "later")
     assert stages.advance_filling(sent).after.counts["judged"] == 6
-
-
-def test_an_order_that_is_settled_sends_nothing(books: Collection, runs: list[Run]) -> None:
-    with pytest.raises(BadInput, match="could change the order"):
-        start_filling(collection=books, runs=runs[:1], depth=3, first=5, policy="people")

@@ -76,13 +76,6 @@ def test_a_large_filling_is_finished_by_a_worker(charlie: Client, begun: Filling
     assert charlie.get(f"{HOME}hole-filling/{begun.number}/", headers={"HX-Request": "true"}).status_code == 286
 
 
-def test_a_small_one_is_finished_at_once(charlie: Client, begun: Filling, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stages, "LIVE", begun.funnel["candidates"])
-    charlie.post(f"{HOME}hole-filling/{begun.number}/finish/")
-    begun.refresh_from_db()
-    assert begun.state == "filled"
-
-
 @pytest.mark.parametrize("live", [10, 1_000])
 def test_who_asks_to_finish_once_more_ends_nothing(
     charlie: Client, begun: Filling, monkeypatch: pytest.MonkeyPatch, live: int

@@ -13,7 +13,6 @@ from benchmark.qrels import reading
 from corpus.models import Assessor, Collection, Item, Judgment, Label
 from judges.models import Campaign, JudgeVersion, Panel, Work
 from judges.panels.offline_panel import ensure_offline
-from tests.benchmark_scene import start_filling
 from tests.conftest import Finished, Manage
 from tests.factories import make_collection, make_document, make_pair, make_query
 from tests.rankings import make_run
@@ -152,13 +151,6 @@ def test_a_filling_judges_by_what_the_panel_can_do(
     assert Filling.objects.count() == 1, "named or not, it is the same filling"
 
 
-def test_without_a_policy_start_takes_the_panels(books: Collection) -> None:
-    ensure_offline()
-    Panel.objects.create(name="mine", debate=[], ensemble=["offline-bm25"], majority=1)
-    begun = start_filling(collection=books, runs=[make_run(books, "one", {"q1": ["a", "b"]})], depth=3, panel="mine")
-    assert begun.options["policy"] == "single"
-
-
 @pytest.mark.parametrize(
     ("options", "told"),
     [
@@ -166,15 +158,8 @@ def test_without_a_policy_start_takes_the_panels(books: Collection) -> None:
         (["--runs", "one", "--people"], "--people: this needs --fill"),
         (["--runs", "one", "--retry-failed"], "--retry-failed: this needs --fill"),
         (["--runs", "one", "--fill", "--people", "--retry-failed"], "--retry-failed: People judge every pair"),
-        (["--runs", "one", "--depth", "0"], "--depth: Ensure this value is greater than or equal to 1."),
         (["--runs", "one", "--qrels", "7"], "--qrels: books has no qrels version 7"),
-        (
-            ["--runs", "one", "--fill", "--people", "--rounds", 3],
-            "--rounds: People judge every pair, and no model",
-        ),
         (["--runs", "one", "--fill", "--debaters", "nobody,else"], "nobody"),
-        (["--runs", "one", "--fill", "--policy", "oracle"], "--policy: Select a valid choice"),
-        (["--runs", "one", "--fill", "--people", "--panel", "offline"], "--panel: People judge every pair"),
         (["--runs", "one", "--fill", "--filter", "a,b"], "--filter: Name three judges"),
     ],
 )
@@ -186,13 +171,6 @@ def test_bad_input_is_one_line_and_exit_2(books: Collection, options: list[str],
     assert not Filling.objects.exists() and not Item.objects.exists() and not Campaign.objects.exists()
 
 
-def test_a_bad_run_is_refused_with_its_line(books: Collection, tmp_path: Path) -> None:
-    (tmp_path / "bad.run").write_text("q1 Q0 a 1 nan x\n")
-    done = holes("books", "--runs", tmp_path / "bad.run")
-    assert done.code == 2 and "line 1" in done.err and done.out == ""
-    assert not Run.objects.exists()
-
-
 def test_with_everything_judged_there_is_nothing_to_fill(books: Collection) -> None:
     make_run(books, "known", {"q1": ["a"]})
     for options in ([], ["--first", 5]):
@@ -201,24 +179,23 @@ def test_with_everything_judged_there_is_nothing_to_fill(books: Collection) -> N
     assert not Filling.objects.exists()
 
 
-def test_failed_pairs_are_judged_again_when_that_is_asked_for(books: Collection, files: list[Path]) -> None:
-    command = ["books", "--runs", *files, "--depth", 3, "--fill", "--panel", "offline"]
+@pytest.mark.parametrize("first", [(), ("--first", 2)])
+def test_failed_pairs_are_judged_again_when_that_is_asked_for(
+    books: Collection, files: list[Path], first: tuple[object, ...]
+) -> None:
+    command, pairs = (
+        ["books", "--runs", *files, "--depth", 3, "--fill", "--panel", "offline", *first],
+        2 if first else 3,
+    )
     assert holes(*command).code == 0
     Work.objects.update(state="failed", reason="error", error="away")
     Campaign.objects.update(state="finished")
     told = holes(*command, "--json").json["filling"]
-    assert (told["failed"], told["pending"]) == (3, 0), "failed ones are left alone"
+    assert (told["failed"], told["pending"]) == (pairs, 0), "failed ones are left alone"
     told = holes(*command, "--retry-failed", "--json").json["filling"]
-    assert (told["failed"], told["pending"]) == (0, 3)
+    assert (told["failed"], told["pending"]) == (0, pairs)
     assert (Campaign.objects.get().state, Filling.objects.count()) == ("running", 1)
     assert set(Work.objects.values_list("state", "attempt_base", "error")) == {("pending", 4, "")}
-
-
-def test_the_first_pairs_that_failed_are_judged_again_too(books: Collection, files: list[Path]) -> None:
-    command = ["books", "--runs", *files, "--depth", 3, "--fill", "--panel", "offline", "--first", 2]
-    assert holes(*command).code == 0
-    Work.objects.update(state="failed")
-    assert holes(*command, "--retry-failed", "--json").json["filling"]["pending"] == 2
 
 
 @pytest.mark.slow

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmark.measures.aspects import Sought, a_recall, alpha_ndcg, evaluate_aspects
-from benchmark.measures.rankings import rank_documents
 from corpus.aspects.files import AspectRow
 from corpus.errors import BadInput
 
@@ -104,10 +103,6 @@ def test_with_equal_weights_alpha_ndcg_is_that_of_ir_measures(
     assert alpha_ndcg(ranking, equal, cut, alpha=alpha) == pytest.approx(theirs, abs=1e-6)
 
 
-def test_ties_are_broken_as_trec_eval_breaks_them() -> None:
-    assert rank_documents({"a": 1.0 + 1e-9, "b": 1.0, "c": 2.0}) == ["c", "b", "a"]
-
-
 def rows() -> list[AspectRow]:
     return [
         AspectRow(1, "q1", "a1", "Flow", "", 5, ("x", "y")),
@@ -140,9 +135,8 @@ def command(capsys: pytest.CaptureFixture[str], *args: object) -> tuple[int, str
 def test_the_command_prints_both_beside_the_others(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     aspects, qrels, run = tmp_path / "aspects", tmp_path / "qrels", tmp_path / "run"
     fields = ("query_id", "aspect_id", "text", "rationale", "importance", "doc_ids")
-    lines = [
-        dict(zip(fields, (r.query, r.aspect, r.text, "", r.importance, list(r.documents)), strict=True)) for r in rows()
-    ]
+    values = [(row.query, row.aspect, row.text, "", row.importance, list(row.documents)) for row in rows()]
+    lines = [dict(zip(fields, row, strict=True)) for row in values]
     aspects.write_text("".join(json.dumps(line) + "\n" for line in lines))
     qrels.write_text("q1 0 x 1\nq1 0 b 1\nq2 0 x 1\n")
     run.write_text("q1 Q0 x 1 3 t\nq1 Q0 b 2 2 t\n")

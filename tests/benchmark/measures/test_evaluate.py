@@ -94,10 +94,11 @@ def test_counts_are_added_up_and_a_missing_query_keeps_its_relevant_documents() 
 
 @pytest.mark.parametrize("name", ["RR@2", "RR", "ERR@2", "Judged@1", "Compat", "nDCG@2", "nDCG(dcg='exp-log2')@2"])
 def test_ties_are_broken_by_document_id_descending_in_every_measure(name: str) -> None:
-    """b comes before a of the same score; programs behind ir_measures would rather have a first, or what came first."""
-    tied, told = {"q": {"a": 1.0, "b": 1.0}}, {"q": {"b": 2.0, "a": 1.0}}
-    for qrels in ({"q": {"b": 1}}, {"q": {"a": 1}}):
-        assert evaluate_run(qrels, tied, name).means == evaluate_run(qrels, told, name).means
+    """b comes before a of the same score, on 32 bits; programs behind ir_measures would rather have what came first."""
+    told = {"q": {"b": 2.0, "a": 1.0}}
+    for a in (1.0, 1.0 + 1e-9):
+        for qrels in ({"q": {"b": 1}}, {"q": {"a": 1}}):
+            assert evaluate_run(qrels, {"q": {"a": a, "b": 1.0}}, name).means == evaluate_run(qrels, told, name).means
 
 
 WRONG = [
@@ -144,15 +145,11 @@ def test_whatever_is_written_as_a_measure_has_values_or_is_refused(name: str) ->
         assert all(np.isfinite(value) for value in found.means.values())
 
 
-def test_grades_that_a_program_does_not_take_are_refused() -> None:
-    with pytest.raises(BadInput, match=r"ERR@10 is computed for grades up to 4"):
-        evaluate_run({"q": {"a": 5}}, {"q": {"a": 1.0}}, "ERR@10")
-    with pytest.raises(BadInput, match=r"Accuracy@10 cannot be computed of these qrels and this run \(float division"):
-        evaluate_run({"q": {"a": 1}}, {"q": {"a": 1.0}}, "Accuracy@10")
-
-
-def test_err_takes_queries_of_any_name() -> None:
+def test_what_programs_do_not_take_is_refused_but_queries_of_any_name_are() -> None:
     """One document of grade 2 at rank 1, of grades up to 4: (2^2 - 1) / 2^4."""
+    for grade, name, why in ((5, "ERR@10", "for grades up to 4"), (1, "Accuracy@10", "cannot be computed of these")):
+        with pytest.raises(BadInput, match=f"{name} .*{why}"):
+            evaluate_run({"q": {"a": grade}}, {"q": {"a": 1.0}}, name)
     assert evaluate_run({"a-b 1": {"d": 2}}, {"a-b 1": {"d": 1.0}}, "ERR@10").means["ERR@10"] == pytest.approx(3 / 16)
 
 
@@ -166,29 +163,16 @@ def test_interpolated_precision_by_hand() -> None:
     assert list(means.values()) == pytest.approx(list(levels.values()))
     only = evaluate_run(qrels, run, "IPrec(rel=2)@1 IPrec(judged_only=True)@0.75 RR").means
     assert only == pytest.approx({"IPrec(rel=2)@1": 1 / 3, "IPrec(judged_only=True)@0.75": 3 / 4, "RR": 1 / 2})
-    assert (
-        evaluate_run(qrels, {"q": {}}, "IPrec@0").means
-        == evaluate_run({"q": {"a": 0}}, run, "IPrec@0").means
-        == {"IPrec@0": 0}
-    )
-
-
-def test_one_measure_under_two_names_has_one_value() -> None:
-    assert evaluate_run({"q": {"a": 1}}, {"q": {"a": 1.0}}, "RR RR(rel=1)").means == {"RR": 1.0, "RR(rel=1)": 1.0}
+    for some, ranked in ((qrels, {"q": {}}), ({"q": {"a": 0}}, run)):
+        assert evaluate_run(some, ranked, "IPrec@0").means == {"IPrec@0": 0}
 
 
 def test_a_query_that_the_run_lacks_counts_nothing_and_is_counted() -> None:
     qrels = {"q1": {"a": 1}, "q2": {"b": 1}, "q3": {"c": 1}}
-    result = evaluate_run(qrels, {"q1": {"a": 2.0}, "q9": {"a": 1.0}}, "RR nDCG@10")
+    result = evaluate_run(qrels, {"q1": {"a": 2.0}, "q9": {"a": 1.0}}, "RR RR(rel=1) nDCG@10")
     assert result.missing == ["q2", "q3"] and result.queries == 3
-    assert result.means == pytest.approx({"RR": 1 / 3, "nDCG@10": 1 / 3})
+    assert result.means == pytest.approx({"RR": 1 / 3, "RR(rel=1)": 1 / 3, "nDCG@10": 1 / 3})
     assert evaluate_run(qrels, {}, "RR").means == {"RR": 0.0}
-
-
-def test_ties_are_broken_by_document_id_descending_on_32_bits() -> None:
-    close = {"a": 1.0 + 1e-9, "b": 1.0}
-    assert evaluate_run({"q": {"b": 1}}, {"q": close}, "RR").means["RR"] == 1.0
-    assert evaluate_run({"q": {"a": 1}}, {"q": close}, "RR").means["RR"] == 0.5
 
 
 def test_ndcg_by_hand() -> None:
@@ -234,9 +218,6 @@ def test_interval_and_p_are_one_test_and_never_contradict_each_other(columns: li
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("q1 Q0 d1 1 nan tag\n", "line 1: the score is not a number"),
-        ("q1 Q0 d1 1 inf tag\n", "line 1: the score is infinite"),
-        ("q1 Q0 d1 1 2.0 tag\n\nq1 Q0 d1 2 1.0 tag\n", 'line 3: document "d1" is listed twice for query "q1"'),
         ("q1 d1\n", "line 1: 2 columns instead of the 6 of a run"),
         ("q1 d1 1\nq1 Q0 d2 2 1.0 tag\n", "line 2: 6 columns instead of 3, as in the first line"),
         ("q1 d1 1\nq1 d2 two\n", "line 2: the score is not a number"),
@@ -251,10 +232,8 @@ def test_a_bad_run_is_refused_with_its_line(text: str, words: str, tmp_path: Pat
 
 def test_a_run_of_ranks_has_its_first_rank_first(tmp_path: Path) -> None:
     (tmp_path / "run").write_text("q1\td2\t2\nq1\td1\t1\nq2\td2\t1\n")
-    assert [list(found.items()) for found in read_run(tmp_path / "run").values()] == [
-        [("d1", -1.0), ("d2", -2.0)],
-        [("d2", -1.0)],
-    ]
+    ranked = [list(found.items()) for found in read_run(tmp_path / "run").values()]
+    assert ranked == [[("d1", -1.0), ("d2", -2.0)], [("d2", -1.0)]]
 
 
 def test_qrels_of_both_forms_and_their_faults(tmp_path: Path) -> None:
@@ -296,7 +275,7 @@ def test_the_command_prints_what_the_contract_says(tmp_path: Path) -> None:
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("measures", ["nDCG@0", "nDCG@10 RBP", "P@1.5", "alpha_nDCG@10", "nonsense"])
+@pytest.mark.parametrize("measures", ["nDCG@0", "nDCG@10 RBP"])
 def test_the_command_ends_a_wrong_measure_with_exit_2_and_one_line(
     measures: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -324,15 +303,6 @@ def test_the_command_tests_means_and_no_counts(tmp_path: Path, capfd: pytest.Cap
     assert [one["measure"] for one in other["paired"]] == ["Hit@1"]
 
 
-@pytest.mark.parametrize(
-    ("text", "names"),
-    [
-        ("nDCG@10 R@100", ["nDCG@10", "R@100"]),
-        ("nDCG@10,R@100", ["nDCG@10", "R@100"]),
-        (" nDCG@10 , R@100, ", ["nDCG@10", "R@100"]),
-        ("nDCG(dcg='exp-log2')@10,SetF(beta=2.0,rel=2),RR", ["nDCG(dcg='exp-log2')@10", "SetF(beta=2.0,rel=2)", "RR"]),
-        (",", []),
-    ],
-)
-def test_measures_are_parted_by_spaces_or_commas(text: str, names: list[str]) -> None:
-    assert split_measures(text) == names
+def test_measures_are_parted_by_spaces_or_commas() -> None:
+    assert split_measures(" nDCG@10 , R@100,RR ") == ["nDCG@10", "R@100", "RR"] and split_measures(",") == []
+    assert split_measures("SetF(beta=2.0,rel=2),RR") == ["SetF(beta=2.0,rel=2)", "RR"]

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from benchmark.measures.rankings import compare_runs
 from benchmark.report import tabling
 from benchmark.report.computing import Aspected, ReportQuestion, ReportSystem, compute_report
 from benchmark.report.verdict import recall_shift
@@ -19,32 +18,12 @@ from benchmark.significance.compact_letter_display import compact_letter_display
 from charts.downloads import DownloadTable, Figure
 
 
-def columns(queries: int, systems: int, seed: int = 0) -> NDArray[np.float64]:
-    """(queries, systems) of values in tenths; the first system is a little better."""
-    random = np.random.default_rng(seed)
-    values = random.integers(0, 11, (queries, systems)) / 10
-    values[:, 0] = np.minimum(1, values[:, 0] + 0.1)
-    return values
-
-
-def test_for_few_queries_p_is_exactly_that_of_compare() -> None:
-    values = columns(12, 4)
+def test_for_many_queries_p_is_near_that_of_all_sign_patterns() -> None:
+    """Of 200 queries ten differ, all one way: two of 1,024 sign patterns."""
+    values = np.tile(np.random.default_rng(0).random((200, 1)), (1, 2))
+    values[:10, 1] += 0.05
     tests = paired.Tests(values, 0)
-    for one in range(4):
-        for other in range(4):
-            theirs = compare_runs("m", *({str(q): float(values[q, at]) for q in range(12)} for at in (one, other))).p
-            assert tests.p(one, other) == pytest.approx(theirs)
-
-
-def test_for_many_queries_p_is_near_that_of_compare() -> None:
-    values = columns(200, 3)
-    values[:, 2] = values[:, 1]
-    values[:10, 2] += 0.05
-    tests = paired.Tests(values, 0)
-    near = compare_runs("m", *({str(q): float(values[q, at]) for q in range(200)} for at in (0, 1))).p
-    assert tests.p(0, 1) == pytest.approx(near, abs=0.02)
-    assert tests.p(1, 2) == pytest.approx(2 / 2**10, abs=2e-3)  # ten differ, all one way: two of 1,024 sign patterns
-    assert tests.p(1, 1) == 1.0
+    assert tests.p(0, 1) == pytest.approx(2 / 2**10, abs=2e-3) and tests.p(1, 1) == 1.0
 
 
 def test_holm_by_hand() -> None:
@@ -61,28 +40,31 @@ def test_intervals_hold_the_mean_and_shrink_with_queries() -> None:
     assert higher - lower == pytest.approx(2 * 1.96 / 5_000**0.5, rel=0.1)
 
 
+def tested_together(parts: list[NDArray[np.float64]]) -> dict[str, Any]:
+    """One system's gains in the queries of several collections."""
+    joined = tested.join_members([tested.Values(np.zeros_like(one), one) for one in parts])
+    told = tested.mean_changes(joined)
+    tested.add_tests({"hit": told}, {"hit": joined}, ["one"], 0, [one.shape[1] for one in parts])
+    return told[0]
+
+
 def test_collections_of_unlike_size_count_alike() -> None:
     """Two queries of one collection gain 0.1 each, eight of another 0.5: the mean gains 0.3, however often drawn."""
-    after = [np.full((1, 2), 0.1), np.full((1, 8), 0.5)]
-    joined = tested.join_members([tested.Values(np.zeros_like(one), one) for one in after])
-    told = tested.mean_changes(joined)
-    tested.add_tests({"hit": told}, {"hit": joined}, ["one"], 0, [2, 8])
-    assert told[0]["change"] == pytest.approx(0.3) and 0 < told[0]["low"] < 0.3 < told[0]["high"]
-    assert told[0]["p"] == pytest.approx(2 / 2**10), "all ten one way: two of 1,024 sign patterns"
+    told = tested_together([np.full((1, 2), 0.1), np.full((1, 8), 0.5)])
+    assert told["change"] == pytest.approx(0.3) and 0 < told["low"] < 0.3 < told["high"]
+    assert told["p"] == pytest.approx(2 / 2**10), "all ten one way: two of 1,024 sign patterns"
 
 
 def test_a_p_over_collections_is_that_of_the_mean_of_their_means() -> None:
     """By every sign pattern of the three and the six queries, on the unweighted mean of both means."""
     random = np.random.default_rng(3)
     parts = [random.normal(0.2, 0.4, (1, queries)) for queries in (3, 6)]
-    joined = tested.join_members([tested.Values(np.zeros_like(one), one) for one in parts])
-    told = tested.mean_changes(joined)
-    tested.add_tests({"hit": told}, {"hit": joined}, ["one"], 0, [3, 6])
+    told = tested_together(parts)
     patterns = [np.array(signs) for signs in product((-1, 1), repeat=9)]
     means = [((signs[:3] * parts[0][0]).mean() + (signs[3:] * parts[1][0]).mean()) / 2 for signs in patterns]
     seen = (parts[0].mean() + parts[1].mean()) / 2
-    assert told[0]["change"] == pytest.approx(seen)
-    assert told[0]["p"] == pytest.approx(np.mean(np.abs(means) >= abs(seen) - 1e-9))
+    assert told["change"] == pytest.approx(seen)
+    assert told["p"] == pytest.approx(np.mean(np.abs(means) >= abs(seen) - 1e-9))
 
 
 symmetric = st.integers(2, 8).flatmap(
@@ -176,13 +158,8 @@ def test_latex_of_a_table_is_escaped_with_the_best_bold_and_the_change_below() -
 
 
 def test_a_blank_figure_is_an_empty_cell() -> None:
-    table = DownloadTable(
-        "t",
-        "A & B",
-        ("system", "m"),
-        (("one", None), ("two", Figure(None)), ("three", Figure(-0.25))),
-        best=frozenset([1]),
-    )
+    rows = (("one", None), ("two", Figure(None)), ("three", Figure(-0.25)))
+    table = DownloadTable("t", "A & B", ("system", "m"), rows, best=frozenset([1]))
     assert table.csv() == "system,m\none,\ntwo,\nthree,-0.25\n"
     assert [line for line in table.latex().splitlines() if "&" in line] == [
         r"\caption{A \& B}", r"system & m \\", r"one &  \\", r"two &  \\", r"three & \textbf{$-$0.250} \\",
@@ -243,22 +220,6 @@ def test_holes_of_queries_that_the_earlier_version_does_not_judge_are_counted_ap
     asked = ReportQuestion([ReportSystem(1, "first", "bm25", ranked)], {0: grade}, later, k=2)
     result, _values = compute_report(asked)
     assert (result["holes"], result["holes_in_unjudged_queries"]) == (3, 2)
-
-
-def test_where_every_query_is_common_the_headline_is_the_whole() -> None:
-    result = report()[0]
-    assert result["common"] == {"queries": 30} and tabling.headline_result(result) is result
-
-
-def test_interval_and_corrected_p_agree_for_every_system() -> None:
-    """Nine systems that gain more and more: the interval leaves out 0 exactly where the corrected p is below 0.05."""
-    random = np.random.default_rng(7)
-    before = random.random((9, 60)) * 0.5
-    after = np.clip(before + random.normal(0, 0.15, (9, 60)) + np.linspace(0, 0.12, 9)[:, None], 0, 1)
-    told = tested.mean_changes(tested.Values(before, after))
-    tested.add_tests({"hit": told}, {"hit": tested.Values(before, after)}, [f"s{at}" for at in range(9)], 0)
-    found = [(row["low"] > 0 or row["high"] < 0, row["p_holm"] < 0.05) for row in told]
-    assert {one for one, _other in found} == {True, False} and all(one == other for one, other in found)
 
 
 def test_why_recall_falls_is_said_where_relevant_documents_were_found() -> None:

@@ -6,12 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from django.utils import translation
 
 from annotation.models import AuditEntry
 from benchmark.measures.rankings import evaluate_run
 from benchmark.models import Ranking, Run
-from benchmark.qrels.importing import import_version
 from benchmark.runs import rankings
 from benchmark.runs.files import RunFile, read_qrels, read_run
 from benchmark.runs.importing import import_runs, name_of
@@ -47,33 +45,13 @@ def write(tmp_path):
 
 def test_a_run_comes_in_with_its_scores_and_says_what_is_missing(books, write):
     said = call("import_runs", "books", write(GOOD), "--json")
-    assert json.loads(said.out)["runs"] == [
-        {
-            "name": "one",
-            "queries": 2,
-            "lines": 3,
-            "unknown_queries": 0,
-            "unknown_documents": 0,
-            "excluded": 0,
-            "missing_queries": 1,
-            "depth": 2,
-        }
-    ]
+    counts = {"queries": 2, "lines": 3, "missing_queries": 1, "depth": 2, "name": "one", "excluded": 0}
+    assert json.loads(said.out)["runs"] == [{**counts, "unknown_queries": 0, "unknown_documents": 0}]
     run = Run.objects.get()
     assert (run.kind, run.state, run.depth, run.done, run.total) == ("imported", "ready", 2, 2, 3)
     assert rankings.as_run(run) == {"q1": {"a": 2.5, "b": 2.0}, "q2": {"c": 1.0}}
     assert "one: 3 lines of 2 queries, 1 queries missing (they count 0)" in said.err
     assert AuditEntry.objects.get(act="runs.imported", collection=books).details["runs"] == ["one"]
-
-
-def test_a_run_keeps_what_its_system_was_told(books, write):
-    call("import_runs", "books", write(GOOD), f"two={write(GOOD, 'x.run')}", "--instruction", "Only what it raises.")
-    assert set(Run.objects.values_list("name", "instruction")) == {
-        ("one", "Only what it raises."),
-        ("two", "Only what it raises."),
-    }
-    call("import_runs", "books", f"three={write(GOOD)}")
-    assert Run.objects.get(name="three").instruction == ""
 
 
 @pytest.mark.parametrize(
@@ -83,13 +61,9 @@ def test_a_run_keeps_what_its_system_was_told(books, write):
         ("q1 Q0 d 2 nan tag", "line 4: the score is not a number: 'nan'"),
         ("q1 Q0 d 2 1_0 tag", "line 4: the score is not a number: '1_0'"),
         ("q1 Q0 d 2 best tag", "line 4: the score is not a number: 'best'"),
-        ("q1 Q0 d 2 inf tag", "line 4: the score is infinite: 'inf'"),
         ("q1 Q0 d 2 -1e39 tag", "line 4: the score is infinite: '-1e39'"),
-        ("q1\tQ0\tthe book\t2\t1.0\ttag", "line 4: 7 columns instead of the 6 of a run (an id or a tag with white"),
         ("q1 Q0 d\u00a0d 2 1.0 tag", "line 4: 7 columns instead of the 6 of a run (an id or a tag with white"),
-        ("q1 d 1.0", "line 4: 3 columns instead of the 6 of a run"),
         ("q9 Q0 d 1 1.0 tag", 'line 4: no query has the id "q9"'),
-        ("q1 Q0 x 1 1.0 tag", 'line 4: no document has the id "x"'),
         (f"q1 Q0 {'x' * 256} 1 1.0 tag", "line 4: an id is longer than 255 characters"),
     ],
 )
@@ -113,19 +87,14 @@ def test_the_first_twenty_bad_lines_are_told_and_how_many_there_are(books, write
     assert told.endswith("and 5 more (25 lines in all)")
 
 
-def test_a_line_is_told_once_however_much_is_wrong_with_it(books, write):
-    """Line 2 repeats line 1 and both name an unknown document: two lines, not three."""
-    with pytest.raises(BadInput) as error:
-        import_runs(books, {"one": write("q1 Q0 x 1 2 t\nq1 Q0 x 2 1 t\n")})
-    told = str(error.value).partition(": ")[2]
-    assert told == 'line 1: no document has the id "x"; line 2: document "x" is listed twice for query "q1" (line 1)'
-
-
-def test_every_file_tells_what_is_wrong_with_it(books, write):
-    one, other = write("q1 Q0 a 1 nan t\n", "one"), write("q1 Q0 x 1 1 t\n", "other")
+def test_every_file_tells_what_is_wrong_with_it_and_a_line_once(books, write):
+    """Line 2 of the other repeats line 1 and both name an unknown document: two lines, not three."""
+    one, other = write("q1 Q0 a 1 nan t\n", "one"), write("q1 Q0 x 1 2 t\nq1 Q0 x 2 1 t\n", "other")
     with pytest.raises(BadInput) as error:
         import_runs(books, {"one": one, "other": other})
-    assert f"{one}: line 1: the score" in str(error.value) and f"{other}: line 1: no document" in str(error.value)
+    twice = 'line 2: document "x" is listed twice for query "q1" (line 1)'
+    assert f"{one}: line 1: the score" in str(error.value)
+    assert str(error.value).endswith(f'{other}: line 1: no document has the id "x"; {twice}')
 
 
 def test_unknown_ids_are_left_out_and_counted_where_that_is_asked_for(books, write):
@@ -150,12 +119,8 @@ def test_a_file_that_is_no_run_is_refused(books, write, text, problem):
 
 
 def test_a_run_is_named_after_its_file_or_as_it_is_told(books, write):
-    assert [name_of(write("", name)) for name in ("a.run.gz", "bm25.k1=0.9.txt", "plain", ".gz")] == [
-        "a",
-        "bm25.k1=0.9",
-        "plain",
-        ".gz",
-    ]
+    names = [name_of(write("", name)) for name in ("a.run.gz", "bm25.k1=0.9.txt", "plain", ".gz")]
+    assert names == ["a", "bm25.k1=0.9", "plain", ".gz"]
     said = call("import_runs", "books", write(GOOD), f"other={write(GOOD)}", "--json")
     assert [one["name"] for one in json.loads(said.out)["runs"]] == ["one", "other"]
 
@@ -217,17 +182,3 @@ def test_trec_evals_own_runs_are_measured_the_same_from_the_file_and_from_the_da
 def ranked(documents):
     """trec_eval's order, as plainly as it can be said."""
     return sorted(documents.items(), key=lambda one: (np.float32(one[1]), one[0]), reverse=True)
-
-
-def test_what_is_wrong_with_a_run_or_with_qrels_is_said_in_the_language_of_the_page(books, write):
-    bad = ("a 1", "a b 1 2.5 tag", "a 1 x tag", "a 1 1e99 tag", "a 1 1 t", "a 2 1 t")
-    run = "".join(f"q1 Q0 {line}\n" for line in bad) + "q9 Q0 a 1 1 t\n"
-    files = [write(run), write("q1 0 a 1\nq1 0 a 0\nq9 0 a 1\nq1 0 z 1\n", "qrels.txt")]
-    told = []
-    with translation.override("zh-hans"):
-        for act in (lambda: import_runs(books, {"one": files[0]}), lambda: import_version(books, files[1])):
-            with pytest.raises(BadInput) as refused:
-                act()
-            told.append(str(refused.value))
-    assert "第 1 行：有 4 列" in told[0] and told[0].count("行：") == 6 and told[1].count("行：") == 3
-    assert not any(word in " ".join(told) for word in ("line", "columns", "score", "twice", "has the id"))

@@ -149,20 +149,6 @@ def test_a_run_stays_full_where_its_query_excludes_documents(wings):
     assert len(found) == 2 and "d2" not in found
 
 
-def test_progress_is_written_and_forgives_earlier_claims(wings):
-    start(wings)
-    held = leases.claim(Run)
-    hold = leases.Lease(held)
-    hold.progress(0, 3, "indexing documents")
-    assert Run.objects.values_list("done", "total", "phase", "attempts").get() == (0, 3, "indexing documents", 1)
-    hold.progress(2, 3, "searching")
-    assert Run.objects.values_list("done", "phase", "attempts").get() == (2, "searching", 0)
-    assert not hold.is_revoked()
-    leases.cancel(held)
-    hold.progress(3, 3, "searching")
-    assert hold.is_revoked() and Run.objects.get().done == 2
-
-
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_a_lease_is_renewed_while_a_step_takes_long_and_a_cancellation_is_noticed(settings):

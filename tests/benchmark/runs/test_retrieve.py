@@ -1,22 +1,14 @@
 """`retrieve`: runs made from the shell, by a live worker or one of its own, taken up again after a kill."""
 
-import subprocess
-import sys
-from datetime import timedelta
-
 import pytest
-from django.utils import timezone
 
 from annotation.models import AuditEntry
 from benchmark.models import Ranking, Run
 from benchmark.runs import builders, rankings
-from config.env import ROOT
 from jobs import leases
-from jobs.processes import spawn_child, stop_children
 from tests.called import call
-from tests.engine_parts import FAST, _standing_worker, worker
+from tests.engine_parts import _standing_worker, worker
 from tests.factories import make_collection, make_document, make_query
-from tests.instances import until
 from tests.rankings import start_run
 
 __all__ = ["_standing_worker", "worker"]
@@ -112,41 +104,3 @@ def test_a_waiting_command_brings_its_own_worker(manage):
     assert list(rankings.as_run(run)["q0"]) == ["d2", "d1"]
     refused = manage("retrieve", "wings", "--system", "bm25", "--depth", "7", check=False)
     assert refused.code == 2
-
-
-SLOW = """
-import time, django
-django.setup()
-from benchmark.runs import builders
-from benchmark.models import Run
-builders.STORE_S = 0.0
-from corpus.search.bm25 import Index
-search = Index.search
-def slowly(self, query, k):
-    time.sleep(0.3)
-    return search(self, query, k)
-Index.search = slowly
-builders.RUNS.perform(Run.objects.get(), lambda: False)
-"""
-
-
-@pytest.mark.slow
-def test_what_a_killed_worker_stored_is_not_made_again(instance, worker):
-    """A process of ours takes the run up, is killed after some queries, and the live worker makes only the rest."""
-    collection = wings(queries=30)
-    held = {"state": "running", "fencing_token": 1, "lease_until": timezone.now() + timedelta(seconds=60)}
-    run = Run.objects.create(collection=collection, name="bm25", kind="bm25", depth=5, total=30, **held)
-    child = spawn_child([sys.executable, "-c", SLOW], {**instance, **FAST}, cwd=ROOT, stderr=subprocess.DEVNULL)
-    try:
-        until(lambda: Ranking.objects.filter(run=run).count() >= 3)
-        child.kill()
-        child.wait()
-    finally:
-        stop_children([child])
-    Run.objects.filter(pk=run.pk).update(lease_until=timezone.now())
-    before = dict(Ranking.objects.filter(run=run).values_list("query_id", "pk"))
-    until(lambda: Run.objects.get(pk=run.pk).is_over)
-    run.refresh_from_db()
-    after = dict(Ranking.objects.filter(run=run).values_list("query_id", "pk"))
-    assert (run.state, run.fencing_token, len(after)) == ("ready", 2, 30)
-    assert 3 <= len(before) < 30 and before.items() <= after.items()

@@ -9,7 +9,6 @@ import time
 import pytest
 
 from actions.services import Actor
-from annotation.models import Role
 from benchmark.management.commands.retrieve import read_instructions
 from benchmark.models import Ranking, Run
 from benchmark.runs import rankings, services
@@ -28,7 +27,7 @@ from judges.models import Campaign
 from judges.models.retrieval import RetrievalCall
 from judges.retrieval.model_requests import judges_for
 from tests.engine_parts import FAST, held, make_judge, spent_by
-from tests.factories import make_collection, make_document, make_member, make_query
+from tests.factories import make_collection, make_document, make_query
 from tests.instances import until
 from tests.rankings import start_run, work_on
 from tests.repeated import repeated_beyond_flight
@@ -98,18 +97,6 @@ def test_hyde_searches_for_the_passage_and_records_prompt_call_and_cost(wings, m
         (call,) = calls.filter(query=row.query_id)
         assert (row.tokens_in, row.tokens_out) == (call.tokens_in, call.tokens_out)
         assert row.seconds >= call.milliseconds / 1000
-
-
-def test_query2doc_puts_the_query_five_times_before_the_passage(wings, model_server):
-    make_judge(model_server, "writer")
-    model_server.script(writer={"written": "plate"})
-    run = work_on(start(wings, "rewrite", method="query2doc", judge="writer"))
-    said = "Scripted passage of writer: plate"
-    assert texts(run)["q1"] == "\n".join(["wing lift"] * 5 + [said])
-    index = index_for(wings)
-    for query in rankings.current_queries(wings):
-        expected = [key for key, _ in index.search(texts(run)[query.external_id], 3)]
-        assert rankings.scores_of(run)[query.pk][0].tolist() == expected
 
 
 def test_what_searches_takes_k1_and_b_of_bm25(wings):
@@ -202,18 +189,6 @@ def test_a_budget_of_calls_stops_the_run_and_a_larger_one_lets_it_go_on(wings, m
     assert RUNS.go_on(run)
     assert work_on(run).state == "ready"
     assert len(model_server.requests()) == 3
-
-
-def test_the_ledger_page_shows_what_a_run_asked(wings, model_server, client):
-    make_judge(model_server, "writer")
-    run = work_on(start(wings, "rewrite", method="hyde", judge="writer"))
-    member = make_member(wings, "alice", Role.ADMIN)
-    client.force_login(member.user)
-    page = client.get(f"/c/wings/campaigns/{Campaign.objects.get(pk=run.campaign).number}/ledger/")
-    assert page.status_code == 200
-    assert "query rewriting" in page.content.decode()
-    assert "these calls give no labels" in page.text and "generates evidence" not in page.text
-    assert Campaign.judging.filter(collection=wings).count() == 0
 
 
 def estimate(collection, **told):
@@ -329,7 +304,7 @@ def test_a_collection_with_such_runs_can_be_deleted(wings, model_server):
     assert not RetrievalCall.objects.exists() and not Run.objects.exists()
 
 
-@pytest.mark.parametrize("fault", ["429", "500", "drop", "not-json"])
+@pytest.mark.parametrize("fault", ["429", "drop"])
 def test_faults_of_a_reranker_are_tried_again_and_each_try_is_kept(wings, model_server, fault):
     make_judge(model_server, "ranker", provider="rerank-endpoint")
     work_on(start(wings, "bm25", name="first"))
@@ -409,19 +384,15 @@ def test_a_rewriting_may_be_searched_for_by_vectors(wings, model_server):
     assert {entry.role for entry in ledger_rows(Campaign.objects.get(pk=run.campaign))} == {"rewrite", "embed"}
 
 
-@pytest.mark.parametrize("method", ["hyde", "query2doc", "mugi"])
-def test_the_offline_judge_rewrites_without_a_key_and_always_alike(wings, method):
+def test_the_offline_judge_writes_without_a_key_and_always_alike(wings):
     assert judges_for("rewrite")[0] == "offline-rewriter"
-    one = work_on(start(wings, "rewrite", name="one", method=method, judge="offline-rewriter"))
-    two = work_on(start(wings, "rewrite", name="two", method=method, judge="offline-rewriter"))
-    assert (one.state, one.error) == ("ready", "")
-    assert texts(one) == texts(two)
-    assert "wing" in texts(one)["q1"].lower()
-    assert texts(one)["q1"] != "wing lift"
+    one, two = (
+        work_on(start(wings, "rewrite", name=name, method="query2doc", judge="offline-rewriter"))
+        for name in ("one", "two")
+    )
+    assert (one.state, one.error, texts(one)) == ("ready", "", texts(two))
+    assert "wing" in texts(one)["q1"].lower() and texts(one)["q1"] != "wing lift"
     assert {entry.cost for entry in ledger_rows(Campaign.objects.get(pk=one.campaign))} == {0.0}
-
-
-def test_the_offline_judge_reasons_with_words_that_the_best_documents_share(wings):
     run = work_on(start(wings, "reasoning", judge="offline-rewriter"))
     assert texts(run)["q2"].startswith("heated plate What helps speaks of ")
     assert "boundary" in texts(run)["q2"]

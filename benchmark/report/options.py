@@ -1,0 +1,30 @@
+"""What a report can be told."""
+
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
+
+from actions.options import Options, option
+
+
+class ReportOptions(Options):
+    """Which runs a report measures, and by which two versions of the qrels."""
+
+    runs: list[str] = option(_("Runs"), _("Empty: all that are ready and deep enough."), default=[], at_most=1000)
+    before: int | None = option(
+        pgettext_lazy("value", "Before"),
+        _("Number of a version of the qrels. Empty: the first."),
+        default=None,
+        ge=1,
+        lt=1 << 31,
+    )
+    after: int | None = option(
+        pgettext_lazy("value", "After"), _("Empty: the newest filled one."), default=None, ge=1, lt=1 << 31
+    )
+    k: int = option(_("Depth k"), default=10, ge=1, le=1000)
+    aspects_k: int | None = option(
+        _("Depth of alpha-nDCG and A-Recall"),
+        _("Leave blank for depth k. BRIGHT-Pro uses 25."),
+        default=None,
+        ge=1,
+        le=1000,
+    )
