@@ -40,7 +40,7 @@ def test_intervals_hold_the_mean_and_shrink_with_queries() -> None:
     assert higher - lower == pytest.approx(2 * 1.96 / 5_000**0.5, rel=0.1)
 
 
-def tested_together(parts: list[NDArray[np.float64]]) -> dict[str, Any]:
+def gains_together(parts: list[NDArray[np.float64]]) -> dict[str, Any]:
     """One system's gains in the queries of several collections."""
     joined = tested.join_members([tested.Values(np.zeros_like(one), one) for one in parts])
     told = tested.mean_changes(joined)
@@ -50,7 +50,7 @@ def tested_together(parts: list[NDArray[np.float64]]) -> dict[str, Any]:
 
 def test_collections_of_unlike_size_count_alike() -> None:
     """Two queries of one collection gain 0.1 each, eight of another 0.5: the mean gains 0.3, however often drawn."""
-    told = tested_together([np.full((1, 2), 0.1), np.full((1, 8), 0.5)])
+    told = gains_together([np.full((1, 2), 0.1), np.full((1, 8), 0.5)])
     assert told["change"] == pytest.approx(0.3) and 0 < told["low"] < 0.3 < told["high"]
     assert told["p"] == pytest.approx(2 / 2**10), "all ten one way: two of 1,024 sign patterns"
 
@@ -59,7 +59,7 @@ def test_a_p_over_collections_is_that_of_the_mean_of_their_means() -> None:
     """By every sign pattern of the three and the six queries, on the unweighted mean of both means."""
     random = np.random.default_rng(3)
     parts = [random.normal(0.2, 0.4, (1, queries)) for queries in (3, 6)]
-    told = tested_together(parts)
+    told = gains_together(parts)
     patterns = [np.array(signs) for signs in product((-1, 1), repeat=9)]
     means = [((signs[:3] * parts[0][0]).mean() + (signs[3:] * parts[1][0]).mean()) / 2 for signs in patterns]
     seen = (parts[0].mean() + parts[1].mean()) / 2
