@@ -3,13 +3,10 @@
 Pages are strangers' texts: they become documents like imported ones, without markup, and nothing in them is followed.
 """
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from annotation.url_fetch import texts
@@ -17,7 +14,7 @@ from annotation.url_fetch.pages import LONGEST_URL, check_url, fetch_page
 from annotation.url_fetch.problems import NoPage
 from annotation.url_fetch.robots import RobotRules
 from corpus.aspects.documents import LONGEST
-from corpus.importing.service import ImportFiles, import_collection
+from corpus.importing.made_rows import import_rows
 from corpus.models import Collection, Document
 from judges.records import Judge
 from judges.retrieval.answers import FoundPage
@@ -49,9 +46,8 @@ class PageReader:
     def read_page(self, page: FoundPage, answered_at: datetime) -> WebDocument:
         """Make a document of a result. Raises NoPage where its address or its text will not do."""
         check_url(page.url)
-        return self._fetch_page(page) if self.fetch else _build_document(page, answered_at)
-
-    def _fetch_page(self, page: FoundPage) -> WebDocument:
+        if not self.fetch:
+            return _build_document(page, answered_at)
         self.rules.check(page.url)
         now = datetime.now().astimezone()
         got = fetch_page(page.url)
@@ -91,11 +87,7 @@ def import_documents(
     pairs = list({(pair["query_id"], pair["doc_id"]): pair for pair in pairs}.values())
     # A document that is there already keeps its metadata: they name the search that found it first.
     fresh = [_corpus_line(one, judge) for name, one in documents.items() if name not in known]
-    # By files, so that these documents go the way of every import, with all its checks.
-    with TemporaryDirectory() as folder:
-        corpus = _write_lines(Path(folder) / "corpus.jsonl", fresh) if fresh else None
-        files = ImportFiles(corpus=corpus, pairs=_write_lines(Path(folder) / "pairs.jsonl", pairs))
-        new = import_collection(collection.name, files)["new"]
+    new = import_rows(collection, corpus=fresh, pairs=pairs)
     return {name: new[name] for name in ("documents", "pairs")}
 
 
@@ -104,8 +96,3 @@ def _corpus_line(one: WebDocument, judge: Judge) -> dict[str, Any]:
     source |= {"sha256": one.sha256, "search": judge.name, "service": judge.provider}
     source |= {"published": one.published} if one.published else {}
     return {"_id": one.id, "title": one.title, "text": one.text, "metadata": {"source": source}}
-
-
-def _write_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> Path:
-    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
-    return path

@@ -87,7 +87,16 @@ def show_search(search: WebSearch, number: str | None) -> WebSearchPage:
     page = Paginator(rows, ROWS).get_page(number)
     shown = list(page.object_list)
     pairs = _pairs_of(shown)
-    found = [(one, [_show(one, result, pairs) for result in one.results.all()]) for one in shown]
+    found = [
+        (
+            one,
+            [
+                FoundResult(result, pairs.get((one.query_id, result.document_id or 0)), _describe(result.problem))
+                for result in one.results.all()
+            ],
+        )
+        for one in shown
+    ]
     return WebSearchPage(search, told, page, found, count_reasons(told["left_out"]))
 
 
@@ -104,13 +113,10 @@ def _pairs_of(shown: Sequence[SearchedQuery]) -> dict[tuple[int, int], int]:
     return {(query, document): pair for query, document, pair in rows.values_list("query", "document", "pk")}
 
 
-def _show(one: SearchedQuery, result: WebSearchResult, pairs: Mapping[tuple[int, int], int]) -> FoundResult:
-    pair = pairs.get((one.query_id, result.document_id)) if result.document_id else None
-    return FoundResult(result, pair, _describe(result.problem) if result.problem else "")
-
-
 def _describe(problem: str) -> str:
-    """Describe why a result became no document."""
+    """Describe why a result became no document; "" where it did."""
+    if not problem:
+        return ""
     code, values = read_problem(problem)
     if code == "status" and values:
         return str(_("the server responded with status %(status)s") % values)
@@ -130,17 +136,13 @@ def searches_table(rows: Iterable[WebSearch]) -> DownloadTable:
         pgettext("column", "web search"), _("search service"), pgettext("column", "by"), _("state"),
         pgettext("column", "created"), pgettext("column", "queries"), _("results"), _("documents"),
     )  # fmt: skip
+    counted: Iterable[Any] = rows  # annotated by `list_searches`
     lines = tuple(
         (str(one.number), str(one.options["judge"]), one.made_by, str(one.get_state_display()),
-         one.created_at.isoformat(), one.total, *_count_results(one))
-        for one in rows
+         one.created_at.isoformat(), one.total, one.results, one.documents)
+        for one in counted
     )  # fmt: skip
     return DownloadTable("web-searches", _("Web searches"), header, lines, 5)
-
-
-def _count_results(search: WebSearch) -> tuple[int, int]:
-    counted: Any = search  # annotated by `list_searches`
-    return counted.results, counted.documents
 
 
 def reasons_table(search: WebSearch) -> DownloadTable:
@@ -169,7 +171,7 @@ def results_table(search: WebSearch) -> DownloadTable:
         when = (_("yes") if one.cached else _("no"), one.answered_at.isoformat() if one.answered_at else "")
         for result in one.results.all():
             document = result.document.external_id if result.document else None
-            reason = _describe(result.problem) if result.problem else None
+            reason = _describe(result.problem) or None
             rows.append((*named, result.rank, result.title, result.url, document, reason, *when))
         if not one.results.all():
             rows.append((*named, None, None, None, None, None, *when))

@@ -91,7 +91,11 @@ class WebSearches(ModelJobKind[WebSearch]):
         def search(keys: Sequence[int]) -> BatchOutcome:
             rows = list(pending_queries(job).filter(pk__in=keys).select_related("query"))
             lease.progress(*self.count_done(job), SEARCHING)
-            wanted = [_request_of(row.query) for row in rows]
+            texts = [(row.query_id, row.query.text) for row in rows]
+            wanted = [
+                Wanted(key, text, (RetrievalRequest(ROLE, 0, plain_prompt(ROLE, [text]), documents=(text,)),))
+                for key, text in texts
+            ]
             found = model_requests.ask_model(campaign, judge, wanted, stopped=lease.should_stop)
             told = zip(rows, found.answers, strict=True)
             answered = {row: pages_of(turns[0]) for row, turns in told if turns is not None}
@@ -125,11 +129,6 @@ def _choose_queries(collection: Collection, limit: int | None, seed: int) -> lis
 def pending_queries(search: WebSearch) -> Any:
     """Queries whose pages are not read yet, in order."""
     return SearchedQuery.objects.filter(search=search, answered_at=None).order_by("place")
-
-
-def _request_of(query: Query) -> Wanted:
-    request = RetrievalRequest(ROLE, 0, plain_prompt(ROLE, [query.text]), documents=(query.text,))
-    return Wanted(query.pk, query.text, (request,))
 
 
 def _answer_times(campaign: Campaign, answered: Mapping[SearchedQuery, object]) -> dict[int, tuple[datetime, bool]]:
@@ -215,7 +214,8 @@ def _store_outcomes(search: WebSearch, judge: Judge, outcomes: Sequence[SearchOu
 def describe_search(search: WebSearch) -> dict[str, Any]:
     """Describe a search's results so far and their cost. `left_out`: results without a document."""
     results = WebSearchResult.objects.filter(searched__search=search)
-    left_out = Counter(read_problem(problem)[0] for problem in _problems_of(search))
+    problems = results.exclude(problem="").values_list("problem", flat=True)
+    left_out = Counter(read_problem(problem)[0] for problem in problems)
     queries = SearchedQuery.objects.filter(search=search)
     return {
         "collection": search.collection.name,
@@ -231,8 +231,3 @@ def describe_search(search: WebSearch) -> dict[str, Any]:
         "error": search.error,
         **cost_of(search),
     }
-
-
-def _problems_of(search: WebSearch) -> Any:
-    rows = WebSearchResult.objects.filter(searched__search=search).exclude(problem="")
-    return rows.values_list("problem", flat=True)

@@ -140,11 +140,6 @@ def board_columns(protocol: str, rounds: int) -> list[tuple[str, str]]:
     return found
 
 
-def order_column(protocol: str, rounds: int) -> str:
-    """The column that orders the retrievers: AER, or the quality after the last fixed round."""
-    return "aer" if protocol == ADAPTIVE else f"quality-{rounds}"
-
-
 def build_board(job: AgentJob) -> AgentBoard:
     """A job's table, with its newest grading."""
     # A job of agents always has a sample; only the other kinds of job have none.
@@ -157,7 +152,10 @@ def build_board(job: AgentJob) -> AgentBoard:
     traces: dict[tuple[str, str], list[Trace]] = defaultdict(list)
     for one in Trace.objects.filter(job=job):
         traces[one.retriever, one.agent].append(one)
-    grades = _load_grades(graded)
+    grades: dict[int, dict[int, AnswerAssessment]] = defaultdict(dict)
+    fields = ("trace_id", "round", "overall_quality", "completeness", "problem")
+    for row in AnswerAssessment.objects.filter(job=graded).only(*fields) if graded else ():
+        grades[row.trace_id][row.round] = row
     costs = _load_costs(job)
     asked_of = {one.pk: one.query_id for found in traces.values() for one in found}
     # A query that one cell lacks would make the means of the others easier or harder than its own.
@@ -172,24 +170,11 @@ def build_board(job: AgentJob) -> AgentBoard:
         mean = {key: mean_over_agents([cell.values[key] for cell in cells]) for key, _label in columns}
         lines.append({"retriever": retriever, "cells": cells, "mean": mean})
     common = len(set(queries) - ungraded)
-    return AgentBoard(job, graded, common, columns, _order_lines(lines, order_column(protocol, rounds)))
-
-
-def _order_lines(lines: Sequence[dict[str, Any]], key: str) -> list[dict[str, Any]]:
-    """Sort the lines by the mean over the agents; where only one agent searched, by its value."""
-    by_name = {str(line["retriever"]): line for line in lines}
-    ordering = {name: mean_of([cell.values[key] for cell in line["cells"]]) for name, line in by_name.items()}
-    return [by_name[name] for name in order_by_mean(ordering)]
-
-
-def _load_grades(graded: AgentJob | None) -> dict[int, dict[int, AnswerAssessment]]:
-    """Return the assessments of a grading by trace and round."""
-    found: dict[int, dict[int, AnswerAssessment]] = defaultdict(dict)
-    if graded is not None:
-        fields = ("trace_id", "round", "overall_quality", "completeness", "problem")
-        for row in AnswerAssessment.objects.filter(job=graded).only(*fields):
-            found[row.trace_id][row.round] = row
-    return found
+    # By AER, or by the quality after the last fixed round; where only one agent searched, by its value.
+    key = "aer" if protocol == ADAPTIVE else f"quality-{rounds}"
+    by_name: dict[str, dict[str, Any]] = {str(line["retriever"]): line for line in lines}
+    means = {name: mean_of([cell.values[key] for cell in line["cells"]]) for name, line in by_name.items()}
+    return AgentBoard(job, graded, common, columns, [by_name[name] for name in order_by_mean(means)])
 
 
 def _load_costs(job: AgentJob) -> dict[str, tuple[Paid, int]]:
@@ -258,7 +243,11 @@ def _measure_searches(
     known = [trace for trace in traces if trace.query_id in sought]
 
     def mean_ndcg(upto: int | None) -> tuple[float | None, float | None]:
-        pairs = [agent_ndcg(_lists_of(trace, upto), sought[trace.query_id]) for trace in known]
+        # With fixed rounds an empty one stays, so that round 3 is the third for every agent; else it is no search.
+        lists = [
+            [one["returned"] for one in trace.rounds[:upto] if upto is not None or one["search"]] for trace in known
+        ]
+        pairs = [agent_ndcg(found, sought[trace.query_id]) for found, trace in zip(lists, known, strict=True)]
         return (fmean(one for one, _ in pairs), fmean(one for _, one in pairs)) if pairs else (None, None)
 
     if protocol == ADAPTIVE:
@@ -268,12 +257,6 @@ def _measure_searches(
     for number in range(1, rounds + 1):
         values[f"ndcg-{number}"], values[f"ndcg_unique-{number}"] = mean_ndcg(number)
     return values
-
-
-def _lists_of(trace: Trace, upto: int | None) -> list[list[str]]:
-    """Return the documents of each round, up to a round; an adaptive agent's empty rounds are no searches."""
-    # With fixed rounds an empty one stays, so that round 3 is the third for every agent.
-    return [one["returned"] for one in trace.rounds[:upto] if upto is not None or one["search"]]
 
 
 def _measure_grades(

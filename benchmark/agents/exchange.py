@@ -16,7 +16,10 @@ from judges.models.retrieval import RetrievalCall
 def describe_traces(job: AgentJob) -> Iterator[dict[str, Any]]:
     """The rows of `traces.jsonl`: one for each round, with the answer that followed it, if one did."""
     protocol = job.options["protocol"]
-    tokens = _count_tokens(job)
+    # Added up by the database: the rows hold whole conversations, and a large job has some ten thousand of them.
+    calls = RetrievalCall.objects.filter(campaign=job.campaign or 0, role="search").order_by()
+    sums = calls.values_list("query", "topic").annotate(tokens=Sum("tokens_in") + Sum("tokens_out"))
+    tokens = {(query or 0, topic): count for query, topic, count in sums}
     rows = Trace.objects.filter(job=job).select_related("query").order_by("query__external_id", "retriever", "agent")
     for trace in rows:
         who = {"query_id": trace.query.external_id, "retriever": trace.retriever, "agent": trace.agent}
@@ -40,14 +43,6 @@ def describe_traces(job: AgentJob) -> Iterator[dict[str, Any]]:
                 "unknown_citations": said.get("unknown_citations", []),
                 "stop": trace.stop if number == rounds[-1][0] else None,
             }
-
-
-def _count_tokens(job: AgentJob) -> dict[tuple[int, str], int]:
-    """Return the tokens of a job's searches by query and topic."""
-    # Added up by the database: the rows hold whole conversations, and a large job has some ten thousand of them.
-    calls = RetrievalCall.objects.filter(campaign=job.campaign or 0, role="search").order_by()
-    sums = calls.values_list("query", "topic").annotate(tokens=Sum("tokens_in") + Sum("tokens_out"))
-    return {(query or 0, topic): tokens for query, topic, tokens in sums}
 
 
 def describe_judgments(graded: AgentJob) -> Iterator[dict[str, Any]]:

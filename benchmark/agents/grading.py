@@ -163,16 +163,12 @@ def _load_answers(search: AgentJob, references: AgentJob | None) -> list[GradedA
     return found
 
 
-def _references_of(job: AgentJob) -> AgentJob | None:
-    key = job.options.get("references")
-    return AgentJob.objects.get(pk=key) if key else None
-
-
 def _missing_answers(job: AgentJob) -> tuple[list[GradedAnswer], int]:
     """The answers without grades, and how many there are in all."""
     # A grading is always of a search.
     assert job.graded is not None
-    answers = _load_answers(job.graded, _references_of(job))
+    references = AgentJob.objects.get(pk=key) if (key := job.options.get("references")) else None
+    answers = _load_answers(job.graded, references)
     have = set(AnswerAssessment.objects.filter(job=job).values_list("trace", "round"))
     return [one for one in answers if (one.trace, one.round) not in have], len(answers)
 

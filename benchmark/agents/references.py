@@ -1,6 +1,7 @@
 """Reference answers: written by a judge from a query's aspects and their passages alone (BRIGHT-Pro appendix D)."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -95,7 +96,9 @@ class References(AgentJobs):
                 "prompt_sha256": step.prompt.sha256,
                 "problem": problem,
             }
-            await thread.run(_store_answer, job, conversation.subject.query, values)
+            rows, query = ReferenceAnswer.objects, conversation.subject.query
+            save = partial(rows.get_or_create, job=job, query_id=query, defaults=values)
+            await thread.run(jobs.store_result, job, save)
             return ""
 
         subjects = [Subject(one.pk, one.text) for one in missing]
@@ -137,12 +140,6 @@ def _build_step(
     expected = {one.id: sorted(one.documents & passages.keys()) for one in own if one.documents & passages.keys()}
     step = Step(ROLE, ReferenceDraft, judge, prompt, expected={"passages": expected}, material=material)
     return step, passages
-
-
-def _store_answer(job: AgentJob, query: int, values: Mapping[str, Any]) -> None:
-    jobs.store_result(
-        job, lambda: ReferenceAnswer.objects.get_or_create(job=job, query_id=query, defaults=dict(values))
-    )
 
 
 def load_references(job: AgentJob | None) -> dict[int, str]:

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from django.utils.translation import gettext as _
 
@@ -34,35 +34,34 @@ FOLDERS: dict[Run.Kind, Callable[[dict[str, Any]], embedding.FolderVectors[Any]]
 SEARCHING = (Run.Kind.BM25, Run.Kind.DENSE, *FOLDERS)  # Runs whose searcher takes any text.
 
 
-class Retriever(Protocol):
-    """A search for documents (primary keys, best first) by any text. `prepare` asks models for what it needs."""
+class Retriever:
+    """A search for documents (primary keys, best first) by any text."""
 
-    async def prepare(self, conversation: Conversation, text: str, number: int) -> None: ...
-    def search(self, text: str, depth: int) -> Sequence[int]: ...
+    async def prepare(self, conversation: Conversation, text: str, number: int) -> None:
+        """Ask models for what the search needs. Raises Unreachable when nobody answers."""
+
+    def search(self, text: str, depth: int) -> Sequence[int]:
+        """Return the ids of the `depth` best documents."""
+        raise NotImplementedError
 
 
-class LexicalRetriever:
+class LexicalRetriever(Retriever):
     """BM25 over the collection's documents."""
 
     def __init__(self, index: bm25.Index) -> None:
         self.index = index
 
-    async def prepare(self, conversation: Conversation, text: str, number: int) -> None:
-        """Prepare nothing: no model is asked for a text."""
-
     def search(self, text: str, depth: int) -> Sequence[int]:
-        """Search for the words of a text."""
         return [key for key, _score in self.index.search(text, depth)]
 
 
-class DenseRetriever:
+class DenseRetriever(Retriever):
     """The vectors of an embed endpoint: each search asks for one, through the conversation's campaign."""
 
     def __init__(self, searcher: dense.Dense) -> None:
         self.searcher, self.lock = searcher, threading.Lock()
 
     async def prepare(self, conversation: Conversation, text: str, number: int) -> None:
-        """Ask for the text's vector unless VAR has it. Raises Unreachable when nobody answers."""
         sent = self.searcher.prefix + text
 
         def keep(turn: Turn) -> None:
@@ -76,24 +75,19 @@ class DenseRetriever:
                 raise Unreachable(f"{self.searcher.judge.name}: {found.outcome}")
 
     def search(self, text: str, depth: int) -> Sequence[int]:
-        """Return the ids of the `depth` documents with the largest cosine to the text."""
         with self.lock:
             ((documents, _scores),) = self.searcher.rank_known([self.searcher.prefix + text], [depth])
         return [int(key) for key in documents]
 
 
-class FolderRetriever:
+class FolderRetriever(Retriever):
     """The vectors of a model folder, computed here."""
 
     def __init__(self, searcher: embedding.FolderVectors[Any]) -> None:
         self.searcher, self.lock = searcher, threading.Lock()
 
-    async def prepare(self, conversation: Conversation, text: str, number: int) -> None:
-        """Prepare nothing: a local model answers."""
-
     def search(self, text: str, depth: int) -> Sequence[int]:
-        """Return the ids of the `depth` best documents. The lock holds since the model takes one text at a time."""
-        with self.lock:
+        with self.lock:  # The model takes one text at a time.
             ((documents, _scores),) = self.searcher.rank_texts([text], [depth])
         return [int(key) for key in documents]
 

@@ -31,7 +31,11 @@ def ensure_sample(target: Suite | Collection, *, per_member: int | None = None, 
     """Return the stored sample, drawn now where there is none. Raises BadInput for another size or seed."""
     found = find_sample(target)
     if found is None:
-        return _draw_sample(target, PER_MEMBER if per_member is None else per_member, SEED if seed is None else seed)
+        size, seed = PER_MEMBER if per_member is None else per_member, SEED if seed is None else seed
+        drawn = _draw_members(target, size, seed)
+        # Two commands at once: the second one gets what the first one stored.
+        values = {"seed": seed, "per_member": size, "queries": drawn}
+        return AgentSample.objects.get_or_create(**_of(target), defaults=values)[0]
     # Traces over two samples would not compare, and nothing in a table would tell them apart (ADR 0088).
     if per_member not in (None, found.per_member) or seed not in (None, found.seed):
         told = _(
@@ -55,15 +59,6 @@ def _draw_members(target: Suite | Collection, per_member: int, seed: int) -> dic
     if per_member < 1:
         raise BadOption("sample", _("Enter a number from 1."))
     return {str(one.pk): _draw_queries(one, per_member, seed) for one in members_of(target)}
-
-
-def _draw_sample(target: Suite | Collection, per_member: int, seed: int) -> AgentSample:
-    drawn = _draw_members(target, per_member, seed)
-    # Two commands at once: the second one gets what the first one stored.
-    sample, _made = AgentSample.objects.get_or_create(
-        **_of(target), defaults={"seed": seed, "per_member": per_member, "queries": drawn}
-    )
-    return sample
 
 
 def _draw_queries(collection: Collection, count: int, seed: int) -> list[int]:

@@ -5,7 +5,6 @@ rate both answers. Which one is shown first is a coin of the study's seed for ea
 """
 
 import random
-from dataclasses import dataclass
 from datetime import timedelta
 
 from django.db import transaction
@@ -26,14 +25,7 @@ QUERIES = 40
 RATERS = 2
 RESERVED = timedelta(hours=24)  # Afterwards another person may take the query.
 LONGEST = 20_000  # Characters of an answer.
-
-
-@dataclass(frozen=True, slots=True)
-class Grades:
-    """A rater's grades of one answer, each from 1 to 5."""
-
-    completeness: int
-    quality: int
+Grades = tuple[int, int]  # Completeness and quality of one answer, each from 1 to 5.
 
 
 def studies_of(collection: Collection) -> QuerySet[ReferenceStudy]:
@@ -212,10 +204,10 @@ def rate_answers(study: ReferenceStudy, rater: Assessor, answer: int, first: Gra
         answer=found,
         rater=rater,
         model_first=model_first,
-        model_completeness=model.completeness,
-        model_quality=model.quality,
-        person_completeness=person.completeness,
-        person_quality=person.quality,
+        model_completeness=model[0],
+        model_quality=model[1],
+        person_completeness=person[0],
+        person_quality=person[1],
     )
 
 

@@ -46,8 +46,8 @@ class RatingForm(forms.Form):
     @property
     def grades(self) -> tuple[Grades, Grades]:
         """The grades of both answers, in the order shown."""
-        given = self.cleaned_data
-        return (
-            Grades(given["first_completeness"], given["first_quality"]),
-            Grades(given["second_completeness"], given["second_quality"]),
+        first, second = (
+            (self.cleaned_data[f"{place}_completeness"], self.cleaned_data[f"{place}_quality"])
+            for place in ("first", "second")
         )
+        return first, second

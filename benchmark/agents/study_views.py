@@ -67,8 +67,7 @@ def control_study(request: HttpRequest, scope: AccessScope, act: str) -> HttpRes
 
 
 def _start_study(request: HttpRequest, scope: AccessScope) -> HttpResponse:
-    candidates = len(study.find_candidates(scope.collection)[1])
-    form = StudyForm(request.POST, candidates=candidates)
+    form = StudyForm(request.POST, candidates=len(study.find_candidates(scope.collection)[1]))
     if form.is_valid():
         try:
             with transaction.atomic():
@@ -134,24 +133,18 @@ def rate_study_answers(request: HttpRequest, scope: AccessJudgeScope) -> HttpRes
     form = RatingForm(request.POST if request.method == "POST" and "undo" not in request.POST else None)
     try:
         with transaction.atomic():
-            if "undo" in request.POST:
-                return _undo_rating(scope, found)
+            if "undo" in request.POST and (undone := study.undo_rating(found, rater)) is not None:
+                query = undone.answer.reference.query.external_id
+                record_act(scope, "references.rated", study=found.pk, query=query, what="undo")
             if form.is_valid():
                 made = study.rate_answers(found, rater, form.cleaned_data["query"], *form.grades)
                 record_act(scope, "references.rated", study=found.pk, query=made.answer.reference.query.external_id)
+            if "undo" in request.POST or form.is_valid():
                 return redirect("rate_study_answers", scope.collection.name)
     except BadInput as error:
         messages.error(request, str(error))
         return redirect("rate_study_answers", scope.collection.name)
     return _show_rating(request, scope, found, form)
-
-
-def _undo_rating(scope: AccessJudgeScope, found: ReferenceStudy) -> HttpResponse:
-    undone = study.undo_rating(found, scope.member.assessor)
-    if undone is not None:
-        query = undone.answer.reference.query.external_id
-        record_act(scope, "references.rated", study=found.pk, query=query, what="undo")
-    return redirect("rate_study_answers", scope.collection.name)
 
 
 def _show_rating(

@@ -81,7 +81,7 @@ def suite_board(suite: Suite, boards: Sequence[AgentBoard]) -> SuiteAgentBoard:
         retriever: {key: mean_over_agents([one[key] for one in agents.values()]) for key, _label in columns}
         for retriever, agents in lines.items()
     }
-    # With fixed rounds the last column is the quality after the last round, as `board.order_column` has it.
+    # With fixed rounds the last column is the quality after the last round, as `build_board` has it.
     key = "aer" if columns[0][0] == "aer" else columns[-1][0]
     # With one agent its value orders them, as on a collection's page.
     order = order_by_mean({name: mean_of([one[key] for one in agents.values()]) for name, agents in lines.items()})

@@ -1,8 +1,7 @@
 """Figures of all traces of a job, and one trace as its page shows it. Reads only."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
@@ -11,14 +10,14 @@ from django.utils.translation import gettext as _
 
 from benchmark.agents import grading, sampling
 from benchmark.agents.aspects import SoughtAspect, load_query_aspects
-from benchmark.agents.traces import SearchFindings, read_searches, unreached_aspects
+from benchmark.agents.traces import read_searches, unreached_aspects
 from benchmark.models import AgentJob, AnswerAssessment, Trace
 from charts import Chart
 from charts.downloads import DownloadTable
 from charts.lines import draw_lines
 from corpus.aspects.entries import importance_weights
 from corpus.models import Document, Query
-from judges.costs.accounting import Paid, of_calls
+from judges.costs.accounting import of_calls
 from judges.models.retrieval import RetrievalCall
 
 LATEST = 20  # Rounds of the picture.
@@ -99,15 +98,22 @@ def _summarise_cell(
     `without_gold` is a share of rounds, `repeated` a share of slots, `after_last_gold` the mean number of rounds of a
     trace, `unreached` the mean weight of a query's aspects with documents that no search reached.
     """
-    found = [(trace, read_searches(searched_lists(trace), gold_of(aspects[trace.query_id]))) for trace in traces]
+    gold = {query: {document for one in own for document in one.documents} for query, own in aspects.items()}
+    found = [(trace, read_searches(searched_lists(trace), gold[trace.query_id])) for trace in traces]
     rounds = [len(one.gold_share) for _trace, one in found]
     slots = sum(one.slots for _trace, one in found)
-    missed = [_unreached_weight(trace, aspects[trace.query_id]) for trace in traces]
+    missed = [
+        sum(weight for _aspect, weight in unreached_with_weights(trace, aspects[trace.query_id])) for trace in traces
+    ]
     return {
         "retriever": cell[0],
         "agent": cell[1],
         "traces": len(traces),
-        "gold_by_round": _mean_by_round([one for _trace, one in found]),
+        # A trace that ended has no further rounds: counted as 0 it would say that searching on finds nothing.
+        "gold_by_round": [
+            fmean(one.gold_share[at] for _trace, one in found if at < len(one.gold_share))
+            for at in range(max(rounds, default=0))
+        ],
         "without_gold": sum(one.without_gold for _trace, one in found) / sum(rounds) if sum(rounds) else None,
         "repeated": sum(one.repeated for _trace, one in found) / slots if slots else None,
         "after_last_gold": fmean(one.after_last_gold for _trace, one in found) if found else None,
@@ -115,29 +121,9 @@ def _summarise_cell(
     }
 
 
-def _mean_by_round(found: Sequence[SearchFindings]) -> list[float]:
-    """The mean gold share of each round over the traces that got so far."""
-    longest = max((len(one.gold_share) for one in found), default=0)
-    # A trace that ended has no further rounds: counted as 0 it would say that searching on finds nothing.
-    return [fmean(one.gold_share[at] for one in found if at < len(one.gold_share)) for at in range(longest)]
-
-
 def searched_lists(trace: Trace) -> list[list[str]]:
     """Return the documents of each search of a trace, without empty rounds."""
     return [one["returned"] for one in trace.rounds if one["search"]]
-
-
-def gold_of(aspects: Iterable[SoughtAspect]) -> AbstractSet[str]:
-    """The documents that support any of the aspects."""
-    return {document for one in aspects for document in one.documents}
-
-
-def _unreached_weight(trace: Trace, aspects: Sequence[SoughtAspect]) -> float:
-    weights = dict(
-        zip([one.id for one in aspects], importance_weights([one.importance for one in aspects]), strict=True)
-    )
-    missed = unreached_aspects(searched_lists(trace), {one.id: one.documents for one in aspects})
-    return sum(weights[name] for name in missed)
 
 
 def _count_missed(
@@ -172,22 +158,18 @@ def show_trace(trace: Trace) -> dict[str, Any]:
     grades = {row.round: row for row in AnswerAssessment.objects.filter(job=graded, trace=trace) if graded is not None}
     topic = f"{trace.retriever}/{trace.agent}/{trace.job.options['protocol']}"
     calls = RetrievalCall.objects.filter(campaign=trace.job.campaign, query=trace.query_id, topic=topic)
+    made = [one for one in calls if not one.cached]
     others = Trace.objects.filter(job=trace.job, query=trace.query_id).order_by("retriever", "agent")
     return {
         "rounds": _show_rounds(trace, aspects),
         "answers": [_show_answer(one, grades.get(one["round"]), aspects) for one in trace.answers],
         "unreached": unreached_with_weights(trace, aspects),
         "aspects": aspects,
-        "paid": _sum_paid(calls),
+        "paid": of_calls(sum(one.cost or 0.0 for one in made), len(made), sum(one.cost is None for one in made)),
         "tokens": sum(one.tokens_in + one.tokens_out for one in calls),
         "calls": len(calls),
         "others": others,
     }
-
-
-def _sum_paid(calls: Iterable[RetrievalCall]) -> Paid:
-    made = [one for one in calls if not one.cached]
-    return of_calls(sum(one.cost or 0.0 for one in made), len(made), sum(one.cost is None for one in made))
 
 
 def _show_rounds(trace: Trace, aspects: Sequence[SoughtAspect]) -> list[dict[str, Any]]:
@@ -210,14 +192,11 @@ def _show_answer(
     answer: Mapping[str, Any], grade: AnswerAssessment | None, aspects: Sequence[SoughtAspect]
 ) -> dict[str, Any]:
     texts = {one.id: one.text for one in aspects}
-    scores = (
-        []
-        if grade is None
-        else [
-            {"id": name, "text": texts.get(name, ""), "score": score, "importance": grade.importances.get(name)}
-            for name, score in grade.aspect_scores.items()
-        ]
-    )
+    scores = [
+        {"id": name, "text": texts.get(name, ""), "score": score, "importance": one.importances.get(name)}
+        for one in ([grade] if grade else [])
+        for name, score in one.aspect_scores.items()
+    ]
     return {**answer, "grade": grade, "scores": scores}
 
 

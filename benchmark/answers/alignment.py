@@ -6,6 +6,7 @@ generators, queries) and depend on no version.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import ne
 from typing import Any
 
 import numpy as np
@@ -40,11 +41,6 @@ class AnswerOutcomes:
 
     correct: Bools
     exact: Bools
-
-
-def rag_align(hit: Floats, correct: Bools) -> float:
-    """The share of the queries whose two binary outcomes agree."""
-    return float(((hit > 0) == correct).mean())
 
 
 def graded_align(values: Floats, correct: Bools) -> tuple[float | None, str]:
@@ -103,8 +99,14 @@ def compare_versions(
     means = {when: found.mean(axis=0, keepdims=True) for when, found in agree.items()}
     of_means = _align_cells(means, list(generators), seed)
     hits = {when: one.hit.mean(axis=1).tolist() for when, one in versions.items()}
+    blank = dict.fromkeys(("before", "after", "rank_before", "rank_after"))
+    ranked: list[dict[str, Any]] = [{"name": name, **blank} for name in systems]
+    ranks = {when: rank_means(values) for when, values in hits.items()}
+    for when, values in hits.items():
+        for row, value, rank in zip(ranked, values, ranks[when], strict=True):
+            row |= {when: value, f"rank_{when}": rank}
     return {
-        "systems": _rank_systems(systems, hits),
+        "systems": ranked,
         "cells": cells,
         "means": [
             {
@@ -115,7 +117,8 @@ def compare_versions(
             }
             for g, name in enumerate(generators)
         ],
-        **_count_moved(hits),
+        # Systems that have another rank by Hit@k in the later version.
+        "moved": sum(map(ne, ranks["before"], ranks["after"])) if "after" in ranks else None,
         "correlation": [
             {"generator": name}
             | {when: correlate(found, answers.correct[:, g].mean(axis=1).tolist()) for when, found in hits.items()}
@@ -156,20 +159,3 @@ def _mean_graded(cells: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
         values = [cell[name] for cell in cells]
         found[name] = None if None in values else sum(values) / len(values)
     return found
-
-
-def _rank_systems(systems: Sequence[str], hits: Mapping[str, list[float]]) -> list[dict[str, Any]]:
-    blank = dict.fromkeys(("before", "after", "rank_before", "rank_after"))
-    rows: list[dict[str, Any]] = [{"name": name, **blank} for name in systems]
-    for when, found in hits.items():
-        for row, value, rank in zip(rows, found, rank_means(found), strict=True):
-            row |= {when: value, f"rank_{when}": rank}
-    return rows
-
-
-def _count_moved(hits: Mapping[str, list[float]]) -> dict[str, int | None]:
-    """Count the systems that have another rank by Hit@k in the later version; None without one."""
-    if "after" not in hits:
-        return {"moved": None}
-    ranks = [rank_means(hits[when]) for when in ("before", "after")]
-    return {"moved": sum(one != other for one, other in zip(*ranks, strict=True))}

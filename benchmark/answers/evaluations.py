@@ -1,10 +1,8 @@
 """Evaluations of answers as jobs that ask models: what one is made of, and its work (docs/answers.md)."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
-from django.db import transaction
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -18,13 +16,12 @@ from benchmark.runs import rankings
 from benchmark.systems.chosen import ready_runs
 from corpus.errors import BadInput
 from corpus.models import Collection, Query
-from jobs import leases
 from jobs.leases import Lease
 from jobs.models import JobState
 from judges.campaigns.estimates import NO_MIX, Estimate, of_calls
 from judges.conversations.formats import ContextAnswer, Correctness, schema_of
 from judges.costs.token_mixes import mixes_of
-from judges.model_jobs.jobs import BatchOutcome, JobPlan, ModelJobKind, Options, ask_in_batches
+from judges.model_jobs.jobs import BatchOutcome, JobPlan, ModelJobKind, Options, ask_in_batches, in_batches
 from judges.prompts.conversations import CONTEXT_LIMIT, answer_prompt, correct_prompt
 from judges.records import Judge
 from judges.retrieval import model_requests
@@ -128,18 +125,32 @@ class Answers(ModelJobKind[AnswerEvaluation]):
         """Ask for every answer that is missing, batch by batch, and store each batch. Raises Incomplete."""
         campaign = self.campaign_of(job)
         judges = {one.name: one for one in model_requests.judges_in(campaign)}
-        judge, missing = judges[job.options["judge"]], MissingAnswers.of(job, judges)
-        total, stored = missing.total, len(missing.there)
+        judge, queries, runs = judges[job.options["judge"]], answered_queries(job.collection), runs_in(job)
+        cells = [(run, judges[name]) for run in runs for name in job.options["generators"]]
+        rows = GeneratedAnswer.objects.filter(evaluation=job, query__in=queries)
+        there = set(rows.values_list("query_id", "run_id", "generator"))
+        missing = {
+            query.pk: [cell for cell in cells if (query.pk, cell[0].pk, cell[1].name) not in there] for query in queries
+        }
+        total, stored = len(queries) * len(cells), len(there)
 
-        def answer(tasks: Sequence[AnswerTask]) -> BatchOutcome:
+        def answer(batch: Sequence[Query]) -> BatchOutcome:
             nonlocal stored
+            shown = load_contexts(runs, batch, job.options["k"], job.options["contexts"])
+            tasks = [
+                AnswerTask(query, run.pk, writer, shown[run.pk, query.pk])
+                for query in batch
+                for run, writer in missing[query.pk]
+            ]
             found = generation.ask_answers(campaign, judge, tasks, lease, done=stored, total=total)
-            answered = _store_answers(job, tasks, found.results)
+            answered = generation.store_answers(job, tasks, found.results)
             stored += answered
             return BatchOutcome(len(tasks), answered, found.error, found.spent, found.stopped)
 
         lease.progress(stored, total)
-        ask_in_batches(job, lease.should_stop, missing.batches(), answer, total)
+        # By whole queries: one that has all its answers can be measured when the budget ends.
+        waiting = [query for query in queries if missing[query.pk]]
+        ask_in_batches(job, lease.should_stop, in_batches(waiting, max(1, TOGETHER // len(cells))), answer, total)
 
 
 ANSWERS = Answers()
@@ -188,74 +199,3 @@ def runs_in(evaluation: AnswerEvaluation) -> list[Run]:
     """Return the evaluation's runs by name, deleted ones too."""
     # Deleted runs too: their answers were paid for and stay in the figures.
     return list(Run.objects.filter(pk__in=evaluation.options["runs"]).order_by("name", "pk"))
-
-
-@dataclass(frozen=True)
-class MissingAnswers:
-    """The answers that an evaluation wants, and those that are there: (query, run, generator)."""
-
-    evaluation: AnswerEvaluation
-    runs: Sequence[Run]
-    writers: Sequence[Judge]
-    queries: Sequence[Query]
-    there: frozenset[tuple[int, int, str]]
-
-    @classmethod
-    def of(cls, evaluation: AnswerEvaluation, judges: dict[str, Judge]) -> "MissingAnswers":
-        """Read which of the evaluation's answers are stored."""
-        queries = answered_queries(evaluation.collection)
-        rows = GeneratedAnswer.objects.filter(evaluation=evaluation, query__in=queries)
-        return cls(
-            evaluation,
-            runs_in(evaluation),
-            [judges[name] for name in evaluation.options["generators"]],
-            queries,
-            frozenset(rows.values_list("query_id", "run_id", "generator")),
-        )
-
-    @property
-    def total(self) -> int:
-        """The number of answers that an evaluation wants."""
-        return len(self.queries) * len(self.runs) * len(self.writers)
-
-    def batches(self) -> Iterator[list[AnswerTask]]:
-        """Yield what is missing, query by query: where a budget ends, most queries with answers have them all."""
-        # By whole queries: a query that has all its answers can be measured when the budget ends.
-        size = max(1, TOGETHER // (len(self.runs) * len(self.writers)))
-        waiting = [query for query in self.queries if any(not self._is_there(query, *one) for one in self._cells())]
-        for begin in range(0, len(waiting), size):
-            yield self._tasks_of(waiting[begin : begin + size])
-
-    def _cells(self) -> Iterator[tuple[Run, Judge]]:
-        return ((run, writer) for run in self.runs for writer in self.writers)
-
-    def _is_there(self, query: Query, run: Run, writer: Judge) -> bool:
-        return (query.pk, run.pk, writer.name) in self.there
-
-    def _tasks_of(self, queries: Sequence[Query]) -> list[AnswerTask]:
-        options = self.evaluation.options
-        shown = load_contexts(self.runs, queries, options["k"], options["contexts"])
-        return [
-            AnswerTask(query, run.pk, writer, shown[run.pk, query.pk])
-            for query in queries
-            for run, writer in self._cells()
-            if not self._is_there(query, run, writer)
-        ]
-
-
-def _store_answers(
-    evaluation: AnswerEvaluation, tasks: Sequence[AnswerTask], results: Sequence[generation.JudgedAnswer | None]
-) -> int:
-    """Write the answers that came, once each. Raises LeaseLost where somebody else holds the evaluation by now."""
-    rows = [
-        generation.answer_row(evaluation, task, found)
-        for task, found in zip(tasks, results, strict=True)
-        if found is not None
-    ]
-    # Whoever lost the lease stores nothing: the new holder asks from what is there, and finds the paid calls in the
-    # cache.
-    with transaction.atomic():
-        leases.lock_held(evaluation)
-        # An answer that another worker stored first stays.
-        GeneratedAnswer.objects.bulk_create(rows, batch_size=500, ignore_conflicts=True)
-    return len(rows)

@@ -10,12 +10,9 @@ _ARTICLES = re.compile(r"\b(a|an|the)\b")
 
 def normalise_answer(text: str) -> str:
     """Lower case, without punctuation, English articles and extra white space."""
-    plain = "".join(letter for letter in text.lower() if not _is_punctuation(letter))
+    letters = (letter for letter in text.lower() if letter not in string.punctuation)
+    plain = "".join(letter for letter in letters if not unicodedata.category(letter).startswith("P"))
     return " ".join(_ARTICLES.sub(" ", plain).split())
-
-
-def _is_punctuation(letter: str) -> bool:
-    return letter in string.punctuation or unicodedata.category(letter).startswith("P")
 
 
 def is_exact_match(answer: str, references: Iterable[str]) -> bool:

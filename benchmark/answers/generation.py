@@ -6,10 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.db import transaction
+
 from benchmark.answers.contexts import ShownContexts
 from benchmark.answers.exact_match import is_exact_match
 from benchmark.models import AnswerEvaluation, GeneratedAnswer
 from corpus.models import Query
+from jobs import leases
 from jobs.leases import Lease
 from judges.conversations.formats import ContextAnswer, Correctness
 from judges.conversations.requests import Conversation, ConversationResults, Step, Subject
@@ -98,21 +101,32 @@ def _describe_problem(conversation: Conversation, step: Step[Any], none: NoVerdi
     return f"{none.outcome}: {conversation.problem_with(step) or step.judge.name}"
 
 
-def answer_row(evaluation: AnswerEvaluation, task: AnswerTask, found: JudgedAnswer) -> GeneratedAnswer:
-    """The row that keeps an answer with its contexts."""
-    shown = task.contexts
-    return GeneratedAnswer(
-        evaluation=evaluation,
-        query=task.query,
-        run_id=task.run,
-        generator=task.generator.name,
-        documents=list(shown.documents),
-        evidence=list(shown.evidence),
-        without_evidence=shown.left_out,
-        document_length=shown.document_length,
-        context_length=shown.context_length,
-        answer=found.answer,
-        problem=found.problem,
-        correct=found.correct,
-        is_exact_match=is_exact_match(found.answer, task.query.answers),
-    )
+def store_answers(
+    evaluation: AnswerEvaluation, tasks: Sequence[AnswerTask], results: Sequence[JudgedAnswer | None]
+) -> int:
+    """Write the answers that came, once each. Raises LeaseLost where somebody else holds the evaluation by now."""
+    rows = [
+        GeneratedAnswer(
+            evaluation=evaluation,
+            query=task.query,
+            run_id=task.run,
+            generator=task.generator.name,
+            documents=list(task.contexts.documents),
+            evidence=list(task.contexts.evidence),
+            without_evidence=task.contexts.left_out,
+            document_length=task.contexts.document_length,
+            context_length=task.contexts.context_length,
+            answer=found.answer,
+            problem=found.problem,
+            correct=found.correct,
+            is_exact_match=is_exact_match(found.answer, task.query.answers),
+        )
+        for task, found in zip(tasks, results, strict=True)
+        if found is not None
+    ]
+    # Whoever lost the lease stores nothing: the new holder asks from what is there, and finds paid calls in the cache.
+    with transaction.atomic():
+        leases.lock_held(evaluation)
+        # An answer that another worker stored first stays.
+        GeneratedAnswer.objects.bulk_create(rows, batch_size=500, ignore_conflicts=True)
+    return len(rows)

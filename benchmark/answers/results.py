@@ -109,17 +109,12 @@ class StoredAnswers:
         return AnswerOutcomes(correct.transpose(1, 2, 0), exact.transpose(1, 2, 0))
 
 
-def load_answers(evaluation: AnswerEvaluation) -> StoredAnswers:
-    """Read the verdicts of an evaluation."""
-    found = GeneratedAnswer.objects.filter(evaluation=evaluation)
-    values = found.values_list("query_id", "run_id", "generator", *StoredAnswer._fields)
-    rows = {(query, run, generator): StoredAnswer(*rest) for query, run, generator, *rest in values}
-    return StoredAnswers(runs_in(evaluation), list(evaluation.options["generators"]), rows)
-
-
 def compute_result(evaluation: AnswerEvaluation, queries: Sequence[Query], chosen: VersionPair) -> dict[str, Any]:
     """The figures over the queries for which every run and generator has a verdict: all cells are of the same ones."""
-    stored = load_answers(evaluation)
+    rows = GeneratedAnswer.objects.filter(evaluation=evaluation)
+    values = rows.values_list("query_id", "run_id", "generator", *StoredAnswer._fields)
+    answers = {(query, run, generator): StoredAnswer(*rest) for query, run, generator, *rest in values}
+    stored = StoredAnswers(runs_in(evaluation), list(evaluation.options["generators"]), answers)
     whole, waiting, unjudged = [], 0, 0
     for query in queries:
         units = stored.units(query.pk)
@@ -149,7 +144,9 @@ def compute_result(evaluation: AnswerEvaluation, queries: Sequence[Query], chose
         return found
     runs = stored.runs
     # To the same depth as the answers saw: what lies below was shown to nobody.
-    documents = stack_rankings(_top_of(runs, evaluation.options["k"]), whole, evaluation.options["k"])
+    k = evaluation.options["k"]
+    loaded = rankings.load([run.pk for run in runs], k)
+    documents = stack_rankings([loaded[run.pk] for run in runs], whole, k)
     # A query that a version does not judge at all is a miss under it, as in every report (ADR 0090).
     before = grade_runs(documents, chosen.before, whole, evaluation.collection)
     after = grade_runs(documents, chosen.after, whole, evaluation.collection) if chosen.after else None
@@ -159,11 +156,6 @@ def compute_result(evaluation: AnswerEvaluation, queries: Sequence[Query], chose
     if waiting:
         found["means"] = []  # what is whole is shown; a mean over systems waits for the rest
     return found
-
-
-def _top_of(runs: Sequence[Run], k: int) -> list[dict[int, Ints]]:
-    loaded = rankings.load([run.pk for run in runs], k)
-    return [loaded[run.pk] for run in runs]
 
 
 def grade_runs(documents: Ints, version: Qrels, queries: Sequence[int], collection: Collection) -> RetrievalOutcomes:
@@ -198,12 +190,6 @@ def _add_counts(found: dict[str, Any], stored: StoredAnswers) -> None:
 
 def cost_of(evaluation: AnswerEvaluation) -> dict[str, Any]:
     """Calls, tokens and money of generators and judge; `paid` None: nobody was asked yet."""
-    if (spent := ledger_sum_of(evaluation)) is None:
-        return {"calls": 0, "cached": 0, "tokens_in": 0, "tokens_out": 0, "paid": None}
-    return {
-        "calls": spent.calls,
-        "cached": spent.cached,
-        "tokens_in": spent.tokens_in,
-        "tokens_out": spent.tokens_out,
-        "paid": spent.paid,
-    }
+    spent = ledger_sum_of(evaluation)
+    counts = {name: getattr(spent, name, 0) for name in ("calls", "cached", "tokens_in", "tokens_out")}
+    return {**counts, "paid": spent and spent.paid}

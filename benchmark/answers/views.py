@@ -68,21 +68,16 @@ def _render_evaluation(request: HttpRequest, scope: AccessScope, found: AnswerEv
     else:
         result = results.load_result(found, pair)
         files = {"charts": figures.draw_versions(result), "tables": downloads.result_tables(result)}
-        context["reasons"] = _reasons_of(result)
+        context["reasons"] = [
+            {"system": cell["system"], "generator": cell["generator"], "when": when, "why": why}
+            for cell in result["cells"]
+            for when, why in cell["graded"]["reasons"].items()
+            if why
+        ]
         context["malformed"] = [cell for cell in result["cells"] if cell["malformed"]]
         context |= {"result": result, "charts": files["charts"], "asked": _name_versions(pair)}
     names = "benchmark/answers/evaluation.html", "benchmark/answers/_evaluation.html"
     return job_page(request, scope, found, *names, context, **files)
-
-
-def _reasons_of(result: dict[str, Any]) -> list[dict[str, str]]:
-    """Return the reasons why cells have no graded value, in the order of the table."""
-    return [
-        {"system": cell["system"], "generator": cell["generator"], "when": when, "why": why}
-        for cell in result["cells"]
-        for when, why in cell["graded"]["reasons"].items()
-        if why
-    ]
 
 
 def _name_versions(pair: VersionPair) -> str:

@@ -97,11 +97,6 @@ def _write_lines(path: Path, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any
     return {"name": path.name, "rows": len(rows), "bytes": len(data), "sha256": sha256(data).hexdigest()}
 
 
-def _prompts_of(bundles: Iterable[Bundle]) -> dict[str, str]:
-    """The hash of each prompt that some bundle was made with. A synthesis asks with one version of each."""
-    return dict(sorted({name: digest for one in bundles for name, digest in one["prompts"].items()}.items()))
-
-
 def _build_manifest(
     synthesis: Synthesis, sides: Mapping[str, Sequence[Bundle]], dropped: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any]:
@@ -128,6 +123,7 @@ def _build_manifest(
             "dropped_negatives": negatives,
         },
         "models": bundles[0]["models"] if bundles else {},
-        "prompts": _prompts_of(bundles),
+        # A synthesis asks with one version of each.
+        "prompts": dict(sorted({name: sha for one in bundles for name, sha in one["prompts"].items()}.items())),
         "versions": {"manifest": 1, "format": 1},
     }

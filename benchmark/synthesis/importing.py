@@ -1,17 +1,15 @@
 """Bundles into the collection: queries, documents and pairs to be judged, all marked synthetic."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from django.utils.translation import gettext as _
 
 from benchmark.models import Synthesis
 from benchmark.synthesis.bundles import Bundle
-from benchmark.synthesis.files import lines_of, read_bundles
+from benchmark.synthesis.files import read_bundles
 from corpus.errors import BadInput
-from corpus.importing.service import ImportFiles, import_collection
+from corpus.importing.made_rows import import_rows
 
 Row = Mapping[str, Any]
 
@@ -24,20 +22,11 @@ def import_bundles(synthesis: Synthesis) -> dict[str, int]:
     bundles = [one for one in read_bundles(synthesis) if _named_passages(one)]
     if not bundles:
         raise BadInput(_("There is no bundle to import yet"))
-    with TemporaryDirectory() as folder:
-
-        def write_file(name: str, rows: Callable[[Bundle], Iterable[Row]]) -> Path:
-            path = Path(folder) / f"{name}.jsonl"
-            path.write_text(lines_of(row for one in bundles for row in rows(one)), encoding="utf-8")
-            return path
-
-        files = ImportFiles(
-            corpus=write_file("corpus", _documents),
-            queries=write_file("queries", _queries),
-            pairs=write_file("pairs", _pairs),
-        )
-        found = import_collection(synthesis.collection.name, files)
-    return {name: found["new"][name] for name in ("queries", "documents", "pairs")}
+    sides: dict[str, Callable[[Bundle], Iterable[Row]]] = {"corpus": _documents, "queries": _queries, "pairs": _pairs}
+    new = import_rows(
+        synthesis.collection, **{name: [row for one in bundles for row in rows(one)] for name, rows in sides.items()}
+    )
+    return {name: new[name] for name in ("queries", "documents", "pairs")}
 
 
 def _queries(bundle: Bundle) -> Iterator[Row]:

@@ -3,7 +3,7 @@
 Bundles come into a folder to train on; queries without passages, into the collection as soon as they are written.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -33,8 +33,6 @@ from judges.prompts.render import prompt_versions
 from judges.records import Judge
 from judges.retrieval import model_requests
 from store.files import exists, publish
-
-Talk = Callable[[Conversation], Awaitable[SeedOutcome]]
 
 BATCH = 512  # Seeds whose outcomes are stored together; every answer is stored as it comes.
 PHASES = {Synthesis.Product.BUNDLES.value: gettext_noop("writing bundles")}
@@ -191,39 +189,24 @@ def _leave_out_known(synthesis: Synthesis, rows: Sequence[SyntheticBundle]) -> l
 def _talk_about(
     synthesis: Synthesis, campaign: Campaign, rows: Sequence[SyntheticBundle], lease: Lease
 ) -> ConversationResults[SeedOutcome]:
-    talk = (_bundle_talk if synthesis.kind == Synthesis.Product.BUNDLES else _query_talk)(synthesis, campaign, rows)
+    # In the versions of when its campaign was opened; one judge that also writes stands there once.
+    judge, *others = model_requests.judges_in(campaign)
+    options, seeds = synthesis.options, {_subject_of(one).query: one for one in rows}
+    instruction = synthesis.collection.relevance.definition(answers=False).statement
+
+    async def talk(conversation: Conversation) -> SeedOutcome:
+        one = seeds[conversation.subject.query]
+        if synthesis.kind != Synthesis.Product.BUNDLES:
+            way = queries.WAYS[synthesis.kind]
+            return await queries.write_query(conversation, way, Seed(one.seed_id, one.seed_text), judge)
+        shown = tuple(draw_personas(options["personas"], options["seed"], one.seed_id))
+        writer = others[0] if others else judge
+        return await write_bundle(conversation, SeedTask(one.seed_id, one.seed_text, shown, judge, writer, instruction))
+
     # The denominator is all seeds, also those of earlier turns, so that the bar never goes back.
     before, phase = synthesis.total - pending_rows(synthesis).count(), PHASES.get(synthesis.kind, WRITING_QUERIES)
     subjects = [_subject_of(one) for one in rows]
     return jobs.hold_conversations(campaign, subjects, talk, lease, done=before, total=synthesis.total, phase=phase)
-
-
-def _bundle_talk(synthesis: Synthesis, campaign: Campaign, rows: Sequence[SyntheticBundle]) -> Talk:
-    # In the versions of when its campaign was opened; one judge that also writes stands there once.
-    judge, *others = model_requests.judges_in(campaign)
-    options = synthesis.options
-    told = synthesis.collection.relevance.definition(answers=False).statement
-    tasks = {}
-    for one in rows:
-        shown = tuple(draw_personas(options["personas"], options["seed"], one.seed_id))
-        tasks[_subject_of(one).query] = SeedTask(
-            one.seed_id, one.seed_text, shown, judge, others[0] if others else judge, told
-        )
-
-    async def talk(conversation: Conversation) -> SeedOutcome:
-        return await write_bundle(conversation, tasks[conversation.subject.query])
-
-    return talk
-
-
-def _query_talk(synthesis: Synthesis, campaign: Campaign, rows: Sequence[SyntheticBundle]) -> Talk:
-    judge, way = model_requests.judges_in(campaign)[0], queries.WAYS[synthesis.kind]
-    seeds = {_subject_of(one).query: Seed(one.seed_id, one.seed_text) for one in rows}
-
-    async def talk(conversation: Conversation) -> SeedOutcome:
-        return await queries.write_query(conversation, way, seeds[conversation.subject.query], judge)
-
-    return talk
 
 
 def _subject_of(one: SyntheticBundle) -> Subject:
@@ -253,24 +236,23 @@ def _store_outcomes(
 
 def describe_synthesis(synthesis: Synthesis) -> dict[str, Any]:
     """Return the outcome so far and the cost, for a page or a program."""
-    of_bundles = synthesis.kind == Synthesis.Product.BUNDLES
+    if synthesis.kind == Synthesis.Product.BUNDLES:
+        counts = SyntheticBundle.objects.filter(synthesis=synthesis).aggregate(
+            bundles=Count("pk", filter=Q(bundle__isnull=False)),
+            dropped=Count("pk", filter=~Q(step="")),
+            dropped_negatives=Sum("near_duplicates", default=0),
+        )
+    else:
+        counts = queries.count_synthetic(synthesis)
     return {
         "collection": synthesis.collection.name,
         "synthesis": synthesis.number,
         "kind": synthesis.kind,
         "state": synthesis.state,
         "seeds": synthesis.total,
-        **(_count_bundles(synthesis) if of_bundles else queries.count_synthetic(synthesis)),
+        **counts,
         **jobs.cost_of(synthesis),
     }
-
-
-def _count_bundles(synthesis: Synthesis) -> dict[str, int]:
-    return SyntheticBundle.objects.filter(synthesis=synthesis).aggregate(
-        bundles=Count("pk", filter=Q(bundle__isnull=False)),
-        dropped=Count("pk", filter=~Q(step="")),
-        dropped_negatives=Sum("near_duplicates", default=0),
-    )
 
 
 def summarise_writing(job: Synthesis) -> tuple[str, dict[str, Any]]:

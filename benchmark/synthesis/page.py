@@ -46,14 +46,17 @@ def list_syntheses(collection: Collection) -> QuerySet[Synthesis]:
 
 def show_synthesis(synthesis: Synthesis, number: str | None) -> SynthesisPage:
     """A synthesis with the page `number` of its bundles."""
-    rows = made_rows(synthesis)
+    rows, steps = made_rows(synthesis), dict(JudgeCall.Role.choices)
     dropped = SyntheticBundle.objects.filter(synthesis=synthesis).exclude(step="").order_by("place")
     counted = dropped.order_by().values_list("step", "reason").annotate(n=Count("pk")).order_by("-n", "step")
     return SynthesisPage(
         synthesis,
         describe_synthesis(synthesis),
         Paginator(rows, ROWS).get_page(number),
-        [{"step": name_step(step), "reason": name_reason(reason), "bundles": count} for step, reason, count in counted],
+        [
+            {"step": str(steps.get(step, step)), "reason": name_reason(reason), "bundles": n}
+            for step, reason, n in counted
+        ],
         list(dropped.exclude(problem="")[:5]),
     )
 
@@ -61,11 +64,6 @@ def show_synthesis(synthesis: Synthesis, number: str | None) -> SynthesisPage:
 def made_rows(synthesis: Synthesis) -> QuerySet[SyntheticBundle]:
     """Return the seeds that have their bundle, in order."""
     return SyntheticBundle.objects.filter(synthesis=synthesis, bundle__isnull=False).order_by("place")
-
-
-def name_step(step: str) -> str:
-    """A step of the conversation in words."""
-    return str(dict(JudgeCall.Role.choices).get(step, step))
 
 
 def name_reason(reason: str) -> str:
@@ -82,8 +80,10 @@ def synthesis_tables(found: SynthesisPage) -> list[DownloadTable]:
     dropped = tuple((one["step"], one["reason"], one["bundles"]) for one in found.dropped)
     if found.synthesis.kind != Synthesis.Product.BUNDLES:
         names = (pgettext("column", "step"), _("reason"), _("seeds"))
+        made = made_rows(found.synthesis)
+        written = tuple((one.seed_id, one.bundle["query"]) for one in made if one.bundle is not None)
         return [
-            _queries_table(found.synthesis),
+            DownloadTable("queries", _("Written queries"), (_("seed"), _("query")), written, 2),
             DownloadTable("dropped", _("Seeds without a new query"), names, dropped, 2),
         ]
     header = (_("seed"), _("query"), _("type"), _("positives"), _("negatives"))
@@ -119,8 +119,3 @@ def syntheses_table(rows: Iterable[Synthesis]) -> DownloadTable:
         named = (str(one.number), kind, models, one.made_by, state, one.created_at.isoformat())
         lines.append((*named, one.total, counted.made, counted.dropped))
     return DownloadTable("syntheses", _("Synthetic queries"), header, tuple(lines), 6)
-
-
-def _queries_table(synthesis: Synthesis) -> DownloadTable:
-    rows = tuple((one.seed_id, one.bundle["query"]) for one in made_rows(synthesis) if one.bundle is not None)
-    return DownloadTable("queries", _("Written queries"), (_("seed"), _("query")), rows, 2)

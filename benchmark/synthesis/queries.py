@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from django.conf import settings
@@ -22,16 +21,14 @@ from benchmark.models import Synthesis, SyntheticBundle
 from benchmark.runs.rankings import EXCLUDED, excluded_documents
 from benchmark.synthesis.bundles import draw_seeds, query_id_of
 from benchmark.synthesis.conversation import SeedOutcome, describe_model
-from benchmark.synthesis.files import lines_of
 from benchmark.synthesis.seeds import Seed, collection_seeds
 from corpus.errors import BadInput
 from corpus.formats.files import FileSource
 from corpus.formats.json_objects import json_lines
-from corpus.importing.service import ImportFiles, import_collection
+from corpus.importing.made_rows import import_rows
 from corpus.models import Collection, Document, Pair, Query
 from corpus.search.bm25 import index_for
 from judges.campaigns.estimates import NO_MIX, Estimate, of_calls
-from judges.conversations.base import AnswerFormat
 from judges.conversations.formats import FORMATS, schema_of
 from judges.conversations.requests import Conversation, Step
 from judges.costs.token_mixes import mixes_of
@@ -162,7 +159,8 @@ async def write_query(conversation: Conversation, way: Way, source: Seed, judge:
     said = await conversation.ask(step)
     if isinstance(said, NoVerdict):
         return SeedOutcome(step=way.role, reason=said.outcome, problem=conversation.problem_with(step))
-    text = _text_of(said)
+    answer = said.model_dump()
+    text = str(answer["query"]) if "query" in answer else " ".join(answer["keywords"])
     bundle = {
         "query_id": query_id_of(f"{way.role} {source.id}", text),
         "query": text,
@@ -172,11 +170,6 @@ async def write_query(conversation: Conversation, way: Way, source: Seed, judge:
         "prompts": {prompt.name: prompt.sha256},
     }
     return SeedOutcome(bundle)
-
-
-def _text_of(said: AnswerFormat) -> str:
-    told = said.model_dump()
-    return str(told["query"]) if "query" in told else " ".join(told["keywords"])
 
 
 def import_synthetic(synthesis: Synthesis, rows: Iterable[SyntheticBundle]) -> None:
@@ -192,15 +185,8 @@ def import_synthetic(synthesis: Synthesis, rows: Iterable[SyntheticBundle]) -> N
         return
     sources = _describe_sources(synthesis.collection, bundles) if way is KEYWORDS else {}
     found = [_describe_query(way, one, sources) for one in bundles]
-    with TemporaryDirectory() as folder:
-        # The ordinary import, as for files that a person brings: the same checks, ids and search index.
-        files = ImportFiles(
-            queries=_write(Path(folder) / "queries.jsonl", found),
-            pairs=_write(
-                Path(folder) / "pairs.jsonl", _find_pairs(synthesis.collection, way, found, synthesis.options["pairs"])
-            ),
-        )
-        import_collection(synthesis.collection.name, files)
+    pairs = _find_pairs(synthesis.collection, way, found, synthesis.options["pairs"])
+    import_rows(synthesis.collection, queries=found, pairs=pairs)
 
 
 def _describe_sources(collection: Collection, bundles: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
@@ -249,11 +235,6 @@ def _find_pairs(
         ranked = [one for one in best if one not in excluded][:depth]
         found += [{"query_id": query["_id"], "doc_id": one} for one in dict.fromkeys([*first, *ranked])]
     return found
-
-
-def _write(path: Path, rows: Iterable[Mapping[str, Any]]) -> Path:
-    path.write_text(lines_of(rows), encoding="utf-8")
-    return path
 
 
 def count_synthetic(synthesis: Synthesis) -> dict[str, Any]:

@@ -12,7 +12,6 @@ from django.test import Client
 
 from annotation.models import AuditEntry, Role
 from benchmark.agents import study
-from benchmark.agents.study import Grades
 from benchmark.agents.study_results import interval_agreement, measure_line, measure_study
 from benchmark.models import AgentJob, ReferenceStudy, StudyAnswer, StudyRating, StudyWithdrawal
 from corpus.errors import BadInput
@@ -74,7 +73,7 @@ def written(found, member, text=PERSON):
 
 def rated(found, member, answer, model, person):
     """Rate as a person does who knows which is which."""
-    pair = (Grades(*model), Grades(*person))
+    pair = (tuple(model), tuple(person))
     order = pair if study.is_model_first(found, answer, member.assessor) else pair[::-1]
     return study.rate_answers(found, member.assessor, answer.pk, *order)
 
@@ -149,7 +148,7 @@ def test_two_others_rate_and_never_the_writer(collection, alice, bob, charlie):
     answer = written(found, alice)
     assert list(study.answers_to_rate(found, alice.assessor)) == []
     with pytest.raises(BadInput):
-        study.rate_answers(found, alice.assessor, answer.pk, Grades(1, 1), Grades(5, 5))
+        study.rate_answers(found, alice.assessor, answer.pk, (1, 1), (5, 5))
     rated(found, bob, answer, (5, 4), (3, 3))
     with pytest.raises(BadInput):
         rated(found, bob, answer, (5, 4), (3, 3))

@@ -298,7 +298,7 @@ def test_queries_that_a_killed_worker_stored_and_did_not_import_are_imported_by_
     made = SYNTHESES.start_or_join(books, {"kind": "ask", "judge": "offline-rewriter", "limit": 3})
     held = leases.claim(Synthesis)
     with monkeypatch.context() as patched:
-        patched.setattr(queries, "import_collection", Mock(side_effect=SystemExit))
+        patched.setattr(queries, "import_rows", Mock(side_effect=SystemExit))
         with pytest.raises(SystemExit):
             SYNTHESES.perform(held)
     assert SyntheticBundle.objects.filter(bundle__isnull=False).count() == 3
