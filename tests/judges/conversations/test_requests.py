@@ -59,7 +59,7 @@ ANSWER = {"contains": "Answer this query", "text": '{"Answer": "It lifts."}'}
 def test_steps_follow_each_other_and_every_call_is_a_row_in_the_ledger(asked, model_server):
     judge, campaign, subjects = scripted(model_server, asked)
     found = hold_conversations(campaign, subjects, talk_with(judge))
-    assert (found.results, found.spent, found.stopped) == ([True] * 4, "", False)
+    assert (found.answers, found.spent, found.stopped) == ([True] * 4, "", False)
 
     sent = model_server.requests()
     # Both topics of a query ask the same second question: the later may find it answered.
@@ -77,7 +77,7 @@ def test_what_was_answered_is_not_asked_again(asked, model_server):
     hold_conversations(campaign, subjects[:3], talk_with(judge))
     model_server.reset()
     model_server.script(writer=[{"contains": "Is this answer", "text": '{"correct": true}'}, ANSWER])
-    assert hold_conversations(campaign, subjects, talk_with(judge)).results == [True] * 4
+    assert hold_conversations(campaign, subjects, talk_with(judge)).answers == [True] * 4
     # The fourth asks what no other did; what all say of its answer is known.
     assert [one["user"].split(".")[0] for one in model_server.requests()] == ["Answer this query from these documents"]
 
@@ -85,35 +85,35 @@ def test_what_was_answered_is_not_asked_again(asked, model_server):
 def test_a_malformed_answer_is_repaired_once_and_a_second_one_stays_none(asked, model_server):
     bad = {"contains": "bm25 document about wing", "text": '{"answer": 7}'}
     judge, campaign, subjects = scripted(model_server, asked, bad)
-    first, *others = hold_conversations(campaign, subjects, talk_with(judge)).results
+    first, *others = hold_conversations(campaign, subjects, talk_with(judge)).answers
     assert first == 'unparsed: it lacks "Answer"'
     assert others == [True] * 3
     assert [one for one in model_server.requests() if "7}" in one["user"]] == []
     assert RetrievalCall.objects.filter(campaign=campaign, outcome="unparsed").count() == 2
     model_server.script(writer={"text": '{"correct": true}'})
     before = len(model_server.requests())
-    assert hold_conversations(campaign, subjects, talk_with(judge)).results[0] == first
+    assert hold_conversations(campaign, subjects, talk_with(judge)).answers[0] == first
     assert len(model_server.requests()) == before
 
 
 def test_a_repair_that_was_not_asked_for_before_the_end_is_asked_for_later(asked, model_server):
     judge, campaign, subjects = scripted(model_server, asked, {**ANSWER, "text": "prose", "times": 1}, max_calls=1)
     found = hold_conversations(campaign, subjects[:1], talk_with(judge))
-    assert (found.results, found.spent) == ([None], "max-calls")
+    assert (found.answers, found.spent) == ([None], "max-calls")
     campaign.max_calls = None
     campaign.save()
-    assert hold_conversations(campaign, subjects[:1], talk_with(judge)).results == [True]
+    assert hold_conversations(campaign, subjects[:1], talk_with(judge)).answers == [True]
     assert [one["user"].count("Answer this query") for one in model_server.requests()] == [1, 1, 0]
 
 
 def test_a_budget_that_ends_in_the_middle_leaves_what_is_whole(asked, model_server):
     judge, campaign, subjects = scripted(model_server, asked, max_calls=5)
     found = hold_conversations(campaign, subjects, talk_with(judge), at_once=1)
-    assert (found.results[:2], found.results[-1], found.spent) == ([True, True], None, "max-calls")
+    assert (found.answers[:2], found.answers[-1], found.spent) == ([True, True], None, "max-calls")
     assert len(model_server.requests()) == 5
     campaign.max_calls = 20
     campaign.save()
-    assert hold_conversations(campaign, subjects, talk_with(judge)).results == [True] * 4
+    assert hold_conversations(campaign, subjects, talk_with(judge)).answers == [True] * 4
     assert len(model_server.requests()) <= 8
 
 
@@ -121,7 +121,7 @@ def test_the_offline_judge_answers_from_the_documents(asked):
     collection, subjects = asked
     judge = judge_for("answer", "offline-rewriter")
     campaign = open_campaign(collection, [judge], "a test", budget=None, max_calls=None)
-    assert hold_conversations(campaign, subjects[:2], talk_with(judge)).results == [True, True]
+    assert hold_conversations(campaign, subjects[:2], talk_with(judge)).answers == [True, True]
     rows = RetrievalCall.objects.filter(campaign=campaign, role="answer")
     assert json.loads(rows.get(topic="bm25").text) == {"Answer": "bm25 document about wing lift"}
 
@@ -154,7 +154,7 @@ def test_an_account_that_refuses_whatever_it_is_asked_ends_the_run_after_twenty_
     assert len(model_server.requests()) <= 24
     # Once it is mended everything is asked: no refusal stands for an answer, and what was answered in vain stays.
     model_server.script(writer=[{"contains": "Is this answer", "text": '{"correct": true}'}, ANSWER])
-    again = hold_conversations(campaign, many, talk_with(judge)).results
+    again = hold_conversations(campaign, many, talk_with(judge)).answers
     assert [one for one in again if one is not True and not str(one).startswith("unparsed")] == []
     assert again.count(True) >= (18 if case == "no usable answer" else 30)
 
@@ -162,5 +162,5 @@ def test_an_account_that_refuses_whatever_it_is_asked_ends_the_run_after_twenty_
 def test_one_subject_that_is_refused_is_one_without_an_answer(asked, model_server):
     flagged = refusal(403, "Content violates usage guidelines", contains="bm25 document about wing")
     judge, campaign, subjects = scripted(model_server, asked, flagged)
-    first, *others = hold_conversations(campaign, subjects, talk_with(judge)).results
+    first, *others = hold_conversations(campaign, subjects, talk_with(judge)).answers
     assert first.startswith("refused: ") and others == [True] * 3

@@ -120,17 +120,6 @@ def test_stored_figures_of_samples_keep_who_they_are(sampled: Campaign) -> None:
     assert report.copies == ((0, 1, 2),)
 
 
-def test_the_dashboards_kappa_counts_who_is_one_model(sampled: Campaign) -> None:
-    books = sampled.collection
-    found = next(kappas.measure_kappas(books, kappas.read_binary_votes(books)))
-    names = ("judge #1", "judge #2", "judge #3")
-    assert (found.group, found.assessors, found.copies) == ("judges", 3, (names,))
-    assert (
-        "; judge #1, judge #2, judge #3 are the same model: their agreement measures consistency only"
-        in kappa_bar(found).detail
-    )
-
-
 def test_the_dashboard_names_each_model_that_is_there_several_times(sampled: Campaign) -> None:
     books = sampled.collection
     other = make_judge("other", parameters={"temperature": 0.7})

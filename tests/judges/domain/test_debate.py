@@ -26,30 +26,11 @@ def _turns(
     return {key: turn for key, turn in both.items() if turn is not None}
 
 
-def test_round_one_asks_both_sides_at_once_without_history():
-    assert next_move({}, 2) == TurnRequest(1, None, (FOR, AGAINST))
-
-
 def test_equal_responses_end_it_in_any_round():
     assert next_move(_turns((YES, YES)), 2) == Agreed(1, 1)
     assert next_move(_turns((NO, NO)), 1) == Agreed(1, 0)
     assert next_move(_turns((YES, NO), (NO, NO)), 2) == Agreed(2, 0)
     assert next_move(_turns((YES, NO), (YES, NO), (YES, YES)), 5) == Agreed(3, 1)
-
-
-def test_the_next_round_gets_both_turns_of_the_round_before_it_only():
-    other = Turn(1, "still yes"), Turn(0, "still no")
-    assert next_move(_turns((YES, NO)), 2) == TurnRequest(2, _said((YES, NO)))
-    assert next_move(_turns((YES, NO), other), 3) == TurnRequest(3, _said(other))
-
-
-def test_swapped_sides_are_a_disagreement():
-    assert next_move(_turns((NO, YES)), 1) == Disagreed()
-    assert next_move(_turns((YES, NO), (NO, YES)), 2) == Disagreed()
-
-
-def test_no_agreement_after_the_last_round_is_a_disagreement():
-    assert next_move(_turns((YES, NO), (YES, NO)), 2) == Disagreed()
 
 
 def test_after_a_stop_between_two_turns_only_the_missing_side_is_asked():

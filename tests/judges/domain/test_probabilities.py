@@ -61,17 +61,7 @@ def test_tokens_that_are_not_the_texts_tell_nothing():
     text = '{"score": 3}'
     assert of_answer(text, (), 1, 3) is None
     assert of_answer(text, tokens(('{"score": ', 1.0), ("3", 0.5)), 1, 3) is None
-    assert (
-        of_answer(
-            text,
-            tokens(
-                ('{"score": 3}', 0.5),
-            ),
-            1,
-            2,
-        )
-        is None
-    )
+    assert of_answer(text, (Token(text, math.log(0.5)),), 1, 2) is None
 
 
 @given(st.integers(0, 10), st.lists(st.integers(1, 7), min_size=1, max_size=12), st.text(max_size=12))

@@ -8,7 +8,6 @@ from judges.domain.refusals import (
     UNUSABLE,
     Failure,
     Meaning,
-    describe,
     is_cleared,
     is_isolated,
     refusal_text,
@@ -94,24 +93,6 @@ def test_a_document_that_was_refused_shows_nothing_new() -> None:
     assert refused_documents([refused(1), refused(2, "other"), refused(3)]) == {1, 3}
 
 
-@pytest.mark.parametrize(
-    ("reason", "advice"),
-    [
-        ("400 Unsupported value: 'temperature' does not support 0", 'temperature = "default"'),
-        ("400 Invocation with on-demand throughput isn't supported", "inference profile"),
-        (LIMIT, "raise the limit or the credit at the provider"),
-        ("400 User location is not supported for the API use.", "does not serve this place"),
-        ("403 Content violates usage guidelines", "take another judge"),
-        ("413 Request Entity Too Large", "context length"),
-        ("422 x", "check_judges"),
-    ],
-)
-def test_a_pause_says_whose_account_it_is_and_what_to_do(reason: str, advice: str) -> None:
-    failures = [Failure(n, 0.0, reason, "refused", "w") for n in range(DOCUMENTS)]
-    said = describe(Meaning.ACCOUNT, "v3", "openai KEY", failures)
-    assert said.startswith(f"v3, account openai KEY: {reason}; {DOCUMENTS} different documents") and advice in said
-
-
 def test_a_usable_answer_ends_a_row_where_it_stands_and_nowhere_else() -> None:
     half = [unusable(n) for n in range(UNUSABLE // 2)]
     assert not unusable_row([*half, None, *half])
@@ -119,18 +100,6 @@ def test_a_usable_answer_ends_a_row_where_it_stands_and_nowhere_else() -> None:
     assert len(unusable_row([*half, None, *half, *row(UNUSABLE // 2, content=True), None])) == UNUSABLE
     assert len(unusable_row([*half, None], before=half)) == UNUSABLE
     assert not unusable_row([unusable(n % 8) for n in range(UNUSABLE)] + [None]), "of few documents it is the documents"
-
-
-@pytest.mark.parametrize(
-    ("outcome", "advice"),
-    [("truncated", "max_output_tokens"), ("prompt_cut", "context length"), ("refused", "another judge")],
-)
-def test_a_judge_without_usable_answers_is_named_with_what_helps(outcome: str, advice: str) -> None:
-    said = describe(Meaning.UNUSABLE, "w3", "openai KEY", [Failure(1, 0.0, "why", outcome)])
-    assert said.startswith("w3, account openai KEY: 20 answers in a row and none usable (the last: why)")
-    assert advice in said
-    other = describe(Meaning.UNUSABLE, "w3", "openai KEY", [Failure(1, 0.0, "why", "unparsed")])
-    assert "check_judges" in other
 
 
 @pytest.mark.parametrize(

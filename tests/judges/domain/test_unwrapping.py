@@ -20,7 +20,6 @@ from judges.domain.verdicts import (
     ParsingRules,
     Unusable,
     parse_answer,
-    parse_turn,
     parse_vote,
     unwrap_answer,
 )
@@ -30,7 +29,7 @@ from judges.presets import UNWRAPS
 from judges.probes.injections import INJECTIONS, Injection
 from judges.records import TEXT_ROLES, Judge, Token, Turn
 from judges.retrieval import answers
-from tests.engine_parts import _standing_worker, collection_of, judge, make_judge, make_panel, worker
+from tests.engine_parts import _standing_worker, collection_of, judge, make_panel, worker
 from tests.factories import make_member, make_user
 from tests.modelserver.fixtures import LocalModels
 
@@ -53,31 +52,24 @@ ANSWERS = {
     "a fence with CRLF": (f"{FENCE}json\r\n{NO}\r\n{FENCE}\r\n", "-n-n"),
     "a fence with another language": (f"{FENCE}python\n{NO}\n{FENCE}", "----"),
     "a fence of a dialect": (f"{FENCE}json5\n{NO}\n{FENCE}", "----"),
-    "a fence with attributes": (f'{FENCE}json title="answer"\n{NO}\n{FENCE}', "----"),
     "a fence on one line": (f"{FENCE}json {NO} {FENCE}", "----"),
     "a fence closed on the object's line": (f"{FENCE}json\n{NO}{FENCE}", "----"),
     "a fence that is not closed": (f"{FENCE}json\n{NO}", "----"),
     "a fence that is only closed": (f"{NO}\n{FENCE}", "----"),
     "a fence of four": (f"{FENCE}`json\n{NO}\n{FENCE}`", "----"),
-    "a fence of tildes": (f"~~~json\n{NO}\n~~~", "----"),
-    "one backtick": (f"`{NO}`", "----"),
     "two fences": (f"{FENCE}json\n{YES}\n{FENCE}\n{FENCE}json\n{NO}\n{FENCE}", "----"),
-    "a fence in a fence": (f"{FENCE}\n{FENCE}json\n{NO}\n{FENCE}\n{FENCE}", "----"),
     "text, then a fence": (f"Here it is:\n{FENCE}json\n{YES}\n{FENCE}", "----"),
     "a fence, then text": (f"{FENCE}json\n{YES}\n{FENCE}\nThe document is relevant.", "----"),
     "a fence in a reason": (QUOTED, "nnnn"),
     "a fence in a reason, in a fence": (f"{FENCE}json\n{QUOTED}\n{FENCE}", "-n-n"),
     "a byte order mark": (f"\ufeff{NO}", "----"),
     "a byte order mark before a fence": (f"\ufeff{FENCE}json\n{NO}\n{FENCE}", "----"),
-    "a byte order mark in a fence": (f"{FENCE}json\n\ufeff{NO}\n{FENCE}", "----"),
     "a space without width before a fence": (f"\u200b{FENCE}json\n{NO}\n{FENCE}", "----"),
     "hard spaces": (f"\u00a0{NO}\u00a0", "----"),
     "thoughts, then an object": (f"<think>Let me see.</think>\n\n{NO}", "--nn"),
-    "no thoughts in their marks": (f"<think>\n\n</think>\n\n{NO}", "--nn"),
     "another verdict in the thoughts": (f"<think>Perhaps\n{YES}\nNo, the opposite.</think>{NO}", "--nn"),
     "a fence in the thoughts": (f"<think>{FENCE}json\n{YES}\n{FENCE}</think>\n{NO}", "--nn"),
     "the verdict in the thoughts": (f"<think>{YES}</think>", "----"),
-    "a verdict in thoughts, then text": (f"<think>{YES}</think>\nThe document is relevant.", "----"),
     "a fence in the thoughts alone": (f"<think>\n{FENCE}json\n{YES}\n{FENCE}\n</think>", "----"),
     "thoughts that do not end": (f"<think>I would say {YES}", "----"),
     "thoughts that only end": (f"I would say\n</think>\n{YES}", "----"),
@@ -90,40 +82,22 @@ ANSWERS = {
     "thoughts after the object": (f"{YES}<think>Or not?</think>", "----"),
     "thoughts in the middle": (f"Well. <think>Hm.</think>{YES}", "----"),
     "thoughts in capital letters": (f"<THINK>Hm.</THINK>{YES}", "----"),
-    "thoughts of another name": (f"<thinking>Hm.</thinking>{YES}", "----"),
-    "thoughts with an attribute": (f'<think lang="en">Hm.</think>{YES}', "----"),
     "thoughts, then a fence": (f"<think>Hm.</think>\n{FENCE}json\n{NO}\n{FENCE}", "---n"),
-    "thoughts, then two fences": (
-        f"<think>Hm.</think>\n{FENCE}\n{YES}\n{FENCE}\n{FENCE}\n{NO}\n{FENCE}",
-        "----",
-    ),
     "thoughts in a fence": (f"{FENCE}\n<think>Hm.</think>\n{YES}\n{FENCE}", "----"),
     "thoughts, then text and an object": (f"<think>Hm.</think>The answer: {YES}", "----"),
-    "thoughts, then two objects": (f"<think>Hm.</think>{YES}{NO}", "----"),
     "an object, then text": (f"{YES} Hope this helps!", "----"),
-    "text, then an object": (f"The answer: {YES}", "----"),
     "two objects": (f"{YES}\n{YES}", "----"),
     "yes outside the object": (f"yes\n{NO}", "----"),
     "a bare yes": ("yes", "----"),
     "a bare yes after thoughts": ("<think>Hm.</think>yes", "----"),
-    "a bare yes in a fence": (f"{FENCE}\nyes\n{FENCE}", "----"),
     "an array": (f"[{YES}]", "----"),
-    "an array in a fence": (f"{FENCE}json\n[{YES}]\n{FENCE}", "----"),
     "an object as a string": (json.dumps(YES), "----"),
     "a tool's call": (json.dumps({"name": "answer", "arguments": json.loads(YES)}), "----"),
-    "a tool's call with its arguments as text": (json.dumps({"name": "answer", "arguments": YES}), "----"),
-    "a tool's call in marks": (f"<tool_call>\n{YES}\n</tool_call>", "----"),
-    "a call as code": ('answer(reason="It says so.", response="yes")', "----"),
     "the same key twice": ('{"response": "no", "response": "yes"}', "----"),
-    "the same key twice in a fence": (f'{FENCE}json\n{{"response": "no", "response": "yes"}}\n{FENCE}', "----"),
-    "a number as a string": ('{"response": "1"}', "----"),
     "a number": ('{"response": 1}', "----"),
-    "true": ('{"response": true}', "----"),
     "nothing": ("", "----"),
-    "nothing in a fence": (f"{FENCE}json\n\n{FENCE}", "----"),
     "half an object in a fence": (f"{FENCE}json\n{YES[:-1]}\n{FENCE}", "----"),
     "a comma too many": (f"{YES[:-1]},}}", "----"),
-    "a comment": (f"{YES[:-1]} // sure\n}}", "----"),
 }
 LETTERS = {None: "-", 0: "n", 1: "y"}
 
@@ -141,11 +115,6 @@ def test_a_label_stands_only_where_the_rule_says_so(name: str) -> None:
     for lenient in (False, True):
         found = [label(text, ParsingRules(how, ignore_case=lenient, ignore_extra_keys=lenient)) for how in UNWRAPS]
         assert "".join(LETTERS[one] for one in found) == expected, lenient
-
-
-def test_there_are_enough_hostile_answers_and_none_is_a_yes() -> None:
-    assert len(ANSWERS) > 40 and not any("y" in expected for _, expected in ANSWERS.values())
-    assert sum("n" not in expected for _, expected in ANSWERS.values()) > 40
 
 
 # Words and keys: the label when read to the letter, with capital letters ignored, with further keys, with both.
@@ -264,25 +233,8 @@ OBJECTS = st.builds(
     st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")),
     st.sampled_from(["yes", "no"]),
 )
-PIECES = st.sampled_from(
-    [
-        "<think>",
-        "</think>",
-        FENCE,
-        f"{FENCE}json\n",
-        f"\n{FENCE}",
-        "\n",
-        " ",
-        "\r\n",
-        "{",
-        "}",
-        YES,
-        NO,
-        "yes",
-        "~~~",
-        "x",
-    ]
-)
+MARKS = ["<think>", "</think>", FENCE, f"{FENCE}json\n", f"\n{FENCE}"]
+PIECES = st.sampled_from([*MARKS, "\n", " ", "\r\n", "{", "}", YES, NO, "yes", "~~~", "x"])
 AROUND = st.lists(PIECES, max_size=4).map("".join)
 TEXTS = st.lists(PIECES | OBJECTS | st.text(max_size=5), max_size=8).map("".join)
 HOW = st.sampled_from(UNWRAPS)
@@ -331,18 +283,6 @@ def test_no_label_ever_comes_from_thoughts(thought: str, object: str, how: str, 
         assert found is None or (after and found == label(object, ParsingRules()))
 
 
-@given(text=TEXTS | st.text())
-def test_without_unwrapping_nothing_is_read_otherwise_than_before(text: str) -> None:
-    try:
-        value = json.loads(text)
-    except ValueError:
-        value = None
-    plain = isinstance(value, dict) and text.lstrip(WHITESPACE).startswith("{")
-    assert plain or label(text, ParsingRules()) is None
-    with pytest.raises(Unusable):
-        parse_turn(f"<think>{text}", "A document.", ParsingRules("both"))
-
-
 LENIENT = {"unwrap": "both", "ignore_case": True, "extra_keys": "ignore"}
 
 
@@ -382,19 +322,3 @@ def test_the_answer_is_stored_as_it_came_and_people_see_the_debate_alone(
     assert "I say Yes." in page and "right?" not in page and "&lt;think" not in page and FENCE not in page
     olga.force_login(make_user("olga", is_owner=True))
     assert "&lt;think&gt;" in olga.get(f"/c/books/pairs/{pair.pk}/").content.decode()
-
-
-def test_without_the_rule_the_same_answers_are_no_labels(worker: object, model_server: LocalModels) -> None:
-    """Two fences, and a judge that allows none: asked once more, then to people, and nothing is guessed."""
-    collection_of(1)
-    make_judge(model_server, "strict")
-    make_judge(model_server, "lenient", parameters=LENIENT)
-    twice = f"{FENCE}json\n{NO}\n{FENCE}\n"
-    model_server.script({"strict": {"text": twice}, "lenient": {"text": twice + twice}})
-    for name in ("strict", "lenient"):
-        done = judge("--policy", "single", "--judges", name)
-        assert (done.code, done.json["failed"], done.json["labelled"]) == (3, 1, 0)
-    assert {one.outcome for one in Attempt.objects.all()} == {"unparsed"} and Attempt.objects.count() == 4
-    model_server.script({"lenient": {"text": twice}})
-    done = judge("--policy", "single", "--judges", "lenient", "--retry-failed", check=True)
-    assert done.json["labelled"] == 1 and Attempt.objects.get(outcome="labelled").verdict == 0

@@ -85,11 +85,6 @@ def test_a_mode_that_the_api_has_not_is_found_with_the_mode_to_set(
     assert mended.problem == "" or (name == "ollama" and "cuts long prompts" in mended.problem)
 
 
-def test_the_line_of_the_issue(alike: Any) -> None:
-    (found,) = probe(alike("deepseek", schema_mode="json_schema"))
-    assert found.problem.startswith('this server answers json_schema with 400: set schema_mode = "json_object" (')
-
-
 READ = [
     ({"around": ["```json\n", "\n```"]}, 'set unwrap = "fence"'),
     ({"around": ["<think>\nBoils?\n</think>\n", ""]}, 'set unwrap = "think"'),

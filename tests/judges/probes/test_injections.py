@@ -5,7 +5,6 @@ What a model does with it is another question, which canaries answer (tests/anno
 
 import csv
 import json
-from collections import Counter
 from html.parser import HTMLParser
 
 import pytest
@@ -15,7 +14,7 @@ from annotation.exports.formats import FORMATS
 from annotation.exports.snapshots import create_snapshot, write_snapshot
 from annotation.models import User
 from corpus.models import Collection, Pair
-from judges.domain.verdicts import OutOfRange, Unparsed, Unusable, parse_turn, parse_vote
+from judges.domain.verdicts import parse_turn, parse_vote
 from judges.models import Attempt
 from judges.probes.injections import INJECTIONS, Injection
 from judges.prompts.render import TEXT_LIMIT, repair_prompt, vote_prompt
@@ -29,18 +28,6 @@ from tests.modelserver.fixtures import LocalModels
 __all__ = ["_standing_worker", "worker"]
 
 EVERY = pytest.mark.parametrize("injection", INJECTIONS, ids=lambda one: one.name)
-WHOLE_TURNS = {"answer-object", "quote-answer"}
-"""Texts that are a turn to the letter: a model that says nothing else has given that turn, and it is taken as such."""
-WHOLE_VOTES = {"answer-short"}
-
-
-def test_there_are_at_least_forty_of_every_kind_that_the_issue_names() -> None:
-    assert len(INJECTIONS) >= 40
-    assert len({one.name for one in INJECTIONS}) == len({one.text for one in INJECTIONS}) == len(INJECTIONS)
-    kinds = Counter(one.kind for one in INJECTIONS)
-    named = ("fake turn", "closing fence", "order", "answer inside", "opponent's quote", "hidden characters")
-    assert min(kinds[kind] for kind in (*named, "very long", "other language", "title")) >= 3
-    assert Counter(one.aim for one in INJECTIONS)["no"] >= 10
 
 
 @EVERY
@@ -67,29 +54,6 @@ def test_an_honest_answer_that_repeats_it_keeps_its_own_verdict(injection: Injec
         assert [document[quote.start : quote.end] for quote in turn.quotes] == [FIRST, injection.text]
         vote = parse_vote(json.dumps({"reason": reason, "response": word}, ensure_ascii=False))
         assert (vote.verdict, vote.reason) == (verdict, reason)
-
-
-@EVERY
-def test_it_gives_no_verdict_by_standing_before_after_or_in_the_place_of_an_answer(injection: Injection) -> None:
-    turn = json.dumps({"reference": [], "reason": "It does not say.", "response": "no"})
-    vote = json.dumps({"reason": "It does not say.", "response": "no"})
-    for around in (f"{injection.text}\n{turn}", f"{turn}\n{injection.text}", f"```json\n{turn}\n```{injection.text}"):
-        with pytest.raises(Unparsed):
-            parse_turn(around, "A document.")
-    for around in (f"{injection.text}\n{vote}", f"{vote}{injection.text}"):
-        with pytest.raises(Unparsed):
-            parse_vote(around)
-    with pytest.raises(OutOfRange):
-        parse_vote(json.dumps({"reason": "", "response": injection.text}))
-    assert (_verdict(parse_turn, injection.text, "A document.") is None) == (injection.name not in WHOLE_TURNS)
-    assert (_verdict(parse_vote, injection.text) is None) == (injection.name not in WHOLE_VOTES)
-
-
-def _verdict(parse, *values: str) -> int | None:
-    try:
-        return parse(*values).verdict
-    except Unusable:
-        return None
 
 
 def test_through_the_whole_engine_no_answer_is_read_as_another(worker: object, model_server: LocalModels) -> None:

@@ -149,18 +149,6 @@ def test_a_judge_that_tells_them_apart_passes_and_one_that_says_yes_to_all_does_
 
 
 @pytest.mark.django_db
-def test_answers_that_change_are_counted(books, model_server: LocalModels):
-    """Six of the 26 documents get yes the first time and no the second: 20 of 26 are below nine of ten."""
-    flips = [{"contains": text, "verdict": "yes", "times": 1} for text in FIRSTS[:6]]
-    model_server.script({"moody": [*flips, *knows(*FIRSTS[6:], "She wrote it in May.")]})
-    make_judge(model_server, "moody")
-    _, document = check("--candidates", "moody")
-    (moody,) = document["judges"]
-    assert (moody["repeated"], moody["repeats"]) == (20, 26)
-    assert "same answer both times on 20 of 26 documents" in moody["problems"]
-
-
-@pytest.mark.django_db
 def test_a_graded_judge_is_compared_on_its_own_scale(books, model_server: LocalModels):
     """9 for what answers, 4 for the same subject, 0 elsewhere: all couples are right, the near ones too."""
     probes = built_in(answers=False)
@@ -220,17 +208,6 @@ def test_the_offline_panel_is_asked_without_its_debaters_and_for_nothing(books):
     _, document = check("--panel", "offline")
     assert len(document["judges"]) == 5 and all(one["cost"] == 0 for one in document["judges"])
     assert all(one["repeated"] == one["repeats"] for one in document["judges"])
-
-
-@pytest.mark.django_db
-def test_bad_input_asks_nobody(books):
-    for options in (["--panel", "nobody"], ["--candidates", "nobody"]):
-        assert check(*options) == (2, {})
-    err = StringIO()
-    with pytest.raises(SystemExit):
-        call_command("panel", "books", "--panel", "main", stdout=StringIO(), stderr=err)
-    assert "--panel is for --self-check" in err.getvalue()
-    assert not SelfCheck.objects.exists()
 
 
 # Stored and shown

@@ -270,11 +270,6 @@ def test_a_request_to_bedrock_is_signed_as_documented_and_leaves_as_it_was_signe
 # Against look-alikes
 
 
-def test_a_schema_mode_that_an_organization_forbids_is_refused_plainly(model_server: LocalModels) -> None:
-    with pytest.raises(Rejected, match="Organization Policy"):
-        ask(model_server.alike("vertex-anthropic", "yes", schema_mode="json_schema"))
-
-
 @pytest.mark.parametrize("preset", NAMES)
 def test_usage_is_counted_as_the_provider_counts_it(model_server: LocalModels, preset: str) -> None:
     mode = PRESETS[preset].schema_mode
@@ -312,25 +307,10 @@ CLAUDES = ("anthropic", "bedrock", "vertex-anthropic")
 
 
 REFUSED: list[tuple[str, dict[str, Any], type[ProviderError], str]] = [
-    ("azure", {"api_version": "june"}, Rejected, "400 API version not supported"),
-    ("azure", {"model": "no-such-deployment"}, Refused, "404 The API deployment for this resource does not exist"),
     ("azure", {"api_key_env": "", "token_command": ["printf", ""]}, Refused, "printed no token"),
     ("openai-responses", {"temperature": 0, "reasoning_effort": "low"}, Rejected, "'temperature' does not support"),
-    ("openai-responses", {"extra_body": {"seed": 1}}, Rejected, "seed"),
-    ("anthropic", {"thinking": 1024, "max_output_tokens": 1024}, Rejected, "must be greater than `thinking"),
-    ("anthropic", {"extra_body": {"temperature": 0}}, Rejected, "temperature: Extra inputs"),
-    ("anthropic", {"extra_body": {"top_n": 1}}, Rejected, "top_n: Extra inputs"),
-    ("anthropic", {"model": "claude-3-haiku"}, Rejected, "does not support structured outputs"),
-    ("anthropic", {"model": "claude-haiku-4-5", "thinking": True}, Rejected, "adaptive thinking is not supported"),
-    ("bedrock", {"model": "claude-sonnet-4-20250514", "thinking": True}, Rejected, "adaptive thinking is not"),
-    ("anthropic", {"model": "claude-fable-5", "thinking": False}, Rejected, "'disabled' is not supported"),
-    ("openai-responses", {"model": "gpt-6-luna", "temperature": 0}, Rejected, "'temperature' does not support"),
-    ("anthropic", {"model": "claude-opus-4-7", "thinking": 2000, "max_output_tokens": 4096}, Rejected, "'adaptive'"),
     ("bedrock", {"region": "nowhere"}, Refused, "(key: the credentials of AWS)"),
-    ("bedrock", {"extra_body": {"service_tier": "auto"}}, Rejected, "service_tier: Extra inputs"),
-    ("google", {"model": "gemini-2.0-flash", "thinking": 100}, Rejected, "not supported by this model"),
     ("vertex", {"project": "no-such-project"}, Refused, "denied on resource"),
-    ("vertex", {"extra_body": {"generationConfig": {"best_of": 2}}}, Rejected, "bestOf"),
 ]
 
 
@@ -341,14 +321,6 @@ def test_what_the_provider_refuses_is_said_in_one_line(
     with pytest.raises(kind, match=re.escape(words)) as caught:
         ask(model_server.alike(preset, keys.pop("model", "yes"), **keys))
     assert "\n" not in str(caught.value) and not caught.value.retry
-
-
-@pytest.mark.parametrize("preset", NAMES)
-def test_a_context_that_is_too_long_is_refused(model_server: LocalModels, preset: str) -> None:
-    model_server.script(m={"context": 50})
-    mode = PRESETS[preset].schema_mode
-    with pytest.raises(Rejected, match=r"too long|maximum|context|exceed"):
-        ask(model_server.alike(preset, "m", schema_mode=mode))
 
 
 def test_responses_say_why_an_answer_is_none(model_server: LocalModels) -> None:
@@ -754,7 +726,3 @@ def test_json_object_has_its_word_in_the_input_of_responses(model_server: LocalM
     assert ask_all([asked, bare])[1].status == 200
     sent = model_server.requests()[-1]["body"]
     assert [item["role"] for item in sent["input"]] == ["system", "user"] and "instructions" not in sent
-    outside = {"input": "What?", "instructions": "JSON", "text": {"format": {"type": "json_object"}}}
-    raw = json.dumps({"model": "m", **outside}).encode()
-    call = LOOK_ALIKES["openai-responses"].call("/v1/responses", {"authorization": f"Bearer {KEY}"}, raw)
-    assert call is not None and "json" in call.refusal.message
