@@ -14,7 +14,6 @@ from annotation.web_search import searching
 from annotation.web_search.searching import WEB_SEARCHES
 from corpus.models import Document, Pair
 from jobs import leases
-from judges.models import JudgeVersion
 from tests.factories import make_collection, make_document, make_member, make_query
 
 HOME = "/c/ice/import/web/"
@@ -130,17 +129,6 @@ def test_what_was_left_out_is_counted_and_shown_with_its_reason_and_never_as_a_l
     assert client.post(f"{HOME}{search.number}/other/").status_code == 404
     ended = client.post(f"{HOME}{search.number}/cancel/", follow=True)
     assert "the job's state no longer allows this action" in text_of(ended)
-
-
-@pytest.mark.django_db
-def test_a_bad_form_is_kept_with_its_reason(ice, client):
-    answer = client.post(HOME, {"judge": "offline-rewriter", "limit": "0", "seed": "x"})
-    assert answer.status_code == 422 and answer.content.decode().count("errorlist") == 3
-    assert 'name="seed" value="x"' in answer.content.decode()
-    JudgeVersion.objects.create(name="web", provider="tavily", model="web", api_key_env="NONE")
-    unpriced = client.post(HOME, {**OFFLINE, "judge": "web", "budget": "1"})
-    assert unpriced.status_code == 422 and "price" in text_of(unpriced)
-    assert not WebSearch.objects.exists()
 
 
 @pytest.mark.django_db

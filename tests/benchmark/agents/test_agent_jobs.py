@@ -17,7 +17,6 @@ from judges.costs.ledger import ledger_rows
 from judges.models import Campaign
 from judges.models.retrieval import RetrievalCall
 from tests.benchmark.agents.scripted import (
-    GRADING,
     agent,
     answer,
     finish,
@@ -179,15 +178,6 @@ def test_a_malformed_grading_is_repaired_once_and_then_named(agents, model_serve
     assert len(model_server.requests()) - before == 2
 
 
-def test_a_repaired_grading_counts(agents, model_server):
-    collection = with_aspects(wings())
-    search_job = finish(agents(collection, rounds=1, agents=["reader"]))
-    bad = says({**GOOD, "overall_quality": 6}, times=1, contains=GRADING)
-    model_server.script(grader=[bad, says(GOOD)])
-    job = finish(GRADINGS.start_or_join(search_job.collection, {"search": search_job, "judge": "grader"}))
-    assert AnswerAssessment.objects.get(job=job).overall_quality == 4
-
-
 def test_an_answer_without_anything_to_compare_it_with_is_named(agents, model_server):
     collection = with_aspects(wings(2))
     Query.objects.filter(collection=collection, external_id="q1").update(answers=[])
@@ -216,51 +206,8 @@ def test_references_are_written_from_the_passages_of_the_aspects_alone(agents, m
     assert len(model_server.requests()) == 3
 
 
-@pytest.mark.parametrize("kind", ["grade", "reference"])
-def test_a_budget_that_ends_keeps_what_is_whole_of_grades_and_references(agents, model_server, kind):
-    collection = with_aspects(wings(6))
-    search_job = finish(agents(collection, rounds=1, agents=["reader"]))
-    told = GOOD if kind == "grade" else {"answer": "Lift is so [alpha-2], and so [beta-1]."}
-    model_server.script(grader=says(told))
-
-    def start(most):
-        limits = {"budget": None, "max_calls": most}
-        if kind == "grade":
-            return GRADINGS.start_or_join(search_job.collection, {"search": search_job, "judge": "grader", **limits})
-        return REFERENCES.start_or_join(collection, {"judge": "grader", **limits})
-
-    before = len(model_server.requests())
-    job = finish(start(4))
-    made = (AnswerAssessment if kind == "grade" else ReferenceAnswer).objects.filter(job=job, problem="")
-    assert (job.state, job.done, job.total) == ("failed", 4, 6) and "Stopped by" in job.error
-    assert made.count() == 4 == len(model_server.requests()) - before
-    again = start(100)
-    assert again.pk == job.pk and finish(again).state == "ready"
-    assert made.count() == 6 == len(model_server.requests()) - before
-
-
 def test_references_need_a_passage():
     collection = make_collection("empty")
     make_query(collection)
     with pytest.raises(BadInput, match="has no aspect with a passage"):
         REFERENCES.start_or_join(collection, {"judge": "offline-rewriter"})
-
-
-def test_offline_agents_search_answer_and_are_graded(settings, tmp_path):
-    settings.VAR = tmp_path
-    collection = with_aspects(wings(2))
-    for protocol in ("fixed", "adaptive"):
-        job = start_search(
-            collection,
-            retrievers=["bm25"],
-            agents=["offline-rewriter"],
-            protocol=protocol,
-        )
-        assert finish(job).state == "ready", job.error
-    written = finish(REFERENCES.start_or_join(collection, {"judge": "offline-rewriter"}))
-    assert ReferenceAnswer.objects.filter(job=written, problem="").count() == 2
-    graded = finish(GRADINGS.start_or_join(job.collection, {"search": job, "judge": "offline-rewriter"}))
-    assert graded.state == "ready"
-    assert AnswerAssessment.objects.filter(job=graded, problem="").count() == 2
-    trace = Trace.objects.filter(job=job).first()
-    assert trace.stop == "answered" and trace.answers[0]["citations"]

@@ -128,11 +128,6 @@ def test_a_suite_with_one_agent_is_in_the_order_of_its_values(collection):
     assert [line["retriever"] for line in build_board(job).lines] == ["b", "bm25", "a"]
 
 
-def test_a_single_agent_has_no_mean(charlie, collection):
-    graded(traced(collection, agents=("reader",)))
-    assert "<strong>" not in text(charlie, HOME).split("<tbody>")[1].split("</tbody>")[0]
-
-
 def test_each_protocol_has_its_newest_job(charlie, collection):
     traced(collection)
     traced(collection, "fixed")
@@ -189,7 +184,7 @@ def test_pages_cost_few_statements(charlie, collection, statements):
         assert len(statements) <= 20, (path, statements)
 
 
-def test_a_job_is_estimated_confirmed_cancelled_and_resumed(charlie, collection, settings, tmp_path):
+def test_a_job_is_estimated_and_confirmed(charlie, collection, settings, tmp_path):
     settings.BASE_MODELS = tmp_path
     (tmp_path / "letters").mkdir()
     Tokenizer(models.WordLevel({"?": 0}, unk_token="?")).save(str(tmp_path / "letters" / "tokenizer.json"))
@@ -202,19 +197,10 @@ def test_a_job_is_estimated_confirmed_cancelled_and_resumed(charlie, collection,
     assert (job.options["budget"], job.total, job.made_by) == (2.0, 2, "charlie")
     assert job.options["tokenizer"] == "letters"
     assert "0 of 2 done." in text(charlie, HOME)
-    charlie.post(f"{HOME}{job.number}/cancel/")
-    job.refresh_from_db()
-    assert job.state == "cancelled"
-    charlie.post(f"{HOME}{job.number}/go-on/", {"budget": "3", "max_calls": ""})
-    job.refresh_from_db()
-    assert (job.state, job.options["budget"]) == ("waiting", 3.0)
-    acts = AuditEntry.objects.filter(act__startswith="agents.").order_by("pk").values_list("act", flat=True)
-    assert list(acts) == ["agents.started", "agents.control", "agents.control"]
+    assert AuditEntry.objects.filter(act="agents.started").count() == 1
 
 
 def test_what_cannot_be_started_keeps_the_form(charlie, collection):
-    response = charlie.post(f"{HOME}start/search/", {"protocol": "fixed"})
-    assert response.status_code == 422 and "This field is required" in response.content.decode()
     response = charlie.post(f"{HOME}start/grade/", {"protocol": "fixed", "judge": OFFLINE})
     assert response.status_code == 422 and "Agents have not searched wings yet" in response.content.decode()
     assert charlie.get(f"{HOME}start/else/").status_code == 404

@@ -135,22 +135,15 @@ def test_what_cannot_be_done_is_said_in_one_line(scene):
     for args, problem in (
         (("nowhere",), "There is no suite and no collection 'nowhere'"),
         (("wings",), "Agents have not searched wings yet"),
-        (("wings", "--judge", "grader"), "Agents have not searched wings yet"),
         (("wings", "--agents", "reader"), "--retrievers and --agents go together"),
         (
             ("wings", "--retrievers", "dense", "--agents", "reader"),
             "no retriever dense that can search for any text",
         ),
-        (("wings", "--retrievers", "bm25", "--agents", "nobody"), "'nobody' is not"),
-        ((*SEARCH[1:], "--sample", "0"), "--sample: Enter a number from 1."),
-        ((*SEARCH[1:], "--budget", "-1"), "budget"),
     ):
         said = call("agents", *args)
         assert (said.code, said.out) == (2, "") and problem in said.err, (args, said.err)
     assert not AgentJob.objects.exists() and not AgentSample.objects.exists()
-    call(*SEARCH)
-    said = call(*SEARCH, "--seed", "4")
-    assert said.code == 2 and "was drawn once" in said.err
 
 
 def test_an_estimate_starts_nothing(scene):

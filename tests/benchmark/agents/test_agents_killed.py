@@ -11,9 +11,8 @@ import pytest
 from django.utils import timezone
 
 from benchmark.agents.grading import GRADINGS
-from benchmark.agents.references import REFERENCES
 from benchmark.agents.sampling import ensure_sample
-from benchmark.models import AgentJob, AnswerAssessment, ReferenceAnswer, Trace
+from benchmark.models import AgentJob, AnswerAssessment, Trace
 from config.env import ROOT
 from corpus.models import Query
 from jobs.processes import spawn_child, stop_children
@@ -112,20 +111,4 @@ def test_grading_that_is_killed_comes_to_the_same_grades(instance, worker, model
     rows = list(AnswerAssessment.objects.filter(job=job).select_related("trace"))
     assert len(rows) == 60
     assert all((row.aspect_scores, row.overall_quality) == expected[row.trace.query_id] for row in rows)
-    check_paid_once(job, model_server, 60)
-
-
-@pytest.mark.slow
-def test_reference_answers_that_are_killed_come_to_the_same_texts(instance, worker, model_server):
-    collection = with_aspects(wings(60))
-    make_judge(model_server, "writer", max_concurrency=AT_ONCE)
-    names = list(Query.objects.filter(collection=collection).values_list("text", flat=True))
-    told = {text: f"{text}: by [alpha-1], and by [beta-1]." for text in names}
-    # The longest first: "... lift 1" stands in "... lift 10", too.
-    script = [says({"answer": told[text]}, contains=text, latency=0.4) for text in sorted(names, key=len, reverse=True)]
-    model_server.script(writer=script)
-    job = REFERENCES.start_or_join(collection, {"judge": "writer"})
-    kill_in_the_middle(job, instance, answered=20)
-    rows = ReferenceAnswer.objects.filter(job=job).select_related("query")
-    assert {row.query.text: row.answer for row in rows} == told and {*rows.values_list("problem", flat=True)} == {""}
     check_paid_once(job, model_server, 60)

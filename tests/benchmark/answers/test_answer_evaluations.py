@@ -106,13 +106,6 @@ def test_an_empty_or_malformed_answer_is_repaired_once_then_wrong_and_counted(wi
     assert cell(result_of(evaluation), "bm25")["malformed"] == 1
 
 
-def test_a_malformed_answer_that_the_repair_mends_is_judged(wings, model_server):
-    bad = {"contains": "heated plate", "text": '{"Answer": ""}', "times": 1}
-    model_server.script(writer=[bad, ANSWER], grader=[RIGHT])
-    found = rows(answered(wings, systems=["bm25"]))["q2", "bm25", "writer"]
-    assert (found.answer, found.correct, found.problem) == ("It lifts.", True, "")
-
-
 @pytest.mark.parametrize("said", ['"true"', '"True"', "TRUE.", "1", "null"])
 def test_a_verdict_is_a_json_boolean_and_nothing_else(wings, model_server, said):
     bad = {"contains": "heated plate", "text": f'{{"correct": {said}}}'}
@@ -164,15 +157,6 @@ def test_two_generators_are_two_columns_with_equal_prompts_and_own_answers(wings
     assert [one["generator"] for one in result_of(evaluation)["means"]] == ["writer", "other"]
 
 
-def test_the_same_command_joins_and_pays_for_nothing(wings, model_server):
-    evaluation = answered(wings)
-    asked = len(model_server.requests())
-    again = begin(wings)
-    assert (again.pk, again.state) == (evaluation.pk, JobState.READY)
-    assert begin(wings, k=1).pk != evaluation.pk
-    assert len(model_server.requests()) == asked
-
-
 def test_a_query_that_came_later_is_asked_about_by_the_same_command(wings, model_server):
     evaluation = answered(wings, systems=["bm25"])
     make_query(wings, "thin layer", external_id="q4", answers=["a secret layer"])
@@ -196,15 +180,6 @@ def test_a_budget_that_ends_in_the_middle_keeps_what_is_whole_without_a_mean(win
     assert len(result_of(done)["means"]) == 1
     prompts = [one["user"] for one in generation_prompts(model_server)]
     assert len(prompts) == len(set(prompts)) == 4, "nothing is paid for twice"
-
-
-def test_a_model_that_nobody_can_reach_leaves_no_answer_and_is_tried_again(wings, model_server):
-    model_server.script(writer=[{"fault": "500"}], grader=[RIGHT])
-    evaluation = answered(wings, systems=["bm25"])
-    assert evaluation.state == JobState.FAILED and "of 2 got no response" in evaluation.error
-    assert not GeneratedAnswer.objects.exists()
-    model_server.script(writer=[ANSWER], grader=[RIGHT])
-    assert answered(wings, systems=["bm25"]).state == JobState.READY
 
 
 def test_a_worker_that_ends_gives_it_back_and_a_cancelled_one_goes_on(wings):

@@ -10,7 +10,6 @@ from annotation.models import AuditEntry, Role
 from benchmark.answers import evaluations, results
 from benchmark.models import AnswerEvaluation, GeneratedAnswer
 from benchmark.suites.groups import make_suite
-from jobs import leases
 from jobs.models import JobState
 from tests.benchmark.answers import scene
 from tests.evidence import make_judge
@@ -84,21 +83,6 @@ def test_the_form_shows_what_it_costs_and_starts_when_that_is_confirmed(wings, c
     assert "data-poll" in page and "0 of 2 done." in text(charlie, f"{HOME}{found.number}/")
 
 
-@pytest.mark.parametrize(
-    ("given", "problem"),
-    [
-        ({"k": "3"}, "The run bm25 returns only 2 documents per query. Choose k up to this number."),
-        ({"generators": []}, "This field is required."),
-        ({"budget": "-1"}, "greater than or equal to"),
-    ],
-)
-def test_a_form_that_cannot_work_is_kept_with_its_problem(wings, charlie, given, problem):
-    response = charlie.post(f"{HOME}start/", {**GIVEN, **given})
-    assert response.status_code == 422 and not AnswerEvaluation.objects.exists()
-    assert problem in response.content.decode()
-    assert 'value="bm25" ' in response.content.decode()
-
-
 def test_the_table_has_both_versions_with_interval_and_the_ranks_that_changed(wings, charlie):
     evaluation_of(wings)
     scene.filled_version(wings, q1="d3", q2="d3")
@@ -116,17 +100,6 @@ def test_the_table_has_both_versions_with_interval_and_the_ranks_that_changed(wi
     assert "2 of 2 systems changed rank by Hit@2." in swapped
 
 
-def test_while_nothing_is_filled_the_page_says_that_the_same_answers_will_be_used(wings, charlie):
-    evaluation_of(wings)
-    told = text(charlie, HOME)
-    assert "There is one version of the qrels only" in told and "the same answers are used" in told
-
-
-def test_graded_values_without_variance_say_why(wings, charlie):
-    evaluation_of(wings, correct=("q1", "q2"))
-    assert "all answers have the same verdict" in text(charlie, HOME)
-
-
 def test_a_partial_result_is_marked_and_has_no_mean(wings, charlie):
     found = evaluation_of(wings)
     GeneratedAnswer.objects.filter(query__external_id="q2", run__name="dense").delete()
@@ -134,26 +107,6 @@ def test_a_partial_result_is_marked_and_has_no_mean(wings, charlie):
     told = text(charlie, f"{HOME}{found.number}/")
     assert "Partial result: 1 query still waits for answers." in told and "Mean over systems" not in told
     assert "Stopped by the call limit: raise it" in told and "Resume" in told
-
-
-def test_cancel_and_resume_with_other_limits(wings, charlie):
-    found = scene.begin(wings, max_calls=3)
-    charlie.post(f"{HOME}{found.number}/cancel/")
-    found.refresh_from_db()
-    assert found.state == JobState.CANCELLED
-    charlie.post(f"{HOME}{found.number}/go-on/", {"max_calls": "50"})
-    found.refresh_from_db()
-    assert (found.state, found.options["max_calls"]) == (JobState.WAITING, 50)
-    assert list(
-        AuditEntry.objects.filter(act="answers.control").order_by("pk").values_list("details__what", flat=True)
-    ) == [
-        "cancel",
-        "go-on",
-    ]
-    leases.claim(AnswerEvaluation)
-    page = charlie.post(f"{HOME}{found.number}/go-on/", follow=True).content.decode()
-    assert "no longer allows this action" in page
-    assert charlie.post(f"{HOME}{found.number}/explode/").status_code == 404
 
 
 def test_answers_are_listed_by_run_and_generator_and_what_disagrees_is_found(wings, charlie):

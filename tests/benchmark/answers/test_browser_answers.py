@@ -1,4 +1,4 @@
-"""Benchmark > Answers in a real Chromium: axe, light and a phone, in both languages; from the form to one answer."""
+"""Benchmark > Answers in a real Chromium: axe, light and a phone, in both languages."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -12,16 +12,11 @@ from benchmark.suites.groups import make_suite
 from jobs import leases
 from tests.benchmark.answers import scene
 from tests.factories import make_member
+from tests.looks import LOOKS, SIDEWAYS
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 HOME = "/c/wings/benchmark/answers/"
-SIDEWAYS = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
-LOOKS = {
-    "light": {"viewport": {"width": 1280, "height": 900}},
-    "dark": {"viewport": {"width": 1280, "height": 900}, "color_scheme": "dark"},
-    "phone": {"viewport": {"width": 375, "height": 700}},
-    "chinese": {"viewport": {"width": 1280, "height": 900}, "locale": "zh-CN"},
-}
+LOOKS = {**LOOKS, "chinese": {**LOOKS["light"], "locale": "zh-CN"}}
 OFFLINE = "offline-rewriter"
 
 
@@ -79,22 +74,3 @@ def test_no_page_of_answers_has_a_violation(wings, instance, new_page, violation
     scene.begin(wings, generators=(OFFLINE,), judge=OFFLINE, k=1)
     look_at("waiting", HOME)
     assert {name: problems for name, problems in found.items() if problems} == {}
-
-
-def test_from_the_form_to_one_answer_by_keyboard(wings, instance, new_page):
-    page = new_page(user=make_member(wings, "charlie", Role.ADMIN).user)
-    page.goto("/c/wings/benchmark/")
-    page.get_by_role("link", name="Answers", exact=True).press("Enter")
-    page.get_by_role("link", name="Evaluate answers").press("Enter")
-    page.get_by_label(OFFLINE).press("Space")
-    page.get_by_label("Depth k").fill("2")
-    page.get_by_role("button", name="Estimate cost").press("Enter")
-    assert page.get_by_text("these calls are free").is_visible()
-    page.get_by_role("button", name="Start now").press("Enter")
-    page.get_by_text("0 of 4 done.").wait_for()
-    answer_all()
-    page.get_by_role("heading", name="RAGAlign@2").wait_for(timeout=15_000)
-    page.get_by_role("link", name="Show answers by query").press("Enter")
-    page.get_by_role("link", name="wing lift").press("Enter")
-    assert page.get_by_role("heading", name=f"{OFFLINE} from bm25").is_visible()
-    assert page.get_by_text(scene.TEXTS["d1"]).first.is_visible()

@@ -16,7 +16,7 @@ WORDS = [
     "window",
     "bottle",
     "ladder",
-    "mirror",
+    "oven",
 ]
 
 

@@ -201,22 +201,6 @@ def test_an_export_without_scores_says_what_to_do_first(tmp_path: Path) -> None:
     assert refused.code == 2 and "run synthesize_scores books first" in refused.err
 
 
-@pytest.mark.slow
-def test_a_judge_that_cannot_score_is_refused(model_server: LocalModels, manage: Manage, tmp_path: Path) -> None:
-    books = make_collection("books")
-    Label.objects.create(pair=make_pair(books), grade=1, origin="people")
-    make_judge(model_server, "plain")
-    make_judge(model_server, "cold", parameters={"scale": "0-10"})
-    for judge, words in (
-        ("plain", "has no scores from 0 to 10"),
-        ("cold", "would be identical"),
-        ("nobody", "There is no judge"),
-    ):
-        refused = manage("synthesize_scores", "books", "--judge", judge, "--out", tmp_path / "set", check=False)
-        assert refused.code == 2 and words in refused.err and refused.out == ""
-    assert not (tmp_path / "set").exists()
-
-
 @pytest.mark.django_db
 def test_what_a_query_excludes_is_none_of_its_negatives() -> None:
     books = make_collection("books")

@@ -271,29 +271,6 @@ def test_a_killed_worker_pays_for_nothing_twice_and_the_same_queries_come(model_
 
 
 @database
-@pytest.mark.slow
-def test_write_queries_whose_worker_is_killed_comes_to_the_same_queries(model_server, manage, instance):
-    steel = make_collection("steel")
-    for number in range(40):
-        make_document(steel, f"Slab number {number:02d} cracks when its skin cools.", external_id=f"d{number}")
-    make_judge(model_server, "writer", max_concurrency=4)
-    told = {f"d{n}": f"why does slab {n:02d} crack" for n in range(40)}
-    script = [says({"query": told[f"d{n}"]}, contains=f"Slab number {n:02d}") for n in range(40)]
-    model_server.script(writer=[one | {"latency": 0.4} for one in script])
-    options = {"kind": "ask", "source": "documents", "judge": "writer", "limit": 40, "pairs": 3}
-    made, killed, dead = start_and_kill(steel, options, instance)
-    written = Query.objects.filter(collection=steel, metadata__has_key="asked_of")
-    assert not written.exists()
-    given = ("--limit", "40", "--pairs", "3", "--judge", "writer", "--yes", "--json")
-    done = manage("write_queries", "steel", *given, environment=FAST)
-    assert (done.code, done.json["synthesis"], done.json["written"]) == (0, made.number, 40), done.err
-    check_paid_once(model_server, killed, dead)
-    assert {one.metadata["asked_of"]: one.text for one in written} == told
-    pairs = Pair.objects.filter(query__in=written)
-    assert pairs.count() == done.json["pairs"] and 40 <= pairs.count() <= 40 * 4
-
-
-@database
 def test_queries_that_a_killed_worker_stored_and_did_not_import_are_imported_by_the_next(books, monkeypatch):
     made = SYNTHESES.start_or_join(books, {"kind": "ask", "judge": "offline-rewriter", "limit": 3})
     held = leases.claim(Synthesis)
