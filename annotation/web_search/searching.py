@@ -65,25 +65,20 @@ class WebSearches(ModelJobKind[WebSearch]):
         )
 
     def estimate(self, collection: Collection, plan: JobPlan) -> Estimate:
-        """Estimate the cost of a call for each query."""
         prompts = [plain_prompt(ROLE, [one.text]) for one in plan.parts[:50]]
         return of_calls(plan.judges[0], plan.total, prompts, {}, 0)
 
     def begin(self, job: WebSearch, plan: JobPlan) -> None:
-        """Write the queries in their order."""
         rows = [SearchedQuery(search=job, place=place, query=one) for place, one in enumerate(plan.parts)]
         SearchedQuery.objects.bulk_create(rows)
 
     def judges_of(self, job: WebSearch) -> list[Judge]:
-        """Return the judge that searches."""
         return [model_requests.judge_for(ROLE, job.options["judge"])]
 
     def count_done(self, job: WebSearch) -> tuple[int, int]:
-        """Count the queries whose pages are read, and all queries."""
         return job.total - pending_queries(job).count(), job.total
 
     def work(self, job: WebSearch, lease: Lease) -> None:
-        """Search for all queries that wait, and import their pages batch by batch. Raises Incomplete."""
         campaign = self.campaign_of(job)
         (judge,) = model_requests.judges_in(campaign)  # in its version of when the campaign was opened
         reader = PageReader(fetch=job.options["fetch"])

@@ -99,7 +99,6 @@ class Gradings(AgentJobs):
         return self.build_plan(depends, [asked], len(answers), answers, graded=search)
 
     def estimate(self, collection: Collection, plan: JobPlan) -> Estimate:
-        """Estimate the cost of grading all answers."""
         asked = raise_output_limit(plan.judges[0])
         # Answers that cannot be graded cost nothing.
         answers = [one for one in plan.parts if not one.problem]
@@ -107,16 +106,13 @@ class Gradings(AgentJobs):
         return of_calls(asked, len(answers), sample, schema_of(AnswerGrade), LIKELY)
 
     def judges_of(self, job: AgentJob) -> list[Judge]:
-        """Return the judge."""
         return [jobs.judge_in(job)]
 
     def count_done(self, job: AgentJob) -> tuple[int, int]:
-        """Count the answers with grades, or with a problem, and all."""
         missing, total = _missing_answers(job)
         return total - len(missing), total
 
     def work(self, job: AgentJob, lease: Lease) -> None:
-        """Grade the answers that are missing. Raises Incomplete."""
         judge, campaign = jobs.judge_in(job), self.campaign_of(job)
         missing, total = _missing_answers(job)
         # Stored at once, without a call: they would be asked about again with every turn.

@@ -58,19 +58,15 @@ class AgentJobs(ModelJobKind[AgentJob]):
         return JobPlan(depends, judges, whole, total, {"kind": self.kind.value, **columns}, parts)
 
     def judges_of(self, job: AgentJob) -> Sequence[Judge]:
-        """Return whom a job asks, in the versions that it was begun with."""
         return kind_named(job.kind).judges_of(job)
 
     def count_done(self, job: AgentJob) -> tuple[int, int]:
-        """Count the results that are there, and all."""
         return kind_named(job.kind).count_done(job)
 
     def work(self, job: AgentJob, lease: Lease) -> None:
-        """Do what is missing. Raises Incomplete."""
         kind_named(job.kind).work(job, lease)
 
     def campaign_of(self, job: AgentJob, purpose: str = "") -> Campaign:
-        """Return the campaign that keeps the job's calls."""
         return super().campaign_of(job, purpose or f"agents {job.pk}, {job.kind}")
 
     def address_of(self, job: AgentJob) -> str:

@@ -62,21 +62,17 @@ class References(AgentJobs):
         return self.build_plan(depends, [asked], len(aspects), sorted(aspects.items()))
 
     def estimate(self, collection: Collection, plan: JobPlan) -> Estimate:
-        """Estimate the cost of writing all reference answers."""
         texts = dict(Query.objects.filter(pk__in=[query for query, _own in plan.parts]).values_list("pk", "text"))
         sample = [_build_prompt(collection, texts[query], aspects)[0] for query, aspects in plan.parts[:SAMPLED]]
         return of_calls(raise_output_limit(plan.judges[0]), plan.total, sample, schema_of(ReferenceDraft), LIKELY)
 
     def judges_of(self, job: AgentJob) -> list[Judge]:
-        """Return the judge."""
         return [jobs.judge_in(job)]
 
     def count_done(self, job: AgentJob) -> tuple[int, int]:
-        """Count the reference answers that are there, refused ones included, and all."""
         return ReferenceAnswer.objects.filter(job=job).count(), job.total
 
     def work(self, job: AgentJob, lease: Lease) -> None:
-        """Write the answers that are missing. Raises Incomplete."""
         judge, campaign = jobs.judge_in(job), self.campaign_of(job)
         aspects = queries_with_passages(job.collection)
         have = set(ReferenceAnswer.objects.filter(job=job).values_list("query", flat=True))

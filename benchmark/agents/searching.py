@@ -100,18 +100,15 @@ class Searches(AgentJobs):
         return replace(total, notes=(*total.notes, note))
 
     def judges_of(self, job: AgentJob) -> list[Judge]:
-        """Return the agents and whom the retrievers ask for vectors."""
         return [*judges_of(job.options["agents"].values()), *embedders_of(job.options["retrievers"])]
 
     def count_done(self, job: AgentJob) -> tuple[int, int]:
-        """Count the traces that are there, and all."""
         assert job.sample is not None
         queries = len(sampling.sampled_queries(job.sample, job.collection))
         cells = len(job.options["retrievers"]) * len(job.options["agents"])
         return Trace.objects.filter(job=job).count(), queries * cells
 
     def work(self, job: AgentJob, lease: Lease) -> None:
-        """Let the agents search where a trace is missing. Raises Incomplete."""
         agents = dict(zip(job.options["agents"], judges_of(job.options["agents"].values()), strict=True))
         campaign = self.campaign_of(job)
         with jobs.DatabaseThread() as thread:

@@ -107,11 +107,9 @@ class Answers(ModelJobKind[AnswerEvaluation]):
             versions.first_version(job.collection, job.made_by)
 
     def judges_of(self, job: AnswerEvaluation) -> list[Judge]:
-        """Return generators and judge, each once, the judge last."""
         return _distinct(*judges_by_role(job.options["generators"], job.options["judge"]))
 
     def count_done(self, job: AnswerEvaluation) -> tuple[int, int]:
-        """Count the answers that are there, and all that are wanted now."""
         queries = [query.pk for query in answered_queries(job.collection)]
         total = len(queries) * len(job.options["runs"]) * len(job.options["generators"])
         return GeneratedAnswer.objects.filter(evaluation=job, query__in=queries).count(), total
@@ -122,7 +120,6 @@ class Answers(ModelJobKind[AnswerEvaluation]):
         return done < total
 
     def work(self, job: AnswerEvaluation, lease: Lease) -> None:
-        """Ask for every answer that is missing, batch by batch, and store each batch. Raises Incomplete."""
         campaign = self.campaign_of(job)
         judges = {one.name: one for one in model_requests.judges_in(campaign)}
         judge, queries, runs = judges[job.options["judge"]], answered_queries(job.collection), runs_in(job)
@@ -143,7 +140,7 @@ class Answers(ModelJobKind[AnswerEvaluation]):
                 for run, writer in missing[query.pk]
             ]
             found = generation.ask_answers(campaign, judge, tasks, lease, done=stored, total=total)
-            answered = generation.store_answers(job, tasks, found.results)
+            answered = generation.store_answers(job, tasks, found.answers)
             stored += answered
             return BatchOutcome(len(tasks), answered, found.error, found.spent, found.stopped)
 

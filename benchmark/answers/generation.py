@@ -15,12 +15,13 @@ from corpus.models import Query
 from jobs import leases
 from jobs.leases import Lease
 from judges.conversations.formats import ContextAnswer, Correctness
-from judges.conversations.requests import Conversation, ConversationResults, Step, Subject
+from judges.conversations.requests import Conversation, Step, Subject
 from judges.domain.verdicts import NoVerdict
 from judges.model_jobs.jobs import hold_conversations
 from judges.models import Campaign
 from judges.prompts.conversations import CONTEXT_LIMIT, answer_prompt, correct_prompt
 from judges.records import Judge
+from judges.retrieval.model_requests import Replies
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,7 @@ class JudgedAnswer:
 
 def ask_answers(
     campaign: Campaign, judge: Judge, tasks: Sequence[AnswerTask], lease: Lease, *, done: int, total: int
-) -> ConversationResults[JudgedAnswer | None]:
+) -> Replies[JudgedAnswer | None]:
     """Hold all conversations; None where no model could be reached, or the limits or the worker ended first."""
     by_subject = {(one.query.pk, one.subject.topic): one for one in tasks}
     errors: list[str] = []

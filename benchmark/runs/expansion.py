@@ -14,7 +14,7 @@ from corpus.models import Collection, Query
 from corpus.search.text import tokenize_text
 from judges.campaigns.estimates import NO_MIX, Estimate, of_calls
 from judges.costs.token_mixes import mixes_of
-from judges.prompts.searching import PASSAGE_SCHEMA, REASONING_SCHEMA, reason_prompt, rewrite_prompt
+from judges.prompts.searching import PASSAGE_SCHEMA, REASONING_SCHEMA, rewrite_prompt
 from judges.records import Judge
 from judges.retrieval import model_requests
 from judges.retrieval.model_requests import RetrievalReply, RetrievalRequest, Wanted
@@ -110,7 +110,7 @@ def _role(recipe: Mapping[str, Any]) -> str:
 def _requests(recipe: Mapping[str, Any], query: Query, instruction: str) -> tuple[RetrievalRequest, ...]:
     """What is asked about a query, with the instruction that holds for it."""
     if "method" not in recipe:
-        return (RetrievalRequest("reason", 0, reason_prompt(query.text, instruction), REASONING_SCHEMA),)
+        return (RetrievalRequest("reason", 0, rewrite_prompt("reason", query.text, instruction), REASONING_SCHEMA),)
     method, count = recipe["method"], recipe["samples"]
     prompts = [rewrite_prompt(method, query.text, instruction, place + 1, count) for place in range(count)]
     return tuple(RetrievalRequest("rewrite", place, prompt, PASSAGE_SCHEMA) for place, prompt in enumerate(prompts))

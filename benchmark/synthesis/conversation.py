@@ -89,7 +89,8 @@ class BundleWriter:
             {"personas": list(task.personas)},
         )
         query = f"{told.question}\n{told.background}"
-        kind = await self.ask("classify", formats.QueryType, prompts.classify_prompt(query), {"query": query})
+        shown = {"query": query}
+        kind = await self.ask("classify", formats.QueryType, prompts.query_prompt("synth-classify", query), shown)
         answer, aspects = "", list[dict[str, str]]()
         # One passage answers a factual question, so there is nothing to decompose.
         if kind.type == "analytical":
@@ -127,7 +128,8 @@ class BundleWriter:
         return SeedOutcome(bundle, near_duplicates=len(copies))
 
     async def _decompose_answer(self, query: str) -> tuple[str, list[dict[str, str]]]:
-        said = await self.ask("outline", formats.ReferenceAnswer, prompts.outline_prompt(query), {"query": query})
+        shown, outline = {"query": query}, prompts.query_prompt("synth-outline", query)
+        said = await self.ask("outline", formats.ReferenceAnswer, outline, shown)
         prompt, material = prompts.decompose_prompt(query, said.answer), {"query": query, "answer": said.answer}
         found = await self.ask("decompose", formats.Decomposition, prompt, material)
         return said.answer, [one.model_dump() for one in found.aspects]

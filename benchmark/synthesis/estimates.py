@@ -58,8 +58,8 @@ def _sample_prompts(seeds: Sequence[str], personas: Sequence[str], passages: flo
     many = max(1, round(passages))
     return {
         "persona": [prompts.persona_prompt(seed, personas[:EXAMPLES]) for seed in seeds],
-        "classify": [prompts.classify_prompt(query)],
-        "outline": [prompts.outline_prompt(query)],
+        "classify": [prompts.query_prompt("synth-classify", query)],
+        "outline": [prompts.query_prompt("synth-outline", query)],
         "decompose": [prompts.decompose_prompt(query, answer)],
         "blueprint": [prompts.blueprint_prompt(query, answer, [aspect] * many)],
         "negatives": [prompts.negatives_prompt(query, [plan] * many)],

@@ -25,7 +25,7 @@ from corpus.models import Collection
 from jobs import leases
 from jobs.leases import Lease
 from judges.campaigns.estimates import Estimate
-from judges.conversations.requests import Conversation, ConversationResults, Subject
+from judges.conversations.requests import Conversation, Subject
 from judges.model_jobs import jobs
 from judges.model_jobs.jobs import BatchOutcome, JobPlan, ModelJobKind, Options, start_service
 from judges.models import Campaign
@@ -89,25 +89,21 @@ class Syntheses(ModelJobKind[Synthesis]):
         )
 
     def estimate(self, collection: Collection, plan: JobPlan) -> Estimate:
-        """Estimate the calls and cost of a synthesis."""
         judge, kind = plan.judges[0], plan.columns["kind"]
         if kind == Synthesis.Product.BUNDLES:
             return estimate_synthesis(plan.parts, judge, plan.judges[-1], plan.options["personas"])
         return queries.estimate_queries(collection, kind, judge, plan.parts)
 
     def begin(self, job: Synthesis, plan: JobPlan) -> None:
-        """Write the seeds in their order."""
         SyntheticBundle.objects.bulk_create(
             SyntheticBundle(synthesis=job, place=place, seed_id=one.id, seed_text=one.text, query=one.query)
             for place, one in enumerate(plan.parts)
         )
 
     def judges_of(self, job: Synthesis) -> list[Judge]:
-        """Return who answers the steps, and who writes the passages where that is another one."""
         return _distinct(*judges_of(job.options))
 
     def count_done(self, job: Synthesis) -> tuple[int, int]:
-        """Count the seeds that came to their end, and all."""
         rows = SyntheticBundle.objects.filter(synthesis=job).count()
         return rows - pending_rows(job).count(), rows
 
@@ -130,8 +126,8 @@ class Syntheses(ModelJobKind[Synthesis]):
                 return BatchOutcome(0, 0)
             found = _talk_about(job, campaign, rows, lease)
             # A seed that got no response keeps its row empty, so that going on asks for it again.
-            transient = [one for one in found.results if one is not None and one.reason == "error"]
-            _store_outcomes(job, rows, found.results)
+            transient = [one for one in found.answers if one is not None and one.reason == "error"]
+            _store_outcomes(job, rows, found.answers)
             if not of_bundles:
                 queries.import_synthetic(job, rows)
             error = transient[-1].problem if transient else ""
@@ -188,7 +184,7 @@ def _leave_out_known(synthesis: Synthesis, rows: Sequence[SyntheticBundle]) -> l
 
 def _talk_about(
     synthesis: Synthesis, campaign: Campaign, rows: Sequence[SyntheticBundle], lease: Lease
-) -> ConversationResults[SeedOutcome]:
+) -> model_requests.Replies[SeedOutcome]:
     # In the versions of when its campaign was opened; one judge that also writes stands there once.
     judge, *others = model_requests.judges_in(campaign)
     options, seeds = synthesis.options, {_subject_of(one).query: one for one in rows}

@@ -35,7 +35,6 @@ class BundleOptions(DrawnOptions):
     }
 
     def for_job(self) -> dict[str, Any]:
-        """Return the options as the job's plan reads them."""
         return {**self.model_dump(), "kind": self.product.value, "source": self.seeds}
 
 
@@ -55,7 +54,6 @@ class WrittenOptions(SpendingOptions):
     seed: int = option(_("Random seed"), default=0)
 
     def for_job(self) -> dict[str, Any]:
-        """Return the options as the job's plan reads them."""
         return {**self.model_dump(), "kind": self.product.value, "source": getattr(self, "data", "documents")}
 
 

@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ from judges.conversations.formats import FORMATS, schema_of
 from judges.conversations.requests import Conversation, Step
 from judges.costs.token_mixes import mixes_of
 from judges.domain.verdicts import NoVerdict
-from judges.prompts.synthesis import ask_prompt, keywords_prompt
+from judges.prompts.synthesis import ask_prompt, query_prompt
 from judges.records import Judge, Prompt
 from store.files import fetch, fetch_matching
 
@@ -53,7 +54,7 @@ class Way:
     likely: int  # Expected tokens of an answer.
 
 
-KEYWORDS = Way("keywords", "query", keywords_prompt, "rewritten_from", 40)
+KEYWORDS = Way("keywords", "query", partial(query_prompt, "query-keywords"), "rewritten_from", 40)
 ASK = Way("ask", "document", ask_prompt, "asked_of", 40)
 WAYS = {Synthesis.Product.KEYWORDS.value: KEYWORDS, Synthesis.Product.ASK.value: ASK}
 

@@ -28,7 +28,6 @@ class SearchTurn(AnswerFormat):
 
     @model_validator(mode="after")
     def is_one_of_both(self, info: ValidationInfo) -> "SearchTurn":
-        """Refuse a turn that searches and answers, does neither, or searches when it must answer."""
         if (self.search is None) == (self.answer is None):
             raise ValueError('it needs either "search" or "answer", and null for the other')
         if self.search is None:
@@ -62,7 +61,6 @@ class AspectScore(AnswerFormat):
     @field_validator("score")
     @classmethod
     def is_a_step(cls, score: float) -> float:
-        """Refuse a grade that is not on the scale."""
         if score not in SCORES:
             raise ValueError("it is not 0, 0.5 or 1")
         return score
@@ -77,7 +75,6 @@ class AnswerGrade(AnswerFormat):
 
     @model_validator(mode="after")
     def has_every_aspect(self, info: ValidationInfo) -> "AnswerGrade":
-        """Refuse a missing aspect, a strange one, and one that is scored twice."""
         wanted = (info.context or {}).get("aspects")
         if wanted is not None and sorted(one.id for one in self.aspect_scores) != sorted(wanted):
             raise ValueError('"aspect_scores" has not every aspect id exactly once')
@@ -91,7 +88,6 @@ class ReferenceDraft(AnswerFormat):
 
     @model_validator(mode="after")
     def cites_what_it_was_given(self, info: ValidationInfo) -> "ReferenceDraft":
-        """Refuse a citation of anything else, and an aspect none of whose passages is cited."""
         passages = (info.context or {}).get("passages")
         if passages is None:
             return self

@@ -12,22 +12,16 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar, cast
 
-from django.db import connection
-
-from corpus.rubric import QUERY, Definition
 from judges.conversations.base import AnswerFormat
 from judges.conversations.formats import FORMATS, schema_of
-from judges.costs.budget import BudgetExhausted
 from judges.domain.verdicts import NoVerdict
-from judges.engine import plan as plans
-from judges.engine.cache import FIND_CALLS
-from judges.engine.calls import Caller, Cancelled, JudgeQuestion
+from judges.engine.calls import Caller, JudgeQuestion
 from judges.engine.leases import Claimed
-from judges.inline import runner
 from judges.models import Campaign
 from judges.models.retrieval import RetrievalCall
 from judges.prompts.searching import plain_prompt
-from judges.records import CONVERSATIONS, Inputs, Judge, Prompt, Turn
+from judges.records import CONVERSATIONS, Judge, Prompt, Turn
+from judges.retrieval.model_requests import Replies, ask_each, claim
 
 F = TypeVar("F", bound=AnswerFormat)
 T = TypeVar("T")
@@ -106,16 +100,6 @@ class Conversation:
         return self._claimed.problems.get((step.role, 0, step.number), "") or self._claimed.last_error
 
 
-@dataclass(slots=True)
-class ConversationResults(Generic[T]):
-    """Results of all conversations, in the order of the subjects; None where one did not get to its end."""
-
-    results: list[T | None] = field(default_factory=list)
-    error: str = ""  # Why a conversation brought nothing: the last reason, where `talk` tells it.
-    spent: str = ""  # The cap at which money or calls ran out (Campaign.Cap).
-    stopped: bool = False
-
-
 def hold_conversations(
     campaign: Campaign,
     subjects: Sequence[Subject],
@@ -124,34 +108,15 @@ def hold_conversations(
     stopped: Callable[[], bool] = lambda: False,
     done: Callable[[int], None] = lambda count: None,
     at_once: int = AT_ONCE,
-) -> ConversationResults[T]:
+) -> Replies[T]:
     """Hold a conversation about each subject (query and topic together occur once). `done` is told how many ended."""
-    plan = plans.load_plan(campaign.pk)
-    assert plan is not None
-    held = [_claim_subject(campaign, place, one) for place, one in enumerate(subjects)]
+    held = [claim(campaign, place, one.query, one.text, one.instruction) for place, one in enumerate(subjects)]
     _restore_answers(campaign, subjects, held)
-    found: ConversationResults[T] = ConversationResults()
-    # The calls run for minutes in a loop of their own, and this thread's connection would idle meanwhile.
-    connection.close()
 
-    async def one(caller: Caller, claimed: Claimed) -> T | None:
-        try:
-            return await talk(Conversation(caller, claimed, subjects[claimed.work]))
-        except Cancelled:
-            found.stopped = True
-        except BudgetExhausted:
-            # Another call may have cleared the cap since: then the campaign's own budget is meant.
-            found.spent = caller.budget.cap or Campaign.Cap.BUDGET.value
-        return None
+    async def ask(caller: Caller, claimed: Claimed) -> T:
+        return await talk(Conversation(caller, claimed, subjects[claimed.work]))
 
-    found.results = runner.run_inline(plan, held, one, done=done, stopped=stopped, known=FIND_CALLS, at_once=at_once)
-    return found
-
-
-def _claim_subject(campaign: Campaign, place: int, subject: Subject) -> Claimed:
-    """Return what the engine works on: `work` is the place among the subjects, and nothing is leased."""
-    told = Definition(QUERY, subject.instruction) if subject.instruction else None
-    return Claimed(place, 0, 0, 0, subject.query, Inputs(subject.text, (), "", "", told, campaign.collection_id))
+    return ask_each(campaign, held, ask, stopped=stopped, done=done, at_once=at_once)
 
 
 def _restore_answers(campaign: Campaign, subjects: Sequence[Subject], held: Iterable[Claimed]) -> None:

@@ -73,7 +73,6 @@ class PersonaQuery(AnswerFormat):
     @classmethod
     # A copied example would be no new persona.
     def is_new(cls, persona: str, info: ValidationInfo) -> str:
-        """Refuse one of the examples."""
         _require_different([persona], "personas", _expected(info).get("personas", ()))
         return persona
 
@@ -105,7 +104,6 @@ class Decomposition(AnswerFormat):
     @field_validator("aspects")
     @classmethod
     def are_different(cls, aspects: list[AnswerAspect]) -> list[AnswerAspect]:
-        """Refuse an aspect that stands twice."""
         _require_different((one.aspect for one in aspects), "aspects")
         return aspects
 
@@ -128,7 +126,6 @@ class PositiveBlueprints(AnswerFormat):
     @field_validator("blueprints")
     @classmethod
     def are_different(cls, blueprints: list[Blueprint], info: ValidationInfo) -> list[Blueprint]:
-        """Refuse another number, and a title that stands twice."""
         _require_count(len(blueprints), info)
         _require_different((one.title for one in blueprints), "titles")
         return blueprints
@@ -149,7 +146,6 @@ class NegativeBlueprints(AnswerFormat):
     @field_validator("blueprints")
     @classmethod
     def are_different(cls, blueprints: list[NegativeBlueprint], info: ValidationInfo) -> list[NegativeBlueprint]:
-        """Refuse another number, and a title that stands twice or is a positive's."""
         _require_count(len(blueprints), info)
         _require_different((one.title for one in blueprints), "titles", _expected(info).get("titles", ()))
         return blueprints
@@ -163,7 +159,6 @@ class Passages(AnswerFormat):
     @field_validator("passages")
     @classmethod
     def are_all_there(cls, passages: list[str], info: ValidationInfo) -> list[str]:
-        """Require the expected number of passages."""
         _require_count(len(passages), info)
         return passages
 
@@ -176,7 +171,6 @@ class KeywordForm(AnswerFormat):
     @field_validator("keywords")
     @classmethod
     def are_keywords(cls, keywords: list[str]) -> list[str]:
-        """Refuse sentences, terms without a word, and a term that stands twice."""
         seen = [normalize(one) for one in keywords]
         # A keyword of punctuation alone would match nothing in any search.
         if not all(seen):
@@ -196,7 +190,6 @@ class AskedQuery(AnswerFormat):
     @field_validator("query")
     @classmethod
     def is_a_query(cls, query: str) -> str:
-        """Refuse what has no word, and a passage in the place of a query."""
         # A model that returns the passage itself has as many words as a passage.
         if not normalize(query):
             raise ValueError("it has no word")

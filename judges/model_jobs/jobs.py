@@ -27,7 +27,7 @@ from jobs.leases import Lease
 from jobs.notifications import notify
 from judges.campaigns.estimates import Estimate
 from judges.conversations import requests
-from judges.conversations.requests import Conversation, ConversationResults, Subject
+from judges.conversations.requests import Conversation, Subject
 from judges.costs import collection_budgets
 from judges.costs.ledger import Sum, ledger_rows, sum_rows
 from judges.model_jobs.options import SpendingOptions, limits_of, replace_limits
@@ -351,7 +351,7 @@ def hold_conversations(
     total: int,
     phase: str = "",
     at_once: int = requests.AT_ONCE,
-) -> ConversationResults[T]:
+) -> model_requests.Replies[T]:
     """Hold a job's conversations, and tell how far it is. `done`: of `total` before them."""
     lease.progress(done, total, phase)
     return requests.hold_conversations(

@@ -53,12 +53,14 @@ async def look_up(judge: Judge) -> Catalogue:
     told = await provider.look_up(urljoin(base, LISTS[preset.wire]), VERSIONS.get(preset.wire, {}))
     entries = told if isinstance(told, list) else [*get_list(told, "data"), *get_list(told, "models")]
     listed = [entry for entry in entries if isinstance(entry, dict)]
-    context = _listed_context(judge.model, listed)
+    model = judge.model.removeprefix("models/")
+    entry = next((one for one in listed if model in _model_names(one)), {})
+    context = next((one for one in map(entry.get, ROOM) if isinstance(one, int) and one > 1), None)
     if preset.context is not None:
         own = await provider.look_up(urljoin(base, preset.context.path), {})
         context = context_length(preset.context, own, judge.model) or context
-    names = (name for entry in listed for name in _model_names(entry))
-    return Catalogue(tuple(dict.fromkeys(names)), context, _last_day(judge.model, listed))
+    names = dict.fromkeys(name for one in listed for name in _model_names(one))
+    return Catalogue(tuple(names), context, next(filter(None, map(parse_day, map(entry.get, ENDS))), None))
 
 
 def _model_names(entry: dict[str, Any]) -> list[str]:
@@ -67,17 +69,7 @@ def _model_names(entry: dict[str, Any]) -> list[str]:
     return [name.removeprefix("models/") for name in found if isinstance(name, str) and name][:1]
 
 
-def _own_entries(model: str, listed: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [entry for entry in listed if model.removeprefix("models/") in _model_names(entry)][:1]
-
-
-def _last_day(model: str, listed: list[dict[str, Any]]) -> date | None:
-    """Return the day from which the model answers no more; None where its entry names none."""
-    told = (entry.get(key) for entry in _own_entries(model, listed) for key in ENDS)
-    return next((day for day in map(_parse_day, told) if day is not None), None)
-
-
-def _parse_day(value: object) -> date | None:
+def parse_day(value: object) -> date | None:
     """Return the day of a date as text or of seconds since 1970; None for anything else."""
     try:
         if isinstance(value, str):
@@ -87,12 +79,6 @@ def _parse_day(value: object) -> date | None:
     except (ValueError, OverflowError, OSError):
         pass
     return None
-
-
-def _listed_context(model: str, listed: list[dict[str, Any]]) -> int | None:
-    """Return the context length in the entry with the model's name; None where no entry says one."""
-    numbers = (entry.get(key) for entry in _own_entries(model, listed) for key in ROOM)
-    return next((one for one in numbers if isinstance(one, int) and one > 1), None)
 
 
 def context_length(context: Context, told: object, model: str) -> int | None:

@@ -144,7 +144,7 @@ async def check_one(judge: Judge, role: str, *, at_length: bool = True) -> Check
         usage=Usage(**{name: sum(getattr(one, name) for one in used) for name in counts}),
         seconds=seconds,
         calls=sum(one.was_sent for one in tried),
-        cost=add_costs(_probe_cost(one, known) for one in tried),
+        cost=add_costs(cost_of_result(one.judge, one.reply or one.error, known) for one in tried),
         warnings=tuple([*_list_warnings(first, None if cut else context, catalogue), *long_error]),
         found=_found_abilities(first, shown, context)
         | {"ends": catalogue.ends.isoformat() if catalogue.ends else None}
@@ -219,11 +219,6 @@ def add_costs(costs: Iterable[float | None]) -> float | None:
     return None if None in known else sum(cost or 0.0 for cost in known)
 
 
-def _probe_cost(tried: ProbeCall, known: Price | None) -> float | None:
-    """Return USD of a call; a refused one costs nothing unless its provider may charge all the same."""
-    return cost_of_result(tried.judge, tried.reply or tried.error, known)
-
-
 def cost_of_result(judge: Judge, result: Reply | ProviderError | None, known: Price | None) -> float | None:
     """Return USD of a call by what came of it; None: unknown. An error may come with what was used before it."""
     reply = result.reply if isinstance(result, ProviderError) else result
@@ -240,6 +235,7 @@ def _found_abilities(first: ProbeCall, second: ProbeCall | None, context: int | 
         return {}
     tried = [one for one in (first, second) if one]
     given = [one for one in tried if one.judge.alternatives]
+    others = [token.others for one in given if one.reply for token in one.reply.tokens]
     suspected = first.error and remedies.suspect_key(judge, first.error)
     sent = remedies.sent_temperature(judge)
     return {
@@ -247,7 +243,7 @@ def _found_abilities(first: ProbeCall, second: ProbeCall | None, context: int | 
         "unwrap": judge.unwrap,
         # Reversed, so that of two tries in one mode the first is what is said.
         "schema_modes": {one.judge.schema_mode: _mode_result(one) for one in reversed(tried)},
-        "logprobs": max(_most_alternatives(one.reply) for one in given) if given else None,
+        "logprobs": max(map(len, others), default=0) if given else None,
         "logprobs_asked": judge.alternatives,
         "temperature": sent,
         "temperature_taken": False if suspected == "temperature" else True if reply and sent is not None else None,
@@ -291,8 +287,3 @@ def _list_warnings(first: ProbeCall, context: int | None, catalogue: Catalogue) 
         words = _("%(model)s answers until %(day)s, as the provider's list of models says")
         found.append(words % {"model": judge.model, "day": catalogue.ends.isoformat()})
     return found
-
-
-def _most_alternatives(reply: Reply | None) -> int:
-    """Return the most alternatives that a token of the answer came with."""
-    return max((len(token.others) for token in reply.tokens), default=0) if reply else 0

@@ -9,7 +9,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from judges.prompts import templates
-from judges.prompts.render import TEXT_LIMIT, delimit_content, dump_json, make_general_prompt, truncated_field
+from judges.prompts.render import (
+    TEXT_LIMIT,
+    delimit_content,
+    dump_json,
+    make_general_prompt,
+    step_prompt,
+    truncated_field,
+)
 from judges.records import Prompt
 
 
@@ -63,8 +70,6 @@ def evidence_prompt(question: str, evidence: Sequence[str]) -> Prompt:
 def assess_prompt(question: str, aspects: Sequence[Mapping[str, Any]], reference: str, answer: str) -> Prompt:
     """Return the prompt that grades an answer without naming its system; parts shared by all answers come first.
 
-    Which system gave it is not said; what all answers to the question share comes first.
-
     `aspects`: as `aspect_fields` gives them.
     """
     shared = {
@@ -72,10 +77,7 @@ def assess_prompt(question: str, aspects: Sequence[Mapping[str, Any]], reference
         "aspects": aspects,
         **truncated_field("reference answer", reference, TEXT_LIMIT),
     }
-    given = truncated_field("answer to grade", answer, TEXT_LIMIT)
-    data = "\n\n".join(delimit_content(dump_json(one)) for one in (shared, given))
-    user = templates.render("agent-assess", data=data)
-    return make_general_prompt("agent-assess", templates.text("agent-assess-system"), user)
+    return step_prompt("agent-assess", shared, truncated_field("answer to grade", answer, TEXT_LIMIT))
 
 
 def reference_prompt(
@@ -87,5 +89,4 @@ def reference_prompt(
         "aspects": aspects,
         "passages": [{"id": key, "aspects": list(ids), "text": text} for key, (text, ids) in passages.items()],
     }
-    user = templates.render("agent-reference", data=delimit_content(dump_json(data)))
-    return make_general_prompt("agent-reference", templates.text("agent-reference-system"), user)
+    return step_prompt("agent-reference", data)

@@ -2,18 +2,11 @@
 
 from collections.abc import Sequence
 
-from judges.prompts import templates
-from judges.prompts.render import TEXT_LIMIT, delimit_content, dump_json, make_general_prompt, truncated_field
+from judges.prompts.render import TEXT_LIMIT, step_prompt, truncated_field
 from judges.records import Prompt
 
 NO_INFORMATION = "No relevant information found."
 CONTEXT_LIMIT = 4_000  # Characters of a document that an answer may be made from.
-
-
-def step_prompt(name: str, data: dict[str, object]) -> Prompt:
-    """Return a step's prompt: the system message of its name, and its data as JSON in a fence."""
-    user = templates.render(name, data=delimit_content(dump_json(data)))
-    return make_general_prompt(name, templates.text(f"{name}-system"), user)
 
 
 def answer_prompt(query: str, contexts: Sequence[str]) -> Prompt:

@@ -204,6 +204,12 @@ def make_general_prompt(name: str, system: str, user: str) -> Prompt:
     return make_prompt(name, prompt_versions()[name][1], system, user)
 
 
+def step_prompt(name: str, *data: dict[str, Any], **places: str) -> Prompt:
+    """Return a step's prompt: the system message of its name, and its data as JSON, each part in a fence."""
+    user = templates.render(name, data="\n\n".join(delimit_content(dump_json(one)) for one in data), **places)
+    return make_general_prompt(name, templates.text(f"{name}-system"), user)
+
+
 def render_definition(definition: Definition) -> str:
     """Return what relevant means, for a prompt: a rubric as it stands, somebody's own words as a JSON string."""
     if not definition.is_own:

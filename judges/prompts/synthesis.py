@@ -5,8 +5,7 @@ With their documents (RTriever-Synth, BRIGHT-Pro 5.1), in keyword form (Prism 4.
 
 from collections.abc import Mapping, Sequence
 
-from judges.prompts.conversations import step_prompt
-from judges.prompts.render import DOCUMENT_LIMIT, TEXT_LIMIT, truncated_field
+from judges.prompts.render import DOCUMENT_LIMIT, TEXT_LIMIT, step_prompt, truncated_field
 from judges.records import Prompt
 
 Plan = Mapping[str, str]  # A blueprint as its format has it.
@@ -20,14 +19,9 @@ def persona_prompt(seed: str, examples: Sequence[str]) -> Prompt:
     return step_prompt("synth-persona", data)
 
 
-def classify_prompt(query: str) -> Prompt:
-    """Return the prompt that asks whether a query is factual or analytical."""
-    return step_prompt("synth-classify", truncated_field("query", query, TEXT_LIMIT))
-
-
-def outline_prompt(query: str) -> Prompt:
-    """Return the prompt for the reference answer, from nothing but the query."""
-    return step_prompt("synth-outline", truncated_field("query", query, TEXT_LIMIT))
+def query_prompt(step: str, query: str) -> Prompt:
+    """Return the prompt of a step that is shown the query alone: its type, a reference answer, its keywords."""
+    return step_prompt(step, truncated_field("query", query, TEXT_LIMIT))
 
 
 def decompose_prompt(query: str, answer: str) -> Prompt:
@@ -57,11 +51,6 @@ def compose_prompt(plans: Sequence[Plan]) -> Prompt:
         plan = {name.replace("_", " "): one[name] for name in PLANNED}
         shown.append(plan | ({AVOID: one["missing_aspect"]} if "missing_aspect" in one else {}))
     return step_prompt("synth-compose", {"plans": shown})
-
-
-def keywords_prompt(query: str) -> Prompt:
-    """Return the prompt for the same need, as it would be typed into a search box."""
-    return step_prompt("query-keywords", truncated_field("query", query, TEXT_LIMIT))
 
 
 def ask_prompt(document: str) -> Prompt:

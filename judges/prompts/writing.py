@@ -15,10 +15,10 @@ from judges.prompts.render import (
     dump_json,
     form_of,
     inputs_block,
-    make_general_prompt,
     make_prompt,
     object_schema,
     render_statement,
+    step_prompt,
     stored_definition,
     version_name,
     writing_version,
@@ -43,8 +43,7 @@ def write_prompt(inputs: Inputs, earlier: EvidenceTarget | None = None, problems
 
 def entity_prompt(evidence: str) -> Prompt:
     """Return the prompt that asks for the names and terms in the evidence (Prism 5.3); patterns are the other pass."""
-    user = templates.render("entity", data=delimit_content(dump_json({"text": evidence[:TEXT_LIMIT]})))
-    return make_general_prompt("entity", templates.text("entity-system"), user)
+    return step_prompt("entity", {"text": evidence[:TEXT_LIMIT]})
 
 
 def measure_prompt(inputs: Inputs, target: EvidenceTarget) -> Prompt:

@@ -6,9 +6,9 @@ the run asked before is taken from there, also after a kill; what other runs ask
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from django.db import connection
 from django.utils.translation import gettext as _
@@ -42,6 +42,7 @@ WANTED = {
     "": gettext_noop("a judge that writes text"),
 }
 
+T = TypeVar("T")
 Used = tuple[float, int, int]  # Seconds, tokens in, tokens out.
 USED = """
 SELECT query, sum(tokens_in), sum(tokens_out), max(ms) FROM (
@@ -80,18 +81,21 @@ class Wanted:
 
 
 @dataclass(slots=True)
-class RetrievalReply:
-    """Answers in the order of what was wanted; None where one of its calls brought none."""
+class Replies(Generic[T]):
+    """What came of each of what was asked, in its order; None where one did not get to its end."""
 
-    answers: list[tuple[Turn, ...] | None] = field(default_factory=list)
+    answers: list[T | None] = field(default_factory=list)
     error: str = ""  # Why a call brought no answer: the last reason.
     spent: str = ""  # The cap at which money or calls ran out (Campaign.Cap).
     stopped: bool = False
 
-    def merge_status(self, later: "RetrievalReply") -> None:
+    def merge_status(self, later: "Replies[T]") -> None:
         """Take over what went wrong later, in a further step about the same queries."""
         self.error = later.error or self.error
         self.spent, self.stopped = self.spent or later.spent, self.stopped or later.stopped
+
+
+RetrievalReply = Replies[tuple[Turn, ...]]
 
 
 def judges_for(role: str) -> list[str]:
@@ -158,27 +162,58 @@ def ask_model(
     campaign: Campaign, judge: Judge, wanted: Sequence[Wanted], *, stopped: Callable[[], bool] = lambda: False
 ) -> RetrievalReply:
     """Ask all that is wanted, as much at a time as the accounts allow. Answers are stored as soon as they are here."""
+    known = _answered_turns(campaign, [one.query for one in wanted if one.query])
+    held = []
+    for place, one in enumerate(wanted):
+        held.append(claim(campaign, place, one.query, one.text, one.instruction))
+        held[-1].ended.update(known.get(one.query, {}))
+
+    errors = [""]
+
+    async def ask(caller: Caller, claimed: Claimed) -> tuple[Turn, ...] | None:
+        turns = await _ask_questions(caller, claimed, judge, wanted[claimed.work])
+        if turns is None and claimed.last_error:
+            errors.append(claimed.last_error)
+        return turns
+
+    found = ask_each(campaign, held, ask, stopped=stopped)
+    found.error = errors[-1]
+    return found
+
+
+def claim(campaign: Campaign, place: int, query: int, text: str, instruction: str) -> Claimed:
+    """Return what the engine works on: `work` is the place among what is asked, and nothing is leased."""
+    told = Definition(QUERY, instruction) if instruction else None
+    return Claimed(place, 0, 0, 0, query, Inputs(text, (), "", "", told, campaign.collection_id))
+
+
+def ask_each(
+    campaign: Campaign,
+    held: Sequence[Claimed],
+    talk: Callable[[Caller, Claimed], Awaitable[T | None]],
+    *,
+    stopped: Callable[[], bool],
+    done: Callable[[int], None] = lambda count: None,
+    at_once: int = runner.AT_ONCE,
+) -> Replies[T]:
+    """Talk about each of these, as many at a time as the accounts allow. `done` is told how many ended."""
     plan = plans.load_plan(campaign.pk)
     assert plan is not None
-    held = _queries_to_ask(campaign, wanted)
-    found = RetrievalReply([None] * len(wanted))
+    found: Replies[T] = Replies()
+    # The calls run for minutes in a loop of their own, and this thread's connection would idle meanwhile.
     connection.close()
 
-    async def one(caller: Caller, claimed: Claimed) -> tuple[Turn, ...] | None:
-        asked = wanted[claimed.work]
+    async def one(caller: Caller, claimed: Claimed) -> T | None:
         try:
-            turns = await _ask_questions(caller, claimed, judge, asked)
+            return await talk(caller, claimed)
         except Cancelled:
             found.stopped = True
         except BudgetExhausted:
+            # Another call may have cleared the cap since: then the campaign's own budget is meant.
             found.spent = caller.budget.cap or Campaign.Cap.BUDGET.value
-        else:
-            if turns is None:
-                found.error = claimed.last_error or found.error
-            return turns
         return None
 
-    found.answers = runner.run_inline(plan, held, one, stopped=stopped, known=FIND_CALLS)
+    found.answers = runner.run_inline(plan, held, one, done=done, stopped=stopped, known=FIND_CALLS, at_once=at_once)
     return found
 
 
@@ -198,19 +233,6 @@ async def _ask_questions(caller: Caller, claimed: Claimed, judge: Judge, asked: 
     turns = tuple(result for result in results if isinstance(result, Turn))
     # A query counts as answered when all of its calls are: a part would rank only some of its documents.
     return turns if len(turns) == len(questions) else None
-
-
-def _queries_to_ask(campaign: Campaign, wanted: Sequence[Wanted]) -> list[Claimed]:
-    """Build what the engine works on: `work` is the place in `wanted`, and nothing is leased."""
-    known = _answered_turns(campaign, [one.query for one in wanted if one.query])
-    held = []
-    for place, one in enumerate(wanted):
-        told = Definition(QUERY, one.instruction) if one.instruction else None
-        inputs = Inputs(one.text, (), "", "", told, campaign.collection_id)
-        claimed = Claimed(place, 0, 0, 0, one.query, inputs)
-        claimed.ended.update(known.get(one.query, {}))
-        held.append(claimed)
-    return held
 
 
 def _answered_turns(

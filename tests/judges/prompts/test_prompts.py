@@ -26,7 +26,7 @@ from judges.prompts.render import (
     turn_prompt,
     vote_prompt,
 )
-from judges.prompts.searching import METHODS, plain_prompt, reason_prompt, rewrite_prompt
+from judges.prompts.searching import METHODS, plain_prompt, rewrite_prompt
 from judges.prompts.writing import entity_prompt, measure_prompt, write_prompt
 from judges.records import Inputs, Prompt, Quote, Turn
 
@@ -115,7 +115,7 @@ def test_every_rendered_prompt_carries_the_hash_of_its_version():
     prompts += [write_prompt(ASKED), write_prompt(ASKED, None, ["too short"]), entity_prompt("It maps.")]
     prompts += [measure_prompt(ASKED, EvidenceTarget("It tells what maps.", "It maps."))]
     prompts += [rewrite_prompt(method, "What maps?") for method in METHODS]
-    prompts += [reason_prompt("What maps?"), plain_prompt("rank", ["a"]), plain_prompt("embed", ["a"])]
+    prompts += [rewrite_prompt("reason", "What maps?"), plain_prompt("rank", ["a"]), plain_prompt("embed", ["a"])]
     prompts += [repair_prompt(prompt, "it was empty") for prompt in prompts]
     for prompt in prompts:
         assert prompt.sha256 == prompt_versions()[prompt.name][0]
