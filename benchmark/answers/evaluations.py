@@ -46,7 +46,7 @@ class Answers(ModelJobKind[AnswerEvaluation]):
         "agree."
     )
     missing = gettext_lazy("Evaluation of answers not found.")
-    record, roles = AnswerOptions, {"generators": "answer", "judge": "correct"}
+    record, roles = AnswerOptions, {"generator": "answer", "judge": "correct"}
     started, controlled, detail = "answers.started", "answers.control", "evaluation"
 
     def plan(self, collection: Collection, options: Options) -> JobPlan:

@@ -1,6 +1,6 @@
 """What an evaluation of answers can be told."""
 
-from typing import Literal
+from typing import Any, Literal
 
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
@@ -17,7 +17,7 @@ class AnswerOptions(SpendingOptions):
     """Who answers from the first documents of which runs, and who compares."""
 
     systems: Names = option(_("Runs"), at_least=1)
-    generators: Names = option(_("Generators"), at_least=1)
+    generator: Names = option(_("Generators"), at_least=1)
     judge: str = option(
         pgettext_lazy("answers", "Judge"), _("Compares each answer with the reference answers of the query.")
     )
@@ -29,3 +29,7 @@ class AnswerOptions(SpendingOptions):
         le=100,
     )
     contexts: Literal["document", "evidence"] = option(_("Contexts"), choices=CONTEXTS, default="document")
+
+    def for_job(self) -> dict[str, Any]:
+        told = super().for_job()
+        return {**told, "generators": told.pop("generator")}

@@ -65,7 +65,7 @@ def test_without_runs_or_answers_the_page_says_what_to_do_next(wings, charlie):
     assert "Add a run first." in text(charlie, f"{HOME}start/")
 
 
-GIVEN = {"systems": ["bm25"], "generators": ["writer"], "judge": "grader", "k": "2", "contexts": "document"}
+GIVEN = {"systems": ["bm25"], "generator": ["writer"], "judge": "grader", "k": "2", "contexts": "document"}
 
 
 def test_the_form_shows_what_it_costs_and_starts_when_that_is_confirmed(wings, charlie):
