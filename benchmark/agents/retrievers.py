@@ -13,6 +13,7 @@ from benchmark.agents.traces import TOP
 from benchmark.models import Run
 from benchmark.runs import dense, embedding, rankings, sparse
 from benchmark.runs.builders import Stopped, Tell, find_run
+from benchmark.runs.vector_search import FolderVectors
 from benchmark.runs.vectors import text_digest
 from corpus.errors import BadInput
 from corpus.models import Collection, Document
@@ -27,7 +28,7 @@ from judges.retrieval import model_requests
 from judges.retrieval.answers import vectors_of
 
 KEPT = 5000  # Documents whose cut texts are kept, of some ten kilobytes each at most.
-FOLDERS: dict[Run.Kind, Callable[[dict[str, Any]], embedding.FolderVectors[Any]]] = {
+FOLDERS: dict[Run.Kind, Callable[[dict[str, Any]], FolderVectors[Any]]] = {
     Run.Kind.EMBEDDING: embedding.FolderSearch,
     Run.Kind.SPARSE: sparse.SparseSearch,
 }
@@ -83,7 +84,7 @@ class DenseRetriever(Retriever):
 class FolderRetriever(Retriever):
     """The vectors of a model folder, computed here."""
 
-    def __init__(self, searcher: embedding.FolderVectors[Any]) -> None:
+    def __init__(self, searcher: FolderVectors[Any]) -> None:
         self.searcher, self.lock = searcher, threading.Lock()
 
     def search(self, text: str, depth: int) -> Sequence[int]:
