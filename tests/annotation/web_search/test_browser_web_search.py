@@ -1,8 +1,6 @@
 """The pages of web searches in a real Chromium: axe in light, dark and on a phone; a start by keyboard alone."""
 
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
 
 import pytest
 from django.db import connection
@@ -14,16 +12,11 @@ from jobs import leases
 from tests.factories import make_collection, make_member, make_query
 from tests.looks import EACH_LOOK, LOOKS, SIDEWAYS
 
-if TYPE_CHECKING:
-    from playwright.sync_api import Page
-
-    from tests.plugin_browser import NewPage
-
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True), pytest.mark.slow]
 HOME = "/c/ice/import/web/"
 
 
-def work_off() -> None:
+def work_off():
     """Work on the search that waits, as a worker would."""
     try:
         WEB_SEARCHES.perform(leases.claim(WebSearch))
@@ -32,9 +25,7 @@ def work_off() -> None:
 
 
 @pytest.mark.parametrize("look", EACH_LOOK)
-def test_a_web_search_is_started_by_keyboard_and_no_page_has_a_violation(
-    new_page: "NewPage", violations: "Callable[[Page], list[str]]", look: str
-) -> None:
+def test_a_web_search_is_started_by_keyboard_and_no_page_has_a_violation(new_page, violations, look):
     ice = make_collection("ice")
     for place, text in enumerate(("what does a mapping object map", "how is a class defined", "when does a loop end")):
         make_query(ice, text, external_id=f"q{place}")
@@ -43,7 +34,7 @@ def test_a_web_search_is_started_by_keyboard_and_no_page_has_a_violation(
     page.set_default_timeout(30_000)
     found, wide = {}, []
 
-    def look_at(name: str) -> None:
+    def look_at(name):
         found[name] = violations(page)
         if page.evaluate(SIDEWAYS):
             wide.append(name)

@@ -3,7 +3,7 @@
 import json
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from hashlib import sha256
 from subprocess import DEVNULL
@@ -27,7 +27,6 @@ from judges.panels import judges_file
 from judges.prompts.render import vote_prompt
 from judges.records import Inputs
 from tests.called import call
-from tests.conftest import Finished
 from tests.engine_parts import FAST
 from tests.factories import make_collection, make_document, make_member, make_query
 from tests.instances import until
@@ -143,9 +142,7 @@ def test_faults_are_tried_again_and_what_stays_broken_is_told_in_one_line(ice: A
     assert kept.count() == 7 and {429, 503, 500} <= set(kept.values_list("status", flat=True))
 
 
-def test_an_empty_answer_is_one_and_a_wrong_key_stops_at_once(
-    ice: Any, service: SearchService, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_empty_answer_is_one_and_a_wrong_key_stops_at_once(ice, service, monkeypatch):
     service.script("what melts ice", tavily(ICE))
     code, made, _err = search("--judge", judge(service))
     assert (code, made["without_results"], made["results"]) == (0, 1, 1)
@@ -177,9 +174,7 @@ def test_no_search_is_repeated_and_another_campaign_takes_the_answers_over(ice: 
 
 
 @pytest.mark.slow
-def test_a_killed_worker_repeats_no_search_beyond_those_in_flight(
-    instance: dict[str, str], service: SearchService, manage: Callable[..., Finished]
-) -> None:
+def test_a_killed_worker_repeats_no_search_beyond_those_in_flight(instance, service, manage):
     queries = [f"question {number}" for number in range(24)]
     ice = make_collection("ice")
     for number, text in enumerate(queries):
@@ -244,9 +239,7 @@ def test_hostile_pages_stay_data(ice: Any, service: SearchService) -> None:
     assert shown.status_code == 200 and b"<script>alert(1)" not in shown.content and b"<b>t</b>" not in shown.content
 
 
-def test_pages_are_fetched_where_robots_allow_it_and_never_from_private_addresses(
-    ice: Any, service: SearchService, web: Web
-) -> None:
+def test_pages_are_fetched_where_robots_allow_it_and_never_from_private_addresses(ice, service, web):
     web.names |= {"closed.example": [PUBLIC], "broken.example": [PUBLIC], "inside.example": ["10.0.0.7"]}
     web.page("/thin", NOISY)
     web.page("/robots.txt", "User-agent: *\nDisallow: /secret\n", Content_Type="text/plain")
@@ -265,17 +258,6 @@ def test_pages_are_fetched_where_robots_allow_it_and_never_from_private_addresse
     assert "Shop now" not in found.text and source["sha256"] == sha256(NOISY.encode()).hexdigest()
     assert [path for host, path in web.asked if path == "/robots.txt"] == ["/robots.txt"]
     assert not [path for _host, path in web.asked if "meta-data" in path or path == "/secret/a"]
-
-
-def test_the_offline_search_is_named_so_and_finds_the_same_again(ice: Any) -> None:
-    make_query(ice, "What does a mapping object map?", external_id="q2")
-    code, made, err = search("--judge", "offline-web-search")
-    assert code == 0 and made["cost"] == 0 and made["imported"]["documents"] > 0, err
-    sources = {one.metadata["source"]["url"] for one in Document.objects.filter(external_id__startswith="web-")}
-    assert all(url.startswith("https://offline-web-search.example/") for url in sources)
-    found, calls = Document.objects.count(), RetrievalCall.objects.count()
-    assert search("--judge", "offline-web-search")[1] == made
-    assert (Document.objects.count(), RetrievalCall.objects.count()) == (found, calls)
 
 
 def test_queries_alone_are_imported_and_get_their_documents(settings: Any, tmp_path: Any) -> None:

@@ -1,8 +1,5 @@
 """Pages of agents in a real Chromium: axe, light, dark, a phone."""
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
-
 import pytest
 
 from annotation.models import Role
@@ -13,27 +10,17 @@ from tests.benchmark.agents.test_agent_pages import graded, traced
 from tests.factories import make_member
 from tests.looks import EACH_LOOK, LOOKS, SIDEWAYS
 
-if TYPE_CHECKING:
-    from playwright.sync_api import Page
-
-    from tests.plugin_browser import NewPage
-
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 HOME = "/c/wings/benchmark/agents/"
 
 
 @pytest.mark.parametrize("look", EACH_LOOK)
-def test_no_page_of_agents_has_a_violation(
-    instance: dict[str, str],
-    new_page: "NewPage",
-    violations: "Callable[[Page], list[str]]",
-    look: str,
-) -> None:
+def test_no_page_of_agents_has_a_violation(instance, new_page, violations, look):
     collection = with_aspects(wings(2))
     page = new_page(user=make_member(collection, "charlie", Role.ADMIN).user, **LOOKS[look])
     found = {}
 
-    def look_at(name: str, address: str) -> None:
+    def look_at(name, address):
         answer = page.goto(address)
         assert answer and answer.ok, address
         found[name] = violations(page) + (["scrolls sideways"] if page.evaluate(SIDEWAYS) else [])

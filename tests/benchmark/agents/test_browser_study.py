@@ -1,8 +1,5 @@
 """The pages of the study of reference answers in a real Chromium: axe, and one rating by hand."""
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
-
 import pytest
 
 from annotation.models import Role
@@ -12,24 +9,17 @@ from tests.benchmark.agents.test_study import HOME, rated, referenced, started, 
 from tests.factories import make_member
 from tests.looks import EACH_LOOK, LOOKS, SIDEWAYS
 
-if TYPE_CHECKING:
-    from playwright.sync_api import Page
-
-    from tests.plugin_browser import NewPage
-
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 
 
 @pytest.mark.parametrize("look", EACH_LOOK)
-def test_no_page_of_the_study_has_a_violation(
-    instance: dict[str, str], new_page: "NewPage", violations: "Callable[[Page], list[str]]", look: str
-) -> None:
+def test_no_page_of_the_study_has_a_violation(instance, new_page, violations, look):
     collection = referenced()
     alice, bob = make_member(collection, "alice"), make_member(collection, "bob")
     page = new_page(user=make_member(collection, "charlie", Role.ADMIN).user, **LOOKS[look])
     found = {}
 
-    def look_at(name: str, address: str) -> None:
+    def look_at(name, address):
         answer = page.goto(address)
         assert answer and answer.ok, address
         found[name] = violations(page) + (["scrolls sideways"] if page.evaluate(SIDEWAYS) else [])

@@ -1,9 +1,7 @@
 """The pages of syntheses in a real Chromium: axe in light, dark and on a phone; a start by keyboard alone."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,20 +10,13 @@ from benchmark.models import Synthesis, SyntheticBundle
 from tests.factories import make_collection, make_document, make_member, make_query
 from tests.looks import EACH_LOOK, LOOKS, SIDEWAYS
 
-if TYPE_CHECKING:
-    from playwright.sync_api import Page
-
-    from tests.plugin_browser import NewPage
-
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True), pytest.mark.slow]
 GOLDEN = Path(__file__).with_name("golden_bundle.json")
 HOME = "/c/steel/benchmark/synthesis/"
 
 
 @pytest.mark.parametrize("look", EACH_LOOK)
-def test_a_synthesis_is_started_by_keyboard_and_no_page_has_a_violation(
-    new_page: "NewPage", violations: "Callable[[Page], list[str]]", look: str
-) -> None:
+def test_a_synthesis_is_started_by_keyboard_and_no_page_has_a_violation(new_page, violations, look):
     steel = make_collection("steel")
     for number in range(3):
         make_document(steel, f"Slab {number} cracks when its skin cools. It is held by core {number}.")
@@ -35,7 +26,7 @@ def test_a_synthesis_is_started_by_keyboard_and_no_page_has_a_violation(
     page.set_default_timeout(30_000)
     found, wide = {}, []
 
-    def look_at(name: str) -> None:
+    def look_at(name):
         page.evaluate("document.querySelectorAll('main details').forEach((one) => { one.open = true; })")
         found[name] = violations(page)
         if page.evaluate(SIDEWAYS):

@@ -277,18 +277,3 @@ def test_seeds_come_from_a_file_too(steel, model_server, tmp_path):
     path.write_text('{"_id": "s1", "text": "a"}\n{"_id": "s1", "text": "b"}\n')
     with pytest.raises(BadInput, match='line 2: the id "s1" stands already in line 1'):
         start(steel, source=str(path))
-
-
-def test_offline_judges_write_real_bundles_that_say_what_they_are(steel, model_server):
-    for number in range(6):
-        make_document(
-            steel, f"Slab {number} cracks when its skin cools. Plate {number} is rolled. Grade {number} is tough."
-        )
-    make_query(steel, "what is grade 3", external_id="q2")
-    synthesis = work(start(steel, judge="offline-rewriter"))
-    assert (synthesis.state, synthesis.error) == ("ready", "")
-    found = files.read_bundles(synthesis)
-    assert [one["type"] for one in found] == ["analytical", "factual"]
-    assert all("without a model" in one["persona"] for one in found)
-    assert all(one["positives"] and one["negatives"] for one in found)
-    assert not model_server.requests()

@@ -13,7 +13,6 @@ from judges.domain.chains import parse_answer
 from judges.models import Attempt, JudgeVersion
 from judges.retrieval import synthesis
 from tests.called import call
-from tests.conftest import Manage
 from tests.engine_parts import FAST, make_judge
 from tests.factories import make_collection, make_document, make_pair, make_query
 from tests.modelserver.fixtures import LocalModels
@@ -56,9 +55,7 @@ def asked(query: int, text: int) -> str:
         ("anthropic", {"temperature": 0}, "its temperature is 0"),
     ],
 )
-def test_a_judge_is_refused_only_where_its_generations_would_be_alike(
-    provider: str, parameters: dict[str, object], told: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_judge_is_refused_only_where_its_generations_would_be_alike(provider, parameters, told, monkeypatch):
     class Asked(Exception):
         """The judge was not refused."""
 
@@ -91,9 +88,7 @@ def test_imported_qrels_say_what_is_relevant_where_no_label_does() -> None:
 
 
 @pytest.mark.slow
-def test_chains_and_scores_become_training_data_and_long_answers_drop_their_query(
-    model_server: LocalModels, manage: Manage, tmp_path: Path
-) -> None:
+def test_chains_and_scores_become_training_data_and_long_answers_drop_their_query(model_server, manage, tmp_path):
     books = make_collection("books")
     for number in (1, 2):
         query = make_query(books, f"What is mapping {number}?", answers=[])
@@ -149,9 +144,7 @@ def scored_books(model_server: LocalModels, *, thinking: dict[int, int], queries
 
 @pytest.mark.slow
 @pytest.mark.django_db
-def test_with_chains_the_provider_s_reasoning_is_the_chain_and_stands_in_the_export(
-    model_server: LocalModels, manage: Manage, tmp_path: Path
-) -> None:
+def test_with_chains_the_provider_s_reasoning_is_the_chain_and_stands_in_the_export(model_server, manage, tmp_path):
     scored_books(model_server, thinking={2: 2049, 3: 2048}, queries=3)
     options = ("--judge", "teacher", "--documents", 3, "--k", 1, "--chains", "--json")
     made = manage("synthesize_scores", "books", *options, environment=FAST).json

@@ -15,9 +15,7 @@ def _said(pair: tuple[Turn, Turn]) -> dict[DebateAgent, Turn]:
     return dict(zip((FOR, AGAINST), pair, strict=True))
 
 
-def _turns(
-    *rounds: tuple[Turn | NoVerdict | None, Turn | NoVerdict | None],
-) -> dict[tuple[int, DebateAgent], Turn | NoVerdict]:
+def _turns(*rounds):
     both = {
         (number, side): turn
         for number, pair in enumerate(rounds, 1)

@@ -48,9 +48,7 @@ def test_a_vote_has_both_shares_where_the_other_word_is_among_the_alternatives()
     ("others", "left"),
     [({}, 0.3), ({"yes": 0.7}, 0.3), ({"yes": 0.7, "maybe": 0.2, "Perhaps": 0.06}, 0.04), ({"yes": 0.7, "x": 0.3}, 0)],
 )
-def test_an_answer_that_is_not_listed_has_at_most_what_the_listed_ones_leave(
-    others: dict[str, float], left: float
-) -> None:
+def test_an_answer_that_is_not_listed_has_at_most_what_the_listed_ones_leave(others, left):
     text = '{"response": "yes"}'
     listed = {word: math.log(share) for word, share in others.items()}
     found = (Token('{"response": "', -0.1), Token("yes", math.log(0.7), listed), Token('"}', 0.0))

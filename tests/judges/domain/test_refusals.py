@@ -57,9 +57,7 @@ TABLE = [
 
 
 @pytest.mark.parametrize(("case", "failures", "beside", "meaning"), TABLE, ids=[case[0] for case in TABLE])
-def test_a_refusal_is_of_its_call_until_several_documents_show_that_it_is_not(
-    case: str, failures: list[Failure], beside: list[list[Failure]], meaning: Meaning
-) -> None:
+def test_a_refusal_is_of_its_call_until_several_documents_show_that_it_is_not(case, failures, beside, meaning):
     assert weigh(failures, beside) is meaning
 
 
@@ -115,7 +113,5 @@ def test_a_usable_answer_ends_a_row_where_it_stands_and_nowhere_else() -> None:
         (1e6, 5, False, False, False),  # an account that never answered: it says so, and waits
     ],
 )
-def test_a_question_fails_alone_where_others_are_answered_or_none_is_left(
-    failing_s: float, left: int, answers: bool, others: bool, alone: bool
-) -> None:
+def test_a_question_fails_alone_where_others_are_answered_or_none_is_left(failing_s, left, answers, others, alone):
     assert is_isolated(failing_s, 30.0, left, answers=answers, answers_others=others) is alone

@@ -31,7 +31,6 @@ from judges.records import TEXT_ROLES, Judge, Token, Turn
 from judges.retrieval import answers
 from tests.engine_parts import _standing_worker, collection_of, judge, make_panel, worker
 from tests.factories import make_member, make_user
-from tests.modelserver.fixtures import LocalModels
 
 __all__ = ["_standing_worker", "worker"]
 
@@ -254,9 +253,7 @@ def test_unwrapping_cuts_a_piece_out_and_again_changes_nothing(text: str, how: s
 @example(object=NO, before=f"{FENCE}json\n", after=f"\n{FENCE}", how="fence")
 @example(object=NO, before="<think>yes</think>", after="", how="think")
 @example(object=NO, before=f"<think>{YES}</think>\n{FENCE}\n", after=f"\n{FENCE}", how="both")
-def test_whatever_stands_around_an_object_it_is_read_only_in_an_allowed_wrapping(
-    object: str, before: str, after: str, how: str
-) -> None:
+def test_whatever_stands_around_an_object_it_is_read_only_in_an_allowed_wrapping(object, before, after, how):
     """The rule once more, said another way: by what the surroundings are, piece by piece."""
     text = before + object + after
     allowed, rest = False, before.strip(WHITESPACE)
@@ -292,9 +289,7 @@ def wrapped_turn(response: str) -> str:
     return f"<think>Is {YES} right?</think>\n\n{FENCE}json\n{json.dumps(fields, indent=1)}\n{FENCE}\n"
 
 
-def test_the_answer_is_stored_as_it_came_and_people_see_the_debate_alone(
-    worker: object, model_server: LocalModels
-) -> None:
+def test_the_answer_is_stored_as_it_came_and_people_see_the_debate_alone(worker, model_server):
     """Through the engine: the raw body, what was thought beside it, and the debate beside the text."""
     collection_of(1)
     make_panel(model_server, debate=("one", "other"), parameters=LENIENT)

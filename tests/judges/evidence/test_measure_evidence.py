@@ -14,7 +14,7 @@ from judges.models import Attempt, Campaign, Work
 from tests.conftest import Finished
 from tests.engine_parts import collection_of, make_judge, pairs_of
 from tests.judges.evidence.test_evidence_campaigns import LIST, MEASURE, SCORES, measured
-from tests.modelserver.fixtures import KEY, KEY_ENV, LocalModels
+from tests.modelserver.fixtures import KEY, KEY_ENV
 
 DOCUMENT = "one two three four five six seven eight nine 10"
 
@@ -105,9 +105,7 @@ def test_compression_counts_tokens_where_a_tokenizer_is_named(outputs: Path, tmp
     assert tokens["compression"] != words["compression"]
 
 
-def test_a_judge_scores_outputs_once_and_every_attempt_is_kept(
-    outputs: Path, model_server: LocalModels, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_judge_scores_outputs_once_and_every_attempt_is_kept(outputs, model_server, monkeypatch):
     monkeypatch.setenv(KEY_ENV, KEY)
     make_judge(model_server, "measurer")
     named = {"contains": LIST, "text": json.dumps({"entities": ["Mapping"]})}
@@ -125,9 +123,7 @@ def test_a_judge_scores_outputs_once_and_every_attempt_is_kept(
     assert not Target.objects.exists()
 
 
-def test_another_judge_may_list_the_entities(
-    outputs: Path, model_server: LocalModels, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_judge_may_list_the_entities(outputs, model_server, monkeypatch):
     """Prism 5.3: one model lists, another scores."""
     monkeypatch.setenv(KEY_ENV, KEY)
     make_judge(model_server, "measurer")
@@ -156,9 +152,7 @@ def test_the_collections_own_targets_are_measured_and_a_writer_says_fidelity_to_
 
 
 @pytest.mark.slow
-def test_a_judge_that_refuses_every_call_leaves_texts_unjudged(
-    outputs: Path, model_server: LocalModels, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_judge_that_refuses_every_call_leaves_texts_unjudged(outputs, model_server, monkeypatch):
     monkeypatch.setenv(KEY_ENV, KEY)
     make_judge(model_server, "measurer")
     model_server.script({"measurer": {"fault": "400"}})

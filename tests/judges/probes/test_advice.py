@@ -52,9 +52,7 @@ def answered(judge: Judge | None) -> remedies.ProbeCall | None:
 
 
 @pytest.mark.parametrize(("provider", "parameters", "error"), SETTLED)
-def test_what_no_other_request_would_change_is_said_in_the_provider_s_words(
-    provider: str, parameters: dict[str, Any], error: ProviderError
-) -> None:
+def test_what_no_other_request_would_change_is_said_in_the_provider_s_words(provider, parameters, error):
     first = remedies.ProbeCall(Judge("j", provider, "some-model", id=1, parameters=parameters), "vote", "", error=error)
     assert remedies.next_try(first) is None
     for names in ((), ("some-model", "another")):

@@ -6,7 +6,6 @@ import json
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -73,9 +72,7 @@ def test_a_mode_that_the_api_has_not_is_refused_by_the_judges_file(name: str, mo
 
 
 @pytest.mark.parametrize(("name", "mode"), SENT)
-def test_a_mode_that_the_api_has_not_is_found_with_the_mode_to_set(
-    name: str, mode: str, alike: Any, model_server: LocalModels
-) -> None:
+def test_a_mode_that_the_api_has_not_is_found_with_the_mode_to_set(name, mode, alike, model_server):
     (found,) = probe(alike(name, schema_mode=mode))
     assert mode in found.problem and "set schema_mode = " in found.problem
     wanted = found.problem.split('set schema_mode = "')[1].split('"')[0]
@@ -99,9 +96,7 @@ READ = [
 
 
 @pytest.mark.parametrize(("behaviour", "line"), READ)
-def test_an_answer_that_looser_reading_would_take_says_which_key_to_set(
-    behaviour: dict[str, Any], line: str, alike: Any, model_server: LocalModels
-) -> None:
+def test_an_answer_that_looser_reading_would_take_says_which_key_to_set(behaviour, line, alike, model_server):
     model_server.script({"m": {"verdict": "yes", **behaviour}})
     (found,) = probe(alike("openai", "m"))
     assert found.problem.endswith(line) and found.calls == 1
@@ -137,9 +132,7 @@ def test_no_judge_of_a_decisions_endpoint_is_told_of_max_output_tokens(model_ser
         assert not first.thinks and _list_warnings(first, None, Catalogue()) == []
 
 
-def test_thoughts_that_take_all_the_room_are_named_as_what_cut_the_answer(
-    alike: Any, model_server: LocalModels
-) -> None:
+def test_thoughts_that_take_all_the_room_are_named_as_what_cut_the_answer(alike, model_server):
     model_server.script({"m": {"verdict": "yes", "reasoning": 600}})
     (found,) = probe(alike("openai", "m"))
     assert "cut at 512 tokens, 512 of them thinking: raise max_output_tokens" in found.problem
@@ -161,9 +154,7 @@ MODES = [
 
 
 @pytest.mark.parametrize(("name", "mode", "other"), MODES)
-def test_another_mode_is_tried_as_a_file_with_that_mode_would_make_it(
-    name: str, mode: str, other: str, alike: Any
-) -> None:
+def test_another_mode_is_tried_as_a_file_with_that_mode_would_make_it(name, mode, other, alike):
     made = remedies.change_parameters(alike(name, schema_mode=mode), schema_mode=other)
     assert made.parameters == alike(name, schema_mode=other).parameters
 
@@ -268,9 +259,7 @@ CUTTERS = [("openai-compatible", 2050), ("openai-compatible", 4096), ("ollama", 
 
 
 @pytest.mark.parametrize(("provider", "reads"), CUTTERS)
-def test_a_server_that_tells_no_context_and_cuts_is_found_by_a_long_question(
-    provider: str, reads: int, model_server: LocalModels
-) -> None:
+def test_a_server_that_tells_no_context_and_cuts_is_found_by_a_long_question(provider, reads, model_server):
     judge = model_server.judge("m", provider)
     model_server.script({"m": {"verdict": "yes", "reads": reads}})
     (found,) = probe(judge)
@@ -317,9 +306,7 @@ def test_no_judge_is_ever_asked_more_than_twice(name: str, fault: str, alike: An
 
 
 @pytest.mark.django_db
-def test_what_will_be_sent_is_said_before_and_a_no_sends_nothing(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], model_server: LocalModels, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_will_be_sent_is_said_before_and_a_no_sends_nothing(tmp_path, capsys, model_server, monkeypatch):
     run(capsys, "configure_judges", str(file_of(tmp_path, model_server.openai)))
 
     class Terminal(io.StringIO):
@@ -341,9 +328,7 @@ def test_what_will_be_sent_is_said_before_and_a_no_sends_nothing(
 
 
 @pytest.mark.django_db
-def test_an_unknown_price_is_said_before(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], model_server: LocalModels
-) -> None:
+def test_an_unknown_price_is_said_before(tmp_path, capsys, model_server):
     path = file_of(tmp_path, model_server.openai)
     lines = [line for line in path.read_text().splitlines() if "_price" not in line]
     path.write_text("\n".join(lines))
@@ -354,9 +339,7 @@ def test_an_unknown_price_is_said_before(
 
 
 @pytest.mark.django_db
-def test_every_check_is_kept_with_the_version_that_was_asked(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], model_server: LocalModels
-) -> None:
+def test_every_check_is_kept_with_the_version_that_was_asked(tmp_path, capsys, model_server):
     run(capsys, "configure_judges", str(file_of(tmp_path, model_server.openai, judge_2="401")))
     run(capsys, "check_judges")
     run(capsys, "check_judges", "--judge", "judge-2")
@@ -370,9 +353,7 @@ def test_every_check_is_kept_with_the_version_that_was_asked(
 
 
 @pytest.mark.django_db
-def test_an_embedder_and_an_unknown_judge_by_name(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], model_server: LocalModels
-) -> None:
+def test_an_embedder_and_an_unknown_judge_by_name(tmp_path, capsys, model_server):
     path = file_of(tmp_path, model_server.openai)
     vectors = (
         f'[[judge]]\nname = "vectors"\nprovider = "embed-endpoint"\nmodel = "e"\nbase_url = "{model_server.openai}"\n'

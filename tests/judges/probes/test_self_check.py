@@ -236,9 +236,7 @@ def test_the_newest_self_check_of_the_present_version_holds_and_none_is_altered(
 
 
 @pytest.mark.django_db
-def test_a_large_campaign_names_the_judges_that_never_passed_before_it_starts(
-    books, client, model_server: LocalModels, monkeypatch
-):
+def test_a_large_campaign_names_the_judges_that_never_passed_before_it_starts(books, client, model_server, monkeypatch):
     client.force_login(make_member(books, "charlie", Role.ADMIN).user)
     judges = [make_judge(model_server, f"v{n}") for n in range(5)]
     Panel.objects.create(name="paid", debate=["v0", "v1"], ensemble=[judge.name for judge in judges])

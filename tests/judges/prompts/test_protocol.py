@@ -7,7 +7,6 @@ from judges.models import Attempt, PromptVersion
 from judges.prompts.render import prompt_versions
 from tests.engine_parts import _standing_worker, judge, make_panel, worker
 from tests.factories import make_collection, make_document, make_pair, make_query
-from tests.modelserver.fixtures import LocalModels
 
 __all__ = ["_standing_worker", "worker"]
 
@@ -20,9 +19,7 @@ def _says(round: int, reason: str, response: str) -> dict[str, str]:
     return {"contains": f"This is round {round} ", "text": json.dumps(answer)}
 
 
-def test_round_one_carries_the_stances_and_each_later_round_the_two_turns_before_it(
-    worker: object, model_server: LocalModels
-) -> None:
+def test_round_one_carries_the_stances_and_each_later_round_the_two_turns_before_it(worker, model_server):
     collection = make_collection("books", instruction='Only "mappings".')
     make_pair(collection, make_query(collection, answers=["A", "B"]), make_document(collection, HOSTILE))
     make_panel(model_server, debate=("pro", "con"))

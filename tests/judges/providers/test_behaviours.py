@@ -608,17 +608,13 @@ def asked_for(request: pytest.FixtureRequest, test: str) -> list[Row]:
 
 
 @pytest.fixture(scope="module")
-def by_one(
-    models: LocalModels, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
-) -> dict[str, Played]:
+def by_one(models, tmp_path_factory, request):
     rows = asked_for(request, "test_what_one_document_meets")
     return play_rows(models, rows, tmp_path_factory.mktemp("one"), every=False)
 
 
 @pytest.fixture(scope="module")
-def by_all(
-    models: LocalModels, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
-) -> dict[str, Played]:
+def by_all(models, tmp_path_factory, request):
     rows = asked_for(request, "test_what_all_documents_meet")
     return play_rows(models, rows, tmp_path_factory.mktemp("all"), every=True)
 

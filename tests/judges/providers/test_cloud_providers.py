@@ -219,9 +219,7 @@ def shown(sent: tuple[str, dict[str, str], bytes]) -> str:
         ("vertex-anthropic", "vertex-anthropic", TOKENS),
     ],
 )
-def test_a_request_leaves_as_it_is_documented(
-    monkeypatch: pytest.MonkeyPatch, recorder: Recorder, name: str, preset: str, more: dict[str, Any]
-) -> None:
+def test_a_request_leaves_as_it_is_documented(monkeypatch, recorder, name, preset, more):
     sent = leaving(monkeypatch, recorder, judge_of(preset, **more))
     assert shown(sent) == (RECORDED / f"{name}.http").read_text()
     assert int(sent[1]["content-length"]) == len(sent[2])
@@ -237,9 +235,7 @@ def signing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("signing")
-def test_a_request_to_bedrock_is_signed_as_documented_and_leaves_as_it_was_signed(
-    monkeypatch: pytest.MonkeyPatch, recorder: Recorder
-) -> None:
+def test_a_request_to_bedrock_is_signed_as_documented_and_leaves_as_it_was_signed(monkeypatch, recorder):
     """Signature Version 4, worked out step by step from what leaves (IAM user guide, "Create a signed request")."""
     first, headers, body = leaving(monkeypatch, recorder, judge_of("bedrock"))
     method, target, _ = first.split(" ")
@@ -315,9 +311,7 @@ REFUSED: list[tuple[str, dict[str, Any], type[ProviderError], str]] = [
 
 
 @pytest.mark.parametrize(("preset", "keys", "kind", "words"), REFUSED)
-def test_what_the_provider_refuses_is_said_in_one_line(
-    model_server: LocalModels, preset: str, keys: dict[str, Any], kind: type[ProviderError], words: str
-) -> None:
+def test_what_the_provider_refuses_is_said_in_one_line(model_server, preset, keys, kind, words):
     with pytest.raises(kind, match=re.escape(words)) as caught:
         ask(model_server.alike(preset, keys.pop("model", "yes"), **keys))
     assert "\n" not in str(caught.value) and not caught.value.retry
@@ -335,9 +329,7 @@ def test_responses_say_why_an_answer_is_none(model_server: LocalModels) -> None:
     assert "".join(token.text for token in reply.tokens) == reply.text and len(reply.tokens[0].others) == 3
 
 
-def test_a_request_that_is_not_signed_by_the_key_is_refused(
-    model_server: LocalModels, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_request_that_is_not_signed_by_the_key_is_refused(model_server, monkeypatch):
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "another-secret")
     monkeypatch.setenv("AWS_SESSION_TOKEN", SESSION)
     with pytest.raises(Refused, match="403 The request signature we calculated does not match") as caught:
@@ -348,9 +340,7 @@ def test_a_request_that_is_not_signed_by_the_key_is_refused(
         ask(model_server.alike("bedrock"))
 
 
-def test_without_credentials_nothing_is_sent_and_the_remedy_is_said(
-    model_server: LocalModels, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_credentials_nothing_is_sent_and_the_remedy_is_said(model_server, monkeypatch):
     monkeypatch.delenv("AWS_ACCESS_KEY_ID")
     with pytest.raises(Refused, match="set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"):
         ask(model_server.alike("bedrock"))
@@ -359,9 +349,7 @@ def test_without_credentials_nothing_is_sent_and_the_remedy_is_said(
     assert model_server.requests() == []
 
 
-def test_a_bedrock_api_key_is_sent_instead_of_a_signature(
-    model_server: LocalModels, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_bedrock_api_key_is_sent_instead_of_a_signature(model_server, monkeypatch):
     monkeypatch.setenv("AWS_BEARER_TOKEN_BEDROCK", "bedrock-api-key-1")
     assert parse_vote(ask(model_server.alike("bedrock")).text).verdict == 1
     (sent,) = model_server.requests()
@@ -404,9 +392,7 @@ def printing(counter: Path, printed: str) -> list[str]:
     return [sys.executable, "-c", code]
 
 
-def test_a_command_is_run_once_until_its_token_expires(
-    model_server: LocalModels, counter: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_command_is_run_once_until_its_token_expires(model_server, counter, monkeypatch):
     later = int(time.time()) + 3600
     printed = json.dumps({"accessToken": "entra-1", "expires_on": later, "tokenType": "Bearer"})
     judge = model_server.alike("azure", token_command=printing(counter, printed))
@@ -541,9 +527,7 @@ def test_a_service_account_asks_vertex(model_server: LocalModels, token_endpoint
 
 
 @pytest.mark.parametrize("preset", NAMES)
-def test_no_log_error_or_stored_body_has_a_credential(
-    model_server: LocalModels, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, preset: str
-) -> None:
+def test_no_log_error_or_stored_body_has_a_credential(model_server, monkeypatch, caplog, preset):
     monkeypatch.setenv("AWS_SESSION_TOKEN", SESSION)
     caplog.set_level(logging.DEBUG)
     ask(model_server.alike(preset, schema_mode="tool"))
@@ -571,9 +555,7 @@ def test_no_log_error_or_stored_body_has_a_credential(
         ("vertex", "project", "project is missing"),
     ],
 )
-def test_what_a_cloud_needs_stands_in_the_file(
-    monkeypatch: pytest.MonkeyPatch, preset: str, left_out: str, words: str
-) -> None:
+def test_what_a_cloud_needs_stands_in_the_file(monkeypatch, preset, left_out, words):
     keys = {key: value for key, value in CLOUDS[preset][0].items() if key != left_out}
     monkeypatch.setitem(CLOUDS, preset, (keys, {}))
     with pytest.raises(BadInput, match=words):
@@ -656,9 +638,7 @@ def test_none_of_a_hundred_answers_of_a_thinking_model_is_truncated(model_server
 
 @pytest.mark.parametrize("preset", ["anthropic", "bedrock", "vertex-anthropic"])
 @pytest.mark.parametrize("model", ["claude-opus-5", "claude-fable-5", "claude-opus-5-5", "claude-haiku-4-5"])
-def test_no_tool_is_forced_on_a_claude_that_thinks_by_itself(
-    model_server: LocalModels, preset: str, model: str
-) -> None:
+def test_no_tool_is_forced_on_a_claude_that_thinks_by_itself(model_server, preset, model):
     judge = filed(model_server, preset, model, schema_mode="tool")
     (reply,) = ask_all([vote(judge)])
     assert parse_vote(reply.text).verdict == 1
@@ -667,9 +647,7 @@ def test_no_tool_is_forced_on_a_claude_that_thinks_by_itself(
 
 
 @pytest.mark.parametrize("preset", ["anthropic", "bedrock", "vertex-anthropic"])
-def test_thoughts_of_newer_claude_models_come_because_they_are_asked_for(
-    model_server: LocalModels, preset: str
-) -> None:
+def test_thoughts_of_newer_claude_models_come_because_they_are_asked_for(model_server, preset):
     model_server.script({"claude-opus-4-7": {"verdict": "yes", "reasoning": 90, "thought": "Hm."}})
     (shown,) = ask_all([vote(filed(model_server, preset, "claude-opus-4-7", thinking=True))])
     assert shown.reasoning == "Hm."
@@ -684,27 +662,17 @@ def test_thoughts_of_newer_claude_models_come_because_they_are_asked_for(
         ("bedrock", "eu.anthropic.claude-haiku-4-5-20251001-v1:0", False),
         ("bedrock", "anthropic.claude-mythos-5", True),
         ("vertex-anthropic", "claude-haiku-5-5", True),
-        ("vertex-anthropic", "claude-opus-4-8", False),
         ("vertex", "gemini-2.5-flash", True),
-        ("vertex", "gemini-2.5-flash-lite", False),
-        ("vertex", "gemini-3-pro", True),
         ("vertex", "gemini-2.0-flash", False),
         ("openai", "gpt-6", True),
-        ("openai", "gpt-4.1", False),
-        ("openai-responses", "gpt-6-luna", True),
         ("openai-responses", "gpt-5-chat-latest", False),
-        ("openai-responses", "gpt-4.1", False),
         ("openrouter", "anthropic/claude-opus-5", True),
-        ("openrouter", "anthropic/claude-opus-4.5", False),
-        ("openrouter", "openai/gpt-5-chat", False),
         ("openrouter", "x-ai/grok-4-fast:non-reasoning", False),
         ("openrouter", "x-ai/grok-4-fast", True),
         ("groq", "moonshotai/kimi-k2-thinking", True),
     ],
 )
-def test_models_are_known_to_think_by_their_names(
-    model_server: LocalModels, preset: str, model: str, thinks: bool
-) -> None:
+def test_models_are_known_to_think_by_their_names(model_server, preset, model, thinks):
     judge = filed(model_server, preset, model)
     assert (judge.max_output_tokens, known_to_think(model, judge.parameters, judge.preset)) == (
         (4096, True) if thinks else (512, False)

@@ -37,9 +37,7 @@ def chat(finish: object) -> dict[str, Any]:
 SEPARATORS = ("\u2028", "\u2029", "\x85", "\x0b", "\x0c", "\x1c", "\x1d", "\x1e")
 
 
-def stream(
-    text: str, *, end: str = "\n", before: str = "", between: str = "", done: bool = True, finish: str = "stop"
-) -> str:
+def stream(text, *, end="\n", before="", between="", done=True, finish="stop"):
     pieces = [{"content": text[: len(text) // 2]}, {"content": text[len(text) // 2 :]}]
     parts: list[dict[str, Any]] = [{"model": "m", "choices": [{"delta": piece}]} for piece in pieces]
     if finish:
@@ -51,9 +49,7 @@ def stream(
 
 @pytest.mark.parametrize("mark", SEPARATORS)
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
-def test_a_stream_is_cut_where_the_wire_ends_a_line_and_nowhere_in_its_text(
-    model_server: LocalModels, mark: str, end: str
-) -> None:
+def test_a_stream_is_cut_where_the_wire_ends_a_line_and_nowhere_in_its_text(model_server, mark, end):
     text = json.dumps({"response": "yes", "reason": f"It says a{mark}b."}, ensure_ascii=False)
     decision = decided(model_server.judge("m"), Body(200, stream(text, end=end)))
     assert isinstance(decision, Turn) and (mark in decision.reason or mark < "\x20")

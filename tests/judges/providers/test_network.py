@@ -257,9 +257,7 @@ def test_an_answer_that_broke_off_is_told_apart_from_none() -> None:
 
 @pytest.mark.parametrize("variable", ["SSL_CERT_FILE", "SSL_CERT_DIR"])
 @pytest.mark.parametrize("sdk", SDKS)
-def test_encrypted_connections_are_checked_and_used_again(
-    certificate: Path, monkeypatch: pytest.MonkeyPatch, sdk: str, variable: str
-) -> None:
+def test_encrypted_connections_are_checked_and_used_again(certificate, monkeypatch, sdk, variable):
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(certificate)
     opened = []
@@ -300,9 +298,7 @@ def hashed(certificate: Path) -> Path:
     ("content", "said"),
     [(None, "(No such file or directory)"), ("no certificate\n", "(it holds none)"), ("", "(it holds none)")],
 )
-def test_a_wrong_ssl_cert_file_is_one_line_and_nothing_is_sent(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str | None, said: str
-) -> None:
+def test_a_wrong_ssl_cert_file_is_one_line_and_nothing_is_sent(tmp_path, monkeypatch, content, said):
     path = tmp_path / "authorities.pem"
     if content is not None:
         path.write_text(content)
@@ -338,9 +334,7 @@ def test_a_certificate_that_is_not_trusted_is_no_outage(certificate: Path, monke
     against(always, calls, tls=context)
 
 
-def test_a_certificate_of_another_name_is_not_blamed_on_the_authorities(
-    certificate: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_certificate_of_another_name_is_not_blamed_on_the_authorities(certificate, monkeypatch):
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(certificate)
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
@@ -360,9 +354,7 @@ def test_a_certificate_of_another_name_is_not_blamed_on_the_authorities(
         ("https_proxy", "gopher://127.0.0.1:1", "The environment variable https_proxy names no usable proxy"),
     ],
 )
-def test_a_socks_proxy_says_what_to_install(
-    monkeypatch: pytest.MonkeyPatch, variable: str, address: str, said: str
-) -> None:
+def test_a_socks_proxy_says_what_to_install(monkeypatch, variable, address, said):
     for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.upper(), raising=False)
@@ -393,9 +385,7 @@ async def refused(url: str) -> str:
 
 
 @pytest.mark.parametrize("sdk", SDKS)
-def test_a_proxy_is_asked_with_its_password_and_the_call_stays_encrypted(
-    certificate: Path, monkeypatch: pytest.MonkeyPatch, sdk: str
-) -> None:
+def test_a_proxy_is_asked_with_its_password_and_the_call_stays_encrypted(certificate, monkeypatch, sdk):
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(certificate)
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))

@@ -107,9 +107,7 @@ ANSWERED = [
 
 @pytest.mark.parametrize(("fault", "text", "finish"), ANSWERED)
 @pytest.mark.parametrize("sdk", SDKS)
-def test_nothing_that_was_paid_for_is_lost(
-    model_server: LocalModels, sdk: str, fault: str, text: str | None, finish: str
-) -> None:
+def test_nothing_that_was_paid_for_is_lost(model_server, sdk, fault, text, finish):
     reply = ask(model_server.judge(fault, sdk))
     assert reply.finish_reason == finish
     assert text is None or reply.text == text
@@ -144,9 +142,7 @@ FAILED = [
 
 @pytest.mark.parametrize(("fault", "kind", "status", "raw"), FAILED)
 @pytest.mark.parametrize("sdk", SDKS)
-def test_a_failed_call_is_one_call_and_says_whether_to_try_again(
-    model_server: LocalModels, sdk: str, fault: str, kind: type[ProviderError], status: int | None, raw: str
-) -> None:
+def test_a_failed_call_is_one_call_and_says_whether_to_try_again(model_server, sdk, fault, kind, status, raw):
     with pytest.raises(kind) as caught:
         ask(model_server.judge(fault, sdk))
     error = caught.value
@@ -216,9 +212,7 @@ def test_the_request_has_the_wire_format_of_its_provider(model_server: LocalMode
 
 @pytest.mark.parametrize(("wanted", "asked"), [(5, 5), (1, 1), (True, 20)])
 @pytest.mark.parametrize("sdk", ["openai", "openai-compatible", "google"])
-def test_logprobs_are_asked_for_when_the_judge_says_so(
-    model_server: LocalModels, sdk: str, wanted: int | bool, asked: int
-) -> None:
+def test_logprobs_are_asked_for_when_the_judge_says_so(model_server, sdk, wanted, asked):
     """`true` asks for the most that providers give: one alternative alone would hide the answer not given."""
     found = ask(model_server.judge("yes", sdk, logprobs=wanted))
     body = model_server.requests()[0]["body"]
@@ -264,9 +258,7 @@ def test_without_its_key_nothing_is_sent(model_server: LocalModels, sdk: str, mo
 
 
 @pytest.mark.parametrize("key", ["two words", "schlüssel", "line\nbreak"])
-def test_a_key_that_cannot_be_one_is_refused_without_showing_it(
-    model_server: LocalModels, monkeypatch: pytest.MonkeyPatch, key: str
-) -> None:
+def test_a_key_that_cannot_be_one_is_refused_without_showing_it(model_server, monkeypatch, key):
     monkeypatch.setenv(KEY_ENV, key)
     with pytest.raises(Rejected, match="QUORUM_TEST_KEY holds characters that no key has") as caught:
         ask(model_server.judge("yes"))
@@ -308,9 +300,7 @@ def test_the_key_is_read_when_the_call_is_made(model_server: LocalModels, monkey
 
 
 @pytest.mark.parametrize("sdk", SDKS)
-def test_the_key_is_in_no_log_and_in_no_kept_body(
-    model_server: LocalModels, sdk: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_the_key_is_in_no_log_and_in_no_kept_body(model_server, sdk, caplog):
     caplog.set_level(logging.DEBUG)
     ask(model_server.judge("yes", sdk))
     with pytest.raises(Rejected) as caught:
@@ -330,9 +320,7 @@ def test_tests_can_call_no_other_host(model_server: LocalModels, sdk: str) -> No
 
 
 @pytest.mark.parametrize("sdk", SDKS)
-def test_variables_of_the_sdks_change_neither_address_nor_credentials(
-    model_server: LocalModels, sdk: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_variables_of_the_sdks_change_neither_address_nor_credentials(model_server, sdk, monkeypatch):
     for name in ("OPENAI_BASE_URL", "ANTHROPIC_BASE_URL", "GOOGLE_GEMINI_BASE_URL", "HTTP_PROXY", "ALL_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
     for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "GOOGLE_API_KEY", "GEMINI_API_KEY"):
