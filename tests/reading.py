@@ -11,3 +11,16 @@ def flat(html: str) -> str:
 def holds(source: str, word: str) -> bool:
     """A number counts where it stands alone: tokens are full of digits."""
     return bool(re.search(rf"(?<![\w-]){word}(?![\w-])", source)) if word.isdigit() else word in source
+
+
+def page_text(client, path, status=200):
+    """The page at a path in one line."""
+    response = client.get(path)
+    assert response.status_code == status, response.content.decode()[:500]
+    return flat(response.content.decode())
+
+
+def hidden_fields(answer):
+    """What a page that asks once more sends along."""
+    found = re.findall(r'type="hidden" name="(\w+)"\s+value="([^"]*)"', answer.content.decode())
+    return {name: value for name, value in found if name != "csrfmiddlewaretoken"}

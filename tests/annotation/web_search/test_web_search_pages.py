@@ -15,6 +15,7 @@ from annotation.web_search.searching import WEB_SEARCHES
 from corpus.models import Document, Pair
 from jobs import leases
 from tests.factories import make_collection, make_document, make_member, make_query
+from tests.reading import hidden_fields
 
 HOME = "/c/ice/import/web/"
 OFFLINE = {"judge": "offline-web-search", "limit": "2", "seed": "1"}
@@ -32,11 +33,6 @@ def ice(settings, tmp_path, client):
 
 def text_of(response):
     return html.unescape(" ".join(response.content.decode().split()))
-
-
-def hidden_fields(answer):
-    found = re.findall(r'type="hidden" name="(\w+)"\s+value="([^"]*)"', answer.content.decode())
-    return {name: value for name, value in found if name != "csrfmiddlewaretoken"}
 
 
 def work_off():

@@ -17,7 +17,7 @@ from benchmark.agents.suites import suite_board
 from benchmark.models import AgentJob, AgentSample, Suite, SuiteMember, Trace
 from tests.benchmark.agents.scripted import finish, start_search, wings, with_aspects
 from tests.factories import make_member
-from tests.reading import flat
+from tests.reading import flat, page_text
 from tests.site.test_statements import statements as statements
 
 pytestmark = pytest.mark.django_db
@@ -72,21 +72,15 @@ def graded(job):
     return found
 
 
-def text(client, path, status=200):
-    response = client.get(path)
-    assert response.status_code == status, response.content.decode()[:500]
-    return flat(response.content.decode())
-
-
 def test_without_a_job_the_page_says_how_to_begin(charlie):
-    page = text(charlie, HOME)
+    page = page_text(charlie, HOME)
     assert "No agents have searched yet" in page and f"{HOME}start/search/" in page
-    assert "No reference answers yet" in text(charlie, f"{HOME}references/")
+    assert "No reference answers yet" in page_text(charlie, f"{HOME}references/")
 
 
 def test_the_table_shows_values_means_and_what_they_are(charlie, collection):
     graded(traced(collection))
-    page = text(charlie, HOME)
+    page = page_text(charlie, HOME)
     aer = f"{4 * 0.951229424500714:.4f}"
     assert page.count(aer) == 3 and f"<strong>{aer}</strong>" in page  # two agents and their mean
     assert "word pieces of 5" in page and "Halves go up." in page and "grader" in page
@@ -131,13 +125,15 @@ def test_a_suite_with_one_agent_is_in_the_order_of_its_values(collection):
 def test_each_protocol_has_its_newest_job(charlie, collection):
     traced(collection)
     traced(collection, "fixed")
-    assert "alpha-nDCG@15" in text(charlie, HOME) and "alpha-nDCG@15" in text(charlie, f"{HOME}?protocol=fixed")
-    assert "AER" in text(charlie, f"{HOME}?protocol=adaptive")
+    assert "alpha-nDCG@15" in page_text(charlie, HOME) and "alpha-nDCG@15" in page_text(
+        charlie, f"{HOME}?protocol=fixed"
+    )
+    assert "AER" in page_text(charlie, f"{HOME}?protocol=adaptive")
 
 
 def test_traces_say_what_was_found_and_what_was_never_reached(charlie, collection):
     job = traced(collection)
-    page = text(charlie, f"{HOME}{job.number}/traces/")
+    page = page_text(charlie, f"{HOME}{job.number}/traces/")
     assert "over 2 queries whose aspects have documents" in page
     assert "50.0%" in page  # of the places, repeated
     assert "25.0%" in page  # the weight of a2, which beta-1 alone supports
@@ -153,7 +149,7 @@ def test_traces_say_what_was_found_and_what_was_never_reached(charlie, collectio
 def test_one_trace_shows_rounds_documents_answers_and_grades(charlie, collection):
     graded(traced(collection))
     trace = Trace.objects.first()
-    page = text(charlie, f"{HOME}traces/{trace.pk}/")
+    page = page_text(charlie, f"{HOME}traces/{trace.pk}/")
     for words in (
         "reader with bm25",
         "gold: a1",
@@ -180,7 +176,7 @@ def test_pages_cost_few_statements(charlie, collection, statements):
         f"{HOME}references/",
     ):
         statements.clear()
-        text(charlie, path)
+        page_text(charlie, path)
         assert len(statements) <= 20, (path, statements)
 
 
@@ -196,7 +192,7 @@ def test_a_job_is_estimated_and_confirmed(charlie, collection, settings, tmp_pat
     job = AgentJob.objects.get()
     assert (job.options["budget"], job.total, job.made_by) == (2.0, 2, "charlie")
     assert job.options["tokenizer"] == "letters"
-    assert "0 of 2 done." in text(charlie, HOME)
+    assert "0 of 2 done." in page_text(charlie, HOME)
     assert AuditEntry.objects.filter(act="agents.started").count() == 1
 
 
@@ -210,9 +206,9 @@ def test_a_suite_shows_the_unweighted_mean(charlie, collection):
     suite = Suite.objects.create(name="one")
     SuiteMember.objects.create(suite=suite, collection=collection, place=1)
     page = f"/suites/{suite.pk}/agents/"
-    assert "No agents have searched yet" in text(charlie, page)
+    assert "No agents have searched yet" in page_text(charlie, page)
     graded(traced(collection))
-    assert f"{4 * 0.951229424500714:.4f}" in text(charlie, f"{page}?protocol=adaptive")
+    assert f"{4 * 0.951229424500714:.4f}" in page_text(charlie, f"{page}?protocol=adaptive")
     assert b"unweighted" in charlie.get(f"{page}?protocol=adaptive&table=suite-agents&as=tex").content
 
 
@@ -228,10 +224,10 @@ def test_offline_agents_fill_all_pages(charlie, collection, settings, tmp_path):
     )
     finish(search)
     finish(GRADINGS.start_or_join(search.collection, {"search": search, "judge": OFFLINE}))
-    page = text(charlie, HOME)
+    page = page_text(charlie, HOME)
     assert "2 of 2" in page and OFFLINE in page
-    assert "cites" in text(charlie, f"{HOME}references/")
+    assert "cites" in page_text(charlie, f"{HOME}references/")
     lines = b"".join(charlie.get(f"{HOME}{written.number}/references.jsonl").streaming_content).decode().splitlines()
     assert len(lines) == 2
     assert charlie.get(f"{HOME}{search.number}/judgments.jsonl").status_code == 200
-    assert "Round 3" in text(charlie, f"{HOME}traces/{Trace.objects.first().pk}/")
+    assert "Round 3" in page_text(charlie, f"{HOME}traces/{Trace.objects.first().pk}/")

@@ -18,7 +18,7 @@ from corpus.errors import BadInput
 from corpus.models import Query
 from tests.benchmark.agents.scripted import wings, with_aspects
 from tests.factories import make_member
-from tests.reading import flat
+from tests.reading import flat, page_text
 from tests.site.test_statements import statements as statements
 
 pytestmark = pytest.mark.django_db
@@ -76,12 +76,6 @@ def rated(found, member, answer, model, person):
     pair = (tuple(model), tuple(person))
     order = pair if study.is_model_first(found, answer, member.assessor) else pair[::-1]
     return study.rate_answers(found, member.assessor, answer.pk, *order)
-
-
-def text(client, path, status=200):
-    response = client.get(path)
-    assert response.status_code == status, response.content.decode()[:500]
-    return flat(response.content.decode())
 
 
 def test_alpha_with_interval_distances_equals_the_mean_over_all_pairs_of_values():
@@ -226,35 +220,35 @@ def test_a_writer_does_not_see_the_models_answer(collection, alice):
     started(collection)
     client = signed_in(alice)
     client.post(f"{HOME}write/", {"act": "reserve"})
-    page = text(client, f"{HOME}write/")
+    page = page_text(client, f"{HOME}write/")
     assert "[alpha-1]" in page and "part 1 of lift" in page and "wing number 1" in page
     assert MODEL not in page and "secret-model-name" not in page
 
 
 def test_a_study_from_start_to_result_on_the_pages(collection, alice, bob, charlie):
     admin, writer, rater = map(signed_in, (charlie, alice, bob))
-    assert "3 queries have a reference answer" in text(admin, HOME) and "No study yet" in text(writer, HOME)
+    assert "3 queries have a reference answer" in page_text(admin, HOME) and "No study yet" in page_text(writer, HOME)
     refused = admin.post(f"{HOME}start/", {"queries": "9", "seed": "1"})
     assert refused.status_code == 422 and "from 1 to 3" in flat(refused.content.decode())
     assert admin.post(f"{HOME}start/", {"queries": "1", "seed": "1"}).status_code == 302
-    assert "0 of 1 queries have a person" in text(writer, HOME)
+    assert "0 of 1 queries have a person" in page_text(writer, HOME)
     writer.post(f"{HOME}write/", {"act": "reserve"})
     kept = writer.post(f"{HOME}write/", {"act": "write", "answer": "No source [x9]"})
     assert kept.status_code == 422 and "No source [x9]" in kept.content.decode()
     assert writer.post(f"{HOME}write/", {"act": "write", "answer": PERSON}).status_code == 302
-    assert "Nothing to rate now" in text(writer, f"{HOME}rate/")
+    assert "Nothing to rate now" in page_text(writer, f"{HOME}rate/")
     answer = StudyAnswer.objects.get()
     missing = rater.post(f"{HOME}rate/", {"query": answer.pk, "first_quality": "3"})
     assert missing.status_code == 422 and 'value="3" checked' in missing.content.decode()
     given = {"query": answer.pk, **RATED}
     for _ in range(2):
         rater.post(f"{HOME}rate/", given)
-        assert "Nothing to rate now" in text(rater, f"{HOME}rate/")
+        assert "Nothing to rate now" in page_text(rater, f"{HOME}rate/")
         rater.post(f"{HOME}rate/", {"undo": "1"})
     rater.post(f"{HOME}rate/", given)
     admin.post(f"{HOME}rate/", given)
-    assert "1 of 1 queries have two ratings" in text(rater, HOME) and "Krippendorff" not in text(rater, HOME)
-    assert "Krippendorff" in text(admin, HOME)
+    assert "1 of 1 queries have two ratings" in page_text(rater, HOME) and "Krippendorff" not in page_text(rater, HOME)
+    assert "Krippendorff" in page_text(admin, HOME)
     rows = list(csv.reader(StringIO(admin.get(f"{HOME}?table=reference-study&as=csv").content.decode())))
     assert [row[0] for row in rows] == ["criterion", "completeness", "quality"] and rows[1][-1] == "1"
     assert json.loads(admin.get(f"{HOME}?table=reference-study&as=json").content)
@@ -276,6 +270,6 @@ def test_only_admins_start_and_close_and_reading_writes_nothing(collection, alic
     client.get(HOME)
     for path in (HOME, f"{HOME}write/", f"{HOME}rate/"):
         statements.clear()
-        text(client, path)
+        page_text(client, path)
         assert len(statements) <= 20
         assert not [one for one in statements if one.upper().startswith(("INSERT", "UPDATE", "DELETE"))]

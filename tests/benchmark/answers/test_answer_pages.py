@@ -14,6 +14,7 @@ from jobs.models import JobState
 from tests.benchmark.answers import scene
 from tests.evidence import make_judge
 from tests.factories import make_collection, make_member, make_query
+from tests.reading import hidden_fields
 
 pytestmark = pytest.mark.django_db
 HOME = "/c/wings/benchmark/answers/"
@@ -72,9 +73,7 @@ def test_the_form_shows_what_it_costs_and_starts_when_that_is_confirmed(wings, c
     shown = charlie.post(f"{HOME}start/", {**GIVEN, "max_calls": "9"})
     assert shown.context["estimate"].calls.expected == 4
     assert not AnswerEvaluation.objects.exists()
-    hidden = dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', shown.content.decode()))
-    del hidden["csrfmiddlewaretoken"]
-    started = charlie.post(f"{HOME}start/", {**hidden, "confirm": "1"})
+    started = charlie.post(f"{HOME}start/", {**hidden_fields(shown), "confirm": "1"})
     found = AnswerEvaluation.objects.get()
     assert started["Location"] == f"{HOME}{found.number}/"
     assert (found.state, found.made_by, found.options["max_calls"]) == (JobState.WAITING, "charlie", 9)

@@ -1,7 +1,6 @@
 """The pages of syntheses: estimate and start, preview, what was dropped, import, cancel and go on."""
 
 import json
-import re
 
 import pytest
 
@@ -11,6 +10,7 @@ from benchmark.synthesis.lifecycle import SYNTHESES, describe_synthesis
 from corpus.models import Query
 from jobs import leases
 from tests.factories import make_collection, make_document, make_member, make_query
+from tests.reading import hidden_fields
 from training.jobs.pages import training_sets
 
 HOME = "/c/steel/benchmark/synthesis/"
@@ -33,8 +33,7 @@ def test_from_the_estimate_to_bundles_that_training_offers(steel, client):
     assert "No synthetic queries yet" in page.content.decode()
     asked = client.post(HOME, {"judge": "offline-rewriter", "limit": "3"})
     assert "these calls are free" in asked.content.decode() and not Synthesis.objects.exists()
-    hidden = dict(re.findall(r'type="hidden" name="(\w+)"\s+value="([^"]*)"', asked.content.decode()))
-    started = client.post(HOME, {**hidden, "confirm": "1"})
+    started = client.post(HOME, {**hidden_fields(asked), "confirm": "1"})
     synthesis = Synthesis.objects.get()
     here = f"{HOME}{synthesis.number}/"
     assert started["Location"] == here and synthesis.total == 3
@@ -73,11 +72,6 @@ def test_what_was_dropped_is_counted_by_step_and_reason(steel, client):
 
     refused = client.post(f"{HOME}{synthesis.number}/import/", follow=True).content.decode()
     assert "No changes made: There is no bundle to import yet" in refused
-
-
-def hidden_fields(answer):
-    found = re.findall(r'type="hidden" name="(\w+)"\s+value="([^"]*)"', answer.content.decode())
-    return {name: value for name, value in found if name != "csrfmiddlewaretoken"}
 
 
 @pytest.mark.django_db(transaction=True)

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Coroutine, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -36,10 +36,11 @@ from judges.presets import PRESETS
 from judges.presets.thinking import known_to_think
 from judges.prompts.answering import fit_prompt
 from judges.prompts.render import VOTE_SCHEMA, render_ballot, vote_prompt
-from judges.providers import close_providers, open_provider
+from judges.providers import open_provider
 from judges.providers import tokens as access
 from judges.providers.tokens import Tokens, from_command
 from judges.records import Inputs, Judge, ModelRequest, Prompt, Reply
+from tests.judges.providers.test_providers import run
 from tests.modelserver.fixtures import KEY, KEY_ENV, LocalModels
 from tests.modelserver.presets import LOOK_ALIKES
 from tests.modelserver.presets.claude import ACCESS_KEY, SECRET_KEY
@@ -54,16 +55,6 @@ NAMES = [one.name for one in NATIVE]
 
 def request(judge: Judge, prompt: Prompt | None = None) -> ModelRequest:
     return ModelRequest(judge, prompt or vote_prompt(INPUTS), VOTE_SCHEMA, INPUTS, "vote")
-
-
-def run(work: Coroutine[Any, Any, Any]) -> Any:
-    async def whole() -> Any:
-        try:
-            return await work
-        finally:
-            await close_providers()
-
-    return asyncio.run(whole())
 
 
 def ask(judge: Judge, prompt: Prompt | None = None) -> Reply:

@@ -7,15 +7,7 @@ import pytest
 
 from judges.errors import RateLimited, Rejected
 from judges.providers.replies import refusal_error
-
-FIREWALL = (
-    "<!DOCTYPE html><html><head><title>Attention Required! | Cloudflare</title><style>a {color: red}</style></head>"
-    "<body><h1>Sorry, you have been blocked</h1>" + "<p>Ray ID: 8f2</p>" * 200 + "</body></html>"
-)
-
-
-def said(message: str, **fields: Any) -> dict[str, Any]:
-    return {"error": {"message": message, **fields}}
+from tests.judges.providers.test_behaviours import FIREWALL, said
 
 
 @pytest.mark.parametrize(
