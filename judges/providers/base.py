@@ -234,6 +234,23 @@ class SdkProvider(ABC):
         await self.client.close()
 
 
+class PostProvider(SdkProvider):
+    """Base of providers without an SDK: one POST of JSON. No prompt is sent."""
+
+    def __init__(self, judge: Judge) -> None:
+        super().__init__(judge)
+        self.client = http_client(httpx2.AsyncClient, self.route)
+
+    async def post(self, path: str, body: dict[str, Any], request: ModelRequest, received: Received) -> None:
+        """Send the body, and keep the answer."""
+        headers = UNPACKED | self.headers(request.judge, received)
+        async with self.client.stream("POST", f"{self.base_url}/{path}", json=body, headers=headers) as answer:
+            await received.read_body(answer.status_code, answer.headers, answer.aiter_bytes())
+
+    async def close(self) -> None:
+        await self.client.aclose()
+
+
 def add_parameters(body: dict[str, Any], judge: Judge) -> dict[str, Any]:
     """Add the judge's parameters and its thinking, each under the preset's name for it."""
     # Temperature 0 unless the judge says another, or "default": then none is sent.

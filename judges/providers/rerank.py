@@ -3,11 +3,8 @@
 import json
 from typing import Any
 
-import httpx2
-
 from judges.errors import Rejected
-from judges.providers.base import UNPACKED, SdkProvider
-from judges.providers.connections import http_client
+from judges.providers.base import PostProvider
 from judges.providers.received import Received
 from judges.providers.replies import finite_number, get_count, get_list, get_path
 from judges.records import Judge, ModelRequest, Reply, Usage
@@ -15,15 +12,10 @@ from judges.records import Judge, ModelRequest, Reply, Usage
 THRESHOLD = 0.5
 
 
-class RerankProvider(SdkProvider):
+class RerankProvider(PostProvider):
     """Provider for rerankers: POST <base_url>/rerank. Its vote is "yes" where the score reaches the threshold."""
 
-    def __init__(self, judge: Judge) -> None:
-        super().__init__(judge)
-        self.http = http_client(httpx2.AsyncClient, self.route)
-
     async def send(self, request: ModelRequest, received: Received) -> None:
-        """Send one POST, for which there is no SDK; the prompt is not sent: a reranker has its own."""
         if request.role not in ("vote", "generation", "filter", "check", "rank"):
             raise Rejected(f"{request.judge.name} is a reranker: it votes and ranks, and cannot argue or write")
         documents = list(request.documents) or [request.inputs.titled_document]
@@ -36,12 +28,7 @@ class RerankProvider(SdkProvider):
         }
         if request.role == "rank" and request.judge.parameters.get("evidence"):
             body["return_evidence"] = True  # of `serve_model`; it stays in the raw answer (benchmark.runs.reranking)
-        headers = UNPACKED | self.headers(request.judge, received)
-        async with self.http.stream("POST", f"{self.base_url}/rerank", json=body, headers=headers) as answer:
-            await received.read_body(answer.status_code, answer.headers, answer.aiter_bytes())
-
-    async def close(self) -> None:
-        await self.http.aclose()
+        await self.post("rerank", body, request, received)
 
     def read(self, body: dict[str, Any], judge: Judge) -> Reply | None:
         """The score of the one document as a verdict, with its probability; of several, their scores by place."""

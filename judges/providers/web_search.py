@@ -4,11 +4,8 @@ import json
 from abc import abstractmethod
 from typing import Any
 
-import httpx2
-
 from judges.errors import Rejected
-from judges.providers.base import UNPACKED, SdkProvider
-from judges.providers.connections import http_client
+from judges.providers.base import PostProvider
 from judges.providers.received import Received
 from judges.providers.replies import get_path, storable_text
 from judges.records import Judge, ModelRequest, Reply
@@ -17,31 +14,21 @@ RESULTS = 5  # Pages of an answer, unless the judges file says otherwise.
 LONGEST_URL = 2_000
 
 
-class WebSearchProvider(SdkProvider):
+class WebSearchProvider(PostProvider):
     """Base of web searches: POST <base_url>/search. Subclasses say what is asked, and where results keep their text."""
 
     texts: tuple[str, ...]  # Fields of an entry that may hold the page's text; the first that holds some counts.
     published: str  # Its field with the date of the page.
-
-    def __init__(self, judge: Judge) -> None:
-        super().__init__(judge)
-        self.http = http_client(httpx2.AsyncClient, self.route)
 
     @abstractmethod
     def body(self, query: str, results: int) -> dict[str, Any]:
         """Return the body of a request."""
 
     async def send(self, request: ModelRequest, received: Received) -> None:
-        """Send one POST, whose body is the service's own; there is no prompt."""
         if request.role != "web":
             raise Rejected(f"{request.judge.name} searches the web: it cannot judge, write or rank")
         body = self.body(request.inputs.query, int(request.judge.parameters.get("results", RESULTS)))
-        headers = UNPACKED | self.headers(request.judge, received)
-        async with self.http.stream("POST", f"{self.base_url}/search", json=body, headers=headers) as answer:
-            await received.read_body(answer.status_code, answer.headers, answer.aiter_bytes())
-
-    async def close(self) -> None:
-        await self.http.aclose()
+        await self.post("search", body, request, received)
 
     def read(self, body: dict[str, Any], judge: Judge) -> Reply | None:
         """The pages, best first; [] where nothing was found. None where it has no list of entries with addresses."""
