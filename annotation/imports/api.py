@@ -100,15 +100,7 @@ def create_import(request: HttpRequest, name: str, files: File[list[UploadedFile
     scope = scope_of(request)
     if len(files) > MOST_FILES:
         raise BadInput(_("At most %(most)s files at once; put them in a zip archive.") % {"most": MOST_FILES})
-    kept: list[Upload] = []
-    try:
-        for file in files:
-            kept.append(uploads.store_whole(scope.collection, scope.user, file))
-        return Status(201, show_import(importing.begin_import(scope.collection, scope.user, kept)))
-    except BadInput:
-        # No row refers to them: they would lie in the store until the next clean-up.
-        uploads.delete_complete(kept)
-        raise
+    return Status(201, show_import(importing.import_files(scope.collection, scope.user, files)))
 
 
 @router.get(HERE + "/imports", auth=may("admin"), response=Page[ImportOut])
@@ -179,9 +171,7 @@ def _answer(view: Callable[..., HttpResponse], request: HttpRequest, **kwargs: i
 
 def _find_upload(request: HttpRequest, number: int) -> Upload:
     scope = scope_of(request)
-    # Of one's own only, as on the page; what an import uses is no upload any more.
-    rows = Upload.objects.filter(collection=scope.collection, owner=scope.user, file_import=None)
-    return find_row(rows.select_related("collection"), number, _("Upload not found."))
+    return find_row(uploads.free_uploads(scope.collection, scope.user), number, _("Upload not found."))
 
 
 @router.post(HERE + "/uploads/import", auth=may("admin", MANAGE), response={201: ImportOut})
@@ -197,18 +187,12 @@ def import_uploads(request: HttpRequest, name: str, body: UploadedFilesIn) -> An
 def list_uploads(request: HttpRequest, name: str, after: Cursor = 0, limit: Limit = 100) -> Any:
     """List your uploads that no import uses yet, the oldest first."""
     scope = scope_of(request)
-    rows = Upload.objects.filter(collection=scope.collection, owner=scope.user, file_import=None)
-    return page_of(rows.select_related("collection"), after, limit, _show_upload)
 
+    def show(row: Upload) -> dict[str, Any]:
+        told = {"received": uploads.count_received(row), "expires_at": uploads.expires_at(row)}
+        return {"number": row.pk, "name": row.name, "size": row.size, **told}
 
-def _show_upload(row: Upload) -> dict[str, Any]:
-    return {
-        "number": row.pk,
-        "name": row.name,
-        "size": row.size,
-        "received": uploads.count_received(row),
-        "expires_at": uploads.expires_at(row),
-    }
+    return page_of(uploads.free_uploads(scope.collection, scope.user), after, limit, show)
 
 
 @router.post(

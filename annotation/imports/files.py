@@ -42,18 +42,18 @@ class GivenFile:
         return f"{self.name}/{self.member}" if self.member else self.name
 
 
-def list_uploads(uploads: Iterable[Upload]) -> list[dict[str, Any]]:
-    """Return the files of an import that nobody has looked into yet."""
-    return [asdict(GivenFile(upload.pk, upload.name, "", DetectedFile(""))) for upload in uploads]
-
-
 def recognise_files(uploads: Iterable[Upload]) -> list[dict[str, Any]]:
     """Return the files of uploads with what they hold, as an import stores them. Raises BadInput for a bad archive."""
     found: list[tuple[FileSource, DetectedFile]] = []
     stored = []
     for upload in uploads:
         path = fetch_upload(upload)
-        looked_into = confinement.confine(path, upload.name, partial(_look_into, path, upload.name))
+
+        def look(path: Path = path, name: str = upload.name) -> Iterator[tuple[str, str, bool, DetectedFile]]:
+            for source in list_sources(path, name):
+                yield str(source), source.member, source.is_part, detect(source)
+
+        looked_into = confinement.confine(path, upload.name, look)
         for name, member, is_part, holds in looked_into:
             # Only its name and place: what it was read with is closed again.
             source = FileSource(path, name=upload.name, member=member, is_part=is_part)
@@ -62,12 +62,6 @@ def recognise_files(uploads: Iterable[Upload]) -> list[dict[str, Any]]:
             stored.append(GivenFile(upload.pk, upload.name, member, holds))
     find_conflicts(found)
     return [asdict(one) for one in stored]
-
-
-def _look_into(path: Path, name: str) -> Iterator[tuple[str, str, bool, DetectedFile]]:
-    """Yield the name of each file that an upload stands for, its place in it, whether it is a part, what it holds."""
-    for source in list_sources(path, name):
-        yield str(source), source.member, source.is_part, detect(source)
 
 
 def place_corrections(
@@ -105,7 +99,8 @@ def correct_files(found: Sequence[GivenFile], said: dict[str, str], uploads: dic
         else:
             chosen = {name: said.get(f"field-{number}-{n}", holds.fields[name]) for n, name in enumerate(holds.header)}
             source = _source_of(file, uploads, chosen)
-            (table,) = confinement.confine(source.path, str(source), partial(_read_table, source))
+            read = partial(map, tables.read_table, [source])
+            (table,) = confinement.confine(source.path, str(source), read)
             holds.fields = table.fields if table else chosen
             problem = table.problem if table else ""
             holds.kind = table.kind if table and kind != "skip" and not problem else ""
@@ -115,10 +110,6 @@ def correct_files(found: Sequence[GivenFile], said: dict[str, str], uploads: dic
         if holds.kind or kind == "skip":
             holds.problem, holds.is_open = "", False
     return [asdict(one) for one in found]
-
-
-def _read_table(source: FileSource) -> list[tables.Table | None]:
-    return [tables.read_table(source)]
 
 
 def plan_files(row: FileImport) -> ImportFiles:

@@ -34,8 +34,3 @@ class FilesForm(forms.Form):
             " (a BEIR folder); exports of Quepid, Label Studio, Argilla and of this site. Choose all files at once."
         ),
     )
-
-    def chosen_uploads(self) -> set[int]:
-        """Return the numbers of uploads that the form names."""
-        data: Any = self.data  # a QueryDict
-        return {int(value) for value in data.getlist("upload") if value.isdecimal() and len(value) < 19}

@@ -1,6 +1,7 @@
 """An import from its upload to its end: begun, corrected, checked, started, cancelled; and the work of its job."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
 from functools import partial
 from typing import Any
 
@@ -15,17 +16,17 @@ from annotation.audit_log.recording import record
 from annotation.imports.files import (
     GivenFile,
     correct_files,
-    list_uploads,
     place_corrections,
     plan_files,
     recognise_files,
 )
-from annotation.imports.uploads import count_received, delete_upload
+from annotation.imports.uploads import count_received, delete_complete, delete_upload, store_whole
 from annotation.models import User
 from annotation.models.imports import FileImport, Upload
 from annotation.permissions import Scope
 from corpus.errors import BadInput
 from corpus.importing.confinement import confined
+from corpus.importing.detection import DetectedFile
 from corpus.importing.options import ImportOptions
 from corpus.importing.service import import_collection
 from corpus.models import Collection
@@ -35,6 +36,20 @@ from jobs.notifications import notify
 TASK = "annotation.import_files"
 LOOKING = "files"  # The phase in which a worker finds out what the files hold.
 ACTS = ("start", "cancel", "go-on")
+
+
+def import_files(collection: Collection, owner: User, files: Iterable[Any], named: Iterable[Upload] = ()) -> FileImport:
+    """Make an import of files that came whole, and of uploads. Raises BadInput, and then keeps none of the files."""
+    brought: list[Upload] = []
+    try:
+        for file in files:
+            brought.append(store_whole(collection, owner, file))
+        brought = [*named, *brought]
+        return begin_import(collection, owner, brought)
+    except BadInput:
+        # Who sends the form again sends all files: those that fitted would count twice against the quota.
+        delete_complete(brought)
+        raise
 
 
 def begin_import(collection: Collection, owner: User, uploads: Sequence[Upload]) -> FileImport:
@@ -52,7 +67,8 @@ def begin_import(collection: Collection, owner: User, uploads: Sequence[Upload])
             collection=collection,
             owner=owner,
             made_by=owner.username,
-            files=list_uploads(uploads),
+            # Nobody has looked into them yet.
+            files=[asdict(GivenFile(upload.pk, upload.name, "", DetectedFile(""))) for upload in uploads],
             options={"keep_runs": True},
             language=get_language() or "",
         )

@@ -1,9 +1,7 @@
 """Data of the pages of imports: files with their columns, the result of a check, the progress of an import."""
 
-from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -67,56 +65,27 @@ PHASES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class ShownFile:
-    """A file on the page, with the choices for it. `columns`: (header, name of its input, field).
+def list_files(row: FileImport) -> list[dict[str, Any]]:
+    """Return the files of an import in their order, with the choices for each.
 
-    `unused`: the columns that are not read, each with the reason. `problem`: why it is left out.
+    `columns`: (header, name of its input, field); `unused`: columns that are not read, each with the reason;
+    `problem`: why the file is left out.
     """
-
-    number: int
-    file: GivenFile
-    kind: str
-    choices: list[tuple[str, Any]]
-    columns: list[tuple[str, str, str]]
-    unused: list[tuple[str, str]]
-    problem: str
-
-
-def list_files(row: FileImport) -> list[ShownFile]:
-    """Return the files of an import in their order."""
     found = []
     for number, stored in enumerate(row.files):
         file = GivenFile.of(stored)
         holds = file.holds
+        choices: list[tuple[str, Any]] = [(kind, KINDS[kind]) for kind in holds.choices]
+        kind = holds.kind
         if file.is_table:
             choices = [("by-columns", KINDS.get(holds.kind, _("By its columns")))]
-        else:
-            choices = [(kind, KINDS[kind]) for kind in holds.choices]
+            kind = "by-columns" if holds.kind or holds.problem else ""
+        if holds.problem and not kind:
+            choices.insert(0, ("", _("Choose …")))
         columns = [(name, f"field-{number}-{n}", holds.fields.get(name, "")) for n, name in enumerate(holds.header)]
-        kind = "by-columns" if file.is_table and (holds.kind or holds.problem) else holds.kind
-        unused, problem = list(holds.unused.items()), holds.problem
-        if problem and not kind:
-            choices = [("", _("Choose …")), *choices]
-        found.append(ShownFile(number, file, kind, [*choices, ("skip", _("Leave out"))], columns, unused, problem))
+        shown = {"number": number, "file": file, "kind": kind, "choices": [*choices, ("skip", _("Leave out"))]}
+        found.append({**shown, "columns": columns, "unused": list(holds.unused.items()), "problem": holds.problem})
     return found
-
-
-def list_counts(row: FileImport) -> list[tuple[str, int, int, int]]:
-    """Return the counts of a check or an import: (part, new, changed, unchanged)."""
-    report = row.report
-    if not report:
-        return []
-    counts = [
-        (str(words), report["new"][part], report["updated"][part], report["unchanged"][part])
-        for part, words in PARTS.items()
-    ]
-    return [one for one in counts if any(one[1:])]
-
-
-def recent_imports(collection: Collection) -> QuerySet[FileImport]:
-    """Return the newest imports of a collection."""
-    return FileImport.objects.filter(collection=collection).order_by("-pk")[:SHOWN]
 
 
 def find_import(collection: Collection, number: int) -> FileImport:
@@ -127,12 +96,16 @@ def find_import(collection: Collection, number: int) -> FileImport:
 def build_import_page(row: FileImport) -> dict[str, Any]:
     """Return the context of the page of an import, except its forms."""
     names = [GivenFile.of(one).shown_name for one in row.files]
+    changes = ("new", "updated", "unchanged")
+    counts = [
+        (str(words), *(row.report[what][part] for what in changes)) for part, words in PARTS.items() if row.report
+    ]
     return {
         "file_import": row,
         "names": names,
         "files": list_files(row),
         "fields": FIELDS,
-        "counts": list_counts(row),
+        "counts": [line for line in counts if any(line[1:])],  # Part, new, changed, unchanged.
         "repeated": [(PARTS[part], n) for part, n in row.report.get("repeated", {}).items() if n],
         "error": row.error,
         "phase": PHASES.get(row.phase, row.phase),

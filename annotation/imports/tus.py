@@ -23,6 +23,7 @@ from annotation.imports.uploads import (
     count_received,
     delete_upload,
     expires_at,
+    free_uploads,
 )
 from annotation.models.imports import Upload
 from annotation.permissions import Scope
@@ -124,8 +125,7 @@ def _expiry(upload: Upload) -> dict[str, str]:
 @speak_tus("HEAD", "PATCH", "DELETE")
 def change_upload(request: HttpRequest, scope: Scope, upload: int) -> HttpResponse:
     """Say how much has come, take the next part, or throw the upload away."""
-    rows = Upload.objects.filter(collection=scope.collection, owner=scope.user, file_import=None)
-    found = get_object_or_404(rows.select_related("collection"), pk=upload)
+    found = get_object_or_404(free_uploads(scope.collection, scope.user), pk=upload)
     if request.method == "DELETE":
         delete_upload(found)
         return HttpResponse(status=204)

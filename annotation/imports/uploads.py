@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
-from django.db.models import Count, Sum
+from django.db.models import Count, QuerySet, Sum
 from django.http import UnreadablePostError
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -199,10 +199,10 @@ def store_whole(collection: Collection, owner: User, file: UploadedFile) -> Uplo
     return upload
 
 
-def find_unused(collection: Collection, owner: User) -> list[tuple[Upload, int]]:
-    """Return a person's uploads that no import uses yet, the oldest first, and how many bytes of each have come."""
-    rows = Upload.objects.filter(collection=collection, owner=owner, file_import=None).select_related("collection")
-    return [(upload, count_received(upload)) for upload in rows.order_by("pk")]
+def free_uploads(collection: Collection, owner: User) -> QuerySet[Upload]:
+    """Return a person's own uploads that no import uses yet, the oldest first."""
+    rows = Upload.objects.filter(collection=collection, owner=owner, file_import=None)
+    return rows.select_related("collection").order_by("pk")
 
 
 def delete_upload(upload: Upload) -> None:

@@ -14,8 +14,8 @@ from actions.pages import answer_action, form_of
 from actions.services import Actor
 from annotation.imports import importing, tus, uploads
 from annotation.imports.forms import FilesForm
-from annotation.imports.page import build_import_page, find_import, recent_imports
-from annotation.models.imports import FileImport, Upload
+from annotation.imports.page import SHOWN, build_import_page, find_import
+from annotation.models.imports import FileImport
 from annotation.permissions import Scope, action
 from corpus.errors import BadInput
 from corpus.importing.options import ImportOptions
@@ -34,21 +34,19 @@ change_upload = action("admin")(tus.change_upload)
 def import_files(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Show the form for files, unused uploads and earlier imports. A POST begins an import."""
     form = FilesForm(request.POST, request.FILES) if request.method == "POST" else FilesForm()
+    free = uploads.free_uploads(scope.collection, scope.user)
     if form.is_valid():
-        chosen: list[Upload] = []
+        named = free.filter(pk__in=[value for value in request.POST.getlist("upload") if is_key(value)])
         try:
-            chosen += _chosen_uploads(scope, form)
-            row = importing.begin_import(scope.collection, scope.user, chosen)
+            row = importing.import_files(scope.collection, scope.user, form.cleaned_data["files"], named)
+            return redirect("file_import", scope.collection.name, row.number)
         except BadInput as error:
             form.add_error("files", str(error))
-            uploads.delete_complete(chosen)
-        else:
-            return redirect("file_import", scope.collection.name, row.number)
     context = {
         "scope": scope,
         "form": form,
-        "unused": uploads.find_unused(scope.collection, scope.user),
-        "imports": recent_imports(scope.collection),
+        "unused": [(upload, uploads.count_received(upload)) for upload in free],
+        "imports": FileImport.objects.filter(collection=scope.collection).order_by("-pk")[:SHOWN],
     }
     return render(request, "imports/imports.html", context, status=422 if form.is_bound else 200)
 
@@ -57,28 +55,16 @@ def import_files(request: HttpRequest, scope: Scope) -> HttpResponse:
 @require_POST
 def delete_upload(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Delete an upload of one's own that no import uses."""
-    number = request.POST.get("number", "")
-    if number.isdecimal() and len(number) < 19:
-        rows = Upload.objects.filter(collection=scope.collection, owner=scope.user, file_import=None, pk=int(number))
-        for upload in rows.select_related("collection"):
+    if is_key(number := request.POST.get("number", "")):
+        for upload in uploads.free_uploads(scope.collection, scope.user).filter(pk=number):
             uploads.delete_upload(upload)
             messages.success(request, _("%(name)s deleted.") % {"name": upload.name})
     return redirect("import", scope.collection.name)
 
 
-def _chosen_uploads(scope: Scope, form: FilesForm) -> list[Upload]:
-    """Store the files of a form; return them with the uploads that it names. Raises BadInput, and keeps none."""
-    rows = Upload.objects.filter(collection=scope.collection, owner=scope.user, file_import=None)
-    named = list(rows.filter(pk__in=form.chosen_uploads()).select_related("collection").order_by("pk"))
-    stored: list[Upload] = []
-    try:
-        for file in form.cleaned_data["files"]:
-            stored.append(uploads.store_whole(scope.collection, scope.user, file))
-    except BadInput:
-        # The form is sent again with all of its files: those that fitted would count twice against the quota.
-        uploads.delete_complete(stored)
-        raise
-    return named + stored
+def is_key(value: str) -> bool:
+    """Return whether a field is the number of a row, as PostgreSQL's bigint holds it."""
+    return value.isdecimal() and len(value) < 19
 
 
 @action("admin")

@@ -113,7 +113,11 @@ def text_editor(request: HttpRequest, scope: Scope, kind: str) -> HttpResponse:
     """Edit what annotators are told, or what prompts say is relevant: editor, preview, earlier versions."""
     editor = services.EDITORS[kind]
     version, text = editor.current(scope.collection)
-    shown = _shown_version(request, editor, scope, text)
+    # An earlier version, when one was asked for: saving it makes it the newest.
+    shown, asked = text, request.GET.get("version", "")
+    if asked.isdecimal():
+        earlier = editor.versions(scope.collection).filter(version=int(asked))
+        shown = earlier.values_list("text", flat=True).first() or text
     form = TextForm(
         request.POST or None,
         label=_(editor.label),
@@ -124,7 +128,11 @@ def text_editor(request: HttpRequest, scope: Scope, kind: str) -> HttpResponse:
     saves = request.method == "POST" and "preview" not in request.POST
     if saves and form.is_valid():
         try:
-            _save_version(request, scope, editor, form)
+            base, typed = form.cleaned_data["base"], form.cleaned_data["text"]
+            about: dict[str, Any] = {"actor": Actor.of(scope), "collection": scope.collection}
+            number = editor.write(**about, text=typed, base=int(base) if base.isdecimal() else None)
+            said = _("%(label)s saved, version %(number)s.")
+            messages.success(request, said % {"label": _(editor.label), "number": number})
             return redirect("settings", scope.collection.name)
         except BadInput as error:
             show_refusal(form, error)
@@ -141,22 +149,3 @@ def text_editor(request: HttpRequest, scope: Scope, kind: str) -> HttpResponse:
         "departs": kind == "guidelines" and not guidelines.follows_definition(scope.collection),
     }
     return render(request, "data/text_editor.html", context, status=422 if saves else 200)
-
-
-def _shown_version(request: HttpRequest, editor: services.Editor, scope: Scope, held: str) -> str:
-    """An earlier version, when one was asked for: saving it makes it the newest."""
-    asked = request.GET.get("version", "")
-    if not asked.isdecimal():
-        return held
-    return editor.versions(scope.collection).filter(version=int(asked)).values_list("text", flat=True).first() or held
-
-
-def _save_version(request: HttpRequest, scope: Scope, editor: services.Editor, form: TextForm) -> None:
-    base = form.cleaned_data["base"]
-    number = editor.write(
-        actor=Actor.of(scope),
-        collection=scope.collection,
-        text=form.cleaned_data["text"],
-        base=int(base) if base.isdecimal() else None,
-    )
-    messages.success(request, _("%(label)s saved, version %(number)s.") % {"label": _(editor.label), "number": number})
