@@ -21,6 +21,11 @@ TYPES = {"svg": "image/svg+xml", "csv": "text/csv", "tex": "application/x-tex"}
 TABLE_TYPES = {name: TYPES[name] for name in ("csv", "tex")} | {"json": "application/json"}
 
 
+def _answer(text: str, name: str, form: str, kind: str) -> HttpResponse:
+    headers = {"Content-Disposition": f'attachment; filename="{name}.{form}"'}
+    return HttpResponse(text, content_type=f"{kind}; charset=utf-8", headers=headers)
+
+
 def download(request: HttpRequest, charts: Iterable[Chart | None]) -> HttpResponse | None:
     """Return the file that was asked for, or None where the page itself was. Raises 404 for an unknown one."""
     key, form = request.GET.get("chart"), request.GET.get("as", "svg")
@@ -33,31 +38,21 @@ def download(request: HttpRequest, charts: Iterable[Chart | None]) -> HttpRespon
     if form == "tex":
         chart = replace(chart, header=tuple(_(name) for name in chart.header))
     text = {"svg": chart.standalone, "csv": chart.csv, "tex": chart.latex}[form]()
-    headers = {"Content-Disposition": f'attachment; filename="{chart.key}.{form}"'}
-    return HttpResponse(text, content_type=f"{TYPES[form]}; charset=utf-8", headers=headers)
-
-
-def send_table(request: HttpRequest, tables: Iterable[DownloadTable | None]) -> HttpResponse:
-    """Return the table that was asked for as a file. Raises 404 for an unknown one."""
-    key, form = request.GET.get("table"), request.GET.get("as")
-    table = next((one for one in tables if one is not None and one.key == key), None)
-    if table is None or form not in TABLE_TYPES:
-        raise Http404(_("Unknown table."))
-    text = {"csv": table.csv, "tex": table.latex, "json": table.json}[form]()
-    headers = {"Content-Disposition": f'attachment; filename="{table.key}.{form}"'}
-    return HttpResponse(text, content_type=f"{TABLE_TYPES[form]}; charset=utf-8", headers=headers)
+    return _answer(text, chart.key, form, TYPES[form])
 
 
 def send_file(
     request: HttpRequest, charts: Iterable[Chart | None], tables: Iterable[DownloadTable | None] = ()
 ) -> HttpResponse | None:
-    """Return the file that was asked for, or None where the page itself was; 404 where there is no such file.
-
-    `?chart=<key>&as=svg|csv|tex` and `?table=<key>&as=csv|tex|json`.
-    """
-    if "table" in request.GET:
-        return send_table(request, tables)
-    return download(request, charts)
+    """Return the chart or table that was asked for, or None where the page itself was; 404 where there is none."""
+    if (key := request.GET.get("table")) is None:
+        return download(request, charts)
+    form = request.GET.get("as")
+    table = next((one for one in tables if one is not None and one.key == key), None)
+    if table is None or form not in TABLE_TYPES:
+        raise Http404(_("Unknown table."))
+    text = {"csv": table.csv, "tex": table.latex, "json": table.json}[form]()
+    return _answer(text, table.key, form, TABLE_TYPES[form])
 
 
 def send_lines(lines: Iterable[str], name: str) -> StreamingHttpResponse:

@@ -16,7 +16,7 @@ from annotation.policies.debates import study_debates
 from annotation.policies.lara_replay import LEFT_OUT
 from annotation.policies.report import answered_campaigns
 from annotation.policies.tables import study_tables
-from corpus.chart_downloads import download, send_table
+from corpus.chart_downloads import send_file
 from corpus.errors import BadInput
 from corpus.numbered import numbered_or_404
 from judges.models import Campaign
@@ -40,9 +40,7 @@ def policies(request: HttpRequest, scope: Scope) -> HttpResponse:
         context["found"] = found
         if found["document"]:
             shown = page.build_page(found["document"], request.GET)
-            if "table" in request.GET:
-                return send_table(request, [shown["table"]])
-            if file := download(request, shown["charts"]):
+            if file := send_file(request, shown["charts"], [shown["table"]]):
                 return file
             left_out = any(line["reason"] == LEFT_OUT for line in shown["lines"])
             context |= {"page": shown, "left_out": left_out}
@@ -59,8 +57,8 @@ def debate_study(request: HttpRequest, scope: Scope) -> HttpResponse:
             tables = study_tables(study_debates(scope.collection))
         except BadInput:
             return render(request, "policies/study.html", context)
-        if "table" in request.GET:
-            return send_table(request, tables)
+        if file := send_file(request, (), tables):
+            return file
         context["tables"] = tables
     return render(request, "policies/study.html", context)
 

@@ -59,10 +59,10 @@ def discard(query: Query, author: Assessor, document: Document, reason: str) -> 
 
 
 @transaction.atomic
-def reopen(query: Query, author: Assessor, document: Document, aspect: str = "") -> AspectRevision:
-    """Reopen a document for an aspect (""; for all): it counts neither as support nor as discarded."""
+def reopen(query: Query, author: Assessor, document: Document) -> AspectRevision:
+    """Reopen a document for all aspects: it counts neither as support nor as discarded."""
     held = lock_aspects(query)
-    standing = held.current_judgments([aspect] if aspect else [entry.id for entry in held.entries])
+    standing = held.current_judgments([entry.id for entry in held.entries])
     said = [name for (pk, name), judgment in standing.items() if pk == document.pk and judgment.grade is not None]
     decisions = [RevisionDecision(document.pk, name, None) for name in said]
     return held.revise(author, Act.REOPEN, AspectChange(held.entries, decisions, str(document)))
@@ -100,10 +100,18 @@ def join(query: Query, author: Assessor, documents: Sequence[Document], aspect: 
     held = lock_aspects(query)
     # By their chunks and not as they were ticked: the joined text must read on.
     passages = in_order([as_passage(document) for document in documents])
-    _refuse_apart(passages)
+    if len(passages) < 2:
+        raise BadInput(_("Choose two or more passages to join."))
+    sources = sorted({passage.source for passage in passages})
+    if len(sources) > 1:
+        said = _("Only passages from the same source can be joined. These come from %(names)s.")
+        raise BadInput(said % {"names": ", ".join(sources)})
+    for one, other in find_gaps(passages):
+        said = _("Only adjacent passages can be joined. There is text missing between %(one)s and %(other)s.")
+        raise BadInput(said % {"one": one, "other": other})
     standing = held.current_judgments([aspect])
     # Joining is for what was judged to be support: it must not bring in a text that nobody kept.
-    if not all((found := standing.get((one.pk, aspect))) and found.grade for one in documents):
+    if not all((found := standing.get((document.pk, aspect))) and found.grade for document in documents):
         raise BadInput(_("Keep all of these passages under the aspect before you join them."))
     first, last = passages[0].first, passages[-1].last
     # What the whole says of its source is what the first of its passages says.
@@ -135,23 +143,6 @@ def cut_record(document: Document) -> dict[str, Any]:
     return {"source": given if named else {"document": document.external_id}, "cut_from": document.external_id}
 
 
-def _refuse_apart(passages: Sequence[AspectPassage]) -> None:
-    if len(passages) < 2:
-        raise BadInput(_("Choose two or more passages to join."))
-    names = sorted({passage.source for passage in passages})
-    if len(names) > 1:
-        raise BadInput(
-            _("Only passages from the same source can be joined. These come from %(names)s.")
-            % {"names": ", ".join(names)}
-        )
-    if missing := find_gaps(passages):
-        one, other = missing[0]
-        raise BadInput(
-            _("Only adjacent passages can be joined. There is text missing between %(one)s and %(other)s.")
-            % {"one": one, "other": other}
-        )
-
-
 def _keep_passages(held: Held, passages: Sequence[NewPassage]) -> tuple[list[Document], list[RevisionDecision]]:
     """Store the passages; return their documents, and the decisions that keep each under its aspects."""
     documents = [_store_passage(held.query, passage) for passage in passages]
@@ -180,9 +171,10 @@ def _store_passage(query: Query, passage: NewPassage) -> Document:
     if "\0" in text or "\0" in title:
         raise BadInput(_("The text contains a NUL character and is not plain text."))
     if len(text) > LONGEST:
-        raise BadInput(_("The passage has %(length)d characters. Keep only what supports an aspect, at "
-"most %(most)d characters.")
-                       % {"length": len(text), "most": LONGEST})  # fmt: skip
+        said = _(
+            "The passage has %(length)d characters. Keep only what supports an aspect, at most %(most)d characters."
+        )
+        raise BadInput(said % {"length": len(text), "most": LONGEST})
     if not passage.aspects:
         raise BadInput(_("Choose the aspect that the passage supports."))
     # Named after its content: whoever brings the same text finds the same document, also from another query.

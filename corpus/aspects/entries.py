@@ -6,7 +6,7 @@ of a query's aspects add up to 1. 3.3: aspects are clarified, subdivided and con
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from django.utils.translation import gettext as _
@@ -52,11 +52,6 @@ class Wording(NamedTuple):
 def load_aspects(rows: Sequence[Mapping[str, Any]]) -> Entries:
     """Return the set from a revision's JSON."""
     return tuple(AspectSnapshot(**row) for row in rows)
-
-
-def dump_aspects(entries: Entries) -> list[dict[str, Any]]:
-    """Return the set for a revision's JSON."""
-    return [asdict(entry) for entry in entries]
 
 
 def importance_weights(importances: Sequence[int]) -> list[float]:

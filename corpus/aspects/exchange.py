@@ -7,7 +7,7 @@ from typing import Any
 from django.db import connection, transaction
 
 from corpus.aspects.entries import AspectSnapshot, Entries
-from corpus.aspects.files import AspectRow, Bad, aspect_line, by_query, parse_aspects, refuse_bad_lines
+from corpus.aspects.files import AspectRow, aspect_line, by_query, parse_aspects, refuse_bad_lines
 from corpus.aspects.revising import Act, AspectChange, RevisionDecision, lock_aspects
 from corpus.collections.audit_log import record_act
 from corpus.formats.files import FileSource
@@ -19,9 +19,7 @@ IMPORTER = "aspects"  # The assessor under whose name imported sets stand.
 
 @transaction.atomic
 def import_aspects(collection: Collection, path: Path) -> dict[str, Any]:
-    """Import a file of aspects: each of its queries gets the file's set.
-
-    Any bad line refuses the whole file.
+    """Import a file of aspects: each of its queries gets the file's set. Any bad line refuses the whole file.
 
     A document that the file does not name is under the aspect no longer; a discarded one that it does not name stays
     discarded. What was before stands in the history and can be brought back by undo. Return what was done, as the
@@ -32,7 +30,10 @@ def import_aspects(collection: Collection, path: Path) -> dict[str, Any]:
     queries = _primary_keys(Query, collection, {row.query for row in rows})
     documents = _primary_keys(Document, collection, {one for row in rows for one in row.documents})
     # All mistakes at once, unknown ids among them, before any query is changed.
-    refuse_bad_lines(source, [*bad, *_unknown_ids(rows, queries, documents)])
+    bad += [(row.line, f'no query has the id "{row.query}"') for row in rows if row.query not in queries]
+    named = [(row.line, name) for row in rows for name in row.documents]
+    bad += [(line, f'no document has the id "{name}"') for line, name in named if name not in documents]
+    refuse_bad_lines(source, bad)
     author, _ = Assessor.objects.get_or_create(collection=collection, kind=Assessor.Kind.HUMAN_IMPORT, name=IMPORTER)
     grouped = by_query(rows)
     changed = sum(
@@ -52,16 +53,6 @@ def _primary_keys(model: type[Query] | type[Document], collection: Collection, n
     """Return external id to primary key, of those names that the collection has."""
     found = model._default_manager.filter(collection=collection, is_current=True, external_id__in=names)
     return dict(found.values_list("external_id", "pk"))
-
-
-def _unknown_ids(rows: Sequence[AspectRow], queries: dict[str, int], documents: dict[str, int]) -> Bad:
-    bad = [(row.line, f'no query has the id "{row.query}"') for row in rows if row.query not in queries]
-    return bad + [
-        (row.line, f'no document has the id "{name}"')
-        for row in rows
-        for name in row.documents
-        if name not in documents
-    ]
 
 
 def _import_query(query: Query, author: Assessor, rows: Sequence[AspectRow], documents: dict[str, int]) -> bool:

@@ -6,13 +6,13 @@ newest word holds and undo can take back exactly what an act gave.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from django.db import transaction
 from django.utils.translation import gettext as _
 
 from corpus.aspects import entries as sets
-from corpus.aspects.entries import Entries, Wording, dump_aspects, load_aspects
+from corpus.aspects.entries import Entries, Wording, load_aspects
 from corpus.errors import BadInput
 from corpus.holding import hold
 from corpus.labels import resolve_pairs
@@ -96,7 +96,7 @@ def _append_revision(
         number=(held.newest.number if held.newest else 0) + 1,
         act=act,
         note=change.note,
-        aspects=dump_aspects(change.entries),
+        aspects=[asdict(entry) for entry in change.entries],
         judgments=[judgment.pk for judgment in judgments],
         undoes=undoes,
         author=author,
@@ -133,7 +133,16 @@ def _append_judgments(
     if not decisions:
         return []
     standing = held.current_judgments({decision.aspect for decision in decisions})
-    pairs = _ensure_pairs(held.query, {decision.document for decision in decisions})
+    query, documents = held.query, {decision.document for decision in decisions}
+    known = Document.objects.filter(pk__in=documents, collection_id=query.collection_id)
+    if set(known.values_list("pk", flat=True)) != documents:
+        raise BadInput(_("One of these documents is no longer in the collection. See the latest version."))
+    # A document that is no pair of the query becomes one that nobody is asked to judge.
+    Pair.objects.bulk_create(
+        [Pair(collection_id=query.collection_id, query=query, document_id=pk, is_candidate=False) for pk in documents],
+        ignore_conflicts=True,
+    )
+    pairs = dict(Pair.objects.filter(query=query, document__in=documents).values_list("document", "pk"))
     step = Judgment.Step.FINAL if author.kind == Assessor.Kind.PERSON else Judgment.Step.IMPORT
     collection = held.query.collection
     kept, guideline = collection.relevant_from, collection.guideline_version
@@ -157,19 +166,6 @@ def _append_judgments(
 
 def _grade_and_reason(judgment: Judgment | None) -> tuple[int | None, str]:
     return (None, "") if judgment is None else (judgment.grade, judgment.comment)
-
-
-def _ensure_pairs(query: Query, documents: set[int]) -> dict[int, int]:
-    """Return document to pair; a document that is no pair of the query becomes one that nobody is asked to judge."""
-    known = Document.objects.filter(pk__in=documents, collection_id=query.collection_id)
-    if set(known.values_list("pk", flat=True)) != documents:
-        raise BadInput(_("One of these documents is no longer in the collection. See the latest version."))
-    Pair.objects.bulk_create(
-        [Pair(collection_id=query.collection_id, query=query, document_id=pk, is_candidate=False) for pk in documents],
-        ignore_conflicts=True,
-    )
-    found = Pair.objects.filter(query=query, document__in=documents)
-    return dict(found.values_list("document", "pk"))
 
 
 @transaction.atomic
@@ -293,16 +289,14 @@ def undo_revision(query: Query, author: Assessor, number: int) -> AspectRevision
     if last is None or last.number != number:
         raise BadInput(_("This is no longer the latest action. See the history."))
     given = Judgment.objects.filter(pk__in=last.judgments).select_related("pair", "aspect", "supersedes")
-    decisions = [_reverse_decision(judgment) for judgment in given]
+    decisions = []
+    for judgment in given:
+        # What held before it.
+        grade, reason = _grade_and_reason(judgment.supersedes)
+        aspect = judgment.aspect.external_id if judgment.aspect else ""
+        keeps = None if grade is None else grade > 0
+        decisions.append(RevisionDecision(judgment.pair.document_id, aspect, keeps, reason))
     previous = AspectRevision.objects.filter(query=held.query, number=last.number - 1).first()
     entries = load_aspects(previous.aspects) if previous else ()
     change = AspectChange(entries, decisions, note=str(last.number))
     return _append_revision(held, author, Act.UNDO, change, undoes=last)
-
-
-def _reverse_decision(judgment: Judgment) -> RevisionDecision:
-    """Return what held before a judgment, as a decision."""
-    before = judgment.supersedes
-    grade, reason = _grade_and_reason(before)
-    aspect = judgment.aspect.external_id if judgment.aspect else ""
-    return RevisionDecision(judgment.pair.document_id, aspect, None if grade is None else grade > 0, reason)

@@ -56,12 +56,8 @@ class ArmWeights(Options):
         return self
 
 
-def remove_amount(value: Any) -> Any:
-    """Return None for `"none"`, as a settings file takes an amount away."""
-    return None if value == "none" else value
-
-
-Amount = Annotated[float | None, BeforeValidator(remove_amount)]
+# A settings file takes an amount away by `"none"`.
+Amount = Annotated[float | None, BeforeValidator(lambda value: None if value == "none" else value)]
 
 
 class SettingsOptions(Options):

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from graphlib import TopologicalSorter
 
@@ -34,7 +33,13 @@ def rows_of(collection: Collection) -> Rows:
     waiting: list[type[models.Model]] = [Collection]
     while waiting:
         parent = waiting.pop(0)
-        for child, column in _child_models(parent):
+        # Hidden ones have no accessor (related_name="+"), and their rows hang on the collection all the same.
+        for relation in parent._meta.get_fields(include_hidden=True):
+            if not isinstance(relation, models.ManyToOneRel) or relation.on_delete in OUTLIVES:
+                continue
+            child, column = relation.related_model, relation.field.column
+            if not isinstance(child, type) or not child._meta.managed or child._meta.proxy:
+                continue
             if child not in found:
                 key = parent._meta.pk.column
                 owner = f"SELECT {key} FROM {parent._meta.db_table} WHERE {found[parent]}"
@@ -42,17 +47,6 @@ def rows_of(collection: Collection) -> Rows:
                 found[child] = f"{column} = {int(collection.pk)}" if direct else f"{column} IN ({owner})"
                 waiting.append(child)
     return found
-
-
-def _child_models(parent: type[models.Model]) -> Iterator[tuple[type[models.Model], str]]:
-    """Yield the models whose rows belong to a row of `parent`, with the column that says to which."""
-    # Hidden ones have no accessor (related_name="+"), and their rows hang on the collection all the same.
-    for relation in parent._meta.get_fields(include_hidden=True):
-        if not isinstance(relation, models.ManyToOneRel) or relation.on_delete in OUTLIVES:
-            continue
-        child = relation.related_model
-        if isinstance(child, type) and child is not parent and child._meta.managed and not child._meta.proxy:
-            yield child, relation.field.column
 
 
 def _leaves_first(rows: Rows) -> list[type[models.Model]]:

@@ -4,7 +4,7 @@ Judge-written targets and a trained model's answers go through the same function
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -102,7 +102,7 @@ class EvidenceMeasures:
     evidence_tokens: int
     document_tokens: int
     ratio: float | None  # Tokens of the evidence over tokens of the document (P figure 5).
-    copied: bool  # Every sentence of the evidence stands in the document as it is.
+    copied: bool  # Every sentence of the evidence stands in the document, white space apart.
 
 
 def parse_target(text: str) -> EvidenceTarget:
@@ -201,24 +201,16 @@ def entity_fidelity(entities: Sequence[str], document: str, *, whole: bool = Tru
 def detect_languages(text: str) -> tuple[str, ...]:
     """Return languages that a fair part of the text is in, the most frequent first; at least one."""
     sizes: dict[str, int] = {}
-    for piece in _group_sentences(text):
-        code = detect_language(piece)
-        sizes[code] = sizes.get(code, 0) + len(piece)
+    piece, sentences = "", split_sentences(text)
+    # Sentences in a row of about PIECE characters; the last may be shorter.
+    for place, sentence in enumerate(sentences, 1):
+        piece = f"{piece} {text[sentence.start : sentence.end]}".strip()
+        if len(piece) >= PIECE or place == len(sentences):
+            code = detect_language(piece)
+            sizes[code], piece = sizes.get(code, 0) + len(piece), ""
     total = sum(sizes.values())
     found = [code for code in sorted(sizes, key=lambda code: -sizes[code]) if sizes[code] >= MIXED * total]
     return tuple(found) or (detect_language(text),)
-
-
-def _group_sentences(text: str) -> Iterable[str]:
-    """Yield sentences in a row of about PIECE characters; the last may be shorter."""
-    piece = ""
-    for sentence in split_sentences(text):
-        piece = f"{piece} {text[sentence.start : sentence.end]}".strip()
-        if len(piece) >= PIECE:
-            yield piece
-            piece = ""
-    if piece:
-        yield piece
 
 
 def expected_language(document: str, query: str) -> str:
@@ -272,6 +264,8 @@ def measure_target(
     missing = tuple(entity for entity in entities if not stands_in(entity, document))
     said = f"{target.contribution} {target.evidence}"
     expected = expected_language(document, query)
+    source = " ".join(document.split())
+    parts = [" ".join(target.evidence[one.start : one.end].split()) for one in split_sentences(target.evidence)]
     return EvidenceMeasures(
         format=format_score(f"yes\n{target.text}"),
         contribution_sentences=len(split_sentences(target.contribution)),
@@ -286,15 +280,8 @@ def measure_target(
         evidence_tokens=count(target.evidence),
         document_tokens=count(document),
         ratio=compression_ratio(target.evidence, document, count),
-        copied=is_copied(target.evidence, document),
+        copied=bool(parts) and all(part in source for part in parts),
     )
-
-
-def is_copied(evidence: str, document: str) -> bool:
-    """Return whether every sentence of the evidence stands verbatim in the document, white space apart."""
-    source = " ".join(document.split())
-    parts = [" ".join(evidence[one.start : one.end].split()) for one in split_sentences(evidence)]
-    return bool(parts) and all(part in source for part in parts)
 
 
 def as_json(measures: EvidenceMeasures) -> dict[str, Any]:

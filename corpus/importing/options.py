@@ -1,15 +1,11 @@
 """What an import of files can be told."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from django.utils.translation import gettext_lazy as _
 from pydantic import BeforeValidator
 
 from actions.options import Options, option
-
-
-def _none_for_empty(value: Any) -> Any:
-    return None if value == "" else value
 
 
 class ImportOptions(Options):
@@ -29,16 +25,18 @@ class ImportOptions(Options):
     grades: int | None = option(
         _("Highest grade of the scale"), _("Empty: the collection’s, 3 for a new one."), default=None, ge=1, le=100
     )
-    graded_by: Annotated[Literal["human", "judge", "reference"] | None, BeforeValidator(_none_for_empty)] = option(
-        _("Grades in the files are"),
-        _("Empty: people’s where a file names its assessors, otherwise reference grades."),
-        default=None,
-        choices={
-            "reference": _("Reference grades: used for measuring only"),
-            "human": _("People’s judgments: used as labels"),
-            "judge": _("Models’ judgments: used for measuring only"),
-        },
-        clears=True,
+    graded_by: Annotated[Literal["human", "judge", "reference"] | None, BeforeValidator(lambda kind: kind or None)] = (
+        option(
+            _("Grades in the files are"),
+            _("Empty: people’s where a file names its assessors, otherwise reference grades."),
+            default=None,
+            choices={
+                "reference": _("Reference grades: used for measuring only"),
+                "human": _("People’s judgments: used as labels"),
+                "judge": _("Models’ judgments: used for measuring only"),
+            },
+            clears=True,
+        )
     )
     query_ids: Literal["num", "position"] = option(
         _("Query ids"),

@@ -70,7 +70,8 @@ def write_search(text: str) -> str:
     >>> write_search("A mapping")
     "'a' & 'mapping':*"
     """
-    return " & ".join(map(_write_lexeme, dict.fromkeys(_short_terms(text))))
+    terms = dict.fromkeys(_short_terms(text))
+    return " & ".join(f"'{term}':*" if len(term) >= PREFIX_FROM else f"'{term}'" for term in terms)
 
 
 def find_documents(collection: int, search: str) -> QuerySet[DocumentTerms]:
@@ -82,7 +83,3 @@ def find_documents(collection: int, search: str) -> QuerySet[DocumentTerms]:
 
 def _short_terms(text: str) -> Iterable[str]:
     return (term for term in tokenize_text(text) if len(term) <= LONGEST_TERM)
-
-
-def _write_lexeme(term: str) -> str:
-    return f"'{term}':*" if len(term) >= PREFIX_FROM else f"'{term}'"

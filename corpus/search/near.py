@@ -111,20 +111,18 @@ def _find_components(sets: list[Hashes], least: float) -> NDArray[np.int64]:
         # Pairs that are in one group already need no comparison.
         apart = groups[a] != groups[b]
         a, b = a[apart], b[apart]
-        close = _jaccard_at_least(matrix, a, b, least)
-        groups = _unite_groups(groups, a[close], b[close])
+        sizes, close = np.diff(matrix.indptr), np.zeros(len(a), dtype=np.bool_)
+        # The exact similarity, in parts: the rows of all pairs together would not fit into memory.
+        for at in range(0, len(a), 50_000):
+            x, y = a[at : at + 50_000], b[at : at + 50_000]
+            shared = np.asarray(matrix[x].multiply(matrix[y]).sum(axis=1)).ravel()
+            close[at : at + len(x)] = shared >= least * (sizes[x] + sizes[y] - shared) - 1e-9
+        if close.any():
+            edges = np.ones(int(close.sum()), dtype=np.int8), (groups[a[close]], groups[b[close]])
+            joined = coo_matrix(edges, shape=(len(groups), len(groups)))
+            groups = connected_components(joined, directed=False)[1].astype(np.int64)[groups]
     labels: NDArray[np.int64] = groups[number]
     return labels
-
-
-def _unite_groups(groups: NDArray[np.int64], a: NDArray[np.int64], b: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the groups after the texts of each pair (a, b) came into one."""
-    if not len(a):
-        return groups
-    n = len(groups)
-    joined = coo_matrix((np.ones(len(a), dtype=np.int8), (groups[a], groups[b])), shape=(n, n))
-    united: NDArray[np.int64] = connected_components(joined, directed=False)[1].astype(np.int64)[groups]
-    return united
 
 
 def _shingle_matrix(sets: list[Hashes]) -> csr_matrix:
@@ -176,16 +174,3 @@ def _distinct_pairs(
     # A pair may share several shingles of the prefix and is compared once.
     keys = np.unique(a * np.int64(len(sizes)) + b)
     return keys // len(sizes), keys % len(sizes)
-
-
-def _jaccard_at_least(
-    matrix: csr_matrix, a: NDArray[np.int64], b: NDArray[np.int64], least: float
-) -> NDArray[np.bool_]:
-    """Return for each pair whether its exact Jaccard similarity is `least` or more."""
-    sizes, close = np.diff(matrix.indptr), np.zeros(len(a), dtype=np.bool_)
-    # In parts: the rows of all pairs together would not fit into memory.
-    for at in range(0, len(a), 50_000):
-        x, y = a[at : at + 50_000], b[at : at + 50_000]
-        shared = np.asarray(matrix[x].multiply(matrix[y]).sum(axis=1)).ravel()
-        close[at : at + len(x)] = shared >= least * (sizes[x] + sizes[y] - shared) - 1e-9
-    return close

@@ -179,24 +179,17 @@ def detect_language(text: str) -> str:
     """Return the BCP 47 code of a text: by script, then by common words; English when nothing else shows."""
     # A few thousand characters tell the language; a book would only take longer.
     sample = text[:4000]
-    if code := "" if sample.isascii() else _by_script(sample):
-        return code
+    letters = 0 if sample.isascii() else sum(map(str.isalpha, sample))
+    for code, script in _SCRIPTS if letters else ():
+        # Kana and the Persian letters stand sparsely in texts that share the rest of their script with others.
+        share = 0.02 if code in {"ja", "fa"} else 0.2
+        if len(script.findall(sample)) > share * letters:
+            return code
     found = re.findall(r"[^\W\d_]+", sample.casefold())
     counts = {code: sum(map(stop.__contains__, found)) for code, stop in _STOP_WORDS.items()}
     best = max(counts, key=lambda code: (counts[code], code == "en"))
     # English unless another language is clearly ahead: a few borrowed words do not make a text French.
     return best if counts[best] > counts["en"] + len(found) // 50 else "en"
-
-
-def _by_script(sample: str) -> str:
-    """Return the language that a script shows; empty for those that share Latin letters."""
-    letters = sum(map(str.isalpha, sample))
-    for code, script in _SCRIPTS:
-        # Kana and the Persian letters stand sparsely in texts that share the rest of their script with others.
-        share = 0.02 if code in {"ja", "fa"} else 0.2
-        if letters and len(script.findall(sample)) > share * letters:
-            return code
-    return ""
 
 
 def text_direction(text: str) -> str:

@@ -30,7 +30,7 @@ WORK = """
 import json, time
 import django
 django.setup()
-from annotation.imports.importing import perform_import, start_import
+from annotation.imports.importing import perform_import
 from annotation.models.imports import FileImport
 from jobs import leases
 from tests.memory import peak_megabytes
@@ -42,7 +42,7 @@ for what in ("check_s", "import_s"):
     told[what] = round(time.perf_counter() - begin, 1)
     row = FileImport.objects.get(pk=job.pk)
     if what == "check_s" and row.is_checked:
-        start_import(row)
+        FileImport.objects.filter(pk=row.pk).update(state=FileImport.WAITING, dry_run=False, done=0)
 told["peak_mb"] = peak_megabytes()
 print(json.dumps({**told, "state": row.state, "error": row.error, "new": row.report.get("new"), "done": row.done}))
 """

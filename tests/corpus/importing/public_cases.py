@@ -79,22 +79,13 @@ QUESTION, TEA, WATER = "what is tea", "Tea is a drink", "Water boils"
 
 # F1: a header is believed, whatever stands between the columns, and in whatever order they are.
 NAMED: dict[str, Files] = {
-    "qrels, document first, tabs": {"r.tsv": "doc_id\tquery_id\tgrade\n10\t1\t1\n11\t1\t0\n12\t2\t2\n"},
-    "qrels, document first, commas": {"r.csv": "doc_id,query_id,grade\n10,1,1\n11,1,0\n12,2,2\n"},
-    "qrels, grade in the middle": {"m.tsv": "query_id\tgrade\tdoc_id\n1\t3\t10\n1\t0\t11\n2\t2\t12\n"},
-    "qrels, grade first, other names": {"m.tsv": "label\tdocno\ttopic\n3\t10\t1\n0\t11\t1\n"},
     "qrels, BEIR's names turned round": {"test.tsv": "corpus-id\tscore\tquery-id\n10\t1\t1\n11\t0\t1\n"},
     "qrels, a score of whole numbers": {"test.tsv": "doc_id\tscore\tquery_id\n10\t1\t1\n11\t0\t1\n"},
     "qrels, four columns between blanks": {"m.txt": "docno qid rel iter\n10 1 1 0\n11 1 0 0\n"},
     "qrels, four columns with tabs": {"m.tsv": "topic\titeration\tdocument\trelevancy\n1\t0\t10\t1\n1\t0\t11\t0\n"},
     "qrels, texts' names over ids": {"m.tsv": "label\tdocument\tquery\n1\tD10\tQ1\n0\tD11\tQ1\n"},
-    "qrels, JSON lines": {"m.jsonl": lines({"grade": 1, "docid": 10, "qid": 1}, {"grade": 0, "docid": 11, "qid": 1})},
-    "qrels, workbook": {"m.xlsx": workbook_of(["doc_id", "grade", "query_id"], [10, 1, 1], [11, 0, 1])},
-    "qrels, Parquet": {"m.parquet": parquet_of({"doc_id": "10", "grade": 1, "query_id": "1"})},
-    "qrels, no name is known": {"q.tsv": "a\tb\tc\n1\t10\t1\n1\t11\t0\n"},
     "qrels, one name is known": {"q.tsv": "a\tb\tlabel\n1\t10\t1\n1\t11\t0\n"},
     "run with a header, blanks": {"r.txt": "docid score qid rank\nd1 2.5 q1 2\nd2 3.5 q1 1\n"},
-    "run with a header, tabs": {"r.run": "query_id\tQ0\tdoc_id\trank\tscore\ttag\nq1\tQ0\td1\t1\t2.5\tx\n"},
     "run with ranks, commas": {"r.csv": "doc_id,rank,query_id\nd2,2,q1\nd1,1,q1\n"},
     "judgments, assessor first": {"j.tsv": "annotator\trelevance\tdocid\tqid\nalice\t1\t10\t1\nbob\t0\t10\t1\n"},
 }
@@ -119,16 +110,10 @@ NESTED: dict[str, Files] = {
     "MS MARCO": {"m.jsonl": lines({"query_id": 1, "query": QUESTION, "query_type": "x", "passages": SELECTED})},
     "MS MARCO, Parquet": {"m.parquet": parquet_of({"query_id": 1, "query": QUESTION, "passages": {
         "is_selected": [1, 0], "passage_text": ["Tea is a drink", "Water boils"], "url": ["a", "b"]}})},
-    "Cohere": {"m.jsonl": lines({"query": QUESTION, "relevant_passages": ["Tea is a drink"],
-        "hard_negatives": ["Water boils"]})},
-    "Tevatron": {"m.jsonl": lines({"query_id": "1", "query": QUESTION, "positive_passages": POSITIVE,
-        "negative_passages": NEGATIVE})},
     "ids in objects": {"m.jsonl": lines({"qid": "1", "positives": [{"docid": "10"}], "negatives": [{"docid": "11"}]})},
     "MTEB's top_ranked": {"m.jsonl": lines({"query-id": "1", "corpus-ids": ["10", "11"]})},
     "docs and labels": {"m.jsonl": lines({"query": QUESTION, "docs": ["Tea is a drink", "Water boils"],
         "labels": [1, 0]})},
-    "docs and labels, Parquet": {"m.parquet": parquet_of({"query": QUESTION, "labels": [1, 0],
-        "docs": ["Tea is a drink", "Water boils"]})},
     "docs with one label too few": {"m.jsonl": lines({"query": QUESTION, "docs": ["Tea is", "No tea"], "labels": [1]})},
     "docs and scores": {"m.jsonl": lines({"query": QUESTION, "docs": ["Tea is a drink", "Water boils"],
         "scores": [0.8, 0.2]})},
@@ -147,15 +132,12 @@ NESTED: dict[str, Files] = {
         "title": ["Tea", "Water"], "sentences": [["Tea is", "a drink."], ["Water boils."]]}})},
     "docs, ids and labels": {"m.jsonl": lines({"query": QUESTION, "docs": ["Tea is a drink", "Water boils"],
         "doc_ids": ["d1", "d2"], "labels": [1, 0]})},
-    "queries, corpus and relevant_docs": {"m.json": json.dumps({"queries": {"q1": QUESTION}, "corpus": {"d1": "Tea"},
-        "relevant_docs": {"q1": ["d1"]}, "mode": "text"})},
     "texts that look like JSON": {"m.jsonl": lines({"doc_id": "1", "text": '[1] "Tea" is {a} drink'},
         {"doc_id": "2", "text": '["Tea"]'}, {"doc_id": "3", "text": '{"a": 1}'})},
 }  # fmt: skip
 # F3: no column vanishes.
 COLUMNS: dict[str, Files] = {
     "anchor and positive": {"m.csv": f"anchor,positive\n{QUESTION},Tea is a drink\nwhy so,Because it is\n"},
-    "query and pos": {"m.jsonl": lines({"query": QUESTION, "pos": ["Tea is a drink"]})},
     "n-tuple": {"m.jsonl": lines({"anchor": QUESTION, "positive": "Tea is a drink", "negative_1": "Water boils",
                                   "negative_2": "Bread is baked"})},
     "chunk": {"m.csv": f"query,chunk,label\n{QUESTION},Tea is a drink,1\n{QUESTION},Water boils,0\n"},
@@ -194,16 +176,10 @@ COLUMNS |= {
 # F4, F8, F15: delimiters and ends of lines, comments, cells.
 TEXTS: dict[str, Files] = {
     "collection.tsv with commas": {"collection.tsv": "1\tTea, coffee, and juice are drinks\n2\tWater boils\n"},
-    "docs.tsv with commas": {"docs.tsv": "D1\thttp://x/a,b\tTea, coffee, juice\tBody, a, b\nD2\thttp://y\tB\tC\n"},
-    "top1000 with commas": {"top1000.tsv": "1\t10\tone, two, three\tTea, a drink\n1\t11\tone, two, three\tWater\n"},
     "triples with commas": {"triples.tsv": "what, tea, is\tTea is, a, nice drink\tNo, it is, not, so\n"},
-    "queries.tsv with commas": {"queries.tsv": "1\twhat is tea, coffee, juice\n2\twhy\n"},
     "semicolons with commas in the header": {"m.csv": "doc_id;text;one, two, three\nd1;Tea, a drink;x\nd2;Water;y\n"},
-    "bars": {"m.csv": "doc_id|text\nd1|Tea, a drink\n"},
     "sep=": {"m.csv": "sep=;\r\ndoc_id;text\r\nd1;Tea, a drink\r\n"},
     "CR alone": {"cr.csv": "doc_id,text\rd1,alpha\rd2,beta\r"},
-    "CR alone, JSON lines": {"cr.jsonl": '{"doc_id": "d1", "text": "alpha"}\r{"doc_id": "d2", "text": "beta"}\r'},
-    "CR alone, qrels": {"cr.txt": "q1 0 d1 1\rq1 0 d2 0\r"},
     "mixed ends of lines": {"mixed.csv": "doc_id,text\nd1,alpha\rd2,beta\r\nd3,gamma\n"},
     "a quoted line break": {"m.csv": 'doc_id,text\rd1,"two\rlines"\r'},
     "rows of commas alone": {"m.csv": "doc_id,text\nd1,alpha\n,\n,\n"},
@@ -233,19 +209,13 @@ TEXTS: dict[str, Files] = {
 TOOLS: dict[str, Files] = {
     "annotations in a list": {"m.jsonl": lines({"query": QUESTION, "document": TEA, "annotations": [{"annotator": "a",
         "label": 1}, {"annotator": "b", "label": 0}]})},
-    "ratings in a list": {"m.jsonl": lines({"query": QUESTION, "document": TEA, "ratings": [{"user": "a", "rating":
-        1}, {"user": "b", "rating": 0}]})},
     "annotations without people": {"m.jsonl": lines({"query": QUESTION, "document": TEA,
         "annotations": [{"label": 1}, {"label": 0}]})},
     "ids without digits": {"m.csv": f"query,doc,text\n{QUESTION},alpha,{TEA}\n{QUESTION},beta,{WATER}\n"},
     "two ids, one of the passage": {"m.jsonl": lines({"docid": "a", "passage_id": "a1", "text": TEA},
         {"docid": "a", "passage_id": "a2", "text": WATER})},
-    "judgments of workers": {"m.jsonl": lines({"query": QUESTION, "document": TEA, "judgments": [{"worker_id": "w1",
-        "relevance": 2}, {"worker_id": "w2", "relevance": 0}]})},
     "labels by annotator": {"m.jsonl": lines({"query": QUESTION, "document": TEA, "labels": {"alice": 1, "bob": 0}})},
     "labels without people": {"m.jsonl": lines({"query": QUESTION, "document": TEA, "labels": [1, 0, 1]})},
-    "SQuAD, Parquet": {"m.parquet": parquet_of({"id": "5", "title": "Tea", "context": TEA, "question": QUESTION,
-        "answers": {"text": ["a drink"], "answer_start": [7]}})},
     "SQuAD as it is published": {"m.json": json.dumps({"version": "1.1", "data": [{"title": "Tea", "paragraphs":
         [{"context": TEA, "qas": [{"id": "5", "question": QUESTION, "answers": [{"text": "a drink", "answer_start":
         7}]}]}]}]})},
@@ -300,18 +270,9 @@ TOOLS: dict[str, Files] = {
         QUESTION, "query_response_hit_ids": ["d1", "d2"], "timestamp": "t"})},
     "MIRACL": {"m.jsonl": lines({"query_id": "1", "query": QUESTION, "positive_passages": [{"docid": "10#0", "title":
         "Tea", "text": TEA}], "negative_passages": [{"docid": "11#1", "title": "W", "text": WATER}]})},
-    "MIRACL, topics": {"topics.miracl-v1.0-en-dev.tsv": "0\tIs Creole a pidgin of French?\n3\tWhat is tea?\n"},
     "MTEB, reranking": {"m.parquet": parquet_of({"query": QUESTION, "positive": [TEA], "negative": [WATER]})},
-    "MTEB, qrels of floats": {"test.parquet": parquet_of({"query-id": "q1", "corpus-id": "d1", "score": 1.0},
-        {"query-id": "q1", "corpus-id": "d2", "score": 0.0})},
     "MS MARCO v2": {"msmarco_passage_00.jsonl": lines({"pid": "msmarco_passage_00_0", "passage": TEA, "spans":
         "(0,14)", "docid": "msmarco_doc_00_0"})},
-    "MS MARCO, triples of ids": {"qidpidtriples.train.full.2.tsv":
-        "1000094\t5399011\t4239068\n1000094\t5399011\t2329699\n"},
-    "TREC RAG, UMBRELA's grades": {"q.txt":
-        "2024-1 0 msmarco_v2.1_doc_00_0#0_0 2\n2024-1 0 msmarco_v2.1_doc_00_0#1_1 0\n"},
-    "UMBRELA": {"u.jsonl": lines({"qid": "1", "docid": "d1", "query": QUESTION, "passage": TEA, "judgment": 2,
-        "prediction": "2"})},
     "RankLLM": {"r.json": json.dumps([{"query": QUESTION, "ranking_exec_summary": "x", "hits": [{"content": TEA,
         "qid": 1, "docid": "d1", "rank": 1, "score": 3.5}]}])},
     "Ragas": {"r.jsonl": lines({"user_input": QUESTION, "retrieved_contexts": [TEA, WATER], "response": "a drink",
@@ -324,8 +285,6 @@ TOOLS: dict[str, Files] = {
         "labels": [1]})},
     "ESCI": {"e.parquet": parquet_of({"example_id": 1, "query": QUESTION, "query_id": 1, "product_id": "B00",
         "product_locale": "us", "esci_label": "E", "small_version": 1, "split": "train"})},
-    "ESCI, products": {"p.parquet": parquet_of({"product_id": "B00", "product_title": "Tea", "product_description":
-        TEA, "product_bullet_point": "x", "product_brand": "b"})},
     "WANDS": {"label.csv": "id\tquery_id\tproduct_id\tlabel\n0\t0\t25434\tExact\n1\t0\t12088\tIrrelevant\n"},
     "Home Depot": {"train.csv":
         '"id","product_uid","product_title","search_term","relevance"\n'
@@ -357,10 +316,8 @@ TOOLS: dict[str, Files] = {
     "lists of ids in CSV": {"m.csv": "query_id,doc_ids\n1,\"['10', '11']\"\n"},
     "single quotes": {"m.jsonl": "{'query':'a b','document':'c d','label':1}\n"},
     "TRL, preferences": {"m.jsonl": lines({"prompt": QUESTION, "chosen": TEA, "rejected": WATER})},
-    "chosen and rejected": {"m.jsonl": lines({"query": QUESTION, "chosen": TEA, "rejected": WATER})},
     "run, Parquet": {"run.parquet": parquet_of({"query_id": "q1", "doc_id": "d1", "rank": 1, "score": 2.5})},
     "PyTerrier, results": {"r.csv": "qid,docid,docno,rank,score,query\n1,0,d1,0,2.5,what is tea\n"},
-    "PyTerrier, qrels": {"q.csv": "qid,docno,label,iteration\n1,d1,1,0\n"},
     "Solr": {"m.json": json.dumps({"response": {"numFound": 1, "docs": [{"id": "d1", "title": "Tea", "body": TEA}]}})},
     "DPR, Wikipedia": {"psgs_w100.tsv": 'id\ttext\ttitle\n1\t"Aaron Aaron ( or ; ) is a prophet"\tAaron\n'},
     "LoTTE": {"qas.search.jsonl": lines({"qid": 0, "query": QUESTION, "url": "u", "answer_pids": [1, 2]})},

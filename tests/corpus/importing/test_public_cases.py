@@ -14,22 +14,13 @@ from tests.corpus.importing.public_cases import CASES
 # What is read: the kind of the file, - the columns that are not read, d: documents (the last as id, title and text), q:
 # queries, and pairs, grades and runs as query>document=grade@score by assessor, texts in place of ids made of them.
 READ = {
-    "qrels, document first, tabs": "qrels 1>10=1 1>11=0 2>12=2",
-    "qrels, document first, commas": "qrels 1>10=1 1>11=0 2>12=2",
-    "qrels, grade in the middle": "qrels 1>10=3 1>11=0 2>12=2",
-    "qrels, grade first, other names": "qrels 1>10=3 1>11=0",
     "qrels, BEIR's names turned round": "qrels 1>10=1 1>11=0",
     "qrels, a score of whole numbers": "qrels 1>10=1 1>11=0",
     "qrels, four columns between blanks": "qrels -iter 1>10=1 1>11=0",
     "qrels, four columns with tabs": "qrels -iteration 1>10=1 1>11=0",
     "qrels, texts' names over ids": "qrels Q1>D10=1 Q1>D11=0",
-    "qrels, JSON lines": "qrels 1>10=1 1>11=0",
-    "qrels, workbook": "qrels 1>10=1 1>11=0",
-    "qrels, Parquet": "qrels 1>10=1",
-    "qrels, no name is known": "say what its columns are",
     "qrels, one name is known": 'No column is the query that "label" is about: map "b" to "query_id"',
     "run with a header, blanks": "runs -rank q1>d2 q1>d1",
-    "run with a header, tabs": "runs -Q0 -rank -tag q1>d1",
     "run with ranks, commas": "runs q1>d1 q1>d2",
     "judgments, assessor first": "judgments 1>10=1 by alice 1>10=0 by bob",
     "query as object, candidates": "all d2[11||Water boils|{}] q1[1|what is tea] 1>10=@3.5 1>11=@1.0",
@@ -54,14 +45,9 @@ READ = {
     "MS MARCO, Parquet": (
         "all -passages.url d2[||Water boils|{}] q1[1|what is tea] 1>Tea is a drink=1 1>Water boils=0"
     ),
-    "Cohere": "all d2[||Water boils|{}] q1[|what is tea] what is tea>Tea is a drink=1 what is tea>Water boils=0",
-    "Tevatron": "all d2[11||Water boils|{}] q1[1|what is tea] 1>10=1 1>11=0",
     "ids in objects": "pairs 1>10=1 1>11=0",
     "MTEB's top_ranked": "pairs 1>10= 1>11=",
     "docs and labels": (
-        "all d2[||Water boils|{}] q1[|what is tea] what is tea>Tea is a drink=1 what is tea>Water boils=0"
-    ),
-    "docs and labels, Parquet": (
         "all d2[||Water boils|{}] q1[|what is tea] what is tea>Tea is a drink=1 what is tea>Water boils=0"
     ),
     "docs with one label too few": 'm.jsonl, line 1: 2 documents, and 1 values of "grade"; each document has one',
@@ -81,15 +67,10 @@ READ = {
     ),
     "HotpotQA": 'all d2[|Water|Water boils.|{}] q1[5|what is tea|["a drink"]] 5>Tea is\na drink.= 5>Water boils.=',
     "docs, ids and labels": "all d2[d2||Water boils|{}] q1[|what is tea] what is tea>d1=1 what is tea>d2=0",
-    "queries, corpus and relevant_docs": (
-        "m.json, line 1: this is a data set of LlamaIndex, which cannot be read here: write its rows as JSON lines "
-        "or columns, as docs/importing.md shows them"
-    ),
     "texts that look like JSON": 'documents d3[3||{"a": 1}|{}]',
     "anchor and positive": (
         "all d2[||Because it is|{}] q2[|why so] what is tea>Tea is a drink=1 why so>Because it is=1"
     ),
-    "query and pos": "all d1[||Tea is a drink|{}] q1[|what is tea] what is tea>Tea is a drink=1",
     "n-tuple": (
         "all d3[||Bread is baked|{}] q1[|what is tea] what is tea>Tea is a drink=1 what is tea>Water "
         "boils=0 what is tea>Bread is baked=0"
@@ -149,19 +130,13 @@ READ = {
     "a number of documents": 'queries q1[1|what is tea|{"documents": "3"}]',
     "a rank of documents": 'documents d1[d1||Tea is a drink|{"rank": "3"}]',
     "collection.tsv with commas": "documents d2[2||Water boils|{}]",
-    "docs.tsv with commas": 'documents d2[D2|B|C|{"column 2": "http://y"}]',
-    "top1000 with commas": "all d2[11||Water|{}] q1[1|one, two, three] 1>10= 1>11=",
     "triples with commas": (
         "all d2[||No, it is, not, so|{}] q1[|what, tea, is] what, tea, is>Tea is, a, nice drink=1 what, "
         "tea, is>No, it is, not, so=0"
     ),
-    "queries.tsv with commas": "queries q2[2|why]",
     "semicolons with commas in the header": 'documents d2[d2||Water|{"one, two, three": "y"}]',
-    "bars": "documents d1[d1||Tea, a drink|{}]",
     "sep=": "documents d1[d1||Tea, a drink|{}]",
     "CR alone": "documents d2[d2||beta|{}]",
-    "CR alone, JSON lines": "documents d2[d2||beta|{}]",
-    "CR alone, qrels": "qrels q1>d1=1 q1>d2=0",
     "mixed ends of lines": "documents d3[d3||gamma|{}]",
     "a quoted line break": "documents d1[d1||two\nlines|{}]",
     "rows of commas alone": "documents d1[d1||alpha|{}]",
@@ -192,26 +167,17 @@ READ = {
         "all d1[||Tea is a drink|{}] q1[|what is tea] what is tea>Tea is a drink= what is tea>Tea is a drink= "
         "what is tea>Tea is a drink=1 by a what is tea>Tea is a drink=0 by b"
     ),
-    "ratings in a list": (
-        "all d1[||Tea is a drink|{}] q1[|what is tea] what is tea>Tea is a drink= what is tea>Tea is a drink= "
-        "what is tea>Tea is a drink=1 by a what is tea>Tea is a drink=0 by b"
-    ),
     "annotations without people": (
         '"annotations" contains judgments that cannot be read: [{"label": 1}, {"label": 0}]. Write each as '
         '{"annotator", "label"}, or map the column to "ignore"'
     ),
     "ids without digits": "all d2[beta||Water boils|{}] q1[|what is tea] what is tea>alpha= what is tea>beta=",
     "two ids, one of the passage": 'documents d2[a2||Water boils|{"docid": "a"}]',
-    "judgments of workers": (
-        "all d1[||Tea is a drink|{}] q1[|what is tea] what is tea>Tea is a drink= what is tea>Tea is a drink= "
-        "what is tea>Tea is a drink=2 by w1 what is tea>Tea is a drink=0 by w2"
-    ),
     "labels by annotator": (
         "all d1[||Tea is a drink|{}] q1[|what is tea] what is tea>Tea is a drink= what is tea>Tea is a drink= "
         "what is tea>Tea is a drink=1 by alice what is tea>Tea is a drink=0 by bob"
     ),
     "labels without people": "m.jsonl, line 1: the grade is not an integer, nor yes or no: '[1, 0, 1]'",
-    "SQuAD, Parquet": 'all -id d1[|Tea|Tea is a drink|{}] q1[|what is tea|["a drink"]] what is tea>Tea is a drink=',
     "SQuAD as it is published": 'all d1[|Tea|Tea is a drink|{}] q1[5|what is tea|["a drink"]] 5>Tea is a drink=',
     "SQuAD, CSV of pandas": (
         'all -id d1[|Tea|Tea is a drink|{}] q1[|what is tea|["a drink"]] what is tea>Tea is a drink='
@@ -275,17 +241,12 @@ READ = {
         '"d2"], "timestamp": "t"}]'
     ),
     "MIRACL": "all d2[11#1|W|Water boils|{}] q1[1|what is tea] 1>10#0=1 1>11#1=0",
-    "MIRACL, topics": "queries q2[3|What is tea?]",
     "MTEB, reranking": (
         "all d2[||Water boils|{}] q1[|what is tea] what is tea>Tea is a drink=1 what is tea>Water boils=0"
     ),
-    "MTEB, qrels of floats": "qrels q1>d1=1 q1>d2=0",
     "MS MARCO v2": (
         'documents d1[msmarco_passage_00_0||Tea is a drink|{"spans": "(0,14)", "docid": "msmarco_doc_00_0"}]'
     ),
-    "MS MARCO, triples of ids": "pairs 1000094>5399011=1 1000094>4239068=0 1000094>5399011=1 1000094>2329699=0",
-    "TREC RAG, UMBRELA's grades": "qrels 2024-1>msmarco_v2.1_doc_00_0#0_0=2 2024-1>msmarco_v2.1_doc_00_0#1_1=0",
-    "UMBRELA": "all -prediction d1[d1||Tea is a drink|{}] q1[1|what is tea] 1>d1=2",
     "RankLLM": (
         "all -ranking_exec_summary -hits.qid -hits.rank d1[d1||Tea is a drink|{}] q1[|what is tea] what is tea>d1=@3.5"
     ),
@@ -300,7 +261,6 @@ READ = {
     ),
     "Haystack": "all -documents.meta d1[d1||Tea is a drink|{}] q1[|what is tea] what is tea>d1=1",
     "ESCI": "queries-pairs -example_id -product_locale -esci_label -small_version -split q1[1|what is tea] 1>B00=",
-    "ESCI, products": 'documents d1[B00|Tea|Tea is a drink|{"product_bullet_point": "x", "product_brand": "b"}]',
     "WANDS": "label.csv, line 2: the grade is not an integer, nor yes or no: 'Exact'",
     "Home Depot": (
         'No column is the document that "relevance" is about: map "product_title" to "text", or map '
@@ -340,12 +300,8 @@ READ = {
     "TRL, preferences": (
         "all d2[||Water boils|{}] q1[|what is tea] what is tea>Tea is a drink=1 what is tea>Water boils=0"
     ),
-    "chosen and rejected": (
-        "all d2[||Water boils|{}] q1[|what is tea] what is tea>Tea is a drink=1 what is tea>Water boils=0"
-    ),
     "run, Parquet": "runs -rank q1>d1",
     "PyTerrier, results": "queries-pairs -docid -rank q1[1|what is tea] 1>d1=@2.5",
-    "PyTerrier, qrels": "qrels -iteration 1>d1=1",
     "Solr": (
         "m.json, line 1: this is an answer of Solr, which cannot be read here: write its rows as JSON lines or "
         "columns, as docs/importing.md shows them"
