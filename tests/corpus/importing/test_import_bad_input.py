@@ -20,8 +20,8 @@ def lines(*rows: object) -> bytes:
 
 
 GOOD = {"corpus": lines(*DOCUMENTS), "queries": lines({"_id": "q1", "text": "Which?"})}
-PACKED = gzip.compress(b"".join(lines({"_id": f"d{n}", "text": f"Text {n * n}."}) for n in range(5000)))
-DAMAGED = bytearray(gzip.compress(GOOD["corpus"]))
+PACKED = gzip.compress(b"".join(lines({"_id": f"d{n}", "text": f"Text {n * n}."}) for n in range(5000)), mtime=0)
+DAMAGED = bytearray(gzip.compress(GOOD["corpus"], mtime=0))
 DAMAGED[-6] ^= 255
 # The part of the import, its file (that of documents behind the good ones where it begins with "+"), what is said.
 BAD: list[tuple[str, bytes, str]] = [
@@ -60,7 +60,7 @@ BAD: list[tuple[str, bytes, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("part", "content", "said"), BAD)
+@pytest.mark.parametrize(("part", "content", "said"), BAD, ids=range(len(BAD)))
 def test_a_bad_file_gets_one_line_and_nothing_is_there(tmp_path: Path, part: str, content: bytes, said: str) -> None:
     added = GOOD["corpus"] + content[1:] if content.startswith(b"+") else content
     arguments = ["small"]
