@@ -14,10 +14,7 @@ M = TypeVar("M", bound=Model)
 
 
 def hold(rows: QuerySet[M] | Manager[M], pk: Any, *, no_key: bool = False) -> M:
-    """Return the row with this primary key, which nobody else changes until the transaction ends. Raises Deleted.
-
-    `no_key`: others may write rows that refer to it meanwhile.
-    """
+    """Return the row, held until the transaction ends (`no_key`: others may refer to it). Raises Deleted."""
     # Of this table alone: rows that are joined to it are only read.
     row = rows.select_for_update(no_key=no_key, of=("self",)).filter(pk=pk).first()
     if row is None:
@@ -42,10 +39,7 @@ NOT_THERE = "did not affect any rows"
 
 
 def explain_race(error: BaseException) -> tuple[int, str] | None:
-    """Return the status and the sentence for whoever lost a race against others; None for any other error.
-
-    The net below `hold`: what is found and read without a lock can be gone before the next statement.
-    """
+    """Return the status and the sentence for who lost a race that `hold` did not catch; None: another error."""
     if isinstance(error, Deleted):
         return 404, str(error)
     if isinstance(error, ObjectDoesNotExist) or (isinstance(error, DatabaseError) and NOT_THERE in str(error)):

@@ -11,10 +11,7 @@ M = TypeVar("M", bound=Numbered)
 
 
 def find_numbered(rows: QuerySet[M] | Manager[M], collection: Collection | None, number: Any) -> M | None:
-    """Return the collection's row of this number; None where there is none, or `number` (typed by people) is none.
-
-    `collection` None: among the rows that belong to none.
-    """
+    """Return the row of this number, which people may have typed; None for none. No collection: of rows without."""
     text = str(number)
     # Nine digits: more are beyond the column, and no collection has as many.
     if not (text.isascii() and text.isdecimal() and len(text) < 10):

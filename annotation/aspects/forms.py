@@ -57,10 +57,7 @@ def read_importances(post: QueryDict) -> dict[str, int]:
 
 
 def cut_passages(post: QueryDict, title: str, whole_text: str, metadata: dict[str, Any]) -> list[NewPassage]:
-    """The portions of a text as new passages, each under the aspect that the form has for its segments.
-
-    Of each segment the form has its aspect: "^" means as the one above, "" to trim it.
-    """
+    """The portions of a text as new passages. Each segment has an aspect; "^": as above, "" to trim it."""
     given: list[str] = []
     for value in post.getlist("s"):
         given.append((given[-1] if given else "") if value == "^" else value)

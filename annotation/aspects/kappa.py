@@ -1,8 +1,4 @@
-"""Agreement of two people's importances and decisions: kappa, its interval by whole queries. Pure numpy.
-
-BRIGHT-Pro 3.3 re-scores 50 sampled queries and reports one weighted kappa. Aspects of one query are weighed together,
-so the bootstrap draws queries, not aspects: drawing aspects would make the interval too narrow.
-"""
+"""Kappa of two people's importances and decisions; the bootstrap draws whole queries (BRIGHT-Pro 3.3). Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -44,10 +44,7 @@ ROWS = {
 
 
 def measure_reviews(collection: Collection) -> dict[str, Any]:
-    """Compute the figures, with 95% intervals: exact for shares, by bootstrap over whole queries for kappa.
-
-    Over the first review of each query; `weights`: over those given blind; `rows`: the lines of the table.
-    """
+    """Compute the figures over first reviews (weights: blind ones), with 95% intervals; `rows`: the table's lines."""
     said = list(_first_reviews(collection))
     first_and_own, accepted = [], []
     for review, steps in said:

@@ -85,10 +85,7 @@ def place_corrections(
 
 
 def correct_files(found: Sequence[GivenFile], said: dict[str, str], uploads: dict[int, Upload]) -> list[dict[str, Any]]:
-    """Return the files as a person's form corrects them. Raises BadInput for columns that do not go together.
-
-    `said`: `kind-N` of file N, `field-N-M` of its column M, as the form names them.
-    """
+    """Return the files as a form corrects them: `kind-N` of file N, `field-N-M` of its column M. Raises BadInput."""
     for number, file in enumerate(found):
         holds = file.holds
         kind = said.get(f"kind-{number}", holds.kind)

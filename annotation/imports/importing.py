@@ -53,10 +53,7 @@ def import_files(collection: Collection, owner: User, files: Iterable[Any], name
 
 
 def begin_import(collection: Collection, owner: User, uploads: Sequence[Upload]) -> FileImport:
-    """Make an import of uploaded files, whose check begins: a worker finds out what they hold.
-
-    Raises BadInput where a file has not come whole, or another import has taken it meanwhile.
-    """
+    """Make an import, which a worker looks into. Raises BadInput for a file that is not whole or not free."""
     if not uploads:
         raise BadInput(_("Choose one or more files."))
     for upload in uploads:

@@ -66,11 +66,7 @@ PHASES = {
 
 
 def list_files(row: FileImport) -> list[dict[str, Any]]:
-    """Return the files of an import in their order, with the choices for each.
-
-    `columns`: (header, name of its input, field); `unused`: columns that are not read, each with the reason;
-    `problem`: why the file is left out.
-    """
+    """Return the files of an import with their choices; `columns`: (header, name of its input, field)."""
     found = []
     for number, stored in enumerate(row.files):
         file = GivenFile.of(stored)

@@ -1,7 +1,4 @@
-"""Uploads that come to several machines: each part that arrived is in the store, whichever machine took it.
-
-The local file of an upload is a copy: what other machines took is appended to it before it is used.
-"""
+"""Uploads of several machines: parts lie in the store, and what others took is appended to the local copy."""
 
 import os
 import shutil

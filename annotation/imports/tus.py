@@ -1,7 +1,4 @@
-"""The tus protocol 1.0.0 (https://tus.io): core, creation, termination, expiration and checksum.
-
-The pages and the API answer with the same two functions: who asks, and for which collection, they have found out.
-"""
+"""The tus protocol 1.0.0 (https://tus.io), as pages and API speak it once they know who asks."""
 
 from base64 import b64decode
 from binascii import Error

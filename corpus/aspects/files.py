@@ -1,7 +1,4 @@
-"""The aspects file: JSON lines {query_id, aspect_id, text, rationale, importance, doc_ids}.
-
-Lines of reviewed queries say in `review` what became of the review; an import does not read it.
-"""
+"""The aspects file: JSON lines of FIELDS; those of reviewed queries have `review`, which is not read."""
 
 import json
 from collections.abc import Iterable, Sequence

@@ -32,10 +32,7 @@ class AspectPassage:
 
 
 def source_of(id: str, metadata: Mapping[str, Any]) -> tuple[str, int | None, int | None]:
-    """Return a passage's source, and its first and last chunk, None where nobody knows.
-
-    Both are read from the metadata; else from the id, whose number at the end is taken for the chunk's.
-    """
+    """Return source, first and last chunk (None: unknown), by the metadata, else by the number in the id."""
     given = metadata.get("source")
     chunks = metadata.get("chunks")
     first, last = chunks if isinstance(chunks, list) and len(chunks) == 2 else (None, None)

@@ -20,10 +20,7 @@ BM25 = 8  # Candidates for each question.
 
 
 def build(folder: Path, topics: dict[str, str] | None = None) -> dict[str, int]:
-    """Write corpus, queries, pairs (gold) and aspects to `folder`, .jsonl each; return how much each holds.
-
-    `dropped` counts the gold labels of passages that this Python words differently.
-    """
+    """Write the .jsonl files to `folder`; return how much each holds, and how many gold labels are `dropped`."""
     if topics is None:
         from pydoc_data import topics as reference
 

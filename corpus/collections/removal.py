@@ -25,10 +25,7 @@ Rows = dict[type[models.Model], str]
 
 
 def rows_of(collection: Collection) -> Rows:
-    """Return every table that hangs on the collection, in every layer, by following foreign keys down from it.
-
-    Nearer relations are taken first, so that a condition is as short as it can be.
-    """
+    """Return every table that hangs on the collection, in every layer, nearer relations first."""
     found: Rows = {Collection: f"id = {int(collection.pk)}"}
     waiting: list[type[models.Model]] = [Collection]
     while waiting:

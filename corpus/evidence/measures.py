@@ -1,7 +1,4 @@
-"""Contribution and evidence of a relevant pair: their form, and what can be measured by rule (Prism 5.3). Pure.
-
-Judge-written targets and a trained model's answers go through the same functions.
-"""
+"""Contribution and evidence of a relevant pair, as judges and models write them: form and measures. Pure."""
 
 import re
 from collections.abc import Callable, Sequence

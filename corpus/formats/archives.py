@@ -58,10 +58,7 @@ def list_members(source: FileSource) -> list[str]:
 
 
 def list_folder(folder: Path) -> list[Path]:
-    """Return the files in a folder and below it, in order, but for hidden ones and links out of it.
-
-    Raises BadInput for none, and for too many.
-    """
+    """Return the files below a folder, but hidden ones and links out of it. Raises BadInput for none, or too many."""
     root = folder.resolve()
     found = []
     for path in sorted(folder.rglob("*")):

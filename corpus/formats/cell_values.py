@@ -18,10 +18,7 @@ class StructuredCell(str):
 
 
 def as_cell(value: Any) -> str:
-    """Return a value as a text: none as "", a list or an object as JSON, a date as 2026-11-26T09:30:00.
-
-    Raises ValueError for bytes that are not UTF-8.
-    """
+    """Return a value as a text, a list or an object as JSON. Raises ValueError for bytes that are not UTF-8."""
     if isinstance(value, str):
         return value
     if value is None:

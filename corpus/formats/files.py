@@ -190,10 +190,7 @@ class FileSource:
         return OptionWouldHelp(option, sentence) if option else BadInput(sentence)
 
     def lines(self, *, blank: bool = False) -> Iterator[tuple[int, bytes]]:
-        """Yield (number, bytes) of each line without its end (LF, CR LF, CR); blank ones are skipped unless asked for.
-
-        Raises BadInput for NUL and for a gzip file that is cut off or damaged.
-        """
+        """Yield (number, line without its end), blank ones where asked for. Raises BadInput for NUL and bad gzip."""
         number = 0
         with self._damage_told() as reached, self._open() as stream:
             for number, line in enumerate(stream, 1):
@@ -208,10 +205,7 @@ class FileSource:
 
     @contextmanager
     def _damage_told(self) -> Iterator[list[int]]:
-        """Raise BadInput for a file that is no text, and for packed files that break off or are damaged.
-
-        Yields a list of one number: the last line that was read whole.
-        """
+        """Raise BadInput for no text, and for broken packed files. Yields [the last line that was read whole]."""
         reached = [0]
         try:
             if known := recognition.recognise_format(self.head()):
@@ -275,10 +269,7 @@ class FileSource:
             raise self.bad(number, _("byte %(n)s is not UTF-8; convert the file") % {"n": error.start + 1}) from None
 
     def first(self) -> tuple[int, bytes]:
-        """Return the first line that is not blank; (0, b"") for an empty file.
-
-        Of a JSON list, which may be one line of any length, only the bracket.
-        """
+        """Return the first line that is not blank, of a JSON list only the bracket; (0, b"") for an empty file."""
         head = self.head().removeprefix(_BOM)
         if (start := head.lstrip()[:1]) == b"[":
             return 1 + head.count(b"\n", 0, head.index(start)), start

@@ -41,12 +41,7 @@ def json_object(source: FileSource, number: int, line: bytes, *, is_first: bool 
 
 
 def read_objects(source: FileSource) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield (line where it begins, object) of each object, whether a line, an entry of a list, or over several lines.
-
-    In a JSON list of one line, the number of the object stands for its line.
-
-    Raises BadInput for anything else, for a list that does not end, and for NUL in an object.
-    """
+    """Yield (line, or number in a list of one line; object) of each object in any layout. Raises BadInput."""
     # JSON lines are no list, and the first line is a whole object.
     _number, line = source.first()
     is_in_lines = line[:1] != b"[" and (line[-1:] not in (b"{", b"[", b",") or _is_whole(line))

@@ -42,10 +42,7 @@ def find_record(source: FileSource, names: tuple[str, ...] = tuple(_FIELDS)) -> 
 
 
 def read_elements(source: FileSource, record: str) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield the records named `record` (doc, top or topic), in any case: the line of the opening tag, and the fields.
-
-    Raises BadInput for a record that does not end, for text between records, and when there is no record at all.
-    """
+    """Yield (line, fields) of the records of this name. Raises BadInput for none, an open one, text between."""
     opening = re.compile(rf"<{record}(?:\s[^<>]*)?>", re.IGNORECASE)
     closing = re.compile(rf"</{record}\s*>", re.IGNORECASE)
     parts: list[str] = []

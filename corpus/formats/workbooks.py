@@ -58,10 +58,7 @@ def list_sheets(source: FileSource) -> list[str]:
 
 
 def read_sheet(source: FileSource) -> Iterator[tuple[int, list[str]]]:
-    """Yield (number in the sheet, cells) of each row with a filled cell, the header's first; cells to its right too.
-
-    A source without a sheet's name is the first sheet that holds a cell.
-    """
+    """Yield (number, cells) of each filled row, the header's first; without a name: of the first filled sheet."""
     with _open_workbook(source) as book:
         names = [source.member] if source.member else list_sheets(source)
         if names[0] not in book.sheetnames:
@@ -106,10 +103,7 @@ def _filled_rows(source: FileSource, sheet: Any) -> Iterator[tuple[int, dict[int
 
 
 def _stored_rows(sheet: Any) -> Iterator[tuple[int, list[dict[str, Any]]]]:
-    """Yield (number, cells) of the rows that the file has, by the library's own reader of a sheet.
-
-    Its rows would be all up to the greatest number, which a file of a few bytes can say.
-    """
+    """Yield (number, cells) of the rows in the file: the library's own would go up to any number it says."""
     from openpyxl.worksheet._reader import WorkSheetParser
 
     book = sheet.parent

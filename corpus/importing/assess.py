@@ -47,10 +47,7 @@ class AddedJudgments(NamedTuple):
 
 
 class BadRows:
-    """Bad rows: how many of each kind, and the first ones of each as (line, problem).
-
-    The kinds are malformed, out-of-range, unknown, duplicate, conflicting.
-    """
+    """Bad rows: how many of each kind (malformed, out-of-range, unknown, ...), the first as (line, problem)."""
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
@@ -125,10 +122,7 @@ def import_judgments(
 def stage_judgments(
     collection: Collection, source: FileSource, assessor: str, kind: Assessor.Kind, progress: ImportProgress
 ) -> tuple[AddedJudgments, BadRows]:
-    """Stage the good rows of a file in the open transaction; return what `store_staged` goes on with, and the bad rows.
-
-    `import_found` holds every row that could be read, with the keys of its query and document.
-    """
+    """Stage the good rows for `store_staged`; `import_found` holds all that could be read. Return the bad ones."""
     bad, unjudged = _stage_grades(collection, source, assessor, kind, progress)
     assessors = _ensure_assessors(collection)
     _find_bad(source, bad)

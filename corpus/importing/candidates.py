@@ -81,10 +81,7 @@ class Stage:
         return judgments.ensure_assessor(self.collection, self.kind, name).pk
 
     def stage_pairs(self, files: Sequence[FileSource], number: int, rows: Iterable[CandidateRecord]) -> int:
-        """Stage the lines of one of the --pairs; return the number of golds below 0.
-
-        Raises BadInput for a pair with another score or grade in this or an earlier file.
-        """
+        """Stage a file of --pairs; return the golds below 0. Raises BadInput for a pair with another score or grade."""
         source = files[number]
 
         def copy_line(row: CandidateRecord) -> str:
@@ -143,10 +140,7 @@ class Stage:
     def stage_qrels(
         self, files: Sequence[FileSource], number: int, rows: Iterable[GradeRow], progress: ImportProgress
     ) -> tuple[int, int]:
-        """Stage the grades of one of the files of qrels; return how many, and how many are below 0.
-
-        Raises BadInput for a pair with another grade in this or an earlier file.
-        """
+        """Stage a file of qrels; return the grades, and those below 0. Raises BadInput for a pair with another one."""
         source = files[number]
 
         def copy_line(row: GradeRow) -> str:
@@ -206,10 +200,7 @@ def stage_lines(collection: Collection, lines: Iterable[str], columns: str, what
 
 
 def write_pairs(collection: Collection, *, update: bool) -> tuple[int, int, int]:
-    """Make pairs of the candidates, and tell the pairs that are there what is new.
-
-    Return how many are new, how many were updated, and how many are the same as before.
-    """
+    """Make pairs of the candidates; return how many are new, updated, and the same as before."""
     staging.create_temporary_table("import_named", CANDIDATE)
     execute(MERGE)
     execute("ANALYZE import_named")

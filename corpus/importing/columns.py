@@ -128,10 +128,7 @@ def name_pair(header: Sequence[str]) -> bool:
 
 
 def name_assessors(header: Sequence[str], said: Mapping[str, str], *, of: Sequence[str] = ()) -> bool:
-    """Return whether columns of grades are one assessor's each: by their names, or as the user `said`.
-
-    `of`: the header of the whole table.
-    """
+    """Return whether each column of grades is one assessor's: by name, as `said`, or in a book (`of`: its header)."""
     return _is_book(of) or all(_ASSESSOR.fullmatch(simplify(name)) or said.get(name) == "grade" for name in header)
 
 

@@ -34,10 +34,7 @@ def confined(look: Callable[[], object] = bool) -> Iterator[None]:
 
 
 def confine(path: Path, name: str, work: Callable[[], Iterable[T]]) -> Iterator[T]:
-    """Yield what the work on a file makes: here, or in a process of its own where reading is confined.
-
-    Raises BadInput, also for a file that takes more time or memory than any of its size needs.
-    """
+    """Yield what work on a file makes, confined if reading is. Raises BadInput, also for too much time or memory."""
     look = _is_confined.get()
     if look is None:
         yield from work()

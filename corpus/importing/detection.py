@@ -104,10 +104,7 @@ def detect(source: FileSource) -> DetectedFile:
 
 
 def find_conflicts(found: Sequence[tuple[FileSource, DetectedFile]]) -> None:
-    """Say of a file that holds what an earlier one holds, in other columns, that somebody has to choose.
-
-    Files of the same columns are parts of one, whatever they are called: train, dev and test, or shards.
-    """
+    """Let somebody choose of files that hold the same in other columns; files of the same ones are parts of one."""
     reasons = {
         "documents": _("it holds documents, as %(file)s does, in other columns; leave one of them out"),
         "queries": _("it holds queries, as %(file)s does, in other columns; leave one of them out"),

@@ -122,10 +122,7 @@ def _read_place(reader: GradeReader, number: int, text: str, width: int) -> Grad
 
 
 def _read_table(source: FileSource, table: Table, reader: GradeReader) -> Iterator[GradeRow]:
-    """Yield the rows of a table that has columns of query, document and grade, and perhaps one of who graded.
-
-    Where the table has the texts themselves, a row without a grade is a pair that waits for one.
-    """
+    """Yield the rows of a table with grades; one of texts may have rows without, which wait for theirs."""
     places, width, names_assessors = table.places, len(table.header), table.names_assessors
     has_ids = {"query_id", "doc_id", "grade"} <= places.keys() and not table.has_lists
     by_ids = [places[field] for field in ("query_id", "doc_id", "grade")] if has_ids else []

@@ -1,8 +1,4 @@
-"""Collections of the package ir_datasets, by their names, from its cache on this disk. Nothing is downloaded.
-
-The package is optional: who names a collection of it installs it. Its rows are written as files in BEIR's and TREC's
-formats, which are then imported as any others.
-"""
+"""Collections of the optional package ir_datasets, from its cache on this disk. Nothing is downloaded."""
 
 import importlib
 import json
@@ -26,10 +22,7 @@ _TEXTS = ("text", "body", "contents", "abstract", "query", "title")  # Which fie
 
 
 def write_files(name: str, folder: Path) -> list[Path]:
-    """Write the documents, queries and qrels of a collection into a folder; return the files.
-
-    Raises BadInput where the package or the collection's files are missing, and for an unknown name.
-    """
+    """Write a collection's documents, queries and qrels as files; return them. Raises BadInput where one is missing."""
     try:
         package = importlib.import_module("ir_datasets")
     except ImportError:

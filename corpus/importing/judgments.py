@@ -29,10 +29,7 @@ def add_pairs(collection: Collection) -> None:
 
 
 def store_judgments() -> tuple[int, int]:
-    """Append what `import_grade` holds and nobody said before. Its pairs must exist (`add_pairs`).
-
-    Return how many are for pairs that had none of the assessor, and how many stand in place of an earlier grade.
-    """
+    """Append what `import_grade` holds and nobody said before; return how many are new, and how many replace."""
     new, replaced = fetch_row(STORE)
     return new, replaced
 

@@ -59,10 +59,7 @@ def read_queries(source: FileSource, *, by_position: bool) -> Iterator[TextRecor
 
 @confinable
 def read_pairs(source: FileSource, top: int, relevant_from: int = 1) -> Iterator[CandidateRecord]:
-    """Yield the lines of --pairs; `top` is the highest grade that `gold` may have, and one below 0 means none.
-
-    `relevant_from`: the lowest relevant grade, by which grades in words may be ambiguous.
-    """
+    """Yield the lines of --pairs; `top`: the highest `gold`, `relevant_from`: the lowest that is relevant."""
     if table := tables.read_table(source):
         yield from table_records.read_pairs(source, table, GradeReader(top, relevant_from))
         return

@@ -103,10 +103,7 @@ def _read_places(source: FileSource) -> Iterator[RunLine]:
 
 @confinable
 def top_of_run(source: FileSource, depth: int) -> Iterator[tuple[int, str, str]]:
-    """Yield (line, query, document) of the best `depth` of each query, in the order in which trec_eval ranks.
-
-    Memory holds `depth` lines a query. Every line is checked, also those below the depth.
-    """
+    """Yield (line, query, document) of the best `depth` of each query, ranked as trec_eval does; all are checked."""
     best: dict[str, list[tuple[float, str, int]]] = {}
     names: dict[str, set[str]] = {}
     for number, query, document, value, _tag, problem in read_run_lines(source):

@@ -220,10 +220,7 @@ class _Import:
         return unjudged, graded
 
     def write_grades(self) -> tuple[Counts, int]:
-        """Make judgments of the staged grades; return their counts, and the number of labels that they changed.
-
-        Raises BadInput for a grade that differs from the collection's, unless the import updates.
-        """
+        """Make judgments of the staged grades; return counts and changed labels. Raises BadInput for another grade."""
         judgments.add_pairs(self.collection)
         (staged,) = fetch_row("SELECT count(*) FROM import_grade")
         for name, part in (("gold", "pairs"), ("qrels", "qrels")):

@@ -97,10 +97,7 @@ def read_queries(source: FileSource, table: Table) -> Iterator[TextRecord]:
 
 
 def read_pairs(source: FileSource, table: Table, reader: GradeReader) -> Iterator[CandidateRecord]:
-    """Yield the pairs of a table, with scores and grades where it has them; of a triple one is relevant, one is not.
-
-    Grades whose assessors the table names are no gold: they are read as judgments.
-    """
+    """Yield the pairs of a table, with scores and grades; those of named assessors are judgments, and no gold."""
     if not table.has_lists and "text" not in table.places:
         require_fields(source, table, ("doc_id",))
     if "query" not in table.places:

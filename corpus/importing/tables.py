@@ -119,10 +119,7 @@ def about_queries(name: str) -> bool:
 
 
 def read_table(source: FileSource) -> Table | None:
-    """Return how the file is a table, or None for our own JSON, XML and a file of one column.
-
-    Raises BadInput for a header that stands twice, and for two columns that are the same field.
-    """
+    """Return how the file is a table; None for our own JSON, XML, one column. Raises BadInput for a bad header."""
     if source.form == PARQUET:
         if table := _read_json_table(source, 1):
             return table

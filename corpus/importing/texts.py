@@ -38,10 +38,7 @@ def move_in(
     left_out: LeftOut,
     progress: ImportProgress,
 ) -> tuple[int, int, int]:
-    """Import what `rows` reads from `source`; return how many rows are new, updated, and the same as before.
-
-    A row that repeats another counts once. Raises BadInput with the line for an id with two texts, or a changed one.
-    """
+    """Import texts of a file; return how many are new, updated, the same. Raises BadInput for an id with two."""
     name = table._meta.db_table
     filled = fetch_one(f"SELECT 1 FROM {name} WHERE collection_id = %(c)s LIMIT 1", c=collection.pk)
     # In an empty table nothing can be changed, and an id that the file has twice is found by the unique index.

@@ -37,10 +37,7 @@ class Aspect(models.Model):
 
 
 class AspectRevision(models.Model):
-    """An act on the aspects of a query: the whole set after it, and the judgments that it gave. Append-only.
-
-    The newest revision holds. Undo appends a revision that takes another one back.
-    """
+    """An act on a query's aspects: the whole set after it. Append-only: the newest holds, undo takes one back."""
 
     class Act(models.TextChoices):
         ADD = "add", _("added")
@@ -78,10 +75,7 @@ class AspectRevision(models.Model):
 
 
 class AspectReview(models.Model):
-    """A second person's review of a query's aspects and documents (BRIGHT-Pro app. B): whose it is, and how far.
-
-    What the person says is in ReviewStep.
-    """
+    """A second person's review of a query's aspects and documents (BRIGHT-Pro app. B); ReviewStep is what they say."""
 
     class State(models.TextChoices):
         OPEN = "open", _("in review")

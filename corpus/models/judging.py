@@ -262,10 +262,7 @@ class Target(models.Model):
 
 
 class ExportRecord(models.Model):
-    """A note that an export holds, or is about to hold, a collection's judgments or labels as of a moment.
-
-    Exports write it, so that who takes a judgment back can tell whether it was given out, without knowing of exports.
-    """
+    """A note that an export holds a collection's data of a moment, for who takes a judgment back."""
 
     collection = models.ForeignKey(Collection, models.CASCADE, related_name="exported", db_index=False)
     # No foreign key: exports belong to a room above this one.
@@ -298,10 +295,7 @@ class ExportRecord(models.Model):
 
 
 class ExportedLabels(models.Model):
-    """The labels of one query as an export holds them, pairs ascending (docs/lineage.md).
-
-    Whoever shows where a label went, or what changed since, reads them without knowing of exports.
-    """
+    """The labels of one query as an export holds them, pairs ascending (docs/lineage.md)."""
 
     record = models.ForeignKey(ExportRecord, models.CASCADE, related_name="labels", db_index=False)
     # A query goes with its collection; checking each row of a large export at the database would be the slow part.

@@ -234,11 +234,7 @@ def content_hash(collection: int) -> str:
 
 
 def iterate_documents(collection: int, tell: Tell | None = None) -> Generator[tuple[int, str], None, None]:
-    """Yield primary key and text of the current documents, by document id descending, read in chunks.
-
-    Outside a transaction it opens none (the cursor is WITH HOLD then): whoever is told the progress may write it down,
-    and others see it at once.
-    """
+    """Yield (key, text) of current documents by id, descending; opens no transaction, so that others see progress."""
     with connection.chunked_cursor() as cursor:
         cursor.execute(
             """SELECT id, CASE WHEN title = '' THEN text ELSE title || E'\\n' || text END FROM corpus_document

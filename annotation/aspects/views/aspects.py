@@ -148,10 +148,7 @@ def may_work(scope: Scope) -> None:
 
 
 def _revise_aspects(request: HttpRequest, scope: Scope, query: Query, act: str, base: int | None) -> str | None:
-    """Do an act on the set of aspects; the id of the element that has the focus next, None for an act of documents.
-
-    `base` is the number of the revision that the person saw: an act on an older one is refused.
-    """
+    """Do an act on the set as it was at revision `base`; the id of what is focused next, None for another act."""
     post, author = request.POST, scope.member.assessor
     name = forms.read_text(post, "aspect")
     match act:
