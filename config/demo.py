@@ -35,7 +35,7 @@ WEB, WEB_TITLE, WEB_QUERIES = "offline-web-search", "Documents from an offline w
 def load_collection(folder: Path, out: TextIO) -> tuple[Collection, dict[str, int]]:
     """Cut the passages of this Python and import them, with the report on `out`; a second call changes nothing."""
     built = bundled.build(folder)
-    files: dict[str, Any] = {name: folder / f"{name}.jsonl" for name in ("corpus", "queries", "pairs")}
+    files: dict[str, Any] = {name: [folder / f"{name}.jsonl"] for name in ("corpus", "queries", "pairs")}
     call_command("import_collection", bundled.NAME, **files, bm25=bundled.BM25, grades=1, stdout=out)
     collection = Collection.objects.get(name=bundled.NAME)
     if not collection.title:  # once: whoever edits it in the browser keeps what they wrote

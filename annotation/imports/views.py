@@ -2,18 +2,20 @@
 
 from typing import Any
 
+from django import forms
 from django.contrib import messages
+from django.core.files.uploadedfile import UploadedFile
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST
 
 from actions.options import ActionForm
 from actions.pages import answer_action, form_of
 from actions.services import Actor
 from annotation.imports import importing, tus, uploads
-from annotation.imports.forms import FilesForm
 from annotation.imports.page import SHOWN, build_import_page, find_import
 from annotation.models.imports import FileImport
 from annotation.permissions import Scope, action
@@ -24,6 +26,36 @@ from judges.panels.offline_panel import OFFLINE, has_real_judges
 
 # HTMX stops asking when it gets this status.
 STOP_POLLING = 286
+
+
+class ManyFilesInput(forms.ClearableFileInput):
+    """An input that takes several files."""
+
+    allow_multiple_selected = True
+
+
+class GivenFilesField(forms.FileField):
+    """A field for any number of files; its value is a list."""
+
+    widget = ManyFilesInput
+
+    def clean(self, data: Any, initial: Any = None) -> list[UploadedFile]:  # type: ignore[type-arg]
+        """Return the files unchecked: the importer says what is wrong with one, by its name."""
+        return [file for file in data or [] if file is not None]
+
+
+class FilesForm(forms.Form):
+    """Files that come with the form; a script uploads them before, and sends their numbers."""
+
+    files = GivenFilesField(  # type: ignore[assignment]  # the form's own `files` is set before fields are looked up
+        required=False,
+        label=gettext_lazy("Files"),
+        help_text=gettext_lazy(
+            "CSV, TSV, Excel, Parquet, JSON, or TREC topics, documents, qrels and runs; plain, gzip or in a zip archive"
+            " (a BEIR folder); exports of Quepid, Label Studio, Argilla and of this site. Choose all files at once."
+        ),
+    )
+
 
 create_upload = action("admin")(tus.create_upload)
 change_upload = action("admin")(tus.change_upload)

@@ -2,6 +2,7 @@
 
 from typing import Any, cast
 
+from django import forms
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -15,7 +16,6 @@ from actions.services import Actor
 from annotation import guidelines
 from annotation.permissions import Scope, action
 from annotation.settings import services
-from annotation.settings.forms import TextForm
 from annotation.settings.services import change_settings
 from corpus.collections.options import AMOUNTS, ArmWeights, SettingsOptions
 from corpus.errors import BadInput
@@ -28,6 +28,19 @@ OF_WORK = (
 
 
 PRESET = ("preset",)
+
+
+class TextForm(forms.Form):
+    """The instruction or the guidelines, and which version the writer started from."""
+
+    text = forms.CharField(widget=forms.Textarea(attrs={"rows": 18}), max_length=50_000)
+    base = forms.CharField(widget=forms.HiddenInput, required=False)
+
+    def __init__(self, *args: Any, label: str, required: bool = True, rows: int = 18, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["text"].label = label
+        self.fields["text"].required = required
+        self.fields["text"].widget.attrs["rows"] = rows
 
 
 class ArmsForm(ActionForm):

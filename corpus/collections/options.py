@@ -44,10 +44,8 @@ class ArmWeights(Options):
     reveal: int = option(
         _("First judgment, then the debate"),
         _("A first judgment from query and document, then the debate, then the final judgment."),
-        default=0,
-        ge=0,
-        le=HIGHEST,
-    )
+        default=0, ge=0, le=HIGHEST,
+    )  # fmt: skip
 
     @model_validator(mode="after")
     def some_arm_is_drawn(self) -> Self:
@@ -85,10 +83,8 @@ class SettingsOptions(Options):
     overlap: int | None = option(
         _("People per pair"),
         _("Usually 1 or 3. With more than one, the majority decides and ties go to an adjudicator."),
-        default=None,
-        ge=1,
-        le=25,
-    )
+        default=None, ge=1, le=25,
+    )  # fmt: skip
     order: Collection.Order | None = option(_("Order"), _("Which pairs annotators get first."), default=None)
     rounds: Collection.Rounds | None = option(
         _("Debate rounds shown"),
@@ -98,31 +94,23 @@ class SettingsOptions(Options):
     lease_minutes: int | None = option(
         _("Time limit per pair (minutes)"),
         _("After this time, an unjudged pair returns to the queue."),
-        default=None,
-        ge=1,
-        le=1_440,
-    )
+        default=None, ge=1, le=1_440,
+    )  # fmt: skip
     min_judgment_ms: int | None = option(
         _("Minimum judgment time (milliseconds)"),
         _("Grades given sooner after a pair appears are refused as accidental double presses. 0 = never."),
-        default=None,
-        ge=0,
-        le=10_000,
-    )
+        default=None, ge=0, le=10_000,
+    )  # fmt: skip
     relevant_from: int | None = option(
         _("Lowest grade that counts as relevant"),
         _("This grade and higher grades count as relevant."),
-        default=None,
-        ge=1,
-        le=100,
-    )
+        default=None, ge=1, le=100,
+    )  # fmt: skip
     daily_target: int | None = option(
         _("Daily target (pairs)"),
         _("Pairs each annotator is asked to judge per day. 0 = no target."),
-        default=None,
-        ge=0,
-        le=10_000,
-    )
+        default=None, ge=0, le=10_000,
+    )  # fmt: skip
     markdown: bool | None = option(
         _("Document format"),
         _("Markdown is formatted on the judging page. Quotes and marks keep their positions."),
@@ -144,27 +132,21 @@ class SettingsOptions(Options):
             "0 to 0.5. For example, 0.1 is one pair in ten of each batch, with at least one per batch. Takes effect "
             "once checks exist."
         ),
-        default=None,
-        ge=0,
-        le=0.5,
-    )
+        default=None, ge=0, le=0.5,
+    )  # fmt: skip
     repeats: float | None = option(
         _("Share of repeats"),
         _("0 to 0.5. The same pair appears again after at least 20 others. Repeats do not change labels."),
-        default=None,
-        ge=0,
-        le=0.5,
-    )
+        default=None, ge=0, le=0.5,
+    )  # fmt: skip
     batch: int | None = option(
         _("Pairs per batch"),
         _(
             "5 to 1,000. A batch is accepted if all its checks are passed. If one is missed, its pairs return to the "
             "queue."
         ),
-        default=None,
-        ge=5,
-        le=1_000,
-    )
+        default=None, ge=5, le=1_000,
+    )  # fmt: skip
     qualification: bool | None = option(
         _("Require a qualification test"),
         _("Annotators below the pass mark receive no pairs. Adjudicators and admins take no test."),
@@ -180,19 +162,13 @@ class SettingsOptions(Options):
     budget: Amount = option(
         _("Collection budget (USD)"),
         _("Maximum cost of all campaigns together. Leave blank for no limit."),
-        default=None,
-        ge=0,
-        le=1e9,
-        clears=True,
-    )
+        default=None, ge=0, le=1e9, clears=True,
+    )  # fmt: skip
     daily_budget: Amount = option(
         _("Daily budget (USD)"),
         _("Maximum cost per day (days start at midnight UTC). Leave blank for no limit."),
-        default=None,
-        ge=0,
-        le=1e9,
-        clears=True,
-    )
+        default=None, ge=0, le=1e9, clears=True,
+    )  # fmt: skip
 
     leaves_out = {
         "page": {

@@ -247,14 +247,3 @@ def test_a_key_is_changed_named_everywhere_and_kept(
     page.locator("#keys-reset").click()
     assert page.evaluate("localStorage.getItem('quorum.keymap.aspects')") is None
     assert page.locator("#add > summary kbd").inner_text() == "a"
-
-
-def test_without_javascript_an_act_leads_back_to_its_place(scene: Scene, new_page: Callable[..., Any]) -> None:
-    _collection, query, people = scene
-    page = new_page(user=people["bob"].user, java_script_enabled=False, **LIGHT)
-    page.goto(f"/c/ice/aspects/{query.pk}/")
-    page.fill("#add-text", "Flow")
-    page.fill("#add-rationale", WHY)
-    page.locator("#add button").click()
-    page.wait_for_url("**/?focus=add-text#add-text")
-    assert page.locator(".aspect").count() == 1

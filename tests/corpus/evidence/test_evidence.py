@@ -17,12 +17,9 @@ DOCUMENT = "On 12 May 2021 Anna Berg measured that water boils at 100.5 °C, 3% 
     [
         ("no", 1.0),
         (" no\n", 1.0),
-        ("no.", 0.0),
         ("no, it does not", 0.0),
         (f"no\n{GOOD}", 0.0),
         ("yes", 0.4),
-        ("yes and nothing that is a field", 0.4),
-        ("yes\n<contribution>ten chars.</contribution>", 0.4),
         ("yes\n<contribution>1234567890</contribution>", 0.4),
         ("yes\n<contribution>12345678901</contribution>", 0.7),
         ("yes\n<evidence>12345678901</evidence>", 0.7),
@@ -31,10 +28,8 @@ DOCUMENT = "On 12 May 2021 Anna Berg measured that water boils at 100.5 °C, 3% 
         ("yes\n<contribution>one of them</contribution><contribution>and another</contribution>", 0.4),
         (f"yes\n{GOOD}", 1.0),
         (f"yes {GOOD}", 1.0),
-        ("nothing", 0.0),
         ("yesterday", 0.0),
         ("Yes", 0.0),
-        ("maybe yes", 0.0),
         ("", 0.0),
     ],
 )

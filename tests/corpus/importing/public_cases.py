@@ -33,7 +33,6 @@ def workbook_of(*rows: list[Any], formats: dict[str, str] | None = None) -> byte
 
 
 POSITIVE = [{"docid": "10", "title": "Tea", "text": "Tea is a drink"}]
-NEGATIVE = [{"docid": "11", "title": "", "text": "Water boils"}]
 CONTEXTS = [{"title": "Tea", "text": "Tea is a drink", "passage_id": "10"}]
 OTHERS = [{"title": "", "text": "Water boils", "passage_id": "11"}]
 SELECTED = [
@@ -94,12 +93,8 @@ NESTED: dict[str, Files] = {
     "query as object, candidates": {"m.jsonl": lines({"query": {"qid": "1", "text": QUESTION}, "candidates": [
         {"docid": "10", "score": 3.5, "doc": {"title": "Tea", "segment": "Tea is a drink"}},
         {"docid": "11", "score": 1.0, "doc": {"contents": "Water boils"}}]})},
-    "positives and negatives": {"m.jsonl": lines({"query": QUESTION, "positives": [
-        {"doc_id": "10", "text": "Tea is a drink"}, {"doc_id": "12", "text": "Tea is hot"}],
-        "negatives": [{"doc_id": "11", "text": "Water boils"}]})},
     "document as object": {"m.jsonl": lines({"query_id": "1", "query": QUESTION, "doc_id": "10", "label": 1,
         "document": {"title": "Tea", "text": "Tea is a drink"}})},
-    "contents as object": {"m.jsonl": lines({"docid": "10", "contents": {"title": "Tea", "body": "Tea is a drink"}})},
     "an object without a text": {"m.jsonl": lines({"query": QUESTION, "document": {"a": 1, "b": 2}, "label": 1})},
     "a list with an object without a text": {"m.jsonl": lines({"query": QUESTION, "positives": ["x y"]},
         {"query": QUESTION, "positives": [{"a": 1}]})},
@@ -112,8 +107,6 @@ NESTED: dict[str, Files] = {
         "is_selected": [1, 0], "passage_text": ["Tea is a drink", "Water boils"], "url": ["a", "b"]}})},
     "ids in objects": {"m.jsonl": lines({"qid": "1", "positives": [{"docid": "10"}], "negatives": [{"docid": "11"}]})},
     "MTEB's top_ranked": {"m.jsonl": lines({"query-id": "1", "corpus-ids": ["10", "11"]})},
-    "docs and labels": {"m.jsonl": lines({"query": QUESTION, "docs": ["Tea is a drink", "Water boils"],
-        "labels": [1, 0]})},
     "docs with one label too few": {"m.jsonl": lines({"query": QUESTION, "docs": ["Tea is", "No tea"], "labels": [1]})},
     "docs and scores": {"m.jsonl": lines({"query": QUESTION, "docs": ["Tea is a drink", "Water boils"],
         "scores": [0.8, 0.2]})},
@@ -124,8 +117,6 @@ NESTED: dict[str, Files] = {
         "negative_messages": [[{"role": "assistant", "content": "Water boils"}]]})},
     "ERank": {"m.jsonl": lines({"query_id": "1", "doc_id": "10", "query": QUESTION, "document": "Tea is a drink",
         "chain": "It is.", "prompt": "x", "completion": "y", "score": 8, "positive": True, "k": 3, "mean": 7.5})},
-    "SQuAD": {"m.jsonl": lines({"id": "5", "title": "Tea", "context": "Tea is a drink", "question": QUESTION,
-        "answers": {"text": ["a drink"], "answer_start": [7]}})},
     "BRIGHT": {"queries.jsonl": lines({"id": "1", "query": QUESTION, "excluded_ids": ["10"], "gold_ids": ["11"]})},
     "hard negatives by system": {"m.jsonl": lines({"qid": 1, "pos": [5], "neg": {"bm25": [1, 2]}})},
     "HotpotQA": {"m.jsonl": lines({"id": "5", "question": QUESTION, "answer": "a drink", "context": {
@@ -141,7 +132,6 @@ COLUMNS: dict[str, Files] = {
     "n-tuple": {"m.jsonl": lines({"anchor": QUESTION, "positive": "Tea is a drink", "negative_1": "Water boils",
                                   "negative_2": "Bread is baked"})},
     "chunk": {"m.csv": f"query,chunk,label\n{QUESTION},Tea is a drink,1\n{QUESTION},Water boils,0\n"},
-    "prompt instead of query": {"m.csv": f"prompt,passage,label\n{QUESTION},Tea is a drink,1\n"},
     "positive without a query": {"m.jsonl": lines({"claim": QUESTION, "positive_passages": POSITIVE})},
     "a grade without a document": {"m.csv": "query_id,grade,remark\n1,1,good\n"},
     "an answer with a label": {
@@ -152,7 +142,6 @@ COLUMNS: dict[str, Files] = {
     "documents of a topic": {"m.csv": "doc_id,topic,text\n10,drinks,Tea is a drink\n"},
     "one column an annotator": {"m.csv": "query,document,annotator_1,annotator_2,annotator_3\n"
                                 f"{QUESTION},Tea is a drink,1,0,1\n{QUESTION},Water boils,0,0,\n"},
-    "one label an annotator": {"m.csv": "query_id,doc_id,label_a,label_b\n1,10,2,3\n"},
     "relevance_score, whole": {"m.csv": f"query,passage,relevance_score\n{QUESTION},Tea is a drink,2\n"},
     "relevance_score, shares": {"m.csv": f"query,passage,relevance_score\n{QUESTION},Tea is a drink,0.7\n"},
     "other columns of pairs": {"m.csv": f"query,document,label,source,\n{QUESTION},Tea is a drink,1,web,7\n"},
@@ -164,9 +153,7 @@ COLUMNS: dict[str, Files] = {
                                      "Und Wasser?;Wasser;Wasser, auch eins\n"},
 }  # fmt: skip
 COLUMNS |= {
-    "only a title": {"m.csv": f"query,title,label\n{QUESTION},Tea is a drink,1\n"},
     "a title beside ids": {"m.csv": f"query,product_id,product_title,esci_label\n{QUESTION},p1,Tea,E\n"},
-    "gold_label": {"m.csv": f"query,passage,gold_label\n{QUESTION},Tea is a drink,1\n"},
     "a positive with its score": {"m.csv": f"anchor,positive,score\n{QUESTION},Tea is a drink,0.9\n"},
     "a positive with a label": {"m.csv": f"query,positive,label\n{QUESTION},Tea is a drink,1\n{QUESTION},Water,0\n"},
     "a triple with a margin": {"m.csv": f"query,positive,negative,score\n{QUESTION},Tea is a drink,Water,3.5\n"},
@@ -227,9 +214,6 @@ TOOLS: dict[str, Files] = {
     "SQuAD, no answer": {"m.jsonl": lines({"id": "5", "title": "Tea", "context": TEA, "question": QUESTION, "answers":
         {"text": [], "answer_start": []}})},
     "answers in a list": {"m.jsonl": lines({"question": QUESTION, "answer": ["a drink", "drink"]})},
-    "Label Studio, JSON": {"m.json": json.dumps([{"id": 1, "data": {"query": QUESTION, "document": TEA},
-        "annotations": [{"id": 5, "completed_by": {"id": 1, "email": "a@x.org"}, "result": [{"from_name": "rel",
-        "to_name": "d", "type": "choices", "value": {"choices": ["Relevant"]}}]}], "predictions": [], "project": 1}])},
     "Label Studio, two controls": {"m.json": json.dumps([{"id": 1, "data": {"query": QUESTION, "document": TEA},
         "annotations": [{"id": 5, "completed_by": 1, "result": [{"from_name": "relevance", "value": {"choices":
         ["2"]}}, {"from_name": "comment", "value": {"text": ["ok"]}}]}], "project": 1}])},
@@ -242,59 +226,24 @@ TOOLS: dict[str, Files] = {
     "Label Studio, JSON-MIN": {"m.json": json.dumps([{"id": 1, "query": QUESTION, "document": TEA, "relevance":
         "Relevant", "annotator": 1, "annotation_id": 5, "created_at": "2024", "updated_at": "2024", "lead_time":
         3.2}])},
-    "Label Studio, CSV": {"m.csv":
-        "annotation_id,annotator,created_at,document,id,lead_time,query,relevance,updated_at\n"
-        "5,1,2024,Tea is a drink,1,3.2,what is tea,2,2024\n"
-        "6,2,2024,Tea is a drink,1,3.2,what is tea,0,2024\n"},
-    "Argilla 2": {"m.json": json.dumps([{"id": "r1", "status": "completed", "_server_id": "x", "fields": {"query":
-        QUESTION, "document": TEA}, "metadata": {}, "suggestions": {}, "responses": {"relevance": [{"value": 2,
-        "user_id": "u1"}, {"value": 1, "user_id": "u2"}]}, "vectors": {}}])},
-    "Argilla, dataset of Hugging Face": {"m.parquet": parquet_of({"id": "r1", "status": "completed", "query":
-        QUESTION, "document": TEA, "relevance.responses": [2, 1], "relevance.responses.users": ["u1", "u2"],
-        "relevance.responses.status": ["submitted", "submitted"], "_server_id": "x"})},
-    "Argilla 1": {"m.jsonl": lines({"fields": {"query": QUESTION, "document": TEA}, "responses": [{"user_id": "u1",
-        "status": "submitted", "values": {"rel": {"value": 2}}}], "suggestions": [], "metadata": None, "external_id":
-        "5"})},
-    "Quepid, basic": {"m.csv": "query,docid,rating\nwhat is tea,d1,3\nwhat is tea,d2,\n"},
     "Quepid, a book": {"m.csv": "query,docid,Alice Smith,Bob Jones\nwhat is tea,d1,3,2\nwhat is tea,d2,0,\n"},
-    "Quepid, general": {"m.csv":
-        "Team Name,Case Name,Case ID,Query Text,Doc ID,Doc Position,Title,Rating\nT,C,1,what is tea,d1,1,Tea,3\n"},
     "Quepid, LTR": {"m.txt": "3 qid:1 # d1 what is tea\n0 qid:1 # d2 what is tea\n"},
     "OpenSearch, judgments": {"m.json": json.dumps({"name": "x", "type": "IMPORT_JUDGMENT", "judgmentRatings":
         [{"query": QUESTION, "ratings": [{"docId": "d1", "rating": "3"}, {"docId": "d2", "rating": "0"}]}]})},
-    "OpenSearch, lines": {"m.jsonl": lines({"query": QUESTION, "ratings": [{"docId": "d1", "rating": "3.000"},
-        {"docId": "d2", "rating": "0"}]})},
     "Elasticsearch, rank evaluation": {"m.json": json.dumps({"requests": [{"id": "q1", "request": {"query": {"match":
         {"text": QUESTION}}}, "ratings": [{"_index": "i", "_id": "d1", "rating": 3}]}]})},
     "user behavior insights": {"m.jsonl": lines({"application": "a", "query_id": "u1", "client_id": "c", "user_query":
         QUESTION, "query_response_hit_ids": ["d1", "d2"], "timestamp": "t"})},
     "MIRACL": {"m.jsonl": lines({"query_id": "1", "query": QUESTION, "positive_passages": [{"docid": "10#0", "title":
         "Tea", "text": TEA}], "negative_passages": [{"docid": "11#1", "title": "W", "text": WATER}]})},
-    "MTEB, reranking": {"m.parquet": parquet_of({"query": QUESTION, "positive": [TEA], "negative": [WATER]})},
-    "MS MARCO v2": {"msmarco_passage_00.jsonl": lines({"pid": "msmarco_passage_00_0", "passage": TEA, "spans":
-        "(0,14)", "docid": "msmarco_doc_00_0"})},
-    "RankLLM": {"r.json": json.dumps([{"query": QUESTION, "ranking_exec_summary": "x", "hits": [{"content": TEA,
-        "qid": 1, "docid": "d1", "rank": 1, "score": 3.5}]}])},
     "Ragas": {"r.jsonl": lines({"user_input": QUESTION, "retrieved_contexts": [TEA, WATER], "response": "a drink",
         "reference": "a drink"})},
-    "Ragas, ids": {"r.jsonl": lines({"user_input": QUESTION, "retrieved_context_ids": ["d1"], "reference_context_ids":
-        ["d1"]})},
     "LlamaIndex": {"r.json": json.dumps({"queries": {"q1": QUESTION}, "corpus": {"d1": TEA}, "relevant_docs": {"q1":
         ["d1"]}, "mode": "text"})},
-    "Haystack": {"r.jsonl": lines({"query": QUESTION, "documents": [{"content": TEA, "id": "d1", "meta": {}}],
-        "labels": [1]})},
-    "ESCI": {"e.parquet": parquet_of({"example_id": 1, "query": QUESTION, "query_id": 1, "product_id": "B00",
-        "product_locale": "us", "esci_label": "E", "small_version": 1, "split": "train"})},
     "WANDS": {"label.csv": "id\tquery_id\tproduct_id\tlabel\n0\t0\t25434\tExact\n1\t0\t12088\tIrrelevant\n"},
-    "Home Depot": {"train.csv":
-        '"id","product_uid","product_title","search_term","relevance"\n'
-        '2,100001,"Simpson Angle","angle bracket",3\n'
-        '3,100001,"Simpson Angle","l bracket",2.5\n'},
     "CrowdFlower": {"train.csv":
         '"id","query","product_title","product_description","median_relevance","relevance_variance"\n'
         '1,"bridal shower decorations","Accent Pillow","Red satin",1,0\n'},
-    "Toloka": {"a.tsv":
-        "INPUT:query\tINPUT:document\tOUTPUT:relevance\tASSIGNMENT:worker_id\nwhat is tea\tTea is a drink\t1\tw1\n"},
     "Mechanical Turk": {"b.csv":
         '"HITId","WorkerId","Input.query","Input.document","Answer.relevance"\n'
         '"h","w1","what is tea","Tea is a drink","2"\n'},
@@ -303,8 +252,6 @@ TOOLS: dict[str, Files] = {
         [QUESTION, WATER, False])},
     "Parquet, a label is missing": {"m.parquet": parquet_of({"query": QUESTION, "text": TEA, "label": 1.0}, {"query":
         QUESTION, "text": WATER, "label": None})},
-    "Parquet, an index of pandas": {"m.parquet": parquet_of({"query": QUESTION, "text": TEA, "label": 1,
-        "__index_level_0__": 5})},
     "lists of pandas": {"m.csv":
         "query,positive,negative\nwhat is tea,\"['Tea is a drink', 'Tea is hot']\",\"['Water boils']\"\n"},
     "lists of JSON in CSV": {"m.csv":
@@ -316,16 +263,8 @@ TOOLS: dict[str, Files] = {
     "lists of ids in CSV": {"m.csv": "query_id,doc_ids\n1,\"['10', '11']\"\n"},
     "single quotes": {"m.jsonl": "{'query':'a b','document':'c d','label':1}\n"},
     "TRL, preferences": {"m.jsonl": lines({"prompt": QUESTION, "chosen": TEA, "rejected": WATER})},
-    "run, Parquet": {"run.parquet": parquet_of({"query_id": "q1", "doc_id": "d1", "rank": 1, "score": 2.5})},
     "PyTerrier, results": {"r.csv": "qid,docid,docno,rank,score,query\n1,0,d1,0,2.5,what is tea\n"},
     "Solr": {"m.json": json.dumps({"response": {"numFound": 1, "docs": [{"id": "d1", "title": "Tea", "body": TEA}]}})},
-    "DPR, Wikipedia": {"psgs_w100.tsv": 'id\ttext\ttitle\n1\t"Aaron Aaron ( or ; ) is a prophet"\tAaron\n'},
-    "LoTTE": {"qas.search.jsonl": lines({"qid": 0, "query": QUESTION, "url": "u", "answer_pids": [1, 2]})},
-    "BioASQ": {"b.json": json.dumps({"questions": [{"id": "5", "body": QUESTION, "documents": ["http://x/1"],
-        "ideal_answer": ["a"], "type": "yesno", "snippets": [{"text": TEA, "document": "http://x/1",
-        "offsetInBeginSection": 1}]}]})},
-    "ELI5": {"m.jsonl": lines({"q_id": "1", "title": QUESTION, "selftext": "", "answers": {"a_id": ["a"], "text":
-        ["a drink"], "score": [5]}})},
     "HotpotQA as it is published": {"h.json": json.dumps([{"_id": "5", "question": QUESTION, "answer": "a", "type":
         "bridge", "level": "hard", "supporting_facts": [["Tea", 0]], "context": [["Tea", ["Tea is.", " A drink."]],
         ["Water", ["Water boils."]]]}])},

@@ -13,8 +13,7 @@ from django.core.management import call_command
 from corpus.errors import BadInput
 from corpus.formats import archives, files
 from corpus.formats.files import FileSource
-from corpus.importing.detection import DetectedFile, detect, find_conflicts, list_sources
-from corpus.importing.service import ImportFiles, import_collection, sort_files
+from corpus.importing.detection import DetectedFile, detect, list_sources
 from corpus.models import Collection, Document, Judgment, Pair, Query
 
 DOCUMENTS = '{"_id": "d1", "title": "One", "text": "First."}\n{"_id": "d2", "title": "", "text": "Second."}\n'
@@ -45,20 +44,14 @@ def detected(folder: Path, name: str, content: str) -> DetectedFile:
 @pytest.mark.parametrize(
     ("name", "content", "kind", "row"),
     [
-        ("corpus.jsonl", DOCUMENTS, "documents", ["d1", "One", "First."]),
         ("queries.jsonl", '{"_id": "q1", "text": "Which?"}\n', "queries", ["q1", "Which?"]),
         ("sq.jsonl", '{"_id": "1", "text": "what must be obeyed ."}\n', "queries", ["1", "what must be obeyed ."]),
         ("a.jsonl", '{"_id": "1", "title": "", "text": "Why?"}\n', "documents", ["1", "", "Why?"]),
         ("x.jsonl", '{"_id": "q1", "text": "Which?", "answers": ["A"]}\n', "queries", ["q1", "Which?", "['A']"]),
         ("x", '{"query_id": "q1", "doc_id": "d1"}\n', "pairs", ["q1", "d1", "", ""]),
-        ("x", "<doc>\n<docno>d1</docno>\n<text>First.</text></doc>", "documents", ["d1", "", "First."]),
         ("x", "<?xml version='1.0'?>\n<top>\n<num>1</num><title>Why?</title></top>", "queries", ["1", "Why?", ""]),
         ("x", TEST_QRELS, "qrels", ["q1", "d1", "1"]),
-        ("x", "q1\t0\td1\t1\n", "qrels", ["q1", "0", "d1", "1"]),
         ("x", "q1 Q0 d1 1 2.5 bm25\n", "runs", ["q1", "Q0", "d1", "1", "2.5", "bm25"]),
-        ("x.csv", "qid,docid,label\nq1,d1,1\n", "qrels", ["q1", "d1", "1"]),
-        ("x.csv", "query,doc,label\nWhy?,First.,1\n", "all", ["Why?", "First.", "1"]),
-        ("queries.tsv", "12\thow many 5\n", "queries", ["12", "how many 5"]),
     ],
 )
 def test_a_file_is_known_by_its_content(tmp_path: Path, name: str, content: str, kind: str, row: list[str]) -> None:
@@ -88,20 +81,6 @@ def test_only_five_short_rows_are_kept(tmp_path: Path) -> None:
 
 
 # Archives
-
-
-def test_a_beir_folder_as_zip_is_imported_with_the_qrels_of_all_its_splits(db: None, tmp_path: Path) -> None:
-    path = zip_of(tmp_path / "beir.zip", BEIR)
-    found = [(source, detect(source)) for source in list_sources(path, "beir.zip")]
-    find_conflicts(found)
-    kinds = {source.member.rpartition("/")[2]: one.kind for source, one in found}
-    assert kinds == {
-        "corpus.jsonl": "documents", "queries.jsonl": "queries", "train.tsv": "qrels", "test.tsv": "qrels",
-        "README.md": "",
-    }  # fmt: skip
-    report = import_collection("books", ImportFiles(**sort_files((source, one.kind) for source, one in found)))
-    assert (report["documents"], report["queries"], report["pairs"], report["judgments"]) == (2, 2, 2, 2)
-    assert report["qrels"] == {f"beir.zip/scifact/qrels/{split}.tsv": 1 for split in ("train", "test")}
 
 
 SPLIT = "query-id\tcorpus-id\tscore\n"

@@ -161,13 +161,9 @@ KINDS: list[tuple[str, Content, str, dict[str, int]]] = [
     ("queries.json", json.dumps(QUERIES, indent=2), "queries", {"queries": 2}),
     ("one.json", json.dumps(DOCUMENTS[0], indent=2), "documents", {"documents": 1}),
     ("pyserini.jsonl", lines({"id": "d1", "contents": "A"}, {"id": 2, "contents": "B"}), "documents", {"documents": 2}),
-    ("plain.jsonl", lines({"id": 1, "text": "A"}, {"id": 2, "text": "B", "url": "u"}), "documents", {"documents": 2}),
     ("irds.jsonl", lines({"doc_id": "d1", "title": "T", "text": "A"}), "documents", {"documents": 1}),
-    ("irds-q.jsonl", lines({"query_id": "q1", "text": "Why?"}), "queries", {"queries": 1}),
-    ("irds-t.jsonl", lines({"query_id": "1", "title": "Why?", "description": "D"}), "queries", {"queries": 1}),
     ("irds-r.jsonl", lines({"query_id": "q1", "doc_id": "d1", "relevance": 2, "x": "0"}), "qrels", {"qrels": 1}),
     ("irds-p.jsonl", lines({"query_id": "q1", "doc_id_a": "d1", "doc_id_b": "d2"}), "pairs", {"pairs": 2}),
-    ("mteb.jsonl", lines({"query-id": "q1", "corpus-id": "d1", "score": 1}), "qrels", {"qrels": 1}),
     ("mteb.parquet", parquet_of({"query-id": "q1", "corpus-id": "d1", "score": 1.0}), "qrels", {"qrels": 1}),
     ("corpus.parquet", parquet_of(*DOCUMENTS), "documents", {"documents": 2}),
     ("corpus.parquet.gz", gzip.compress(parquet_of(*DOCUMENTS)), "documents", {"documents": 2}),
@@ -189,7 +185,6 @@ KINDS: list[tuple[str, Content, str, dict[str, int]]] = [
     ("flag.jsonl", lines({"query": "Why?", "pos": ["A.", "B."], "neg": ["C."]}), "all",
      {"documents": 3, "queries": 1, "pairs": 3}),
     ("qrels.txt", "q1 0 d1 2\nq1 0 d2 0\n", "qrels", {"qrels": 2}),
-    ("words.txt", "q1 0 d1 Yes\nq1 0 d2 no\n", "qrels", {"qrels": 2}),
     ("run.txt", "q1 Q0 d1 1 2.5 bm25\n", "runs", {"runs": 1}),
     ("topics.xml", TOPICS, "queries", {"queries": 2}),
     ("topics.txt", TOP, "queries", {"queries": 1}),
@@ -477,11 +472,6 @@ DAMAGED: list[tuple[str, Content, str]] = [
     ("corpus.parquet", parquet_of(*DOCUMENTS)[:-9], "the Parquet file is damaged or not complete; copy it again"),
     ("nul.parquet", parquet_of({"id": "d1", "text": "a\0b"}), "row 1: a NUL character; remove it"),
     ("bytes.parquet", parquet_of({"id": "d1", "text": b"\xff\xfe"}), "row 1: bytes that are not UTF-8"),
-    (
-        "twice.parquet",
-        parquet_of({"id": "d1", "text": "a"}, {"id": "d1", "text": "b"}),
-        'row 2: the id "d1" stands already in row 1',
-    ),
     ("corpus.json", json.dumps(DOCUMENTS)[:-9], "line 1: the JSON ends in the middle"),
     ("b.xlsx", workbook_of(**SHEETS)[:-99], "the zip archive is damaged"),
     ("c.xlsx", zip_of(xl__workbook_DOT_xml="<x", __Content="y"), "lies outside the archive"),
@@ -490,7 +480,6 @@ DAMAGED: list[tuple[str, Content, str]] = [
     ("triples.tsv", "what maps keys\tA dict maps all keys.\tBread is baked of flour.\nwhat\tx\n", "line 2: 2 columns"),
     ("conflict.jsonl", lines({"query": "W?", "pos": ["A."], "neg": ["A."]}), "the pair stands in line 1 with another"),
     ("topics.xml", TOPICS[:-40], "line 8: a <topic> that does not end"),
-    ("case.csv", CASE + "T,C,1,star wars,11,1,Star Wars,9\n", "line 2: grade 9 is above the highest grade 3"),
     (
         "studio.json",
         json.dumps([TASK]).replace("Not relevant", "Perhaps"),
@@ -499,14 +488,7 @@ DAMAGED: list[tuple[str, Content, str]] = [
     ("argilla.json", json.dumps([RECORD]).replace('"d1"', '"d 1"'), 'line 1: "doc_id" holds white space'),
     ("judgments.jsonl", lines(JUDGMENT, {**JUDGMENT, "kind": "ghost", "doc_id": "d2"}), "line 2: the kind is 'ghost'"),
     ("judgments2.jsonl", lines(JUDGMENT, {**JUDGMENT, "doc_id": "d9"}), 'line 2: no document has the id "d9"'),
-    ("qrels.tsv", "1\t101\t1\n1\t109\t1\n", 'line 2: no document has the id "109"'),
     ("bm25.tsv", "1\t101\t1\n1\t102\tx\n", ""),
-    (
-        "mteb.jsonl",
-        lines({"query-id": "q1", "corpus-id": "d1", "score": 0.5}),
-        "line 1: the grade is not an integer",
-    ),
-    ("labels.csv", "query_id,doc_id,grade,origin\nq1,d1,2,people\nq1,d1,1,people\n", "line 3: the pair stands already"),
 ]
 MODELS = (Document, Query, Pair, Judgment, Assessor, Label)
 

@@ -42,7 +42,7 @@ BAD: list[tuple[str, bytes, str]] = [
     ("corpus", b"<doc>\n<docno>1</docno>\n<text>x", "corpus, line 1: a <doc> that does not end"),
     ("corpus", b"words\nmore words\n", "corpus, line 1: neither JSON"),
     ("corpus", b"\n\n", "corpus: the file is empty"),
-    ("queries", lines({"text": "Why?"}), 'queries, line 1: the field "_id" is missing'),
+    ("queries", GOOD["queries"] + lines({"text": "Why?"}), 'queries, line 2: the field "_id" is missing'),
     ("queries", lines({"_id": "q1", "text": " "}), "queries, line 1: the query has no text"),
     ("queries", b'{"_id": "q1", "text": "Which?", "answers": [1]}\n', 'queries, line 1: "answers" is not a list'),
     ("qrels", b"q1 0 d1 1\nq1 0 d2\n", "qrels, line 2: 3 columns instead of 4"),

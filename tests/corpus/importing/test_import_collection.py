@@ -141,11 +141,6 @@ def test_trec_xml_without_a_root_and_with_loose_ends(files):
     assert (query.external_id, query.text, query.metadata) == ("301", "crime", {"desc": "Who?"})
 
 
-def test_queries_by_their_position(files):
-    import_collection("small", files(query_ids="position"))
-    assert list(Query.objects.order_by("pk").values_list("external_id", flat=True)) == ["1", "2"]
-
-
 def test_qrels_of_both_kinds_become_reference_grades_and_settle_nothing(files):
     beir = import_collection("beir", files(qrels="query-id\tcorpus-id\tscore\nq1\td1\t2\nq2\td2\t0\n"))
     trec = import_collection("trec", files(qrels="q1 0 d1 2\nq2 0 d2 -1\n"))

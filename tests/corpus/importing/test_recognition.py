@@ -181,13 +181,6 @@ def test_json_of_other_tools_is_named(what: str, text: str, importer: str, tmp_p
     assert f"this is {what}" in str(refused.value) and "\n" not in str(refused.value)
 
 
-def test_a_table_without_a_column_of_texts_is_named_by_its_columns(tmp_path: Path) -> None:
-    path = tmp_path / "collection.csv"
-    path.write_text("id,words\n1,x\n")
-    with pytest.raises(BadInput, match='no column is "text" among id, words: map "id" to it'):
-        list(records.read_documents(FileSource(path)))
-
-
 def test_what_is_ours_is_never_taken_for_another() -> None:
     """Texts may begin with letters that mark a binary file, and speak of other tools."""
     said = json.dumps({"_id": "d", "text": 'PAR1 {"annotations": [], "data": 1, "completions": 2}'})
