@@ -1,13 +1,28 @@
-"""Files brought to the import page, and its jobs done as a worker does them."""
+"""Files brought to the import page or command, and its jobs done as a worker does them."""
 
+import json
+from io import StringIO
+from typing import Any
 from unittest import mock
 
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.core.management import call_command
 from django.test import Client
 
 from annotation.imports.importing import perform_import
 from annotation.models.imports import FileImport
 from jobs import leases
+
+
+def import_files(name: str, *arguments: object) -> tuple[dict[str, Any], str]:
+    """Import by the command: its report, none where it refuses the files, and what it says beside it."""
+    out, err = StringIO(), StringIO()
+    try:
+        call_command("import_collection", name, *map(str, arguments), "--json", stdout=out, stderr=err)
+    except SystemExit as end:
+        assert (end.code, out.getvalue()) == (2, "")
+        return {}, err.getvalue()
+    return json.loads(out.getvalue()), err.getvalue()
 
 
 def work_off() -> None:

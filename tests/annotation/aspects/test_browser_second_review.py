@@ -9,7 +9,7 @@ from annotation.aspects import review_steps, reviews
 from annotation.models import Membership, Role
 from corpus.models import Collection, Query
 from corpus.models.aspects import AspectReview
-from tests.annotation.aspects.test_browser_aspects import DARK, LIGHT, PHONE, fits, focused
+from tests.annotation.aspects.test_browser_aspects import LIGHT, LOOKS, fits, focused
 from tests.aspect_reviews import ACCEPTED, accept_all, decide_all, ice_document, newest
 from tests.aspects_scene import ice_scene
 from tests.factories import make_member
@@ -63,13 +63,6 @@ def test_a_query_is_reviewed_by_keyboard(
     assert violations(page) == []
     row = AspectReview.objects.get()
     assert (row.state, row.accepted, newest(query)) == ("submitted", False, row.final.number)
-
-
-LOOKS = [
-    pytest.param(LIGHT, id="light"),
-    pytest.param(DARK, id="dark", marks=pytest.mark.slow),
-    pytest.param(PHONE, id="phone", marks=pytest.mark.slow),
-]
 
 
 @pytest.mark.parametrize("look", LOOKS)

@@ -1,6 +1,5 @@
 """Importing in a real Chromium: six clicks to judged pairs, an upload that goes on after it broke off, every screen."""
 
-import os
 import subprocess
 from pathlib import Path
 
@@ -9,7 +8,7 @@ import pytest
 from annotation.models import Role
 from annotation.models.imports import FileImport, Upload
 from config.env import ROOT
-from corpus.models import Collection, Document
+from corpus.models import Document
 from jobs.processes import spawn_child, stop_children
 from judges.engine import worker_pool
 from judges.models import Campaign, Work
@@ -75,8 +74,7 @@ def test_a_csv_is_imported_and_judged_offline_in_six_clicks_from_the_start_page(
 def test_an_upload_goes_on_after_a_lost_connection_and_a_reload(
     new_page: NewPage, instance, console, tmp_path: Path
 ) -> None:
-    birds = make_collection("birds")
-    page = new_page(user=make_member(birds, "charlie", Role.ADMIN).user)
+    page = new_page(user=make_member(make_collection("birds"), "charlie", Role.ADMIN).user)
     large = tmp_path / "corpus.jsonl"
     line = f'{{"_id": "%d", "text": "{"word " * 4000}"}}\n'
     large.write_text("".join(line % n for n in range(2000)))  # five parts
@@ -100,8 +98,7 @@ def test_an_upload_goes_on_after_a_lost_connection_and_a_reload(
 
 
 def test_an_upload_is_paused_goes_on_and_another_is_cancelled(new_page: NewPage, instance, tmp_path: Path) -> None:
-    birds = make_collection("birds")
-    page = new_page(user=make_member(birds, "charlie", Role.ADMIN).user)
+    page = new_page(user=make_member(make_collection("birds"), "charlie", Role.ADMIN).user)
     first, second, third = (tmp_path / name for name in ("corpus.jsonl", "other.jsonl", "third.jsonl"))
     first.write_text("".join(f'{{"_id": "{n}", "text": "{"word " * 4000}"}}\n' for n in range(2000)))
     second.write_text('{"_id": "x", "text": "Not wanted."}\n')
@@ -117,8 +114,6 @@ def test_an_upload_is_paused_goes_on_and_another_is_cancelled(new_page: NewPage,
     page.get_by_text("Paused. What has come is kept for a day.").wait_for()
     page.get_by_role("listitem").filter(has_text="other.jsonl").get_by_role("button", name="Cancel").click()
     assert Upload.objects.get().name == "corpus.jsonl"
-    if folder := os.environ.get("QUORUM_LOOK"):
-        page.screenshot(path=f"{folder}/import-paused.png", full_page=True)
     line.send("Network.emulateNetworkConditions", {**slow, "uploadThroughput": -1})
     page.get_by_role("button", name="Resume").click()
     page.wait_for_url("**/import/*/")
@@ -142,8 +137,7 @@ def test_an_upload_is_paused_goes_on_and_another_is_cancelled(new_page: NewPage,
     ],
 )
 def test_the_pages_fit_and_have_no_violations(new_page: NewPage, instance, tmp_path: Path, violations, look) -> None:
-    birds: Collection = make_collection("birds")
-    page = new_page(user=make_member(birds, "charlie", Role.ADMIN).user, **look)
+    page = new_page(user=make_member(make_collection("birds"), "charlie", Role.ADMIN).user, **look)
     page.goto("/c/birds/import/")
     script = look.get("java_script_enabled", True)
     page.get_by_label("Files").set_input_files(csv_files(tmp_path))
@@ -160,6 +154,3 @@ def test_the_pages_fit_and_have_no_violations(new_page: NewPage, instance, tmp_p
         if script:
             assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
             assert violations(page) == []
-        if folder := os.environ.get("QUORUM_LOOK"):
-            name = f"{len(address)}-{look.get('color_scheme', 'light')}-{script}.png"
-            page.screenshot(path=f"{folder}/import-{name}", full_page=True)

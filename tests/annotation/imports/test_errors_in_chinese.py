@@ -2,17 +2,14 @@
 
 import html
 import re
-from pathlib import Path
 
 import pytest
 from django.test import Client
 from django.utils.translation import override
 
-from annotation.models import Role, User
+from annotation.models import User
 from corpus.formats import recognition
-from corpus.models import Collection
 from tests.annotation.imports.test_imports import DOCUMENTS, PAIRS, QUERIES
-from tests.factories import make_collection, make_member
 from tests.imported_files import bring
 from tests.stages import first_quick
 
@@ -58,17 +55,9 @@ BAD: list[dict[str, str | bytes]] = [
 
 
 @pytest.fixture
-def birds() -> Collection:
-    return make_collection("birds")
-
-
-@pytest.fixture
-def charlie(birds: Collection, settings: object, tmp_path: Path) -> Client:
-    settings.VAR = tmp_path  # type: ignore[attr-defined]  # pytest-django's own type has no settings in it
-    client = Client()
-    client.force_login(make_member(birds, "charlie", Role.ADMIN).user)
+def chinese(charlie: Client) -> Client:
     User.objects.update(language="zh-hans")
-    return client
+    return charlie
 
 
 def english(said: str) -> set[str]:
@@ -78,9 +67,9 @@ def english(said: str) -> set[str]:
 
 
 @pytest.mark.parametrize("files", first_quick(BAD, 4), ids=range(len(BAD)))
-def test_a_bad_file_is_refused_in_chinese(charlie: Client, files: dict[str, str | bytes]) -> None:
-    row = bring(charlie, "birds", files)
-    page = html.unescape(charlie.get(f"/c/birds/import/{row.number}/").content.decode())
+def test_a_bad_file_is_refused_in_chinese(chinese: Client, files: dict[str, str | bytes]) -> None:
+    row = bring(chinese, "birds", files)
+    page = html.unescape(chinese.get(f"/c/birds/import/{row.number}/").content.decode())
     problems = [one["holds"]["problem"] for one in row.files if one["holds"]["problem"]]
     assert row.state == "failed" and re.search(r"[\u4e00-\u9fff]", row.error), row.error
     for said in [row.error, *problems]:
@@ -89,8 +78,8 @@ def test_a_bad_file_is_refused_in_chinese(charlie: Client, files: dict[str, str 
     assert english(" ".join(re.findall(r'role="alert">(.*?)</p>', page))) == set()
 
 
-def test_an_archive_that_cannot_be_opened_is_refused_in_chinese(charlie: Client) -> None:
-    row = bring(charlie, "birds", {"x.zip": b"PK\x03\x04 no"})
+def test_an_archive_that_cannot_be_opened_is_refused_in_chinese(chinese: Client) -> None:
+    row = bring(chinese, "birds", {"x.zip": b"PK\x03\x04 no"})
     assert row.error == "x.zip：zip 压缩包已损坏；请重新制作"
 
 

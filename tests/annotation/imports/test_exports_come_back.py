@@ -1,14 +1,13 @@
 """Every export of training sets, imported into a new collection, has the same pairs, grades and texts again."""
 
 import json
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.management import call_command
 
 from corpus.models import Collection, Judgment, Label, Pair
+from tests.imported_files import import_files
 from tests.judged_books import export, make_books, write_targets
 
 pytestmark = pytest.mark.django_db
@@ -55,12 +54,6 @@ def scores_of(collection: str) -> set[tuple[str, float]]:
     return {(query, round(score, 6)) for query, score in rows if score is not None}
 
 
-def bring(name: str, *arguments: str) -> tuple[dict[str, Any], str]:
-    out, err = StringIO(), StringIO()
-    call_command("import_collection", name, *arguments, "--json", stdout=out, stderr=err)
-    return json.loads(out.getvalue()), err.getvalue()
-
-
 @pytest.mark.parametrize("case", SETS)
 def test_a_training_set_comes_back_with_its_pairs_grades_and_texts(case: str, tmp_path: Path) -> None:
     name, options = SETS[case]
@@ -69,7 +62,7 @@ def test_a_training_set_comes_back_with_its_pairs_grades_and_texts(case: str, tm
         write_targets(books)
     export(books, name, tmp_path / "out", split=1, near=None, **options)
     (file,) = [one for one in (tmp_path / "out").rglob("*") if one.suffix in (".jsonl", ".parquet")]
-    report, told = bring("back", str(file))
+    report, told = import_files("back", file)
     how = {"one_text": name in ONE_TEXT, "two_values": name in TWO_VALUES}
     wanted, found = pairs_of("books", **how), pairs_of("back", **how)
     if case.endswith("scores") and name == "sentence-transformers":
@@ -93,12 +86,11 @@ def test_train_and_dev_come_back_together_and_one_of_them_may_be_left_out(name: 
     files = sorted(one.name for one in (tmp_path / "out").rglob("*") if one.suffix in (".jsonl", ".parquet"))
     assert len(files) == 2 and files[0].startswith("dev")
     how = {"one_text": name in ONE_TEXT, "two_values": name in TWO_VALUES}
-    report, told = bring("back", str(tmp_path / "out"))
+    report, told = import_files("back", tmp_path / "out")
     assert report["pairs"] == 18 and pairs_of("back", **how) == pairs_of("books", **how), told
-    report, _told = bring("train", str(tmp_path / "out"), "--leave-out", files[0])
+    report, _told = import_files("train", tmp_path / "out", "--leave-out", files[0])
     assert report["pairs"] == 9 and pairs_of("train", **how).items() < pairs_of("books", **how).items()
-    with pytest.raises(SystemExit):
-        bring("none", str(tmp_path / "out"), "--leave-out", "other.jsonl")
+    assert not import_files("none", tmp_path / "out", "--leave-out", "other.jsonl")[0]
     assert not Collection.objects.filter(name="none").exists()
 
 
@@ -110,7 +102,7 @@ def test_documents_that_nobody_judged_come_back_without_a_grade(tmp_path: Path) 
         options = {"teacher": "labels"} if name == "prism" else {}
         export(books, name, tmp_path / name, split=1, near=None, run=str(tmp_path / "a.run"), ranks=(1, 5), **options)
         (file,) = [one for one in (tmp_path / name).rglob("*") if one.suffix in (".jsonl", ".parquet")]
-        bring(f"back-{name}", str(file))
+        import_files(f"back-{name}", file)
         graded = Judgment.objects.filter(pair__collection__name=f"back-{name}")
         assert not graded.filter(pair__document__external_id="d0-2").exists(), name
         assert graded.count() == 5, name
@@ -119,7 +111,7 @@ def test_documents_that_nobody_judged_come_back_without_a_grade(tmp_path: Path) 
 def test_relevant_without_a_number_is_the_lowest_relevant_grade_of_the_collection(tmp_path: Path) -> None:
     Collection.objects.create(name="strict", grades=3, relevant_from=2)
     (tmp_path / "x.jsonl").write_text('{"query": "what is tea", "pos": ["Tea is a drink"], "neg": ["Water boils"]}\n')
-    bring("strict", str(tmp_path / "x.jsonl"))
+    import_files("strict", tmp_path / "x.jsonl")
     assert set(Judgment.objects.values_list("grade", flat=True)) == {2, 0}
 
 
@@ -138,8 +130,5 @@ def test_an_export_that_holds_no_collection_is_refused_by_its_name(
     line: dict[str, Any], what: str, tmp_path: Path
 ) -> None:
     (tmp_path / "x.jsonl").write_text(json.dumps(line) + "\n")
-    err = StringIO()
-    with pytest.raises(SystemExit) as end:
-        call_command("import_collection", "back", str(tmp_path / "x.jsonl"), stdout=StringIO(), stderr=err)
-    said = f"line 1: this is an export of this site that is not imported here: {what}"
-    assert end.value.code == 2 and said in err.getvalue()
+    report, said = import_files("back", tmp_path / "x.jsonl")
+    assert not report and f"line 1: this is an export of this site that is not imported here: {what}" in said

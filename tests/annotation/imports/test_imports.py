@@ -11,7 +11,6 @@ import zipfile
 from datetime import timedelta
 from pathlib import Path
 
-import openpyxl
 import pytest
 from django.db import connection, transaction
 from django.test import Client
@@ -24,7 +23,7 @@ from annotation.models.imports import FileImport, Upload
 from benchmark.models import Ranking, Run
 from config.env import ROOT
 from corpus.importing import columns, detection
-from corpus.models import Assessor, Collection, Document, Judgment, Label, Pair, Query
+from corpus.models import Assessor, Document, Judgment, Label, Pair, Query
 from jobs import leases
 from jobs.processes import spawn_child, stop_children
 from judges.engine import worker_pool
@@ -38,25 +37,6 @@ DOCUMENTS = "id,title,text\nd1,One,First.\nd2,,Second.\n"
 QUERIES = "id,Query Text\nq1,Which?\n"
 PAIRS = "qid,docid\nq1,d1\n"
 ALL = {"docs.csv": DOCUMENTS, "queries.csv": QUERIES, "pairs.csv": PAIRS}
-
-
-@pytest.fixture(autouse=True)
-def var(request: pytest.FixtureRequest, settings, tmp_path: Path) -> Path:
-    if "instance" not in request.fixturenames:  # whose workers have its VAR
-        settings.VAR = tmp_path
-    return tmp_path
-
-
-@pytest.fixture
-def birds() -> Collection:
-    return make_collection("birds")
-
-
-@pytest.fixture
-def charlie(birds: Collection) -> Client:
-    client = Client()
-    client.force_login(make_member(birds, "charlie", Role.ADMIN).user)
-    return client
 
 
 def page(client: Client, row: FileImport) -> str:
@@ -229,29 +209,6 @@ def test_a_zip_of_a_beir_folder_is_imported(charlie: Client) -> None:
     assert "Grades come from 2 files." in shown and "beir.zip/beir/qrels/train.tsv</span>: 1 grade" in shown
     start(charlie, row)
     assert contents() == [1, 1, 1, 1] and Judgment.objects.get().grade == 1
-
-
-def test_a_workbook_is_imported_sheet_by_sheet(charlie: Client) -> None:
-    book = openpyxl.Workbook()
-    sheets = {"Texts": [["id", "text"], ["d1", "First."]], "Queries": [["qid", "Frage"], ["q1", "Which?"]],
-              "Grades": [["qid", "docid", "rating"], ["q1", "d1", 1]]}  # fmt: skip
-    for name, rows in sheets.items():
-        sheet = book.create_sheet(name)
-        for cells in rows:
-            sheet.append(cells)
-    file = io.BytesIO()
-    book.save(file)
-    row = bring(charlie, "birds", {"book.xlsx": file.getvalue()})
-    shown = page(charlie, row)
-    assert "book.xlsx/Texts" in shown and "book.xlsx/Queries" in shown and "Left out: say what its columns are" in shown
-    charlie.post(
-        f"/c/birds/import/{row.number}/", {"kind-1": "by-columns", "field-1-0": "query_id", "field-1-1": "query"}
-    )
-    work_off()
-    row.refresh_from_db()
-    assert row.is_checked, row.error
-    start(charlie, row)
-    assert contents() == [1, 1, 1, 1]
 
 
 STUDIO = [

@@ -11,9 +11,9 @@ from corpus.labels import rebuild_labels
 from corpus.models import Assessor, Collection, Judgment, Label
 from tests.evidence import make_assessor, make_judgment
 from tests.factories import make_collection, make_document, make_item, make_pair, make_query
+from tests.imported_files import import_files
 
 pytestmark = pytest.mark.django_db
-Labels = dict[tuple[str, str], int]
 
 
 @pytest.fixture
@@ -47,29 +47,16 @@ def books() -> Collection:
     return books
 
 
-def labels_of(name: str) -> Labels:
+def labels_of(name: str, field: str = "grade") -> dict[tuple[str, str], object]:
     rows = Label.objects.filter(pair__collection__name=name).values_list(
-        "pair__query__external_id", "pair__document__external_id", "grade"
+        "pair__query__external_id", "pair__document__external_id", field
     )
-    return {(query, document): grade for query, document, grade in rows}
-
-
-def origins_of(name: str) -> dict[tuple[str, str], str]:
-    rows = Label.objects.filter(pair__collection__name=name).values_list(
-        "pair__query__external_id", "pair__document__external_id", "origin"
-    )
-    return {(query, document): origin for query, document, origin in rows}
+    return {(query, document): said for query, document, said in rows}
 
 
 def export(form: str, folder: Path, *options: str) -> Path:
     call_command("export", "books", f"--format={form}", f"--out={folder}", *options, stdout=StringIO())
     return folder
-
-
-def bring(name: str, *arguments: str) -> dict:
-    out = StringIO()
-    call_command("import_collection", name, *arguments, "--json", stdout=out, stderr=StringIO())
-    return json.loads(out.getvalue())
 
 
 def test_every_export_of_labels_gives_the_same_labels_again(books: Collection, tmp_path: Path) -> None:
@@ -81,17 +68,18 @@ def test_every_export_of_labels_gives_the_same_labels_again(books: Collection, t
     qrels = export("qrels", tmp_path / "qrels") / "qrels.txt"
     csv = export("csv", tmp_path / "csv") / "labels.csv"
     judgments = export("judgments", tmp_path / "judgments") / "judgments.jsonl"
-    found = {
-        "beir": bring("beir", str(beir), "--graded-by=human"),
-        "mteb": bring("mteb", str(mteb), "--graded-by=human"),
-        "qrels": bring("qrels", str(qrels), *texts, "--graded-by=human"),
-        "csv": bring("csv", str(csv), *texts, "--graded-by=human"),
-        "judgments": bring("judgments", str(judgments), *texts),
+    imports: dict[str, list[object]] = {
+        "beir": [beir, "--graded-by=human"],
+        "mteb": [mteb, "--graded-by=human"],
+        "qrels": [qrels, *texts, "--graded-by=human"],
+        "csv": [csv, *texts, "--graded-by=human"],
+        "judgments": [judgments, *texts],
     }
-    for name, report in found.items():
+    for name, arguments in imports.items():
+        report, _said = import_files(name, *arguments)
         assert labels_of(name) == wanted, name
         assert (report["documents"], report["queries"], report["labels_changed"]) == (24, 6, 24), name
-    assert origins_of("judgments") == origins_of("books")
+    assert labels_of("judgments", "origin") == labels_of("books", "origin")
     kinds = Assessor.objects.filter(collection__name="judgments").values_list("kind", "name")
     assert set(kinds) == {
         ("human-import", "alice"), ("human-import", "bob"), ("human-import", "charlie"), ("human-import", "dora"),
@@ -103,7 +91,7 @@ def test_without_a_word_on_whose_they_are_labels_of_files_measure_and_settle_not
     books: Collection, tmp_path: Path
 ) -> None:
     beir = export("beir", tmp_path / "beir")
-    report = bring("beir", str(beir))
+    report, _said = import_files("beir", beir)
     assert (report["judgments"], report["labels_changed"], labels_of("beir")) == (24, 0, {})
     grades = Judgment.objects.filter(pair__collection__name="beir", assessor__kind="reference")
     rows = grades.values_list("pair__query__external_id", "pair__document__external_id", "grade")
@@ -113,15 +101,13 @@ def test_without_a_word_on_whose_they_are_labels_of_files_measure_and_settle_not
 def test_the_same_judgments_again_change_nothing_and_others_are_refused(books: Collection, tmp_path: Path) -> None:
     beir = export("beir", tmp_path / "beir")
     path = export("judgments", tmp_path / "judgments") / "judgments.jsonl"
-    bring("copy", str(path), f"--corpus={beir / 'corpus.jsonl'}", f"--queries={beir / 'queries.jsonl'}")
+    import_files("copy", path, f"--corpus={beir / 'corpus.jsonl'}", f"--queries={beir / 'queries.jsonl'}")
     before = Judgment.objects.count()
-    again = bring("copy", str(path))
-    assert not again["changed"] and Judgment.objects.count() == before
+    again, _said = import_files("copy", path)
+    assert again["changed"] is False and Judgment.objects.count() == before
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     alice = next(row for row in rows if row["assessor"] == "alice")
     path.write_text(json.dumps({**alice, "grade": 1}) + "\n")
-    err = StringIO()
-    with pytest.raises(SystemExit):
-        call_command("import_collection", "copy", str(path), stdout=StringIO(), stderr=err)
-    said = f"{path}, line 1: grade 1, but the collection has 3 of this assessor\n"
-    assert err.getvalue().endswith(said) and Judgment.objects.count() == before
+    report, said = import_files("copy", path)
+    assert not report and said.endswith(f"{path}, line 1: grade 1, but the collection has 3 of this assessor\n")
+    assert Judgment.objects.count() == before

@@ -40,6 +40,11 @@ def wording(text: str, importance: int = 3) -> Wording:
     return Wording(text, WHY, importance)
 
 
+def decompose(query: Query, author: Assessor, *texts: str) -> None:
+    for text in texts:
+        revising.add_aspect(query, author, wording(text))
+
+
 def names(query: Query) -> list[str]:
     return list(query.aspects.filter(is_current=True).order_by("place").values_list("external_id", flat=True))
 
@@ -102,15 +107,14 @@ def test_a_revision_by_somebody_who_saw_an_older_set_is_refused(query: Query, al
 def test_revisions_cannot_be_changed_or_deleted(query: Query, alice: Assessor) -> None:
     from django.db import DatabaseError, transaction
 
-    revising.add_aspect(query, alice, wording("Flow"))
+    decompose(query, alice, "Flow")
     with pytest.raises(DatabaseError, match="Cannot update or delete"), transaction.atomic():
         AspectRevision.objects.update(note="nothing happened")
 
 
 def test_a_merged_aspect_takes_the_documents_of_its_parts_over(query: Query, alice: Assessor) -> None:
     one, two, three = (make_document(query.collection, f"Text {n}.", external_id=f"d{n}") for n in (1, 2, 3))
-    for text in ("Flow", "Sliding", "Snowfall"):
-        revising.add_aspect(query, alice, wording(text))
+    decompose(query, alice, "Flow", "Sliding", "Snowfall")
     documents.keep(query, alice, one, ["a1"])
     documents.keep(query, alice, two, ["a2"])
     documents.discard(query, alice, three, "off the topic")
@@ -125,8 +129,7 @@ def test_a_merged_aspect_takes_the_documents_of_its_parts_over(query: Query, ali
 
 def test_a_split_aspect_sends_its_documents_to_review_again(query: Query, alice: Assessor) -> None:
     document = make_document(query.collection, external_id="d1")
-    revising.add_aspect(query, alice, wording("Movement"))
-    revising.add_aspect(query, alice, wording("Snowfall"))
+    decompose(query, alice, "Movement", "Snowfall")
     documents.keep(query, alice, document, ["a1"])
     revising.split_aspect(query, alice, "a1", [wording("Flow"), wording("Sliding")])
     assert names(query) == ["a3", "a4", "a2"]
@@ -136,19 +139,21 @@ def test_a_split_aspect_sends_its_documents_to_review_again(query: Query, alice:
 
 
 def test_no_id_ever_means_two_aspects(query: Query, alice: Assessor) -> None:
-    revising.add_aspect(query, alice, wording("Flow"))
+    decompose(query, alice, "Flow")
     revising.remove_aspect(query, alice, "a1")
-    revising.add_aspect(query, alice, wording("Melting"))
+    decompose(query, alice, "Melting")
     assert names(query) == ["a2"]
     assert Aspect.objects.get(external_id="a1").text == "Flow"
 
 
 def test_undo_goes_back_act_by_act_and_each_step_is_kept(query: Query, alice: Assessor, bob: Assessor) -> None:
     document = make_document(query.collection, external_id="d1")
-    revising.add_aspect(query, alice, wording("Flow"))
+    decompose(query, alice, "Flow")
     documents.keep(query, alice, document, ["a1"])
     documents.discard(query, bob, document, "it says nothing of flow")
     revising.weigh_aspects(query, bob, {"a1": 5})
+    with pytest.raises(BadInput, match="no longer the latest"):
+        revising.undo_revision(query, alice, 1)
     for expected in ("weigh", "discard", "keep", "add"):
         last = revising.undoable_revision(query)
         assert last.act == expected
@@ -161,18 +166,11 @@ def test_undo_goes_back_act_by_act_and_each_step_is_kept(query: Query, alice: As
     assert rebuild_labels(query.collection) == 0
 
 
-def test_only_the_newest_act_can_be_taken_back(query: Query, alice: Assessor) -> None:
-    revising.add_aspect(query, alice, wording("Flow"))
-    revising.add_aspect(query, alice, wording("Melting"))
-    with pytest.raises(BadInput, match="no longer the latest"):
-        revising.undo_revision(query, alice, 1)
-
-
 def test_the_newest_word_on_a_document_holds_and_all_words_are_kept(
     query: Query, alice: Assessor, bob: Assessor
 ) -> None:
     document = make_document(query.collection, external_id="d1")
-    revising.add_aspect(query, alice, wording("Flow"))
+    decompose(query, alice, "Flow")
     documents.keep(query, alice, document, ["a1"])
     documents.discard(query, bob, document, "a menu, no evidence")
     assert kept(query) == set()
@@ -185,21 +183,13 @@ def test_the_newest_word_on_a_document_holds_and_all_words_are_kept(
     assert rebuild_labels(query.collection) == 0
 
 
-def test_a_judgment_knows_which_guidelines_held(query: Query, alice: Assessor) -> None:
-    revising.add_aspect(query, alice, wording("Flow"))
-    query.collection.guideline_version = 3
-    query.collection.save()
-    documents.keep(query, alice, make_document(query.collection), ["a1"])
-    assert Judgment.objects.get().guideline == 3
-
-
 def test_the_judgment_of_an_aspect_leaves_the_label_of_the_pair_alone(query: Query, alice: Assessor) -> None:
     document = make_document(query.collection, external_id="d1")
     pair = make_pair(query.collection, query, document)
     Label.objects.create(pair=pair, grade=0, origin="debate")
     policy = Assessor.objects.create(collection=query.collection, kind="policy", name="debate")
     Judgment.objects.create(pair=pair, assessor=policy, step="final", grade=0)
-    revising.add_aspect(query, alice, wording("Flow"))
+    decompose(query, alice, "Flow")
     documents.keep(query, alice, document, ["a1"])
     assert Label.objects.get(pair=pair, aspect=None).grade == 0
     assert Label.objects.get(pair=pair, aspect__external_id="a1").grade == 1
@@ -207,16 +197,19 @@ def test_the_judgment_of_an_aspect_leaves_the_label_of_the_pair_alone(query: Que
 
 def test_a_document_that_was_no_pair_becomes_one_that_nobody_is_asked_to_judge(query: Query, alice: Assessor) -> None:
     document = make_document(query.collection)
-    revising.add_aspect(query, alice, wording("Flow"))
+    decompose(query, alice, "Flow")
+    query.collection.guideline_version = 3
+    query.collection.save()
     documents.keep(query, alice, document, ["a1"])
     assert not Pair.objects.get(document=document).is_candidate
+    assert Judgment.objects.get().guideline == 3, "the guidelines that held"
 
 
 def test_a_discard_needs_a_reason_and_an_aspect(query: Query, alice: Assessor) -> None:
     document = make_document(query.collection)
     with pytest.raises(BadInput, match="Decompose"):
         documents.discard(query, alice, document, "off the topic")
-    revising.add_aspect(query, alice, wording("Flow"))
+    decompose(query, alice, "Flow")
     with pytest.raises(BadInput, match="Say why"):
         documents.discard(query, alice, document, "  ")
 
@@ -225,7 +218,7 @@ def test_a_discard_needs_a_reason_and_an_aspect(query: Query, alice: Assessor) -
 
 
 def test_the_same_new_passage_twice_is_one_document(query: Query, alice: Assessor) -> None:
-    revising.add_aspect(query, alice, wording("Flow"))
+    decompose(query, alice, "Flow")
     new = documents.NewPassage("Glen's law", "Ice creeps under stress.", ["a1"], {"source": {"kind": "paste"}})
     documents.add_passages(query, alice, [new])
     with pytest.raises(BadInput, match="No changes made"):
@@ -236,7 +229,7 @@ def test_the_same_new_passage_twice_is_one_document(query: Query, alice: Assesso
 
 
 def test_contiguous_passages_of_one_source_and_aspect_are_joined(query: Query, alice: Assessor) -> None:
-    revising.add_aspect(query, alice, wording("Flow"))
+    decompose(query, alice, "Flow")
     shared = "and it spreads under its own weight."
     texts = [f"Ice is plastic {shared}", f"{shared} Friction slows it.", "Then it melts."]
     made = [make_document(query.collection, text, external_id=f"Ice_sheet_{n}") for n, text in enumerate(texts, 3)]
@@ -253,37 +246,27 @@ def test_contiguous_passages_of_one_source_and_aspect_are_joined(query: Query, a
 
 
 @pytest.mark.parametrize(
-    ("ids", "said"),
+    ("ids", "aspects", "said"),
     [
-        (["Ice_sheet_3", "Ice_sheet_5"], "text missing between Ice_sheet_3 and Ice_sheet_5"),
-        (["Ice_sheet_3", "Glacier_4"], "the same source"),
-        (["Ice_sheet_3"], "two or more"),
+        (["Ice_3", "Ice_5"], ["a1", "a1"], "text missing between Ice_3 and Ice_5"),
+        (["Ice_3", "Glacier_4"], ["a1", "a1"], "the same source"),
+        (["Ice_3"], ["a1"], "two or more"),
+        (["Ice_1", "Ice_2"], ["a1", "a2"], "Keep all of these"),
     ],
 )
 def test_passages_that_do_not_belong_together_are_not_joined(
-    query: Query, alice: Assessor, ids: list[str], said: str
+    query: Query, alice: Assessor, ids: list[str], aspects: list[str], said: str
 ) -> None:
-    revising.add_aspect(query, alice, wording("Flow"))
+    decompose(query, alice, "Flow", "Melting")
     made = [make_document(query.collection, f"Text of {name}.", external_id=name) for name in ids]
-    for document in made:
-        documents.keep(query, alice, document, ["a1"])
+    for document, aspect in zip(made, aspects, strict=True):
+        documents.keep(query, alice, document, [aspect])
     with pytest.raises(BadInput, match=said):
         documents.join(query, alice, made, "a1")
 
 
-def test_passages_under_different_aspects_are_not_joined(query: Query, alice: Assessor) -> None:
-    revising.add_aspect(query, alice, wording("Flow"))
-    revising.add_aspect(query, alice, wording("Melting"))
-    made = [make_document(query.collection, f"Text {n}.", external_id=f"Ice_{n}") for n in (1, 2)]
-    documents.keep(query, alice, made[0], ["a1"])
-    documents.keep(query, alice, made[1], ["a2"])
-    with pytest.raises(BadInput, match="Keep all of these"):
-        documents.join(query, alice, made, "a1")
-
-
 def test_a_text_over_several_aspects_is_cut_into_documents_of_its_own(query: Query, alice: Assessor) -> None:
-    revising.add_aspect(query, alice, wording("Flow"))
-    revising.add_aspect(query, alice, wording("Melting"))
+    decompose(query, alice, "Flow", "Melting")
     document = make_document(query.collection, "Ice flows. It melts below.", external_id="Ice_1")
     documents.keep(query, alice, document, ["a1"])
     record = documents.cut_record(document)
@@ -338,7 +321,7 @@ def test_an_import_replaces_the_sets_of_its_queries_and_can_be_taken_back(
     query: Query, alice: Assessor, tmp_path: Path
 ) -> None:
     document = make_document(query.collection, external_id="d1")
-    revising.add_aspect(query, alice, wording("Flow"))
+    decompose(query, alice, "Flow")
     documents.keep(query, alice, document, ["a1"])
     import_aspects(query.collection, write(tmp_path / "f", row(aspect="a1", text="Creep"), row(aspect="x")))
     assert (names(query), kept(query)) == (["a1", "x"], set())
@@ -368,9 +351,7 @@ def test_bad_lines_are_told_by_number_and_nothing_is_imported(query: Query, tmp_
         import_aspects(query.collection, path)
     said = str(refused.value)
     assert "11 bad lines" in said
-    for line in range(2, 13):
-        assert f"line {line}: " in said
-    assert "line 1: " not in said
+    assert [f"line {line}: " in said for line in range(1, 13)] == [False] + [True] * 11
     assert not Aspect.objects.exists() and not Judgment.objects.exists()
 
 

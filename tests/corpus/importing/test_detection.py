@@ -2,19 +2,17 @@
 
 import gzip
 import io
-import json
 import zipfile
-from io import StringIO
 from pathlib import Path
 
 import pytest
-from django.core.management import call_command
 
 from corpus.errors import BadInput
 from corpus.formats import archives, files
 from corpus.formats.files import FileSource
 from corpus.importing.detection import DetectedFile, detect, list_sources
 from corpus.models import Collection, Document, Judgment, Pair, Query
+from tests.imported_files import import_files
 
 DOCUMENTS = '{"_id": "d1", "title": "One", "text": "First."}\n{"_id": "d2", "title": "", "text": "Second."}\n'
 QUERIES = '{"_id": "q1", "text": "Which?", "metadata": {}}\n{"_id": "q2", "text": "Why?", "metadata": {}}\n'
@@ -89,62 +87,45 @@ SPLIT = "query-id\tcorpus-id\tscore\n"
 def test_splits_that_say_the_same_of_a_pair_count_it_once_and_others_name_both_files(db: None, tmp_path: Path) -> None:
     same = BEIR | {"scifact/qrels/train.tsv": SPLIT + "q1\td1\t1\nq2\td2\t1\n",
                    "scifact/qrels/test.tsv": SPLIT + "q2\td1\t1\nq1\td1\t1\n"}  # fmt: skip
-    out, _err = run("books", str(zip_of(tmp_path / "same.zip", same)))
-    assert out.startswith("books: 2 documents, 2 queries, 3 pairs, 3 judgments\n")
-    assert f"Grades by file: 2 in {tmp_path}/same.zip/scifact/qrels/" in out
+    report, said = import_files("books", zip_of(tmp_path / "same.zip", same))
+    assert (report["pairs"], report["judgments"], sorted(report["qrels"].values())) == (3, 3, [1, 2]), said
     other = same | {"scifact/qrels/test.tsv": SPLIT + "q2\td1\t1\nq1\td1\t2\n"}
     first, second = (f"{tmp_path}/other.zip/scifact/qrels/{split}.tsv" for split in ("train", "test"))
-    err = StringIO()
-    with pytest.raises(SystemExit):
-        call_command("import_collection", "birds", str(zip_of(tmp_path / "other.zip", other)), stderr=err)
-    said = f"{second}, line 3: grade 2, but {first}, line 2, has 1 for this pair; leave one file out\n"
-    assert err.getvalue().endswith(said) and not Collection.objects.filter(name="birds").exists()
-
-
-def run(*arguments: str) -> tuple[str, str]:
-    out, err = StringIO(), StringIO()
-    call_command("import_collection", *arguments, stdout=out, stderr=err)
-    return out.getvalue(), err.getvalue()
+    report, said = import_files("birds", zip_of(tmp_path / "other.zip", other))
+    assert not report and not Collection.objects.filter(name="birds").exists()
+    assert said.endswith(f"{second}, line 3: grade 2, but {first}, line 2, has 1 for this pair; leave one file out\n")
 
 
 def test_the_command_takes_a_zip_and_says_what_it_left_out(db: None, tmp_path: Path) -> None:
     path = zip_of(tmp_path / "beir.zip", BEIR)
-    out, err = run("books", str(path))
-    assert out.startswith("books: 2 documents, 2 queries, 2 pairs, 2 judgments\n")
-    assert f"{path}/scifact/README.md, line 1: not JSON" in err and "; left out\n" in err
-    document = json.loads(run("books", str(path), "--json")[0])
-    assert document["changed"] is False
-    assert document["unchanged"] == {"documents": 2, "queries": 2, "pairs": 2, "judgments": 2}
+    report, said = import_files("books", path)
+    assert report["new"] == {"documents": 2, "queries": 2, "pairs": 2, "judgments": 2}
+    assert f"{path}/scifact/README.md, line 1: not JSON" in said and "; left out\n" in said
+    again, _said = import_files("books", path)
+    assert again["changed"] is False and again["unchanged"] == report["new"]
 
 
 def test_the_command_takes_tables_and_names_of_columns(db: None, tmp_path: Path) -> None:
     (tmp_path / "rows.csv").write_text("Suche;Antwort;Note\nWarum?;Darum.;1\nWarum?;So.;0\n")
-    run(
-        "books",
-        str(tmp_path / "rows.csv"),
-        *(f"--column={one}" for one in ("Suche=query", "Antwort=text", "Note=grade")),
-    )
+    columns = ("Suche=query", "Antwort=text", "Note=grade")
+    import_files("books", tmp_path / "rows.csv", *(f"--column={one}" for one in columns))
     assert (Query.objects.count(), Document.objects.count(), Pair.objects.count()) == (1, 2, 2)
     assert sorted(Judgment.objects.values_list("grade", flat=True)) == [0, 1]
     (tmp_path / "more.csv").write_text("doc_id,text\nd9,Third.\n")
-    run("books", "--corpus", str(tmp_path / "more.csv"))
+    import_files("books", "--corpus", tmp_path / "more.csv")
     assert Document.objects.count() == 3, "documents alone join a collection that has queries"
 
 
-def refused(*arguments: str) -> str:
-    err = StringIO()
-    with pytest.raises(SystemExit) as end:
-        call_command("import_collection", "books", *arguments, stdout=StringIO(), stderr=err)
-    assert end.value.code == 2 and not Collection.objects.exists()
-    return err.getvalue()
-
-
 def test_files_that_are_named_are_never_left_out_in_silence(db: None, tmp_path: Path) -> None:
-    for name, content in {"a.csv": "id,text\n1,x\n", "b.csv": "id,text\n2,y\n", "c.csv": "q,w\n1,x\n"}.items():
-        (tmp_path / name).write_text(content)
-    a, b, c = (str(tmp_path / name) for name in ("a.csv", "b.csv", "c.csv"))
-    (tmp_path / "d.csv").write_text("id,title,text\n2,y,z\n")
-    d = str(tmp_path / "d.csv")
+    def refused(*arguments: str) -> str:
+        report, said = import_files("books", *arguments)
+        assert not report and not Collection.objects.exists()
+        return said
+
+    contents = ("id,text\n1,x\n", "id,text\n2,y\n", "q,w\n1,x\n", "id,title,text\n2,y,z\n")
+    a, b, c, d = paths = [str(tmp_path / f"{name}.csv") for name in "abcd"]
+    for path, content in zip(paths, contents, strict=True):
+        Path(path).write_text(content)
     assert f"{d}: it holds documents, as {a} does, in other columns; leave one of them out\n" in refused(a, d)
     assert "No file contains queries" in refused(a, b), "of the same columns, so they are parts of one"
     assert refused(a, c).endswith(f"{c}: say what its columns are\n")
@@ -224,9 +205,9 @@ def test_a_folder_is_read_as_an_archive_is_and_links_out_of_it_are_not(db: None,
     (tmp_path / "secret.jsonl").write_text('{"_id": "d9", "text": "Secret."}\n')
     (folder / "a.jsonl").symlink_to(tmp_path / "secret.jsonl")
     (folder / ".hidden").write_text("x")
-    out, err = run("books", str(folder))
-    assert out.startswith("books: 2 documents, 2 queries, 2 pairs, 2 judgments\n")
-    assert f"{folder}/README.md, line 1: not JSON" in err and "a.jsonl" not in err and "hidden" not in err
+    report, said = import_files("books", folder)
+    assert report["new"] == {"documents": 2, "queries": 2, "pairs": 2, "judgments": 2}
+    assert f"{folder}/README.md, line 1: not JSON" in said and "a.jsonl" not in said and "hidden" not in said
     (tmp_path / "none").mkdir()
     with pytest.raises(BadInput, match="the folder holds no file"):
         list_sources(tmp_path / "none")

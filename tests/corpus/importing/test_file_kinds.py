@@ -7,14 +7,12 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Callable
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import openpyxl
 import pyarrow
 import pytest
-from django.core.management import call_command
 from pyarrow import parquet
 
 from config.env import ROOT
@@ -26,6 +24,7 @@ from corpus.importing.detection import HOLDS, detect, find_conflicts, list_sourc
 from corpus.importing.grades import read_grades
 from corpus.importing.run_lines import top_of_run
 from corpus.models import Assessor, Collection, Document, Judgment, Label, Pair, Query
+from tests.imported_files import import_files
 from tests.stages import first_slow
 
 Content = str | bytes
@@ -499,7 +498,7 @@ def make_base(folder: Path) -> None:
     queries = [*QUERIES, {"_id": "1", "text": "One?"}, {"_id": "2", "text": "Two?"}]
     paths = [kept(folder, f"base-{name}.jsonl", lines(*rows)) for name, rows in
              (("corpus", documents), ("queries", queries))]  # fmt: skip
-    call_command("import_collection", "books", *map(str, paths), stdout=StringIO(), stderr=StringIO())
+    import_files("books", *paths)
 
 
 @pytest.mark.django_db
@@ -510,11 +509,9 @@ def test_a_damaged_file_gets_one_line_and_changes_nothing(
     make_base(tmp_path)
     before = [list(model.objects.order_by("pk").values()) for model in MODELS]
     path = kept(tmp_path, name, content)
-    err = StringIO()
-    with pytest.raises(SystemExit) as end:
-        call_command("import_collection", "books", str(path), "--update", stdout=StringIO(), stderr=err)
-    *_recognised, line = err.getvalue().splitlines()
-    assert end.value.code == 2 and line.startswith(str(path)) and said in line
+    report, lines = import_files("books", path, "--update")
+    *_recognised, line = lines.splitlines()
+    assert not report and line.startswith(str(path)) and said in line
     assert before == [list(model.objects.order_by("pk").values()) for model in MODELS]
 
 
@@ -527,9 +524,7 @@ def test_the_parts_of_a_file_are_taken_together_whatever_they_are_called(tmp_pat
     kept(folder, "corpus/zzz.parquet", parquet_of({**DOCUMENTS[0], "_id": "d9"}))
     kept(folder, "queries.jsonl", lines(*QUERIES))
     kept(folder, "qrels.jsonl", lines({"query-id": "q1", "corpus-id": "d1", "score": 1}))
-    out, err = StringIO(), StringIO()
-    call_command("import_collection", "shards", str(folder), "--json", stdout=out, stderr=err)
-    report = json.loads(out.getvalue())
+    report, _said = import_files("shards", folder)
     assert (report["documents"], report["queries"], report["judgments"]) == (3, 2, 1)
     assert set(Document.objects.values_list("external_id", flat=True)) == {"d1", "d2", "d9"}
 
@@ -541,12 +536,7 @@ def test_each_kind_of_file_is_imported_once(
 ) -> None:
     make_base(tmp_path)
     path = kept(tmp_path, name, content)
-    reports = []
-    for _ in range(2):
-        out = StringIO()
-        call_command("import_collection", "books", str(path), "--update", "--json", stdout=out, stderr=StringIO())
-        reports.append(json.loads(out.getvalue()))
-    first, again = reports
+    first, again = (import_files("books", path, "--update")[0] for _ in range(2))
     found = {part: first["new"][part] + first["updated"][part] + first["unchanged"][part] for part in first["new"]}
     grades = counts.get("grades", counts.get("judgments", counts.get("qrels")))
     assert all(found[part] == counts[part] for part in ("documents", "queries") if part in counts)

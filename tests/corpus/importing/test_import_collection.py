@@ -14,6 +14,7 @@ from corpus.errors import BadInput
 from corpus.importing.options import ImportOptions
 from corpus.importing.service import ImportFiles, import_collection
 from corpus.models import Assessor, Collection, Document, Judgment, Label, Pair, Query
+from tests.imported_files import import_files
 
 pytestmark = pytest.mark.django_db
 
@@ -76,13 +77,6 @@ def test_the_same_import_again_changes_nothing_and_says_so(files):
     assert rows == [
         list(model.objects.order_by("pk").values()) for model in (Document, Query, Pair, Judgment, Assessor)
     ]
-
-
-def test_more_documents_are_added_to_those_that_are_there(files):
-    import_collection("small", files())
-    report = import_collection("small", files(corpus=[*DOCUMENTS, {"_id": "d4", "text": "New."}]))
-    assert report["new"] == {"documents": 1, "queries": 0, "pairs": 0, "judgments": 0}
-    assert report["documents"] == 4
 
 
 def test_other_text_is_refused_with_its_line(files):
@@ -214,13 +208,11 @@ def test_a_refused_import_leaves_an_older_collection_as_it_was(files):
     ]
 
 
-def test_the_command_prints_one_json_document_and_says_when_there_are_no_pairs(files, tmp_path):
+def test_the_command_prints_one_json_document_and_says_when_there_are_no_pairs(files):
     sources = files().sources
     arguments = ["small", *(f"--{part}={sources[part][0]}" for part in ("corpus", "queries"))]
-    out, err = StringIO(), StringIO()
-    call_command("import_collection", *arguments, "--json", stdout=out, stderr=err)
-    assert json.loads(out.getvalue())["documents"] == 3
-    assert "0 pairs: name candidates" in err.getvalue()
+    report, said = import_files(*arguments)
+    assert report["documents"] == 3 and "0 pairs: name candidates" in said
     out = StringIO()
     call_command("import_collection", *arguments, stdout=out)
     assert "Nothing changed" in out.getvalue()

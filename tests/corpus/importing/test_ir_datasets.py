@@ -3,15 +3,13 @@
 import os
 import subprocess
 import sys
-from io import StringIO
 from pathlib import Path
 
 import pytest
-from django.core.management import call_command
 
 from config.env import ROOT
 from corpus.importing import ir_datasets_cache
-from corpus.models import Document, Judgment, Pair, Query
+from tests.imported_files import import_files
 
 VASWANI = {
     "docs.txt": "1\ncompact memories have flexible capacities\n   /\n2\nan electronic analogue computer\n   /\n",
@@ -60,13 +58,9 @@ def test_a_collection_in_the_cache_is_imported(cache: Path, tmp_path: Path, monk
     monkeypatch.setattr(
         "corpus.management.commands.import_collection.write_files", lambda name, _folder: sorted(folder.iterdir())
     )
-    out, err = StringIO(), StringIO()
-    call_command("import_collection", "vaswani", "--ir-datasets=vaswani", stdout=out, stderr=err)
-    assert out.getvalue().startswith("vaswani: 2 documents, 2 queries, 3 pairs, 3 judgments\n")
-    assert "vaswani/corpus.jsonl: documents" in err.getvalue()
-    assert (Document.objects.count(), Query.objects.count(), Pair.objects.count(), Judgment.objects.count()) == (
-        2, 2, 3, 3,
-    )  # fmt: skip
+    report, said = import_files("vaswani", "--ir-datasets=vaswani")
+    assert report["new"] == {"documents": 2, "queries": 2, "pairs": 3, "judgments": 3}
+    assert "vaswani/corpus.jsonl: documents" in said
 
 
 @pytest.mark.slow
@@ -80,9 +74,6 @@ def test_what_is_not_on_the_disk_is_not_downloaded(cache: Path, tmp_path: Path) 
 @pytest.mark.django_db
 def test_without_the_package_one_line_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ir_datasets", None)
-    err = StringIO()
-    with pytest.raises(SystemExit) as end:
-        call_command("import_collection", "books", "--ir-datasets", "vaswani", stdout=StringIO(), stderr=err)
     said = '"vaswani": the Python package ir_datasets is not installed; pip install ir_datasets\n'
-    assert end.value.code == 2 and err.getvalue() == said
+    assert import_files("books", "--ir-datasets", "vaswani") == ({}, said)
     assert "http_proxy" in ir_datasets_cache._OFFLINE

@@ -3,6 +3,7 @@
 import json
 from io import StringIO
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import pytest
@@ -12,6 +13,7 @@ from benchmark.models import Ranking, Run
 from benchmark.runs import builders
 from corpus.models import Document, Judgment, Pair, Query
 from jobs import leases
+from tests.imported_files import import_files
 from tests.rankings import start_run
 
 pytestmark = pytest.mark.django_db
@@ -27,20 +29,12 @@ def lines(rows: list[dict[str, str]]) -> str:
     return "".join(json.dumps(row) + "\n" for row in rows)
 
 
-def bring(folder: Path, *options: str, name: str = "tea", **files: str) -> tuple[dict[str, object], str]:
-    """Import files by their parts; the report, and what the command says instead of it where it refuses them."""
-    given = {"corpus": lines(DOCUMENTS), "queries": lines(QUERIES), **files}
-    arguments = [name, *options, "--json"]
-    for part, text in given.items():
+def bring(folder: Path, *options: str, name: str = "tea", **files: str) -> tuple[dict[str, Any], str]:
+    """Import files by their parts."""
+    parts = {"corpus": lines(DOCUMENTS), "queries": lines(QUERIES), **files}
+    for part, text in parts.items():
         (folder / part).write_text(text)
-        arguments += [f"--{part}", str(folder / part)]
-    out, err = StringIO(), StringIO()
-    try:
-        call_command("import_collection", *arguments, stdout=out, stderr=err)
-    except SystemExit as end:
-        assert end.code == 2
-        return {}, err.getvalue()
-    return json.loads(out.getvalue()), err.getvalue()
+    return import_files(name, *options, *(f"--{part}={folder / part}" for part in parts))
 
 
 @pytest.mark.parametrize(
@@ -98,14 +92,14 @@ def test_rows_with_unknown_ids_are_left_out_where_it_is_asked_for(
     report, refusal = bring(tmp_path, **{part: text})
     assert not report and f"{first}; choose to leave out such rows (--skip-unknown)" in refusal
     report, _said = bring(tmp_path, "--skip-unknown", **{part: text})
-    assert report["unknown"] == count and str(report["unknown_first"][0]).endswith(first)  # type: ignore[index]
+    assert report["unknown"] == count and str(report["unknown_first"][0]).endswith(first)
     assert Pair.objects.filter(is_candidate=True).count() == (2 if part == "judgments" else 3)
 
 
 def test_only_the_first_unknown_rows_are_named(tmp_path: Path) -> None:
     qrels = QRELS + "".join(f"q1 0 gone{n} 1\n" for n in range(50))
     report, _said = bring(tmp_path, "--skip-unknown", qrels=qrels)
-    assert report["unknown"] == 50 and len(report["unknown_first"]) == 5  # type: ignore[arg-type]
+    assert report["unknown"] == 50 and len(report["unknown_first"]) == 5
     assert Judgment.objects.count() == 3
 
 

@@ -17,6 +17,7 @@ from corpus.errors import BadInput
 from corpus.models import Judgment, Label, Pair
 from tests.corpus.importing.public_cases import parquet_of, workbook_of
 from tests.factories import make_collection, make_document, make_pair, make_query
+from tests.imported_files import import_files
 
 # Ids that both sides have: what is read in the wrong place is read all the same.
 GRADES = [("1", "2", "1"), ("2", "1", "0"), ("1", "3", "2")]
@@ -118,11 +119,11 @@ def test_the_import_names_columns_that_are_not_read_and_grades_of_several_people
         tmp_path, "x.csv", ["query", "document", "annotator_1", "annotator_2", "source"],
         [["what is tea", "Tea is a drink", "1", "0", "web"], ["what is tea", "Water boils", "0", "", "web"]], ",",
     )  # fmt: skip
-    out, err = run("import_collection", "books", path, "--json")
-    assert list(json.loads(out)["unused_columns"][str(path)]) == ["source"]
-    assert f"{path}: columns that are not read: source (each row is a pair, and nothing says" in err
-    said = Judgment.objects.values_list("assessor__name", "assessor__kind", "pair__document__text", "grade")
-    assert sorted(said) == [
+    report, said = import_files("books", path)
+    assert list(report["unused_columns"][str(path)]) == ["source"]
+    assert f"{path}: columns that are not read: source (each row is a pair, and nothing says" in said
+    rows = Judgment.objects.values_list("assessor__name", "assessor__kind", "pair__document__text", "grade")
+    assert sorted(rows) == [
         ("annotator_1", "human-import", "Tea is a drink", 1), ("annotator_1", "human-import", "Water boils", 0),
         ("annotator_2", "human-import", "Tea is a drink", 0),
     ]  # fmt: skip
@@ -133,12 +134,9 @@ def test_the_import_names_columns_that_are_not_read_and_grades_of_several_people
 def test_a_label_without_its_document_is_refused_with_the_option_that_helps(tmp_path: Path) -> None:
     rows = [["what is tea", "Tea is a drink", "1"], ["what is tea", "Water boils", "0"]]
     path = write(tmp_path, "x.csv", ["query", "chunk", "label"], rows, ",")
-    err = StringIO()
-    with pytest.raises(SystemExit) as end:
-        call_command("import_collection", "books", str(path), stdout=StringIO(), stderr=err)
-    assert end.value.code == 2 and 'map "chunk" to "text"' in err.getvalue()
-    out, _err = run("import_collection", "books", path, "--column", "chunk=text")
-    assert out.startswith("books: 2 documents, 1 queries, 2 pairs, 2 judgments\n")
+    assert 'map "chunk" to "text"' in import_files("books", path)[1]
+    report, _said = import_files("books", path, "--column", "chunk=text")
+    assert report["new"] == {"documents": 2, "queries": 1, "pairs": 2, "judgments": 2}
 
 
 def test_names_of_files_hold_any_letter_in_a_locale_of_ascii_alone(tmp_path: Path) -> None:
