@@ -3,6 +3,8 @@
 from hashlib import sha256
 from itertools import count
 
+from django.test import Client
+
 from annotation.models import Membership, Role, User
 from corpus.models import Assessor, Collection, Document, Item, Pair, Query
 
@@ -63,3 +65,10 @@ def make_member(collection: Collection, username: str, role: Role = Role.ANNOTAT
     user = User.objects.filter(username=username).first() or make_user(username)
     assessor = Assessor.objects.create(collection=collection, kind=Assessor.Kind.PERSON, name=username)
     return Membership.objects.create(user=user, collection=collection, role=role, assessor=assessor)
+
+
+def client_of(member: Membership) -> Client:
+    """A browser in which the member is signed in."""
+    client = Client()
+    client.force_login(member.user)
+    return client

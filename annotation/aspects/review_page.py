@@ -11,7 +11,7 @@ from annotation.aspects.review_steps import CRITERIA, decisions_under_review, ne
 from annotation.aspects.reviews import Kind, State, current_steps
 from annotation.aspects.second import shuffle_aspects
 from annotation.aspects.workspace import SHOWN, AspectCard
-from corpus.aspects.entries import ANCHORS, AspectSnapshot, Entries, importance_weights, load_aspects
+from corpus.aspects.entries import ANCHORS, Entries, importance_weights, load_aspects
 from corpus.aspects.revising import newest_revision
 from corpus.models import Document
 from corpus.models.aspects import AspectReview, ReviewStep
@@ -38,9 +38,15 @@ def describe_review(review: AspectReview, post: QueryDict, *, mine: bool) -> dic
         "holds": newest is not None and review.final_id == newest.pk,
     }
     if step == Kind.WEIGHTS:
-        context["blind_entries"] = _show_blind(review, post)
+        # Without weights, in an order that says nothing of them; with what the form had.
+        blind = shuffle_aspects(load_aspects(review.revision.aspects), f"review {review.pk}")
+        context["blind_entries"] = [(entry, _read_chosen(post, entry.id, 0)) for entry in blind]
     elif step == Kind.ASPECTS:
-        context |= {"criteria": _show_criteria(post), "weights": _show_weights(review, steps, entries, post)}
+        context["criteria"] = [
+            {"key": key, "name": name, "chosen": post.get(f"v-{key}", ""), "reason": post.get(f"r-{key}", "")}
+            for key, name in CRITERIA.items()
+        ]
+        context["weights"] = _show_weights(review, steps, entries, post)
     elif step == Kind.DOCUMENTS:
         context["cards"] = _show_documents(review, entries, post)
     elif not step:
@@ -48,22 +54,9 @@ def describe_review(review: AspectReview, post: QueryDict, *, mine: bool) -> dic
     return context
 
 
-def _show_blind(review: AspectReview, post: QueryDict) -> list[tuple[AspectSnapshot, int]]:
-    """The aspects without weights, in an order that says nothing of them; with what the form had."""
-    entries = shuffle_aspects(load_aspects(review.revision.aspects), f"review {review.pk}")
-    return [(entry, _read_chosen(post, entry.id, 0)) for entry in entries]
-
-
 def _read_chosen(post: QueryDict, aspect: str, otherwise: int) -> int:
     given = post.get(f"w-{aspect}", "")
     return int(given) if given in {"1", "2", "3", "4", "5"} else otherwise
-
-
-def _show_criteria(post: QueryDict) -> list[dict[str, Any]]:
-    return [
-        {"key": key, "name": name, "chosen": post.get(f"v-{key}", ""), "reason": post.get(f"r-{key}", "")}
-        for key, name in CRITERIA.items()
-    ]
 
 
 def _show_weights(

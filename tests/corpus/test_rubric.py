@@ -13,7 +13,6 @@ import httpx2
 import pyarrow.parquet
 import pytest
 from django.core.management import call_command
-from django.test import Client
 from django.utils.translation import override
 
 from actions.services import Actor
@@ -39,7 +38,7 @@ from judges.prompts.writing import measure_prompt, write_prompt
 from judges.providers.received import Received
 from judges.providers.rerank import RerankProvider
 from judges.records import SCALES, Inputs, Judge, ModelRequest, Prompt, Turn
-from tests.factories import make_collection, make_document, make_item, make_member, make_pair, make_query
+from tests.factories import client_of, make_collection, make_document, make_item, make_member, make_pair, make_query
 from tests.judged_books import export, lines, make_books
 from tests.tiny_models import tiny
 from training.recipes import data, rendering
@@ -136,10 +135,7 @@ def configure(name: str, folder: Path, content: str) -> dict[str, object]:
 
 def desk(collection: Collection, name: str = "alice") -> str:
     """The judging page of an annotator."""
-    make_member(collection, name)
-    client = Client()
-    client.login(username=name, password=f"{name}-password")
-    return str(client.get(f"/c/{collection.name}/judge/").text)
+    return str(client_of(make_member(collection, name)).get(f"/c/{collection.name}/judge/").text)
 
 
 def gold_desk(collection: Collection) -> str:
@@ -148,9 +144,7 @@ def gold_desk(collection: Collection) -> str:
     member = make_member(collection, "erin")
     member.is_expert = True
     member.save()
-    client = Client()
-    client.force_login(member.user)
-    return str(client.get(f"/c/{collection.name}/gold/grade/").text)
+    return str(client_of(member).get(f"/c/{collection.name}/gold/grade/").text)
 
 
 def asked_for_gold_reasons(inputs: Inputs) -> list[Prompt]:
@@ -313,9 +307,7 @@ def test_an_unknown_rubric_is_refused_and_nothing_changes(tmp_path):
 def test_the_settings_page_sets_the_rubric_and_the_instructions_page_replaces_it():
     books = make_books(queries=1)
     Collection.objects.update(instruction="")
-    charlie = make_member(books, "charlie", Role.ADMIN)
-    client = Client()
-    client.force_login(charlie.user)
+    client = client_of(make_member(books, "charlie", Role.ADMIN))
     given = {"title": "Books", "overlap": 1, "order": "query", "lease_minutes": 20, "relevant_from": 1}
     before = hash_of(Collection.objects.get())
     client.post("/c/books/settings/", given)
@@ -333,8 +325,7 @@ def test_the_settings_page_sets_the_rubric_and_the_instructions_page_replaces_it
 def test_guidelines_of_ones_own_warn_until_they_hold_what_judges_follow():
     books = make_collection("books", rubric="helpfulness")
     charlie = make_member(books, "charlie", Role.ADMIN)
-    client = Client()
-    client.force_login(charlie.user)
+    client = client_of(charlie)
     pages = ("/c/books/settings/", "/c/books/settings/guidelines/")
 
     def warned() -> set[bool]:
@@ -381,9 +372,7 @@ def test_own_words_outlive_a_new_rubric_under_a_new_number_that_nobody_has_to_re
 def test_a_new_definition_is_announced_with_what_is_new_and_gone(tmp_path):
     books = make_collection("books", rubric="sufficiency")
     make_item(make_pair(books))
-    make_member(books, "alice")
-    client = Client()
-    client.login(username="alice", password="alice-password")
+    client = client_of(make_member(books, "alice"))
     client.post("/c/books/judge/next/")
     configure("books", tmp_path, 'rubric = "helpfulness"')
     assert "guidelines have changed" in client.get("/c/books/judge/").text

@@ -120,38 +120,27 @@ def summarise_import(report: Mapping[str, Any]) -> list[str]:
     for verb, counts in (("New", report["new"]), ("Updated", report["updated"])):
         if any(counts.values()):
             lines.append(f"{verb}: " + ", ".join(f"{n:,} {part}" for part, n in counts.items() if n))
-    if not report["changed"]:
-        lines.append("Nothing changed: the collection holds all of this already.")
-    if not report["pairs"]:
-        lines.append("0 pairs: name candidates with --pairs, --runs, --bm25 K or --qrels.")
-    if report["labels_changed"]:
-        lines.append(f"{report['labels_changed']:,} labels were settled by imported grades.")
-    if report["empty_documents"]:
-        lines.append(f"{report['empty_documents']:,} documents without text were kept.")
-    if repeated := {part: n for part, n in report["repeated"].items() if n}:
-        lines.append(
-            "Repeated rows that count once: " + ", ".join(f"{n:,} of {part}" for part, n in repeated.items()) + "."
-        )
-    if report["unknown"]:
-        more = ", ..." if report["unknown"] > len(report["unknown_first"]) else ""
-        named = "; ".join(report["unknown_first"])
-        lines.append(f"{report['unknown']:,} rows with unknown ids were left out: {named}{more}")
-    if report["runs_taken"]:
-        named = ", ".join(report["runs_taken"])
-        lines.append(f"Runs of these names are kept already and were not replaced: {named}.")
-    if report["own_document"]:
-        lines.append(
-            f"{report['own_document']:,} candidates were their own query and were left out; --keep-self keeps them."
-        )
-    if report["long_documents"]:
-        lines.append(
-            f"{report['long_documents']:,} documents have more than {SHOWN:,} characters: judges read the first "
-            f"{SHOWN:,} (long_documents of configure_collection says otherwise)."
-        )
-    if report["grades_below_zero"]:
-        lines.append(f"{report['grades_below_zero']:,} grades below 0 were left out: they mean not judged.")
-    if len(report["qrels"]) > 1:
-        lines.append("Grades by file: " + ", ".join(f"{n:,} in {name}" for name, n in report["qrels"].items()) + ".")
-    if report["dry_run"]:
-        lines.append("Dry run: nothing was written.")
-    return lines
+    n = {what: f"{count:,}" for what, count in report.items() if isinstance(count, int)}
+    repeated = ", ".join(f"{count:,} of {part}" for part, count in report["repeated"].items() if count)
+    unknown = "; ".join(report["unknown_first"])
+    unknown += ", ..." if report["unknown"] > len(report["unknown_first"]) else ""
+    runs = ", ".join(report["runs_taken"])
+    grades = ", ".join(f"{count:,} in {name}" for name, count in report["qrels"].items())
+    notes = {
+        "Nothing changed: the collection holds all of this already.": not report["changed"],
+        "0 pairs: name candidates with --pairs, --runs, --bm25 K or --qrels.": not report["pairs"],
+        f"{n['labels_changed']} labels were settled by imported grades.": report["labels_changed"],
+        f"{n['empty_documents']} documents without text were kept.": report["empty_documents"],
+        f"Repeated rows that count once: {repeated}.": repeated,
+        f"{n['unknown']} rows with unknown ids were left out: {unknown}": report["unknown"],
+        f"Runs of these names are kept already and were not replaced: {runs}.": runs,
+        f"{n['own_document']} candidates were their own query and were left out; --keep-self keeps them.": report[
+            "own_document"
+        ],
+        f"{n['long_documents']} documents have more than {SHOWN:,} characters: judges read the first "
+        f"{SHOWN:,} (long_documents of configure_collection says otherwise).": report["long_documents"],
+        f"{n['grades_below_zero']} grades below 0 were left out: they mean not judged.": report["grades_below_zero"],
+        f"Grades by file: {grades}.": len(report["qrels"]) > 1,
+        "Dry run: nothing was written.": report["dry_run"],
+    }
+    return lines + [line for line, is_so in notes.items() if is_so]

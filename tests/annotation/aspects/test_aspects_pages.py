@@ -4,7 +4,6 @@ import json
 from typing import Any
 
 import pytest
-from django.test import Client
 
 from annotation.models import AuditEntry
 from corpus.aspects import documents, revising
@@ -12,6 +11,7 @@ from corpus.aspects.entries import Wording
 from corpus.models import Document, Label, Query
 from corpus.models.aspects import Aspect, AspectRevision
 from tests.aspects_scene import ICE, ice_scene
+from tests.factories import client_of, make_collection, make_document, make_query
 
 pytestmark = pytest.mark.django_db
 WHY = "Without it the answer is wrong."
@@ -22,8 +22,7 @@ class Desk:
 
     def __init__(self) -> None:
         self.collection, self.query, self.people = ice_scene()
-        self.client = Client()
-        self.client.force_login(self.people["bob"].user)
+        self.client = client_of(self.people["bob"])
         self.home = f"/c/ice/aspects/{self.query.pk}/"
 
     def act(self, name: str, **fields: Any) -> Any:
@@ -48,14 +47,8 @@ def desk() -> Desk:
     return Desk()
 
 
-def test_a_query_without_aspects_says_what_to_do(desk: Desk) -> None:
-    page = desk.page()
-    assert "No aspects yet" in page
-    assert "Decompose the query first" in page
-    assert ICE[0].split(",")[0] in page
-
-
 def test_decompose_weigh_and_review_without_javascript(desk: Desk) -> None:
+    assert "Decompose the query first" in desk.page()
     assert desk.add("Flow under pressure", 5)["Location"] == f"{desk.home}?focus=add-text#add-text"
     desk.add("Melting from below")
     desk.act("weigh", **{"w-a1": 4, "w-a2": 1})
@@ -147,17 +140,11 @@ def test_a_pasted_passage_becomes_a_document_with_its_source(desk: Desk) -> None
     document = Document.objects.get(title="Glen")
     assert document.metadata["source"] == {"kind": "paste", "url": "https://ice.example/glen"}
     assert 'href="https://ice.example/glen"' in desk.page()
-
-
-def test_a_source_that_is_no_address_is_no_link(desk: Desk) -> None:
-    desk.add("Flow")
-    desk.act("paste", title="Glen", passage="Ice creeps.", source="javascript:alert(1)", aspects=["a1"])
-    assert "javascript:" not in desk.page()
+    desk.act("paste", title="Hutter", passage="Ice creeps fast.", source="javascript:alert(1)", aspects=["a1"])
+    assert Document.objects.filter(title="Hutter").exists() and "javascript:" not in desk.page()
 
 
 def test_a_document_of_the_collection_is_taken_by_its_id(desk: Desk) -> None:
-    from tests.factories import make_document
-
     make_document(desk.collection, "Another text.", external_id="other")
     desk.add("Flow")
     assert desk.act("bring", document="nowhere", aspects=["a1"]).status_code == 422
@@ -193,8 +180,6 @@ def test_texts_of_the_right_to_left_scripts_are_marked(desk: Desk) -> None:
 
 
 def test_a_query_of_another_collection_is_not_found(desk: Desk) -> None:
-    from tests.factories import make_collection, make_query
-
     other = make_query(make_collection("fire"))
     assert desk.client.get(f"/c/ice/aspects/{other.pk}/").status_code == 404
     assert desk.client.post(f"/c/ice/aspects/{other.pk}/add/", {}).status_code == 404
@@ -202,8 +187,6 @@ def test_a_query_of_another_collection_is_not_found(desk: Desk) -> None:
 
 
 def test_a_document_of_another_collection_cannot_be_kept(desk: Desk) -> None:
-    from tests.factories import make_collection, make_document
-
     foreign = make_document(make_collection("fire"))
     desk.add("Flow")
     assert desk.act("keep", document=foreign.pk, aspects=["a1"]).status_code == 404

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
-from django.test import Client
 from django.utils import timezone, translation
 
 from annotation.aspects import drafts
@@ -22,6 +21,7 @@ from corpus.models import Document, Label
 from jobs import background, leases
 from jobs.models import BackgroundJob
 from tests.aspects_scene import ice_scene
+from tests.factories import client_of
 from tests.open_web import NOISY, Web, open_web
 
 pytestmark = pytest.mark.django_db
@@ -50,8 +50,7 @@ class Room:
         self.bob = self.people["bob"]
         for text in ("Flow", "Melting"):
             revising.add_aspect(self.query, self.bob.assessor, Wording(text, WHY))
-        self.client = Client()
-        self.client.force_login(self.bob.user)
+        self.client = client_of(self.bob)
         self.home = f"/c/ice/aspects/{self.query.pk}/"
 
     def row(self) -> PassageDraft:
@@ -192,6 +191,9 @@ def test_a_file_is_uploaded_refined_and_spread_over_two_aspects(room: Room) -> N
     assert room.row().file == "ice notes.txt"
     answer = room.refine(title="Notes", passage="Ice flows. It melts below. Buy skis!", spread="1")
     page = room.client.get(answer["Location"]).content.decode()
+    refused = room.refine(title="T", passage="Ice flows downhill.", aspects=[])
+    assert refused.status_code == 422 and "Ice flows downhill." in refused.content.decode()
+    room.refine(title="Notes", passage="Ice flows. It melts below. Buy skis!", spread="1")
     digest = page.split('name="text_sha256" value="')[1].split('"')[0]
     assert page.count('<select name="s"') == 3
     room.refine(text_sha256=digest, s=["a1", "a2", ""])
@@ -216,19 +218,8 @@ def test_a_file_that_is_no_text_is_refused(room: Room, body: bytes, said: str) -
     assert answer.status_code == 422
     assert said in answer.content.decode()
     assert not PassageDraft.objects.exists()
-
-
-def test_a_saved_web_page_loses_its_menus_too(room: Room) -> None:
     room.client.post(f"{room.home}upload/", {"file": SimpleUploadedFile("page.html", NOISY.encode())})
-    assert "creeps under stress" in room.row().text
-    assert "Shop now" not in room.row().text
-
-
-def test_a_refined_text_without_an_aspect_is_refused_and_kept(room: Room) -> None:
-    room.client.post(f"{room.home}upload/", {"file": SimpleUploadedFile("f.txt", b"Ice flows.")})
-    answer = room.refine(title="T", passage="Ice flows downhill.", aspects=[])
-    assert answer.status_code == 422
-    assert "Ice flows downhill." in answer.content.decode()
+    assert "creeps under stress" in room.row().text and "Shop now" not in room.row().text
 
 
 def test_a_page_of_another_query_is_not_reached(room: Room, sent: list[int]) -> None:

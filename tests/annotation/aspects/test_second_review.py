@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 from django.db import IntegrityError, connection, transaction
-from django.test import Client
 from django.utils import timezone
 from sklearn.metrics import cohen_kappa_score
 
@@ -26,7 +25,7 @@ from corpus.models import Label, Query
 from corpus.models.aspects import AspectReview, AspectRevision, ReviewStep
 from tests.aspect_reviews import ACCEPTED, WHY, accept_all, decide_all, ice_document, newest
 from tests.aspects_scene import ice_scene
-from tests.factories import make_member
+from tests.factories import client_of, make_member
 
 
 class Office:
@@ -43,11 +42,6 @@ class Office:
         for text in ("Flow", "Melting"):
             revising.add_aspect(query, self.bob.assessor, Wording(text, WHY))
         return query
-
-    def client(self, member: Membership) -> Client:
-        client = Client()
-        client.force_login(member.user)
-        return client
 
     def weighed(self, **weights: int) -> AspectReview:
         """Dana's review after her own weights."""
@@ -168,7 +162,7 @@ def test_a_released_query_is_offered_to_another_person(office: Office) -> None:
 
 def test_own_weights_come_first_are_given_once_and_hide_the_first_ones(office: Office) -> None:
     review = reviews.claim_review(office.dana)
-    client = office.client(office.dana)
+    client = client_of(office.dana)
     page = client.get(f"/c/ice/aspects/review/{review.pk}/").content.decode().split("<main")[1]
     assert "checked" not in page and "First person" not in page and "0.63" not in page
     desk = client.get(f"/c/ice/aspects/{office.query.pk}/")
@@ -227,17 +221,12 @@ def test_documents_are_changed_with_a_reason_and_moved(office: Office) -> None:
     assert [(one.external_id, one.aspect) for one in review_steps.decisions_under_review(review)] == [
         ("Ice_sheet_0", "a1"), ("Ice_sheet_1", "a1"), ("Ice_sheet_1", "a2"), ("Ice_sheet_2", "a2"), ("Ice_sheet_3", "")
     ]  # fmt: skip
+    both = {office.key(1, "a1"): Verdict(False, "Only heat.", ("a2",)), office.key(1, "a2"): Verdict(False, "No.")}
     for wrong, why in (
         ({office.key(0, "a1"): Verdict(False)}, "Give a reason"),
         ({office.key(3): Verdict(False, "It does help.")}, "Choose the aspects"),
         ({office.key(0, "a1"): Verdict(False, "Moved.", ("a9",))}, "no longer exists"),
-        (
-            {
-                office.key(1, "a1"): Verdict(False, "Only heat.", ("a2",)),
-                office.key(1, "a2"): Verdict(False, "No."),
-            },
-            "both keep and remove",
-        ),
+        (both, "both keep and remove"),
     ):
         with pytest.raises(BadInput, match=why):
             office.judge(review, **wrong)
@@ -309,7 +298,7 @@ def test_figures_equal_scikit_learns_and_are_taken_away(office: Office) -> None:
     assert rows["decisions_kappa"].value == pytest.approx(cohen_kappa_score([1, 1, 1, 1, 0], [1, 1, 1, 0, 0]))
     assert (rows["kept"].value, rows["kept"].n, rows["discarded"].value) == (0.75, 4, 1.0)
     assert (rows["granularity"].value, rows["granularity"].n) == (1.0, 2)
-    client, home = office.client(office.dana), "/c/ice/aspects/review/"
+    client, home = client_of(office.dana), "/c/ice/aspects/review/"
     page = client.get(home).content.decode()
     assert "2 of 2 queries reviewed" in page and f"{rows['decisions_kappa'].value:.3f}" in page
     table = list(csv.DictReader(io.StringIO(client.get(f"{home}?as=csv").content.decode())))
@@ -318,7 +307,7 @@ def test_figures_equal_scikit_learns_and_are_taken_away(office: Office) -> None:
     assert [row["measure"] for row in document["reviews"]] == list(rows)
     assert r"\toprule" in client.get(f"{home}?as=tex").content.decode()
     assert client.get(f"{home}?as=exe").status_code == 404
-    quality = office.client(office.charlie).get("/c/ice/quality/").content.decode()
+    quality = client_of(office.charlie).get("/c/ice/quality/").content.decode()
     assert "Second review of aspects" in quality and f"{rows['decisions_kappa'].value:.3f}" in quality
 
 
@@ -341,7 +330,7 @@ def test_the_aspects_file_says_what_became_of_the_review(office: Office, tmp_pat
 
 
 def test_a_whole_review_by_plain_forms_keeps_what_was_typed(office: Office) -> None:
-    client = office.client(office.dana)
+    client = client_of(office.dana)
     home = client.post("/c/ice/aspects/review/claim/")["Location"]
     assert client.post(home, {"step": "weights", "w-a1": 5}).status_code == 422
     assert client.post(home, {"step": "weights", "w-a1": 5, "w-a2": 2}).status_code == 302
@@ -363,7 +352,7 @@ def test_a_whole_review_by_plain_forms_keeps_what_was_typed(office: Office) -> N
     assert "accepted with changes" in page
     late = client.post(home, {"step": "documents", "base": newest(office.query), **said})
     assert late.status_code == 409
-    other = office.client(office.eve)
+    other = client_of(office.eve)
     assert "Heat is a detail." in other.get(home).content.decode()
     assert other.post(f"{home}undo/").status_code == 404
     client.post(f"{home}undo/")
@@ -372,16 +361,8 @@ def test_a_whole_review_by_plain_forms_keeps_what_was_typed(office: Office) -> N
     assert [one.details["did"] for one in acts] == ["claim", "weights", "aspects", "documents", "undo"]
 
 
-def test_an_empty_collection_says_what_to_do(db: None) -> None:
-    _collection, _query, people = ice_scene()
-    client = Client()
-    client.force_login(people["dana"].user)
-    assert "Nothing to review yet" in client.get("/c/ice/aspects/review/").content.decode()
-    answer = client.post("/c/ice/aspects/review/claim/", follow=True).content.decode()
-    assert "No query is waiting for your review." in answer
-
-
 def test_a_review_of_a_paused_member_is_not_taken(office: Office) -> None:
+    assert client_of(office.dana).get("/c/ice/aspects/review/").status_code == 200, "nothing is reviewed yet"
     Membership.objects.filter(pk=office.dana.pk).update(paused_at=timezone.now())
-    office.client(office.dana).post("/c/ice/aspects/review/claim/")
+    client_of(office.dana).post("/c/ice/aspects/review/claim/")
     assert not AspectReview.objects.exists()

@@ -7,7 +7,7 @@ from django.test import Client
 
 from annotation.models import Role
 from corpus.models import Collection
-from tests.factories import make_collection, make_member
+from tests.factories import client_of, make_collection, make_member
 
 
 @pytest.fixture(autouse=True)
@@ -24,6 +24,4 @@ def birds(db: None) -> Collection:
 
 @pytest.fixture
 def charlie(birds: Collection) -> Client:
-    client = Client()
-    client.force_login(make_member(birds, "charlie", Role.ADMIN).user)
-    return client
+    return client_of(make_member(birds, "charlie", Role.ADMIN))

@@ -28,7 +28,7 @@ from jobs import leases
 from jobs.processes import spawn_child, stop_children
 from judges.engine import worker_pool
 from tests.engine_parts import FAST
-from tests.factories import make_collection, make_member
+from tests.factories import client_of, make_collection, make_member
 from tests.imported_files import bring, start, work_off
 from tests.instances import until
 
@@ -228,8 +228,7 @@ def test_judgments_of_another_tool_settle_pairs_unless_the_person_says_that_they
     names = set(Assessor.objects.filter(kind="human-import").values_list("name", flat=True))
     assert names == {"alice@site.example", "bob@site.example", "dora@site.example"}
     other = make_collection("owls")
-    client = Client()
-    client.force_login(make_member(other, "charlie", Role.ADMIN).user)
+    client = client_of(make_member(other, "charlie", Role.ADMIN))
     row = bring(client, "owls", {"studio.json": json.dumps(STUDIO)})
     client.post(f"/c/owls/import/{row.number}/", {"graded_by": "judge"})
     work_off()
@@ -372,12 +371,11 @@ def test_the_page_polls_until_the_job_is_over(charlie: Client) -> None:
 
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
-def test_an_import_whose_worker_is_killed_in_the_middle_is_done_once_by_another(instance: dict[str, str]) -> None:
-    birds = make_collection("birds")
-    client = Client()
-    client.force_login(make_member(birds, "charlie", Role.ADMIN).user)
-    row = bring(client, "birds", ALL)
-    client.post(f"/c/birds/import/{row.number}/start/")
+def test_an_import_whose_worker_is_killed_in_the_middle_is_done_once_by_another(
+    instance: dict[str, str], charlie: Client
+) -> None:
+    row = bring(charlie, "birds", ALL)
+    charlie.post(f"/c/birds/import/{row.number}/start/")
     workers: list[subprocess.Popen[str]] = []
 
     def begin() -> subprocess.Popen[str]:

@@ -25,7 +25,7 @@ from annotation.models.imports import FileImport, Upload
 from corpus.collections.removal import delete_collection
 from corpus.errors import BadInput
 from corpus.models import Collection
-from tests.factories import make_member, make_user
+from tests.factories import client_of, make_member, make_user
 from tests.imported_files import work_off
 
 pytestmark = pytest.mark.django_db
@@ -155,8 +155,7 @@ def test_an_upload_is_deleted_on_the_page_by_its_owner_alone(birds: Collection, 
     number = str(Upload.objects.get().pk)
     page = charlie.get("/c/birds/import/").content.decode()
     assert f'form="delete-upload" name="number" value="{number}"' in page
-    other = Client()
-    other.force_login(make_member(birds, "dora", Role.ADMIN).user)
+    other = client_of(make_member(birds, "dora", Role.ADMIN))
     for client, wrong in ((other, number), (charlie, "x"), (charlie, "9" * 30)):
         assert client.post("/c/birds/import/uploads/delete/", {"number": wrong}).status_code == 302
     assert Upload.objects.exists()
@@ -212,8 +211,7 @@ def test_other_requests_of_the_protocol(charlie: Client) -> None:
 
 def test_an_upload_is_its_owners_alone_and_needs_the_csrf_token(birds: Collection, charlie: Client) -> None:
     url = create(charlie, 10)["Location"]
-    other = Client()
-    other.force_login(make_member(birds, "dora", Role.ADMIN).user)
+    other = client_of(make_member(birds, "dora", Role.ADMIN))
     assert other.head(url).status_code == 404 and patch(other, url, 0, b"1").status_code == 404
     strict = Client(enforce_csrf_checks=True)
     strict.cookies = charlie.cookies
