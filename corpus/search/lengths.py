@@ -4,6 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from corpus.errors import BadInput
 from corpus.search.text import tokenize_text
 
@@ -24,7 +26,8 @@ def load_tokenizer(tokenizer: str) -> Any:
     try:
         found = Tokenizer.from_file(str(path))
     except Exception as error:  # the library raises plain Exception
-        raise BadInput(f"{path.name} is no tokenizer.json of Hugging Face tokenizers: {error}") from None
+        said = _("%(name)s is no tokenizer.json of Hugging Face tokenizers: %(error)s")
+        raise BadInput(said % {"name": path.name, "error": error}) from None
     # Many files ask for both, and every text would have the same length.
     found.no_truncation()
     found.no_padding()
@@ -36,5 +39,6 @@ def file_of(tokenizer: str) -> Path:
     path = Path(tokenizer)
     path = path / "tokenizer.json" if path.is_dir() else path
     if not path.is_file():
-        raise BadInput(f"{path.name} is not there; name a tokenizer.json, or a model's folder that holds one")
+        said = _("%(name)s is not there; name a tokenizer.json, or a model's folder that holds one")
+        raise BadInput(said % {"name": path.name})
     return path
