@@ -45,6 +45,13 @@ def bring(client: Client, collection: str, files: dict[str, str | bytes]) -> Fil
     return FileImport.objects.get(collection__name=collection, number=number)
 
 
+def correct(client: Client, row: FileImport, said: dict[str, str]) -> None:
+    """Say what an import's files are, as its page's form does, and have them checked again."""
+    client.post(f"/c/{row.collection.name}/import/{row.number}/", said)
+    work_off()
+    row.refresh_from_db()
+
+
 def start(client: Client, row: FileImport) -> FileImport:
     """Start a checked import and have it done."""
     client.post(f"/c/{row.collection.name}/import/{row.number}/start/")

@@ -90,8 +90,8 @@ def correct_import(
     if row.looked_at and said is None:
         place_corrections(row.files, options.kinds, options.columns)
     given = options.model_dump(exclude_unset=True, exclude={"kinds", "columns"})
-    changes = {"corrections": corrections, "options": {**row.options, **given}, "dry_run": True, "report": {}}
-    changes |= {"done": 0, "total": 0, "phase": ""}
+    changes: dict[str, Any] = {"corrections": corrections, "options": {**row.options, **given}, "dry_run": True}
+    changes |= {"report": {}, "done": 0, "total": 0, "phase": ""}
     free = Q(dry_run=True) | Q(state__in=[FileImport.FAILED, FileImport.CANCELLED])
     if not _queue_again(row, free, **changes):
         raise BadInput(_("This import has already started."))

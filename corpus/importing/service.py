@@ -138,8 +138,8 @@ class _Import:
             unjudged, labels = unjudged + added.unjudged, labels + added.labels_changed
         runs, runs_taken = 0, list[str]()
         for keep in RUN_KEEPERS if self.options.keep_runs and self.sources["runs"] else ():
-            new, taken = keep(self.collection, self.sources["runs"], self.options)
-            runs, runs_taken = runs + new, runs_taken + taken
+            kept, taken = keep(self.collection, self.sources["runs"], self.options)
+            runs, runs_taken = runs + kept, runs_taken + taken
         counted = {"documents": documents, "queries": queries, "pairs": pairs, "judgments": graded}
         new, updated, unchanged = ({kind: three[at] for kind, three in counted.items()} for at in range(3))
         if any(documents) and not self.files.dry_run:

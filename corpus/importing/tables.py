@@ -215,8 +215,8 @@ def _split(text: str, delimiter: str) -> list[str]:
 
 def _split_rows(lines: Sequence[str], delimiter: str, *, quoted: bool) -> Rows:
     """Return the rows of lines as far as they can be read; the last may be cut."""
-    quoting = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
-    reader = csv.reader((f"{text}\n" for text in lines), delimiter=delimiter, quoting=quoting)
+    ended = (f"{text}\n" for text in lines)
+    reader = csv.reader(ended, delimiter=delimiter, quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE)
     rows: Rows = []
     with suppress(csv.Error):
         rows.extend(row for row in reader if any(row))
@@ -352,8 +352,10 @@ def _read_lines(source: FileSource, table: Table) -> Iterator[tuple[int, list[st
                 yield text + "\n"
 
     # Without a header, as in MS MARCO's files, a double quote is a character like any other.
-    quoting = csv.QUOTE_MINIMAL if table.has_header else csv.QUOTE_NONE
-    reader = csv.reader(lines(), delimiter=table.delimiter, quoting=quoting, strict=table.has_header)
+    reader = csv.reader(
+        lines(), delimiter=table.delimiter, strict=table.has_header,
+        quoting=csv.QUOTE_MINIMAL if table.has_header else csv.QUOTE_NONE,
+    )  # fmt: skip
     begins, skip, is_ours = table.begins, table.has_header, table.header == _OUR_LABELS
     try:
         for row in reader:

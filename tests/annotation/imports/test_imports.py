@@ -29,7 +29,7 @@ from jobs.processes import spawn_child, stop_children
 from judges.engine import worker_pool
 from tests.engine_parts import FAST
 from tests.factories import client_of, make_collection, make_member
-from tests.imported_files import bring, start, work_off
+from tests.imported_files import bring, correct, start, work_off
 from tests.instances import until
 
 pytestmark = pytest.mark.django_db
@@ -80,9 +80,7 @@ def test_the_second_time_the_check_says_what_is_new_changed_and_the_same(charlie
     assert refused.state == "failed"
     shown = page(charlie, refused)
     assert 'docs.csv, line 3: "d2" exists with different text; choose to update what changed' in shown
-    charlie.post(f"/c/birds/import/{refused.number}/", {"update": "on"})
-    work_off()
-    refused.refresh_from_db()
+    correct(charlie, refused, {"update": "on"})
     assert counts_of(page(charlie, refused)) == {"Documents": [1, 1, 1], "Queries": [0, 0, 1], "Pairs": [0, 0, 1]}
     again = bring(charlie, "birds", ALL | {"docs.csv": "id,text\nd3,Third.\n"})
     assert again.state == "ready" and Document.objects.count() == 2
@@ -133,26 +131,19 @@ def test_a_file_that_is_not_recognised_is_left_out_with_the_reason(
     row = bring(charlie, "birds", {"x.csv": text})
     assert row.state == "failed" and row.error.startswith("x.csv"), "what a person chose is not left out by itself"
     assert said in page(charlie, row)
-    charlie.post(f"/c/birds/import/{row.number}/", {"kind-0": ""})
-    work_off()
+    correct(charlie, row, {"kind-0": ""})
     assert said in page(charlie, row), "the reason stays as long as nobody chose"
-    charlie.post(f"/c/birds/import/{row.number}/", {"kind-0": "skip"})
-    work_off()
-    row.refresh_from_db()
+    correct(charlie, row, {"kind-0": "skip"})
     assert row.error.startswith("No file to import")
 
 
 def test_columns_that_no_header_names_are_chosen_on_the_page(charlie: Client) -> None:
     row = bring(charlie, "birds", {"x.csv": "Frage,Antwort,Note\nWarum?,Darum.,1\nWarum?,So.,0\n"})
-    charlie.post(f"/c/birds/import/{row.number}/", {"field-0-0": "query", "field-0-1": "query"})
-    work_off()
-    row.refresh_from_db()
+    correct(charlie, row, {"field-0-0": "query", "field-0-1": "query"})
     assert row.state == "failed"
     assert 'the columns "Frage" and "Antwort" are both "query"; choose one' in page(charlie, row)
     chosen = {"field-0-0": "query", "field-0-1": "text", "field-0-2": "grade", "kind-0": "by-columns"}
-    charlie.post(f"/c/birds/import/{row.number}/", chosen)
-    work_off()
-    row.refresh_from_db()
+    correct(charlie, row, chosen)
     assert counts_of(page(charlie, row)) == {
         "Documents": [2, 0, 0], "Queries": [1, 0, 0], "Pairs": [2, 0, 0], "Grades": [2, 0, 0],
     }  # fmt: skip
@@ -165,9 +156,7 @@ def test_the_page_says_which_columns_are_not_read_and_what_helps(charlie: Client
     row = bring(charlie, "birds", {"x.csv": text})
     shown = html.unescape(page(charlie, row))
     assert 'No column is the document that "label" is about: map "chunk" to "text"' in shown
-    charlie.post(f"/c/birds/import/{row.number}/", {"field-0-1": "text", "kind-0": "by-columns"})
-    work_off()
-    row.refresh_from_db()
+    correct(charlie, row, {"field-0-1": "text", "kind-0": "by-columns"})
     shown = html.unescape(page(charlie, row))
     assert "Columns that are not read:" in shown and '<span class="mono">source</span>: each row is a pair' in shown
     assert counts_of(shown)["Grades"] == [2, 0, 0]
@@ -179,13 +168,9 @@ def test_json_lines_that_could_be_either_are_what_the_person_says(charlie: Clien
     )
     assert [one["holds"]["kind"] for one in row.files] == ["documents", "documents"], "parts of one, until told"
     assert "bm25" not in row.options, "no pair is added that nobody asked for"
-    charlie.post(f"/c/birds/import/{row.number}/", {"kind-1": "queries", "bm25": "3"})
-    work_off()
-    row.refresh_from_db()
+    correct(charlie, row, {"kind-1": "queries", "bm25": "3"})
     assert row.is_checked and row.report["new"]["queries"] == 1
-    charlie.post(f"/c/birds/import/{row.number}/", {"kind-0": "skip", "kind-1": "queries", "bm25": "3"})
-    work_off()
-    row.refresh_from_db()
+    correct(charlie, row, {"kind-0": "skip", "kind-1": "queries", "bm25": "3"})
     assert row.error.startswith("No file contains documents")
 
 
@@ -202,9 +187,7 @@ def test_a_zip_of_a_beir_folder_is_imported(charlie: Client) -> None:
     dev, test = (f"beir.zip/beir/qrels/{split}.tsv" for split in ("dev", "test"))
     assert row.error == f"{test}, line 2: grade 1, but {dev}, line 2, has 0 for this pair; leave one file out"
     place = [one["member"] for one in row.files].index("beir/qrels/dev.tsv")
-    charlie.post(f"/c/birds/import/{row.number}/", {f"kind-{place}": "skip"})
-    work_off()
-    row.refresh_from_db()
+    correct(charlie, row, {f"kind-{place}": "skip"})
     shown = page(charlie, row)
     assert "Grades come from 2 files." in shown and "beir.zip/beir/qrels/train.tsv</span>: 1 grade" in shown
     start(charlie, row)
@@ -230,9 +213,7 @@ def test_judgments_of_another_tool_settle_pairs_unless_the_person_says_that_they
     other = make_collection("owls")
     client = client_of(make_member(other, "charlie", Role.ADMIN))
     row = bring(client, "owls", {"studio.json": json.dumps(STUDIO)})
-    client.post(f"/c/owls/import/{row.number}/", {"graded_by": "judge"})
-    work_off()
-    row.refresh_from_db()
+    correct(client, row, {"graded_by": "judge"})
     start(client, row)
     assert Assessor.objects.filter(collection=other, kind="judge-import").count() == 3
     assert not Label.objects.filter(pair__collection=other).exists()
@@ -244,9 +225,7 @@ def test_queries_are_numbered_by_their_place_where_the_person_says_so(charlie: C
     assert row.error.startswith('pairs.csv, line 2: no query has the id "1"; ')
     refused = charlie.post(f"/c/birds/import/{row.number}/", {"graded_by": "ghosts"})
     assert refused.status_code == 422
-    charlie.post(f"/c/birds/import/{row.number}/", {"query_ids": "position"})
-    work_off()
-    row.refresh_from_db()
+    correct(charlie, row, {"query_ids": "position"})
     start(charlie, row)
     assert Query.objects.get().external_id == "1" and contents() == [2, 1, 1, 0]
 
@@ -302,9 +281,7 @@ def test_cancelling_in_the_middle_leaves_nothing_and_checking_again_starts_over(
     assert row.state == "cancelled" and contents() == [0, 0, 0, 0]
     assert "Nothing was imported, and the files are kept." in page(charlie, row)
     monkeypatch.undo()
-    charlie.post(f"/c/birds/import/{row.number}/", {})
-    work_off()
-    row.refresh_from_db()
+    correct(charlie, row, {})
     assert row.is_checked
     start(charlie, row)
     assert contents() == [2, 1, 1, 0]
