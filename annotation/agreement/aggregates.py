@@ -128,9 +128,7 @@ def dawid_skene_document(found: Second) -> dict[str, Any]:
         "priors": [float(prior) for prior in solution.priors],
         "log_likelihood": solution.log_likelihood,
         "highest_log_likelihood": solution.highest,
-        "iterations": solution.iterations,
-        "converged": solution.converged,
-        "starts": solution.starts,
+        **{name: getattr(solution, name) for name in ("iterations", "converged", "starts")},
         "collapsed": bool(solution.collapsed),
         "assessors": [
             {"name": name, "accuracy": share, "confusion": solution.confusion[place].tolist()}

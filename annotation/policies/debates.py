@@ -79,9 +79,7 @@ def _study_campaign(campaign: Campaign) -> tuple[dict[str, Any], dict[int, int |
         "campaign": campaign.number,
         "name": name_of(campaign),
         "agents": len(campaign.debaters),
-        "stance_order": protocol.stance_order,
-        "temperature": protocol.temperature,
-        "play_on": protocol.play_on,
+        **{name: getattr(protocol, name) for name in ("stance_order", "temperature", "play_on")},
         "rounds": [
             {"rounds": rounds, **measure_configuration(labels, gold)} for rounds, labels in enumerate(by_round, 1)
         ],

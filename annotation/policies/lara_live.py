@@ -126,14 +126,11 @@ def start(
         campaign = Campaign.objects.create(
             collection=collection,
             policy=POLICY,
-            panel=found.panel,
             voters=[found.voters[place]],
             debaters=found.debaters if debates else [],
-            rounds=found.rounds,
             seed=collection.seed,
-            rubric=found.rubric,
-            instruction=found.instruction,
             protocol=protocol,
+            **{name: getattr(found, name) for name in ("panel", "rounds", "rubric", "instruction")},
         )
         cursor.execute(BEGIN, {"campaign": campaign.pk, "source": found.pk})
         counters.add(campaign.pk, "pairs", cursor.rowcount)

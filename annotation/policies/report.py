@@ -112,27 +112,17 @@ def _is_current(rule: Rule, campaign: Campaign, panel: PolicyPanel) -> bool:
 def policy_document(one: Replayed, people: SimulatedPeople) -> dict[str, Any]:
     """Return one policy as JSON takes it; nothing but its name and the reason where it is not available."""
     rule = one.rule
-    named = {
-        "name": rule.name,
-        "policy": rule.policy,
-        "rounds": rule.rounds or None,
-        "majority": rule.majority or None,
-        "share": rule.share or None,
-        "available": not one.reason,
-        "reason": one.reason or None,
-    }
+    named: dict[str, Any] = {"name": rule.name, "policy": rule.policy}
+    named |= {name: getattr(rule, name) or None for name in ("rounds", "majority", "share")}
+    named |= {"available": not one.reason, "reason": one.reason or None}
     if one.reason:
         return named
     machine, judged = one.spent.cost, people.cost(one.judgments)
     # A total with an unknown part would look like a bargain.
     total = None if machine is None or judged is None else machine + judged
+    counted = ("pairs", "labelled", "escalated", "failed", "escalation", "collapsed")
     return named | {
-        "pairs": one.pairs,
-        "labelled": one.labelled,
-        "escalated": one.escalated,
-        "failed": one.failed,
-        "escalation": one.escalation,
-        "collapsed": one.collapsed,
+        **{name: getattr(one, name) for name in counted},
         "own": one.own.document(),
         "after": {settler: found.document() for settler, found in one.after.items()},
         "calls": one.spent.calls,

@@ -41,7 +41,7 @@ def open_chart(new_page: "NewPage", user: object, **look: object) -> "Page":
 
 @pytest.mark.browser
 @pytest.mark.django_db(transaction=True)
-def test_a_mark_is_read_by_mouse_and_by_keys(
+def test_a_mark_is_read_by_mouse_and_by_keys_and_opens_its_pairs(
     charlie: object, new_page: "NewPage", violations: "Callable[[Page], list[str]]"
 ) -> None:
     page = open_chart(new_page, charlie)
@@ -59,11 +59,6 @@ def test_a_mark_is_read_by_mouse_and_by_keys(
     assert tip.inner_text() and violations(page) == []
     page.keyboard.press("Escape")
     assert (tip.inner_text(), page.locator(".chart .at").count()) == ("", 0)
-
-
-@pytest.mark.browser
-@pytest.mark.django_db(transaction=True)
-def test_a_mark_opens_the_pairs_behind_it(charlie: object, new_page: "NewPage") -> None:
     page = open_chart(new_page, charlie)
     page.keyboard.press("Tab")
     while "escalated" not in page.locator(".chart-tip").first.inner_text():

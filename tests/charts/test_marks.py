@@ -34,14 +34,8 @@ def test_every_row_has_a_mark_and_every_mark_its_cells(chart: Chart) -> None:
 
 
 def test_a_point_of_a_line_stands_for_its_own_value_and_band() -> None:
-    chart = draw_lines(
-        "l",
-        "L",
-        {"a": [(1, 0.5), (2, 0.6)], "b": [(2, 0.9)]},
-        x="x",
-        y="y",
-        bands={"a": [(1, 0.4, 0.6), (2, 0.5, 0.7)]},
-    )
+    lines, bands = {"a": [(1, 0.5), (2, 0.6)], "b": [(2, 0.9)]}, {"a": [(1, 0.4, 0.6), (2, 0.5, 0.7)]}
+    chart = draw_lines("l", "L", lines, x="x", y="y", bands=bands)
     assert marks(chart) == [[0, 1, 2, 3], [1, 1, 2, 3], [1, 4]]
     assert [text for text, _link in chart.shown[1]] == ["2", "0.6", "0.5", "0.7", "0.9"]
 
@@ -80,9 +74,8 @@ def test_labels_are_spread_within_their_room() -> None:
 
 
 def test_what_is_current_and_what_is_a_limit_has_a_name() -> None:
-    chart = draw_scatter(
-        "s", "S", [Dot(1, 2, "b", quiet=True, mark="current"), Dot(2, 3, "c")], x="x", y="y", floor=(2.5, "floor")
-    )
+    dots = [Dot(1, 2, "b", quiet=True, mark="current"), Dot(2, 3, "c")]
+    chart = draw_scatter("s", "S", dots, x="x", y="y", floor=(2.5, "floor"))
     assert 'class="ring"' in chart.svg and {"b (current)", "floor 2.5"} <= texts(chart).keys()
     assert "limit 0.9" in texts(draw_bars("b", "B", [Bar("a", 0.5)], x="x", high=1.0, mark=(0.9, "limit")))
 

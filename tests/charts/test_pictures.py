@@ -40,8 +40,10 @@ DARK = {**LIGHT, "color_scheme": "dark"}
 PHONE = {**LIGHT, "viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 
 
-def picture(page: "Page", name: str, folder: Path, *, high: int | None = None) -> None:
+def picture(page: "Page", name: str, folder: Path, address: str = "", *, high: int | None = None) -> None:
     """The top of the page, `high` px of it where more than the window is wanted."""
+    if address:
+        page.goto(address)
     if high is not None:
         page.set_viewport_size({"width": page.viewport_size["width"], "height": high})
     path = folder / f"{name}.png"
@@ -76,15 +78,13 @@ def test_pictures_of_a_collection(instance: dict[str, str], new_page: "NewPage",
     analyse()
     ensure_offline()
     page = new_page(user=charlie.user, **LIGHT)
-    page.goto("/c/books/")
-    picture(page, "home", folder, high=1040)
+    picture(page, "home", folder, "/c/books/", high=1040)
     page.goto("/c/books/quality/")
     page.set_viewport_size({"width": 1280, "height": 900})
     page.locator("#matrix").evaluate("heading => scrollTo(0, heading.getBoundingClientRect().top + scrollY - 24)")
     picture(page, "agreement", folder)
     suspects.LABEL_ERRORS.compute_now(books)
-    page.goto("/c/books/quality/label-errors/")
-    picture(page, "label-errors", folder)
+    picture(page, "label-errors", folder, "/c/books/quality/label-errors/")
 
 
 def test_pictures_of_the_benchmark(instance: dict[str, str], new_page: "NewPage", folder: Path) -> None:
@@ -94,19 +94,13 @@ def test_pictures_of_the_benchmark(instance: dict[str, str], new_page: "NewPage"
     before = versions.original_version(collection)
     reports.ensure_report(collection, before, before, runs, scene.DEPTH)
     page = new_page(user=charlie.user, **LIGHT)
-    page.goto("/c/books/benchmark/hole-filling/")
-    picture(page, "holes-safety", folder)
+    picture(page, "holes-safety", folder, "/c/books/benchmark/hole-filling/")
     done = scene.filled(collection, runs)
     assert done.after is not None
     report = reports.ensure_report(collection, before, done.after, runs, scene.DEPTH)
     queries, _documents = scene.by_id(collection)
-    for name, part, high in (
-        ("holes-report", f"report/{report.number}/", 1180),
-        ("holes-query", f"queries/{queries['q3'].pk}/", 860),
-    ):
-        page.set_viewport_size(LIGHT["viewport"])
-        page.goto(f"/c/books/benchmark/{part}")
-        picture(page, name, folder, high=high)
+    picture(page, "holes-report", folder, f"/c/books/benchmark/report/{report.number}/", high=1180)
+    picture(page, "holes-query", folder, f"/c/books/benchmark/queries/{queries['q3'].pk}/", high=860)
 
 
 def test_pictures_of_agents(instance: dict[str, str], new_page: "NewPage", folder: Path) -> None:
@@ -115,10 +109,8 @@ def test_pictures_of_agents(instance: dict[str, str], new_page: "NewPage", folde
     graded(traced(collection, "adaptive"))
     job = traced(collection, "fixed")
     page = new_page(user=make_member(collection, "charlie", Role.ADMIN).user, **LIGHT)
-    page.goto("/c/wings/benchmark/agents/?protocol=adaptive")
-    picture(page, "agents", folder)
-    page.goto(f"/c/wings/benchmark/agents/{job.number}/traces/")
-    picture(page, "agent-traces", folder, high=1200)
+    picture(page, "agents", folder, "/c/wings/benchmark/agents/?protocol=adaptive")
+    picture(page, "agent-traces", folder, f"/c/wings/benchmark/agents/{job.number}/traces/", high=1200)
 
 
 def test_pictures_of_answers(instance: dict[str, str], new_page: "NewPage", folder: Path) -> None:
@@ -134,8 +126,7 @@ def test_pictures_of_answers(instance: dict[str, str], new_page: "NewPage", fold
     answer_all()
     scene.filled(books, runs)
     page = new_page(user=charlie.user, **LIGHT)
-    page.goto("/c/books/benchmark/answers/")
-    picture(page, "answers", folder, high=1400)
+    picture(page, "answers", folder, "/c/books/benchmark/answers/", high=1400)
     page.set_viewport_size(LIGHT["viewport"])
     page.goto(f"/c/books/benchmark/answers/{evaluation.number}/queries/")
     page.locator("table a").first.click()
@@ -151,8 +142,7 @@ def test_pictures_of_synthesis(instance: dict[str, str], new_page: "NewPage", fo
         row = {"place": place, "seed_id": f"q{place}", "seed_text": seed}
         SyntheticBundle.objects.create(synthesis=made, bundle={**bundle, "query_id": f"synthetic-{place}"}, **row)
     page = new_page(user=make_member(steel, "charlie", Role.ADMIN).user, **LIGHT)
-    page.goto(f"/c/steel/benchmark/synthesis/{made.number}/")
-    picture(page, "synthesis", folder)
+    picture(page, "synthesis", folder, f"/c/steel/benchmark/synthesis/{made.number}/")
     page.get_by_role("link", name="Why does a plate").first.click()
     page.wait_for_selector("text=Must not provide")
     picture(page, "synthesis-bundle", folder, high=1000)
@@ -163,5 +153,4 @@ def test_picture_of_the_second_review_of_aspects(instance: dict[str, str], new_p
     decide_all(query, people["bob"])
     accept_all(make_member(collection, "eve", Role.ADJUDICATOR), {"a1": 4, "a2": 3})
     page = new_page(user=people["charlie"].user, **LIGHT)
-    page.goto("/c/ice/aspects/review/")
-    picture(page, "aspects-review", folder, high=1280)
+    picture(page, "aspects-review", folder, "/c/ice/aspects/review/", high=1280)

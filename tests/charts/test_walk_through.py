@@ -66,10 +66,8 @@ def test_pictures_of_the_walk(
     page.get_by_role("button", name="Start now").click()
     until(lambda: Campaign.objects.filter(state="finished").exists())
 
-    page.goto("/c/night/")
-    picture(page, "walk-2-overview", folder)
-    page.goto("/c/night/quality/")
-    picture(page, "walk-3-quality", folder)
+    picture(page, "walk-2-overview", folder, "/c/night/")
+    picture(page, "walk-3-quality", folder, "/c/night/quality/")
 
     page.goto("/c/night/exports/?format=prism")
     page.select_option("[name=teacher]", "votes")

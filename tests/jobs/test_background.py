@@ -1,26 +1,18 @@
 """Background work on a row: asked for once, taken up again after its worker was killed (docs/jobs.md)."""
 
-import os
-import signal
-import subprocess
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from django.db import connection, transaction
 from django.utils import timezone
 
 from annotation.exports import listing, snapshots
 from annotation.exports.formats import FORMATS
 from annotation.models.snapshots import Snapshot
 from annotation.tasks import make_snapshot
-from config.env import ROOT
 from jobs import background, leases
 from jobs.models import BackgroundJob
-from jobs.processes import spawn_child, stop_children
-from judges.engine import worker_pool
-from tests.engine_parts import FAST, collection_of
-from tests.instances import until
+from tests.engine_parts import collection_of
 
 pytestmark = pytest.mark.django_db
 KIND = "tests.compute"
@@ -93,34 +85,3 @@ def test_an_export_says_how_far_it_is_and_that_nobody_goes_on_with_it() -> None:
     make_snapshot()
     (shown,) = listing.list_exports(snapshot.collection)
     assert shown.is_lost and not shown.is_in_progress
-
-
-@pytest.mark.slow
-@pytest.mark.django_db(transaction=True)
-def test_an_export_whose_worker_is_killed_in_the_middle_is_made_by_another(instance: dict[str, str]) -> None:
-    snapshot = begin()
-    background.enqueue(listing.MAKE, snapshot.pk)
-    workers: list[subprocess.Popen[str]] = []
-
-    def start() -> subprocess.Popen[str]:
-        command = worker_pool.worker_command(1, f"export-{len(workers)}")
-        workers.append(spawn_child(command, {**instance, **FAST}, cwd=ROOT, stderr=subprocess.DEVNULL))
-        return workers[-1]
-
-    try:
-        with transaction.atomic(), connection.cursor() as cursor:
-            cursor.execute("LOCK TABLE corpus_label IN ACCESS EXCLUSIVE MODE")  # the export waits in its middle
-            first = start()
-            until(Path(snapshot.folder).exists)
-            os.killpg(first.pid, signal.SIGKILL)
-            first.wait()
-        assert background.is_unfinished(listing.MAKE, snapshot.pk)
-        start()
-        until(lambda: listing.list_exports(snapshot.collection)[0].is_ready)
-    finally:
-        stop_children(workers)
-    snapshot.refresh_from_db()
-    assert len(list(Path(snapshot.folder).iterdir())) == 2
-    assert [folder.name for folder in snapshots.exports_folder(snapshot.collection).iterdir()] == [
-        Path(snapshot.folder).name
-    ]

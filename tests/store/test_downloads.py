@@ -68,22 +68,13 @@ def test_a_range_is_answered_with_its_bytes(path: Path, asked: str, first: int, 
     assert response["Content-Length"] == str(last + 1 - first)
 
 
-@pytest.mark.parametrize("asked", ["bytes=1024-", "bytes=5000-6000", "bytes=-0"])
-def test_a_range_behind_the_end_is_refused_with_the_size(path: Path, asked: str) -> None:
-    response = ask(path, range=asked)
-    assert (response.status_code, response["Content-Range"]) == (416, "bytes */1024")
-
-
-@pytest.mark.parametrize(
-    "asked", ["bytes=", "bytes=-", "bytes=5-2", "bytes=0-1,4-5", "lines=0-1", "bytes=٣-", "bytes=a-b", "0-1"]
-)
-def test_what_is_no_single_range_of_bytes_gets_the_whole(path: Path, asked: str) -> None:
-    response = ask(path, range=asked.encode().decode("latin-1"))
-    assert (response.status_code, body_of(response)) == (200, CONTENT)
-
-
-def test_an_empty_file_has_no_range(tmp_path: Path) -> None:
-    path = tmp_path / "empty"
+def test_a_range_behind_the_end_is_refused_and_what_is_none_gets_the_whole(path: Path) -> None:
+    for asked in ("bytes=1024-", "bytes=5000-6000", "bytes=-0"):
+        response = ask(path, range=asked)
+        assert (response.status_code, response["Content-Range"]) == (416, "bytes */1024"), asked
+    for asked in ("bytes=", "bytes=-", "bytes=5-2", "bytes=0-1,4-5", "lines=0-1", "bytes=٣-", "bytes=a-b", "0-1"):
+        response = ask(path, range=asked.encode().decode("latin-1"))
+        assert (response.status_code, body_of(response)) == (200, CONTENT), asked
     path.write_bytes(b"")
     assert (ask(path).status_code, ask(path)["Content-Length"]) == (200, "0")
     assert ask(path, range="bytes=0-").status_code == 416
@@ -142,15 +133,12 @@ def test_a_file_of_another_machine_is_sent_from_the_store_without_a_copy(turn_to
 @pytest.mark.django_db
 def test_a_file_that_grows_is_fetched_anew(turn_to: Turn) -> None:
     a = turn_to("a")
-    log = Path("jobs") / "log.txt"
     (a / "jobs").mkdir()
-    (a / log).write_text("one\n")
-    publish(a / "jobs", changing=True)
-    b = turn_to("b")
-    first = find_version(b / log, grows=True)
-    turn_to("a")
-    (a / log).write_text("one\ntwo\n")
-    publish(a / "jobs", changing=True)
-    turn_to("b")
-    second = find_version(b / log, grows=True)
+    found = []
+    for text in ("one\n", "one\ntwo\n"):
+        turn_to("a")
+        (a / "jobs" / "log.txt").write_text(text)
+        publish(a / "jobs", changing=True)
+        found.append(find_version(turn_to("b") / "jobs" / "log.txt", grows=True))
+    first, second = found
     assert first and second and (first.size, second.size) == (4, 8) and first.etag != second.etag

@@ -20,17 +20,9 @@ def raters(counts: list[list[int]]) -> np.ndarray:
 
 
 FLEISS_WIKIPEDIA = [
-    [0, 0, 0, 0, 14],
-    [0, 2, 6, 4, 2],
-    [0, 0, 3, 5, 6],
-    [0, 3, 9, 2, 0],
-    [2, 2, 8, 1, 1],
-    [7, 7, 0, 0, 0],
-    [3, 2, 6, 3, 0],
-    [2, 5, 3, 2, 2],
-    [6, 5, 2, 1, 0],
-    [0, 2, 2, 3, 7],
-]
+    [0, 0, 0, 0, 14], [0, 2, 6, 4, 2], [0, 0, 3, 5, 6], [0, 3, 9, 2, 0], [2, 2, 8, 1, 1],
+    [7, 7, 0, 0, 0], [3, 2, 6, 3, 0], [2, 5, 3, 2, 2], [6, 5, 2, 1, 0], [0, 2, 2, 3, 7],
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -101,25 +93,18 @@ KRIPPENDORFF_2011 = [
 ]
 
 
-def test_krippendorffs_alpha_of_the_wikipedia_example():
-    measured = compute_measures(np.array(KRIPPENDORFF_WIKIPEDIA))
-    assert measured.alpha_nominal.value == pytest.approx(0.691358024691358, abs=1e-12)
-    assert measured.alpha_ordinal.value == pytest.approx(0.8067214199413153, abs=1e-12)
-    assert measured.alpha_interval.value == pytest.approx(0.8108448928121059, abs=1e-12)
-
-
-def test_krippendorffs_alpha_of_four_observers_and_twelve_units():
-    measured = compute_measures(np.array(KRIPPENDORFF_2011))
-    assert measured.alpha_nominal.value == pytest.approx(0.743421052631579, abs=1e-12)
-    assert measured.alpha_nominal.value == pytest.approx(904 / 1216, abs=1e-12)
-    assert measured.alpha_ordinal.value == pytest.approx(0.8153875037548814, abs=1e-12)
-    assert measured.alpha_interval.value == pytest.approx(0.8491071428571428, abs=1e-12)
-    assert measured.alpha_nominal.n == 11
-
-
-def test_a_missing_grade_is_no_grade_of_its_own():
-    measured = compute_measures(np.array([[1, 1, 2], [1, 1, _], [_, 1, 2]]))
-    assert measured.alpha_nominal.value == pytest.approx(1.0)
+@pytest.mark.parametrize(
+    ("grades", "nominal", "ordinal", "interval", "n"),
+    [
+        (KRIPPENDORFF_WIKIPEDIA, 0.691358024691358, 0.8067214199413153, 0.8108448928121059, 12),
+        (KRIPPENDORFF_2011, 904 / 1216, 0.8153875037548814, 0.8491071428571428, 11),
+        ([[1, 1, 2], [1, 1, _], [_, 1, 2]], 1.0, 1.0, 1.0, 3),  # a missing grade is no grade of its own
+    ],
+)
+def test_krippendorffs_alpha_of_published_tables(grades, nominal, ordinal, interval, n):
+    measured = compute_measures(np.array(grades))
+    values = (measured.alpha_nominal.value, measured.alpha_ordinal.value, measured.alpha_interval.value)
+    assert values == pytest.approx((nominal, ordinal, interval), abs=1e-12) and measured.alpha_nominal.n == n
 
 
 def test_equal_grades_throughout_leave_every_kappa_undefined_with_a_reason():

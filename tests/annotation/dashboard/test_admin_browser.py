@@ -10,11 +10,10 @@ from corpus.models import Collection
 from judges.panels.offline_panel import ensure_offline
 from tests.admin_site import audited, judged_collection, people_at_work
 from tests.factories import make_user
+from tests.looks import EACH_LOOK, LOOKS
 from tests.stages import first_quick
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
-PHONE = {"viewport": {"width": 375, "height": 700}}
-DARK = {"viewport": {"width": 1280, "height": 900}, "color_scheme": "dark"}
 
 
 @pytest.fixture
@@ -30,16 +29,16 @@ def fits(page: Any) -> bool:
 
 
 PAGES = ["", "pairs/", "PAIR", "members/", "campaigns/", "settings/", "settings/guidelines/", "exports/", "statistics/",
-         "policies/", "canaries/"]  # fmt: skip
-AGREEMENT = ["agreement/two/?a=books-judge-1&b=books-judge-2", "quality/", "quality/over-time/"]
-LIGHT = {"viewport": {"width": 1280, "height": 900}}
+         "policies/", "canaries/", "agreement/two/?a=books-judge-1&b=books-judge-2", "quality/",
+         "quality/over-time/"]  # fmt: skip
 
 
-@pytest.mark.parametrize("look", first_quick([DARK, PHONE]), ids=["dark", "phone"])
+@pytest.mark.parametrize("look", EACH_LOOK)
 def test_admin_pages_are_accessible_and_fit(
-    books: dict[str, User], new_page: Callable[..., Any], violations: Callable[[Any], list[str]], look: dict[str, Any]
+    books: dict[str, User], new_page: Callable[..., Any], violations: Callable[[Any], list[str]], look: str
 ) -> None:
-    page = new_page(user=books["charlie"], **look)
+    audited(Collection.objects.get(), right=38, wrong=2)
+    page = new_page(user=books["charlie"], **LOOKS[look])
     found = {}
     for part in PAGES:
         if part == "PAIR":
@@ -48,19 +47,6 @@ def test_admin_pages_are_accessible_and_fit(
             page.locator("details.attempt summary").first.click()
         else:
             page.goto(f"/c/books/{part}")
-        found[part] = violations(page) + ([] if fits(page) else ["scrolls sideways"])
-    assert {part: problems for part, problems in found.items() if problems} == {}
-
-
-@pytest.mark.parametrize("look", first_quick([LIGHT, DARK, PHONE]), ids=["light", "dark", "phone"])
-def test_charts_of_the_home_and_of_agreement_are_accessible_and_fit(
-    books: dict[str, User], new_page: Callable[..., Any], violations: Callable[[Any], list[str]], look: dict[str, Any]
-) -> None:
-    audited(Collection.objects.get(), right=38, wrong=2)
-    page = new_page(user=books["charlie"], **look)
-    found = {}
-    for part in ["", *AGREEMENT]:
-        page.goto(f"/c/books/{part}")
         for summary in page.locator(".story > section > details > summary, figure details > summary").all():
             summary.click()
         found[part] = violations(page) + ([] if fits(page) else ["scrolls sideways"])

@@ -9,14 +9,9 @@ from annotation.models.snapshots import Snapshot
 from corpus.models import Collection, Label, Pair
 from tests.admin_site import audited, judged_collection, people_at_work
 from tests.annotation.dashboard.test_admin_browser import fits
-from tests.stages import first_quick
+from tests.looks import EACH_LOOK, LOOKS
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
-LOOKS = {
-    "phone": {"viewport": {"width": 390, "height": 844}},
-    "light": {"viewport": {"width": 1440, "height": 900}},
-    "dark": {"viewport": {"width": 1440, "height": 900}, "color_scheme": "dark"},
-}
 
 
 @pytest.fixture
@@ -28,7 +23,7 @@ def charlie(instance: dict[str, str]) -> Any:
     return people_at_work(books)["charlie"].user
 
 
-@pytest.mark.parametrize("look", first_quick(LOOKS))
+@pytest.mark.parametrize("look", EACH_LOOK)
 def test_decisions_are_in_sight_at_once_and_their_buttons_lead_on(
     charlie: Any, new_page: Callable[..., Any], violations: Callable[[Any], list[str]], look: str
 ) -> None:

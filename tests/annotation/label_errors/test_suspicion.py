@@ -9,30 +9,20 @@ from annotation.label_errors.signals import count_others
 from annotation.label_errors.suspicion import PRIOR, Signals, combine_chances, rank_labels
 
 NONE = float("nan")
-HALF = 0.5
 
 
 def chances(*rows: tuple[float, float, float, float]) -> "np.ndarray[tuple[int, int], np.dtype[np.float64]]":
     return combine_chances(np.array(rows))
 
 
-def test_a_label_without_signals_keeps_the_prior_odds() -> None:
+def test_signals_add_what_they_say_beyond_the_prior() -> None:
     assert chances((NONE, NONE, NONE, NONE)) == pytest.approx([np.log(PRIOR / (1 - PRIOR))])
-
-
-def test_one_signal_alone_is_the_answer_and_two_add_what_they_say_beyond_the_prior() -> None:
-    alone, both = chances((NONE, NONE, NONE, HALF), (NONE, NONE, HALF, HALF))
+    alone, both = chances((NONE, NONE, NONE, 0.5), (NONE, NONE, 0.5, 0.5))
     assert alone == pytest.approx(0.0) and both == pytest.approx(np.log((1 - PRIOR) / PRIOR))
-
-
-def test_votes_and_dawid_skene_count_as_one_signal() -> None:
     both, votes = chances((0.8, 0.8, NONE, NONE), (0.8, NONE, NONE, NONE))
-    assert both == pytest.approx(votes)
-
-
-def test_no_signal_is_surer_than_99_percent() -> None:
+    assert both == pytest.approx(votes), "votes and Dawid-Skene are one signal"
     sure, nearly = chances((NONE, NONE, NONE, 1.0), (NONE, NONE, NONE, 0.99))
-    assert sure == nearly and np.isfinite(sure)
+    assert sure == nearly and np.isfinite(sure), "none is surer than 99%"
 
 
 def test_more_votes_against_are_worse_and_an_undivided_panel_speaks_for_the_label() -> None:

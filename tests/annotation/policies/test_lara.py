@@ -106,19 +106,16 @@ def believing_campaign(
     reference = make_assessor(books, "reference", "reference")
     beliefs, truth = sure_of_itself(pairs)
     for number, (belief, known) in enumerate(zip(beliefs, truth, strict=True)):
-        pair = make_pair(books)
+        pair, verdict, window = make_pair(books), int(belief[0] > belief[1]), 2 if number < windowed else 0
         given = None if number == without else {"yes": float(belief[0]), "no": float(belief[1])}
         if given and said_alone:
             given.pop(min(given, key=given.__getitem__))
         for place, judge in enumerate(judges):
-            verdict = int(belief[0] > belief[1])
             values = {"probabilities": given} if place == 0 and believes else {}
-            values["window"] = 2 if number < windowed else 0
-            make_attempt(campaign, pair, judge, verdict, place=place, cost=0.01, **values)
+            make_attempt(campaign, pair, judge, verdict, place=place, cost=0.01, window=window, **values)
         if gold:
             make_judgment(pair, reference, int(known))
-        work = end(campaign, pair, str(verdict))
-        Work.objects.filter(pk=work.pk).update(window=2 if number < windowed else 0)
+        Work.objects.filter(pk=end(campaign, pair, str(verdict)).pk).update(window=window)
     return campaign, beliefs, truth
 
 

@@ -23,13 +23,8 @@ def test_a_score_is_s_times_its_probability_and_yes_over_yes_and_no() -> None:
 
 
 def test_the_measures_by_hand() -> None:
-    scored = [
-        ScoredScale(1, 0.999995, 1),
-        ScoredScale(1, 0.5, 0),
-        ScoredScale(1, 0.5, 1),
-        ScoredScale(2, 0.0, 0),
-        ScoredScale(2, 0.0, None),
-    ]
+    rows = [(1, 0.999995, 1), (1, 0.5, 0), (1, 0.5, 1), (2, 0.0, 0), (2, 0.0, None)]
+    scored = [ScoredScale(*row) for row in rows]
     found = measure_scale(scored)
     assert found["histogram"] == [2, 0, 0, 0, 0, 2, 0, 0, 0, 1]
     assert (found["certain_no"], found["certain_yes"]) == (0.4, 0.2)
@@ -38,9 +33,6 @@ def test_the_measures_by_hand() -> None:
     gained = 1 + 0.5 / math.log2(3) + 0.5 / math.log2(4)
     assert found["ndcg"] == pytest.approx(gained / (1 + 1 / math.log2(3)))
     assert found["queries"] == 1 and ndcg(scored[3:]) is None
-
-
-def test_an_empty_study_has_no_shares() -> None:
     assert [measure_scale([])[name] for name in ("ties", "certain_no", "ndcg")] == [None, None, None]
 
 
