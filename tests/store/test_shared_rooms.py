@@ -28,7 +28,7 @@ from store.models import StoredFile
 from store.objects import ObjectStore, StoreUnavailable
 from tests.called import call
 from tests.evidence import make_label
-from tests.factories import make_collection, make_document, make_member, make_pair, make_query, make_user
+from tests.factories import client_of, make_collection, make_document, make_member, make_pair, make_query, make_user
 from tests.imported_files import work_off
 from tests.instances import until
 from tests.machines import Turn, turn_to
@@ -54,9 +54,8 @@ def birds() -> Collection:
 
 
 @pytest.fixture
-def charlie(birds: Collection, client: Client) -> Client:
-    client.force_login(make_member(birds, "charlie", Role.ADMIN).user)
-    return client
+def charlie(birds: Collection) -> Client:
+    return client_of(make_member(birds, "charlie", Role.ADMIN))
 
 
 def export(birds: Collection, form: str = "qrels", **options: Any) -> Snapshot:

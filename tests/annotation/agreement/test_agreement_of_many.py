@@ -14,7 +14,7 @@ from annotation.tasks import compute_agreement
 from corpus.models import Collection
 from tests.called import call
 from tests.crowd import judged_by_many, votes_of
-from tests.factories import make_collection, make_member
+from tests.factories import client_of, make_collection, make_member
 
 
 def matrix_of(assessors: int, items: int, each: int):
@@ -25,10 +25,7 @@ def matrix_of(assessors: int, items: int, each: int):
 
 
 def sees(collection: Collection) -> Client:
-    make_member(collection, "charlie", Role.ADMIN)
-    client = Client()
-    client.login(username="charlie", password="charlie-password")
-    return client
+    return client_of(make_member(collection, "charlie", Role.ADMIN))
 
 
 # Sparse counts

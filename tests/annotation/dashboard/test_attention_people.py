@@ -15,16 +15,10 @@ from corpus.models import Collection, Judgment
 from judges.models import JudgeVersion
 from judges.models.costs import Ledger
 from tests.evidence import make_attempt, make_campaign
-from tests.factories import make_collection, make_item, make_member, make_pair
+from tests.factories import client_of, make_collection, make_item, make_member, make_pair
 from tests.judging_scene import make_scene
 
 pytestmark = pytest.mark.django_db
-
-
-def signed_in(member: Membership) -> Client:
-    client = Client()
-    client.force_login(member.user)
-    return client
 
 
 @pytest.fixture
@@ -39,7 +33,7 @@ def alice(books: Collection) -> Membership:
 
 @pytest.fixture
 def charlie(books: Collection) -> Client:
-    return signed_in(make_member(books, "charlie", Role.ADMIN))
+    return client_of(make_member(books, "charlie", Role.ADMIN))
 
 
 def close(member: Membership, why: str) -> None:
@@ -63,7 +57,7 @@ FIRST = {"consent": "I agree", "failed": "Test not passed", "paused": "Your acce
 def test_whole_queries_say_what_comes_first(books: Collection, alice: Membership, why: str, words: str) -> None:
     make_scene(books, 2)
     close(alice, why)
-    client = signed_in(alice)
+    client = client_of(alice)
     for ask, address in ((client.get, "/c/books/judge/query/"), (client.post, "/c/books/judge/query/next/")):
         answer = ask(address, follow=True)
         assert answer.status_code == 200 and words in answer.text and "Start a query" not in answer.text
@@ -73,7 +67,7 @@ def test_whole_queries_say_what_comes_first(books: Collection, alice: Membership
 
 def test_the_answers_of_a_failed_test_have_no_undo(books: Collection, alice: Membership) -> None:
     make_scene(books, 1)
-    client = signed_in(alice)
+    client = client_of(alice)
     client.post("/c/books/judge/next/", follow=True)
     task = Assignment.objects.get()
     sent = {"item": task.public_id, "token": task.token, "grade": 1}

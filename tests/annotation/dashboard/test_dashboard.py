@@ -13,7 +13,7 @@ from annotation.label_quality.statistics import STATISTICS
 from annotation.models import Role, StoredResult
 from corpus.models import Collection
 from tests.admin_site import ROUTE, audited, only_collection, people_at_work
-from tests.factories import make_collection, make_member, make_pair
+from tests.factories import client_of, make_collection, make_member, make_pair
 from tests.reading import flat
 
 pytestmark = pytest.mark.django_db
@@ -25,9 +25,8 @@ def books() -> Collection:
 
 
 @pytest.fixture
-def charlie(books: Collection, client: Client) -> Client:
-    client.force_login(people_at_work(books)["charlie"].user)
-    return client
+def charlie(books: Collection) -> Client:
+    return client_of(people_at_work(books)["charlie"])
 
 
 def get(client: Client, address: str) -> str:
@@ -92,9 +91,7 @@ def test_a_failure_to_measure_is_said_in_its_section(
 
 
 def test_without_pairs_or_campaign_the_home_says_what_to_do(charlie: Client) -> None:
-    olga = make_member(empty := make_collection("empty"), "olga", Role.ADMIN)
-    client = Client()
-    client.force_login(olga.user)
+    client = client_of(make_member(empty := make_collection("empty"), "olga", Role.ADMIN))
     assert "This collection has no pairs yet" in get(client, "/c/empty/")
     make_pair(empty)
     assert "1 pair is ready to be judged" in get(client, "/c/empty/")

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 from django.db.models import Sum
-from django.test import Client
 
 from annotation.models import Role
 from config import demo
@@ -16,15 +15,14 @@ from judges.models import Attempt, Audit, Campaign, Work
 from tests.engine_parts import _standing_worker as _standing_worker
 from tests.engine_parts import collection_of
 from tests.engine_parts import worker as worker  # a fixture
-from tests.factories import make_member
+from tests.factories import client_of, make_member
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def home(collection: Collection) -> Any:
-    client = Client()
-    client.force_login(collection.memberships.get(user__username="charlie").user)
-    response = client.get(f"/c/{collection.name}/")
+    charlie = client_of(collection.memberships.get(user__username="charlie"))
+    response = charlie.get(f"/c/{collection.name}/")
     assert response.status_code == 200
     return response.context
 

@@ -18,7 +18,7 @@ from jobs import leases
 from jobs.models import BackgroundJob
 from tests.called import call
 from tests.evidence import make_assessor, make_judgment
-from tests.factories import make_collection, make_document, make_member, make_pair, make_query
+from tests.factories import client_of, make_collection, make_document, make_member, make_pair, make_query
 from tests.judged_books import make_books
 
 pytestmark = pytest.mark.django_db
@@ -36,9 +36,8 @@ def books() -> Collection:
 
 
 @pytest.fixture
-def alice(books: Collection, client: Client) -> Client:
-    client.force_login(make_member(books, "alice", Role.ADMIN).user)
-    return client
+def alice(books: Collection) -> Client:
+    return client_of(make_member(books, "alice", Role.ADMIN))
 
 
 def wrong(books: Collection) -> Pair:

@@ -25,7 +25,7 @@ from judges.tasks import wake_canaries
 from tests.called import call
 from tests.conftest import Finished
 from tests.engine_parts import _standing_worker, make_panel, worker
-from tests.factories import make_collection, make_member
+from tests.factories import client_of, make_collection, make_member
 from tests.instances import until
 from tests.modelserver.fixtures import LocalModels
 
@@ -194,10 +194,8 @@ def test_offline_judges_are_measured_without_a_collection(instance: dict[str, st
 
 
 @pytest.fixture
-def charlie(instance: dict[str, str], client: Client) -> Client:
-    """An admin of books, signed in."""
-    client.force_login(make_member(make_collection("books"), "charlie", Role.ADMIN).user)
-    return client
+def charlie(instance: dict[str, str]) -> Client:
+    return client_of(make_member(make_collection("books"), "charlie", Role.ADMIN))
 
 
 def test_the_page_shows_rates_kinds_and_followed_texts_and_the_home_an_alarm(

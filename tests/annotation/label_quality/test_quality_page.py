@@ -13,7 +13,7 @@ from annotation.models import Role
 from annotation.templatetags.reports import percent_span, places
 from corpus.models import Collection
 from tests.evidence import make_campaign, make_judge, make_votes
-from tests.factories import make_collection, make_member, make_pair
+from tests.factories import client_of, make_collection, make_member, make_pair
 
 pytestmark = pytest.mark.django_db
 
@@ -31,10 +31,8 @@ def books() -> Collection:
 
 
 @pytest.fixture
-def charlie(books: Collection, client: Client) -> Client:
-    """An admin."""
-    client.force_login(make_member(books, "charlie", Role.ADMIN).user)
-    return client
+def charlie(books: Collection) -> Client:
+    return client_of(make_member(books, "charlie", Role.ADMIN))
 
 
 def test_audits_agreement_over_time_and_dawid_skene_are_sections_of_one_page(charlie: Client):

@@ -21,7 +21,7 @@ from tests.annotation.policies.policies_scene import scripted_campaign
 from tests.annotation.policies.test_lara import believing_campaign
 from tests.called import call
 from tests.evidence import make_attempt, make_campaign, make_judge
-from tests.factories import make_collection, make_member, make_pair
+from tests.factories import client_of, make_collection, make_member, make_pair
 from tests.kept_scene import built_once
 
 pytestmark = pytest.mark.django_db
@@ -34,9 +34,8 @@ def campaign() -> Campaign:
 
 
 @pytest.fixture
-def charlie(campaign: Campaign, client: Client) -> Client:
-    client.force_login(make_member(campaign.collection, "charlie", Role.ADMIN).user)
-    return client
+def charlie(campaign: Campaign) -> Client:
+    return client_of(make_member(campaign.collection, "charlie", Role.ADMIN))
 
 
 def get(client: Client, address: str) -> str:
