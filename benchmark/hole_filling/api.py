@@ -48,15 +48,15 @@ def show(filling: Any) -> dict[str, Any]:
     return selectors.show_filling(selectors.find_filling(filling.collection, filling.number))
 
 
-def show_cost(found: dict[str, Any]) -> dict[str, Any]:
-    """Return an estimate as FillingEstimateOut has it."""
-    return {**found["preview"], **show_estimate(found["estimate"])}
-
-
 shown: dict[str, Any] = {"response": FillingOut, "show": show}
 operation(router, services.start_filling, "POST", PATH, **shown)
 estimate_operation(
-    router, services.start_filling, planning.estimate_filling, PATH, response=FillingEstimateOut, show=show_cost
+    router,
+    services.start_filling,
+    planning.estimate_filling,
+    PATH,
+    response=FillingEstimateOut,
+    show=lambda found: {**found["preview"], **show_estimate(found["estimate"])},
 )
 for act, service in services.ACTS.items():
     operation(router, service, "POST", f"{PATH}/{{number}}/{act}", find=selectors.find_filling, status=200, **shown)

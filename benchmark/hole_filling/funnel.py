@@ -69,7 +69,43 @@ def compute_funnel(filling: Filling) -> Funnel:
     filtered = campaign is not None and bool(Protocol.of(campaign.protocol).filter)
     values = _query_values(filling, campaign) | {"relevant": filling.collection.relevant_from, "filtered": filtered}
     parts = [dict(zip(COLUMNS, row, strict=True)) for row in fetch_rows(COUNTS, **values)]
-    return _build_funnel(filling, campaign, parts)
+
+    # A group counts where all the wanted columns have the wanted values.
+    def count(**wanted: object) -> int:
+        return sum(part["n"] for part in parts if wanted.items() <= part.items())
+
+    # What the start counted; the array of pairs is long and stays in the database.
+    begun = Funnel.of(filling)
+    asked, dropped = begun.candidates - begun.known, count(dropped=True)
+    # What people say counts before what judges said of the same pair.
+    judges, settled_by_people = count(state="labelled", people=False), count(people=True) - begun.known
+    to_people, waiting, failed, pending = asked, asked - settled_by_people, 0, 0
+    rounds: list[dict[str, int]] = []
+    if campaign is not None:
+        waiting, failed = count(state="escalated", people=False), count(state="failed", people=False)
+        to_people = waiting + settled_by_people
+        # The rest: neither labelled, failed nor with people.
+        pending = asked - judges - failed - to_people
+        # DREAM's table 8: how many agree in each round of the debate, and how many are left.
+        left = asked - dropped
+        for round in range(1, campaign.rounds + 1) if RoutingPolicy(campaign.policy).debates else ():
+            left -= (agreed := count(agreed=round))
+            rounds.append({"round": round, "agreed": agreed, "open": left})
+    return replace(
+        begun,
+        asked=asked,
+        filtered=dropped,
+        after_filter=asked - dropped,
+        rounds=rounds,
+        labelled=judges,
+        to_people=to_people,
+        people_open=waiting,
+        people_settled=settled_by_people,
+        failed=failed,
+        pending=pending,
+        settled=judges + count(people=True),
+        relevant=count(people=True, relevant=True) + count(state="labelled", people=False, relevant=True),
+    )
 
 
 def labels_of(filling: Filling) -> list[tuple[int, int, int, str]]:
@@ -82,44 +118,3 @@ def labels_of(filling: Filling) -> list[tuple[int, int, int, str]]:
 def _query_values(filling: Filling, campaign: Campaign | None) -> dict[str, Any]:
     alike = [one.pk for one in lifecycle.matching_campaigns(campaign)] if campaign else []
     return {"filling": filling.pk, "campaigns": alike, "final": list(FINAL)}
-
-
-def _build_funnel(filling: Filling, campaign: Campaign | None, parts: list[dict[str, Any]]) -> Funnel:
-    # A group counts where all the wanted columns have the wanted values.
-    def count(**wanted: object) -> int:
-        return sum(part["n"] for part in parts if wanted.items() <= part.items())
-
-    # What the start counted; the array of pairs is long and stays in the database.
-    begun = Funnel.of(filling)
-    asked, filtered = begun.candidates - begun.known, count(dropped=True)
-    # What people say counts before what judges said of the same pair.
-    judges, settled_by_people = count(state="labelled", people=False), count(people=True) - begun.known
-    if campaign is None:
-        to_people, waiting, failed, pending = asked, asked - settled_by_people, 0, 0
-    else:
-        waiting, failed = count(state="escalated", people=False), count(state="failed", people=False)
-        to_people = waiting + settled_by_people
-        # The rest: neither labelled, failed nor with people.
-        pending = asked - judges - failed - to_people
-    # DREAM's table 8: how many agree in each round of the debate, and how many are left.
-    rounds, left = [], asked - filtered
-    debates = campaign is not None and RoutingPolicy(campaign.policy).debates
-    for round in range(1, campaign.rounds + 1) if campaign is not None and debates else ():
-        agreed = count(agreed=round)
-        left -= agreed
-        rounds.append({"round": round, "agreed": agreed, "open": left})
-    return replace(
-        begun,
-        asked=asked,
-        filtered=filtered,
-        after_filter=asked - filtered,
-        rounds=rounds,
-        labelled=judges,
-        to_people=to_people,
-        people_open=waiting,
-        people_settled=settled_by_people,
-        failed=failed,
-        pending=pending,
-        settled=judges + count(people=True),
-        relevant=count(people=True, relevant=True) + count(state="labelled", people=False, relevant=True),
-    )

@@ -77,7 +77,7 @@ def filling_page(filling: Filling) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the context of the page of a filling, and its files."""
     funnel = stages.current_funnel(filling).document
     chart = funnel_chart(funnel, filling)
-    context = {
+    context: dict[str, Any] = {
         "filling": filling,
         "runs": filling.runs.order_by("name"),
         "funnel": funnel,
@@ -86,7 +86,9 @@ def filling_page(filling: Filling) -> tuple[dict[str, Any], dict[str, Any]]:
         "chart": chart,
         "unattended": chosen.is_unattended(filling),
     }
-    return context, {"charts": [chart], "tables": [funnel_table(funnel)]}
+    header = (_("step"), _("pairs"))
+    rows = tuple((words, count) for words, count, _why in context["steps"])
+    return context, {"charts": [chart], "tables": [DownloadTable("funnel", _("Outcome of the pool"), header, rows)]}
 
 
 def show_filling(filling: Filling, funnel: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -148,13 +150,6 @@ def funnel_steps(funnel: dict[str, Any]) -> list[tuple[str, int, str]]:
     # Steps that nothing went through are left out, but for the first four and the last two.
     always = 4
     return [row for place, row in enumerate(rows) if row[1] or place < always or place >= len(rows) - 2]
-
-
-def funnel_table(funnel: dict[str, Any]) -> DownloadTable:
-    """The funnel as a table to save."""
-    header = (_("step"), _("pairs"))
-    rows = tuple((words, count) for words, count, _why in funnel_steps(funnel))
-    return DownloadTable("funnel", _("Outcome of the pool"), header, rows)
 
 
 def funnel_chart(funnel: dict[str, Any], filling: Filling) -> Chart:

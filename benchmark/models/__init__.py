@@ -11,27 +11,7 @@ from benchmark.models.suites import Suite, SuiteMember
 from benchmark.models.synthesis import Synthesis, SyntheticBundle
 
 __all__ = [
-    "RUN_NAME",
-    "AgentJob",
-    "AgentSample",
-    "AnswerAssessment",
-    "AnswerEvaluation",
-    "Filling",
-    "GeneratedAnswer",
-    "Qrels",
-    "QrelsRow",
-    "Ranking",
-    "ReferenceAnswer",
-    "ReferenceStudy",
-    "Report",
-    "ReportValues",
-    "Run",
-    "StudyAnswer",
-    "StudyRating",
-    "StudyWithdrawal",
-    "Suite",
-    "SuiteMember",
-    "Synthesis",
-    "SyntheticBundle",
-    "Trace",
-]
+    "RUN_NAME", "AgentJob", "AgentSample", "AnswerAssessment", "AnswerEvaluation", "Filling", "GeneratedAnswer",
+    "Qrels", "QrelsRow", "Ranking", "ReferenceAnswer", "ReferenceStudy", "Report", "ReportValues", "Run",
+    "StudyAnswer", "StudyRating", "StudyWithdrawal", "Suite", "SuiteMember", "Synthesis", "SyntheticBundle", "Trace",
+]  # fmt: skip

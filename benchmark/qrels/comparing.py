@@ -74,7 +74,12 @@ class Diff:
         queries, documents = flat.queries[places].tolist(), flat.documents[places].tolist()
         asked = dict(Query.objects.filter(pk__in=set(queries)).values_list("pk", "external_id"))
         names = dict(Document.objects.filter(pk__in=set(documents)).values_list("pk", "external_id"))
-        origins = _load_origins(version, set(queries))
+        rows = QrelsRow.objects.filter(qrels=version, query__in=set(queries))
+        origins = {
+            (query, document): origin
+            for query, ids, of_query in rows.values_list("query_id", "documents", "origins")
+            for document, origin in zip(ids, of_query, strict=True)
+        }
         before = [None] * len(queries) if old is None else self.before.grades[old].tolist()
         after = [None] * len(queries) if new is None else self.after.grades[new].tolist()
         told = []
@@ -83,15 +88,6 @@ class Diff:
             keys = {"query_pk": query, "document_pk": document}
             told.append({**ids, "before": was, "after": now, "origin": origins[query, document], **keys})
         return told
-
-
-def _load_origins(version: int, queries: set[int]) -> dict[tuple[int, int], str]:
-    rows = QrelsRow.objects.filter(qrels=version, query__in=queries).values_list("query_id", "documents", "origins")
-    return {
-        (query, document): origin
-        for query, documents, origins in rows
-        for document, origin in zip(documents, origins, strict=True)
-    }
 
 
 def load_flat(version: int) -> Flat:

@@ -1,16 +1,16 @@
 """Versions of the qrels: the list, what one has that another has not, files in and out."""
 
+from django import forms
 from django.contrib import messages
 from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_GET, require_http_methods
 
 from actions.options import show_refusal
-from benchmark.forms import QrelsForm
 from benchmark.models import Qrels
 from benchmark.qrels import comparing, importing, reading
 from benchmark.qrels.comparing import What
@@ -26,6 +26,16 @@ from corpus.errors import BadInput
 
 KINDS: tuple[What, ...] = ("added", "removed", "changed")
 SHOWN = 100  # Lines of a kind on the page; the table to save has all.
+
+
+class QrelsForm(forms.Form):
+    """A version of the qrels from elsewhere."""
+
+    file = forms.FileField(
+        label=gettext_lazy("Qrels file"),
+        help_text=gettext_lazy("TREC or BEIR format, with the ids of this collection."),
+    )
+    note = forms.CharField(required=False, max_length=200, label=gettext_lazy("Note"))
 
 
 @action("admin")
@@ -45,24 +55,20 @@ def versions(request: HttpRequest, scope: AccessScope) -> HttpResponse:
             show_refusal(form, error)
             new = None
         if new is not None:
-            messages.success(request, _version_message(new))
+            told = _("Version %(number)s created.") % {"number": new.number}
+            if unjudged := new.counts.get("not_judged"):
+                left_out = ngettext(
+                    "%(rows)s row with a grade below 0 was skipped because it means “not judged”.",
+                    "%(rows)s rows with a grade below 0 were skipped because they mean “not judged”.",
+                    unjudged,
+                )
+                told += " " + left_out % {"rows": f"{unjudged:,}"}
+            messages.success(request, told)
             return redirect("qrels", scope.collection.name)
     found = chosen.versions_of(scope.collection)
     context, status = {"versions": found, "form": form}, 422 if form.is_bound else 200
     files = [tables.versions_table(found)]
     return answer_page(request, scope, "benchmark/qrels.html", context, tables=files, status=status)
-
-
-def _version_message(version: Qrels) -> str:
-    told = _("Version %(number)s created.") % {"number": version.number}
-    if unjudged := version.counts.get("not_judged"):
-        left_out = ngettext(
-            "%(rows)s row with a grade below 0 was skipped because it means “not judged”.",
-            "%(rows)s rows with a grade below 0 were skipped because they mean “not judged”.",
-            unjudged,
-        )
-        told += " " + left_out % {"rows": f"{unjudged:,}"}
-    return told
 
 
 def _make_version(scope: AccessScope, form: QrelsForm, what: str) -> Qrels | None:
@@ -86,7 +92,10 @@ def _make_version(scope: AccessScope, form: QrelsForm, what: str) -> Qrels | Non
 @require_GET
 def qrels_diff(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     """Show the difference of two versions: added, removed, changed."""
-    one, other = (_get_version(scope, request.GET.get(name)) for name in ("one", "other"))
+    numbers = [request.GET.get(name, "") for name in ("one", "other")]
+    if not all(number.isascii() and number.isdigit() and len(number) < 10 for number in numbers):
+        raise Http404(_("Choose two versions."))
+    one, other = (get_object_or_404(Qrels, collection=scope.collection, number=int(number)) for number in numbers)
     found = comparing.diff_versions(one, other)
     words = {"added": _("Added"), "removed": _("Removed"), "changed": _("Changed")}
     if request.GET.get("table"):
@@ -116,12 +125,6 @@ def _diff_file(request: HttpRequest, found: comparing.Diff) -> HttpResponse:
     if file is None:
         raise Http404(_("Unknown table."))
     return file
-
-
-def _get_version(scope: AccessScope, number: str | None) -> Qrels:
-    if not (number and number.isascii() and number.isdigit() and len(number) < 10):
-        raise Http404(_("Choose two versions."))
-    return get_object_or_404(Qrels, collection=scope.collection, number=int(number))
 
 
 @action("admin")

@@ -1,30 +1,54 @@
 """The leaderboard, two of its runs compared, and reports over two versions of the qrels."""
 
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlencode
 
+from django import forms
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_GET, require_POST
 
 from actions.options import ActionForm, show_refusal
 from actions.pages import answer_action, form_of
 from actions.services import Actor
-from benchmark.forms import FollowingForm
-from benchmark.models import Qrels, Report, Run
+from benchmark.models import Qrels, QrelsRow, Report, Run
 from benchmark.report import leaderboard as boards
-from benchmark.report import page, reports, run_pairs, services
+from benchmark.report import reports, run_pairs, services, tabling, verdict
+from benchmark.report.measures import RANKING
+from benchmark.report.naming import label_in
 from benchmark.report.options import ReportOptions
-from benchmark.systems import chosen
-from benchmark.systems.chosen import StoredReport
+from benchmark.systems import chosen, figures
+from benchmark.systems.chosen import StoredReport, complete_figures
 from corpus.access import AccessScope, action
 from corpus.chart_downloads import answer_page
 from corpus.errors import BadInput
+from corpus.models import Query
 from corpus.numbered import numbered_or_404
 from jobs.models import JobState
+
+NAMED = 10  # Queries that are named; the others are counted.
+
+
+class FollowingForm(forms.Form):
+    """The form that compares two runs of one system: under original and under changed instructions."""
+
+    original = forms.TypedChoiceField(coerce=int, label=gettext_lazy("Original instructions"))
+    changed = forms.TypedChoiceField(coerce=int, label=gettext_lazy("Changed instructions"))
+
+    def __init__(self, *args: Any, runs: Sequence[Run], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.by_key = {run.pk: run for run in runs if run.state == JobState.READY}
+        for field in self.fields.values():
+            field.choices = [(key, run.name) for key, run in self.by_key.items()]  # type: ignore[attr-defined]
+
+    def chosen(self) -> tuple[Run, Run]:
+        """Return the run under the original instructions, and the one under the changed ones."""
+        return self.by_key[self.cleaned_data["original"]], self.by_key[self.cleaned_data["changed"]]
 
 
 @action("admin")
@@ -105,10 +129,10 @@ def report(request: HttpRequest, scope: AccessScope, report: int) -> HttpRespons
 def _render_page(request: HttpRequest, scope: AccessScope, found: Report | None) -> HttpResponse:
     runs, versions = chosen.runs_of(scope.collection), chosen.versions_of(scope.collection)
     stored = chosen.stored_report(found, runs)
-    shown = page.show_report(stored, request.GET.get("measure", "")) if stored and stored.is_ready else None
+    shown = show_report(stored, request.GET.get("measure", "")) if stored and stored.is_ready else None
     form = _form_of(scope, runs, versions, found)
     context: dict[str, Any] = {"stored": stored, "shown": shown, "form": form, "versions": versions}
-    context |= {"left_out": page.list_left_out(stored) if stored and shown else []}
+    context |= {"left_out": list_left_out(stored) if stored and shown else []}
     context |= {"unattended": chosen.is_unattended(found), **_following_context(request, stored, runs)}
     news: dict[str, Any] = {"news": "benchmark/_report.html", "is_over": stored is None or stored.report.is_over}
     files: dict[str, Any] = {key: shown[key] for key in ("charts", "tables")} if shown else {}
@@ -184,3 +208,55 @@ def make_report(request: HttpRequest, scope: AccessScope) -> HttpResponse:
 
 def _address_of(report: Report) -> str:
     return reverse("report", args=[report.collection.name, report.number])
+
+
+def list_left_out(stored: StoredReport) -> list[tuple[Qrels, list[Query], int]]:
+    """Queries that one version alone judges: the version, the first of them by id, and how many there are more."""
+    before, after = stored.report.before, stored.report.after
+    rows = QrelsRow.objects.filter(qrels__in=[before, after]).exclude(documents=[])
+    judged: dict[int, set[int]] = {before.pk: set(), after.pk: set()}
+    for key, query in rows.values_list("qrels", "query"):
+        judged[key].add(query)
+    found = []
+    for version, other in ((before, after), (after, before)):
+        if own := judged[version.pk] - judged[other.pk]:
+            named = list(Query.objects.filter(pk__in=own).order_by("external_id")[:NAMED])
+            found.append((version, named, len(own) - len(named)))
+    return found
+
+
+def show_report(stored: StoredReport, asked: str) -> dict[str, Any]:
+    """The report by the measure that was asked for, nDCG@k unless it has an order."""
+    measure = asked if asked in RANKING else figures.MEASURE
+    # The figures are over the queries that every system answered and both versions judge, where there are any.
+    result, first = stored.result, tabling.headline_result(stored.result)
+    lines = []
+    for one in first["systems"]:
+        values = {key: complete_figures(value) for key, value in one["values"].items()}
+        about = {"run": one["run"], "name": stored.name(one["run"]), "note": stored.notes.get(one["run"], "")}
+        lines.append({**about, "missing": one["missing"], "value": values[measure], "values": values})
+    # The best after filling first.
+    lines.sort(key=lambda row: (-row["value"]["after"], row["name"]))
+    common, queries = result["common"]["queries"], len(result["queries"])
+    bump = figures.bump_chart(stored, measure)
+    curves = [figures.holes_chart(stored), figures.growth_chart(stored), figures.marginal_chart(stored)]
+    growth = [chart for chart in curves if chart is not None]
+    return {
+        "measure": measure,
+        "label": label_in(result, measure),
+        "measures": [(key, label_in(result, key)) for key in RANKING],
+        "rows": lines,
+        "mean": first["means"],
+        "value": first["means"][measure],
+        "order": first["order"][measure],
+        "bump": bump,
+        "growth": growth,
+        "charts": [bump, *growth],
+        "verdict": verdict.explain_verdict(result["verdict"]),
+        "tables": [*tabling.report_tables(result, measure), tabling.leaderboard_table(result, measure)],
+        "k": stored.k,
+        "common": common,
+        "is_of_common": 0 < common < queries,
+        "queries": queries,
+        "recall": verdict.recall_shift(result),
+    }

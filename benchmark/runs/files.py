@@ -48,10 +48,12 @@ def describe_line(line: int, problem: str) -> str:
 
 
 def list_problems(path: Path, bad: Sequence[str]) -> str:
-    """Return the file, its first twenty problems, and how many more there are, in words."""
-    told: dict[str, object] = {"file": path, "problems": "; ".join(bad[:SHOWN]), "more": f"{len(bad) - SHOWN:,}"}
-    words = _("%(file)s: %(problems)s and %(more)s more") if len(bad) > SHOWN else _("%(file)s: %(problems)s")
-    return words % told
+    """The first twenty and the total: `FILE: line 3: ...; line 7: ... and 5 more (25 lines in all)`."""
+    told: dict[str, object] = {"file": path, "problems": "; ".join(bad[:SHOWN])}
+    if len(bad) <= SHOWN:
+        return _("%(file)s: %(problems)s") % told
+    words = _("%(file)s: %(problems)s and %(more)s more (%(total)s lines in all)")
+    return words % {**told, "more": f"{len(bad) - SHOWN:,}", "total": f"{len(bad):,}"}
 
 
 def read_run(path: Path, fields: Mapping[str, str] | None = None) -> dict[str, dict[str, float]]:
@@ -78,14 +80,8 @@ class Problems:
         return bool(self._lines)
 
     def told(self, path: Path) -> str:
-        """The first twenty and the total: `FILE: line 3: ...; line 7: ... and 5 more (25 lines in all)`."""
-        lines, total = sorted(self._lines.items()), len(self._lines)
-        first = [describe_line(line, problem) for line, problem in lines[:SHOWN]]
-        if total <= SHOWN:
-            return list_problems(path, first)
-        words = _("%(file)s: %(problems)s and %(more)s more (%(total)s lines in all)")
-        told = {"file": path, "problems": "; ".join(first), "more": f"{total - SHOWN:,}", "total": f"{total:,}"}
-        return words % told
+        """Tell the problems in the order of the lines."""
+        return list_problems(path, [describe_line(line, problem) for line, problem in sorted(self._lines.items())])
 
     def refuse(self, path: Path) -> None:
         """Raises BadInput when there is a problem."""

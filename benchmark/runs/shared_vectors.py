@@ -7,8 +7,7 @@ made of them. It is written once and never changed. Without QUORUM_STORE nothing
 import fcntl
 import json
 import logging
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -30,9 +29,13 @@ def share_vectors(vectors: TextStore) -> None:
     """Publish what other machines may lack, and take over what they published. Raises StoreUnavailable."""
     if not is_shared():
         return
-    with _locked(vectors.folder):
+    path = vectors.folder / "shared.json"
+    with (vectors.folder / "share.lock").open("w") as lock:
+        # One process of this machine at a time publishes or takes over.
+        fcntl.flock(lock, fcntl.LOCK_EX)
         vectors.look()
-        state = _read_state(vectors.folder)
+        # How many of the local vectors are in the store, and which parts of others are here.
+        state = dict(json.loads(path.read_text())) if path.exists() else {"published": 0, "parts": []}
         _publish_new(vectors, state)
         _import_parts(vectors, state)
 
@@ -43,20 +46,6 @@ def publish_vectors(vectors: TextStore) -> None:
         share_vectors(vectors)
         return
     logger.warning("the store is away: vectors of %s are published later", vectors.folder.name)
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Let one process of this machine at a time publish or take over."""
-    with (folder / "share.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-
-
-def _read_state(folder: Path) -> dict[str, Any]:
-    """Return how many of the local vectors are in the store, and which parts of others are here."""
-    path = folder / "shared.json"
-    return dict(json.loads(path.read_text())) if path.exists() else {"published": 0, "parts": []}
 
 
 def _write_state(folder: Path, state: dict[str, Any]) -> None:

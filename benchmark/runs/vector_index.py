@@ -90,7 +90,11 @@ class IndexedSearch:
         """Compare with an exact search, and look at more lists until the recall is as wanted."""
         wanted = self.exact.search(queries, depths)
         while True:
-            recalls = [*self.recalls, *map(_recall_of, wanted, self._probe(queries, depths))]
+            recalls = list(self.recalls)
+            for (_places, exact), (_found, scores) in zip(wanted, self._probe(queries, depths), strict=True):
+                # Of equal scores at the end of an exact result any document counts.
+                share = (scores >= exact[-1] - TIE).sum() / len(exact) if len(exact) else 1.0
+                recalls.append(float(share))
             if float(np.mean(recalls)) >= RECALL or self.probed >= self.lists:
                 break
             self.probed = min(2 * self.probed, self.lists)
@@ -112,12 +116,6 @@ VectorSearcher = ExactSearch | IndexedSearch
 NOTHING = ExactSearch(0, lambda _begin, _end: np.empty((0, 0), np.float32))  # Before there are vectors.
 
 
-def _recall_of(wanted: Found, found: Found) -> float:
-    """Return the share of an exact result that was found; of equal scores at its end any document counts."""
-    scores = wanted[1]
-    return float((found[1] >= scores[-1] - TIE).sum() / len(scores)) if len(scores) else 1.0
-
-
 def open_search(
     store: Store, places: Places, collection: Collection, probed: int | None, tell: Tell, stopped: Stopped
 ) -> VectorSearcher | None:
@@ -130,7 +128,9 @@ def open_search(
         return exact
     import faiss  # loads libraries that small collections do not need
 
-    folder = _index_folder(store, places, collection)
+    # Names that begin with a dot are neither backed up nor published.
+    named = sha256(f"{VERSION} {store.size} ".encode() + places.tobytes()).hexdigest()[:20]
+    folder = store.folder / ".indexes" / f"{collection.pk}-{named}"
     folder.parent.mkdir(parents=True, exist_ok=True)
     with (folder.parent / "lock").open("w") as lock:
         # One process builds it; the others wait, and open it.
@@ -142,12 +142,6 @@ def open_search(
     flags = faiss.IO_FLAG_ONDISK_SAME_DIR | faiss.IO_FLAG_READ_ONLY
     index = faiss.read_index(str(folder / "lists.index"), flags)
     return IndexedSearch(index, exact, probed or FIRST_PROBED)
-
-
-def _index_folder(store: Store, places: Places, collection: Collection) -> Path:
-    # Names that begin with a dot are neither backed up nor published.
-    named = sha256(f"{VERSION} {store.size} ".encode() + places.tobytes()).hexdigest()[:20]
-    return store.folder / ".indexes" / f"{collection.pk}-{named}"
 
 
 def _build_index(folder: Path, store: Store, places: Places, tell: Tell, stopped: Stopped) -> bool:
@@ -206,14 +200,11 @@ def _remove_old_indexes(newest: Path) -> None:
     found = [one for one in newest.parent.glob("*-*") if one.is_dir()]
     known = set(Collection.objects.values_list("pk", flat=True))
     of_same = newest.name.partition("-")[0]
-    same = sorted((one for one in found if one.name.partition("-")[0] == of_same), key=_used_at, reverse=True)
+    same = [one for one in found if one.name.partition("-")[0] == of_same]
+    same.sort(key=lambda folder: folder.stat().st_mtime, reverse=True)
     gone = [one for one in found if int(one.name.partition("-")[0]) not in known]
     for one in [*same[KEPT:], *gone]:
         shutil.rmtree(one, ignore_errors=True)
-
-
-def _used_at(folder: Path) -> float:
-    return folder.stat().st_mtime
 
 
 def keep_facts(run: Run, search: VectorSearcher) -> None:

@@ -3,7 +3,9 @@
 from functools import partial
 from typing import Any, cast
 
+from django import forms
 from django.contrib import messages
+from django.core.files.uploadedfile import UploadedFile
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
@@ -14,7 +16,6 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from actions.options import ActionForm, show_refusal
 from actions.pages import answer_action, form_of
 from actions.services import Actor
-from benchmark.forms import FilesField
 from benchmark.models import Run
 from benchmark.report import tables
 from benchmark.runs import options, rankings, services
@@ -32,6 +33,23 @@ from judges.retrieval.model_requests import judges_for
 SHOWN = sorted({*options.COMMON, *(name for names in options.TAKES.values() for name in names)})
 KINDS = [(kind, Run.Kind(kind).label) for kind in options.TAKES]
 ROLES = {"rewrite": "rewrite", "reasoning": "reason", "dense": "embed", "rerank": "rank"}
+
+
+class RunFiles(forms.ClearableFileInput):
+    """A file input that takes several files at once."""
+
+    allow_multiple_selected = True
+
+
+class FilesField(forms.FileField):
+    """A field for one file or several; its value is a list."""
+
+    widget = RunFiles
+
+    def clean(self, data: Any, initial: Any = None) -> list[UploadedFile]:  # type: ignore[type-arg]
+        """Clean each file by the rules of a single one."""
+        given = data if isinstance(data, list | tuple) else [data]
+        return [super(FilesField, self).clean(one, initial) for one in given] or super().clean(None, initial)
 
 
 @action("admin")

@@ -1,6 +1,5 @@
 """The funnels of hole filling over a suite: a row for each member's newest filling, and their sum (DREAM table 8)."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -8,7 +7,7 @@ from django.utils.translation import gettext as _
 from benchmark.hole_filling.funnel import Funnel
 from benchmark.models import Filling, Suite
 from benchmark.suites.groups import collections_of
-from charts.downloads import Cell, DownloadTable
+from charts.downloads import DownloadTable
 from corpus.models import Collection
 
 
@@ -31,21 +30,18 @@ def funnel_table(suite: Suite) -> DownloadTable | None:
     for number in range(1, played + 1):
         header += [_("consensus in round %(n)d") % {"n": number}, _("disagreement after round %(n)d") % {"n": number}]
     header += [_("to people"), _("relevant")]
-    rows = [_count_steps(funnel, played) for _one, funnel in funnels]
+    rows: list[list[Any]] = []
+    for _one, funnel in funnels:
+        if funnel is None:
+            rows.append([None] * (5 + 2 * played))
+            continue
+        # A debate of fewer rounds has none of the later ones.
+        rounds = [step for one in funnel.rounds for step in (one["agreed"], one["open"])]
+        rounds += [None] * (2 * played - len(rounds))
+        steps = (funnel.pool, funnel.candidates, funnel.after_filter, *rounds, funnel.to_people, funnel.relevant)
+        rows.append(list(steps))
+    total = [None if None in column else sum(column) for column in zip(*rows, strict=True)]
     names = [one.name for one, _funnel in funnels]
-    lines = [(name, *row) for name, row in zip([*names, _("total")], [*rows, _sum_steps(rows)], strict=True)]
+    lines = [(name, *row) for name, row in zip([*names, _("total")], [*rows, total], strict=True)]
     title = _("Hole filling on %(suite)s") % {"suite": suite.title or suite.name}
     return DownloadTable(f"{suite.name}-funnel", title, tuple(header), tuple(lines))
-
-
-def _count_steps(funnel: Funnel | None, played: int) -> list[Cell]:
-    if funnel is None:
-        return [None] * (5 + 2 * played)
-    rounds: list[Any] = [step for one in funnel.rounds for step in (one["agreed"], one["open"])]
-    # A debate of fewer rounds has none of the later ones.
-    rounds += [None] * (2 * played - len(rounds))
-    return [funnel.pool, funnel.candidates, funnel.after_filter, *rounds, funnel.to_people, funnel.relevant]
-
-
-def _sum_steps(rows: Sequence[Sequence[Any]]) -> list[Cell]:
-    return [None if None in column else sum(column) for column in zip(*rows, strict=True)]

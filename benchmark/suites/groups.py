@@ -135,12 +135,7 @@ def suite_lines(found: Sequence[SuiteColumn], key: str, *, work: bool = True) ->
         values = [systems[name]["values"].get(key) if name in systems else None for systems in by_member]
         mean, tests = member_mean(values), tested.get(name, {})
         rows.append({"system": name, "values": values, "mean": mean, "tests": tests})
-    return sorted(rows, key=_line_order)
-
-
-def _line_order(line: Mapping[str, Any]) -> tuple[bool, float, str]:
-    mean = line["mean"]
-    return mean is None, -((mean or {}).get("after") or 0.0), line["system"]
+    return sorted(rows, key=lambda row: (row["mean"] is None, -((row["mean"] or {}).get("after") or 0), row["system"]))
 
 
 def suite_tests(found: Sequence[SuiteColumn], key: str, *, work: bool = True) -> dict[str, dict[str, Any]]:
@@ -166,18 +161,17 @@ def suite_tests(found: Sequence[SuiteColumn], key: str, *, work: bool = True) ->
         queries = sum(len(report.result["queries"]) for report, _runs in members if report.result)
         if not work and queries * len(names) > AT_ONCE:
             return {}
-        values = [_member_values(report, runs, key) for report, runs in members]
+        values = []
+        for report, runs in members:
+            rows = {row.run_id: row for row in ReportValues.objects.filter(report=report, measure=key, run__in=runs)}
+            before = np.array([rows[run].before for run in runs], float)
+            after = np.array([rows[run].after for run in runs], float)
+            values.append(Values(before if before.size else None, after))
         joined = join_members(values)
         known = mean_changes(joined)
         add_tests({key: known}, {key: joined}, names, reports.SEED, [one.after.shape[1] for one in values])
         cache.set(kept, known, KEPT_S)
     return dict(zip(names, known, strict=True))
-
-
-def _member_values(report: Report, runs: Sequence[int], key: str) -> Values:
-    rows = {row.run_id: row for row in ReportValues.objects.filter(report=report, measure=key, run__in=runs)}
-    before, after = (np.array([getattr(rows[run], when) for run in runs], float) for when in ("before", "after"))
-    return Values(before if before.size else None, after)
 
 
 def member_mean(values: Sequence[Mapping[str, Any] | None]) -> dict[str, float | None] | None:

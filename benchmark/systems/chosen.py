@@ -103,16 +103,15 @@ def stored_report(report: Report | None, runs: Iterable[Run]) -> StoredReport | 
 
 def is_unattended(*followed: LeasedJob | Filling | None) -> bool:
     """Return whether a job has waited for some seconds while no worker serves this instance."""
-    return pages.is_unattended(*followed, needs_worker=_needs_worker)
 
+    def needs_worker(one: LeasedJob | Filling) -> bool:
+        if isinstance(one, LeasedJob):
+            return not one.is_over
+        if one.state != Filling.State.JUDGING:
+            return one.needs_worker
+        return Campaign.objects.filter(pk=one.campaign or 0, state=Campaign.State.RUNNING).exists()
 
-def _needs_worker(one: LeasedJob | Filling) -> bool:
-    if isinstance(one, LeasedJob):
-        # One that is over needs nobody.
-        return not one.is_over
-    if one.state != Filling.State.JUDGING:
-        return one.needs_worker
-    return Campaign.objects.filter(pk=one.campaign or 0, state=Campaign.State.RUNNING).exists()
+    return pages.is_unattended(*followed, needs_worker=needs_worker)
 
 
 UNDER_WAY = (Filling.State.PREPARING, Filling.State.JUDGING, Filling.State.FINISHING, Filling.State.PEOPLE)
@@ -124,11 +123,14 @@ def next_step(collection: Collection, runs: list[Run], leaderboard: StoredReport
     fillings = Filling.objects.filter(collection=collection).exclude(state=Filling.State.CANCELLED)
     filling = fillings.defer("pairs").order_by("-pk").first()
     versions = versions_of(collection)
+    # Pairs have labels, and no version holds labels.
+    is_unused = not {version.kind for version in versions} & {Qrels.Kind.LABELS.value, Qrels.Kind.FILLED.value}
+    is_unused = is_unused and Label.objects.filter(pair__collection=collection).exists()
     bounds: dict[str, Any] = leaderboard.result["safety"] if leaderboard else {"unsettled": [], "settled": 0}
     # In order of urgency: the first that holds is shown, and the last one always holds.
     steps = [
         ("filling", filling is not None and filling.state in UNDER_WAY),
-        ("labels", leaderboard is not None and _has_unused_labels(collection, versions)),
+        ("labels", leaderboard is not None and is_unused),
         ("report", report is None and len(versions) > 1 and leaderboard is not None),
         ("again", bool(report and report.is_ready and report.new)),
         ("fill", bool(bounds["unsettled"])),
@@ -141,10 +143,3 @@ def next_step(collection: Collection, runs: list[Run], leaderboard: StoredReport
         "unsettled": len(bounds["unsettled"]),
         "orders": len(bounds["unsettled"]) + bounds["settled"],
     }
-
-
-def _has_unused_labels(collection: Collection, versions: Iterable[Qrels]) -> bool:
-    """Return whether pairs have labels, and no version holds labels."""
-    kinds = {version.kind for version in versions}
-    own = {Qrels.Kind.LABELS.value, Qrels.Kind.FILLED.value}
-    return not kinds & own and Label.objects.filter(pair__collection=collection).exists()

@@ -77,21 +77,14 @@ def system_page(collection: Collection, run: Run, *, whole: str = "") -> SystemP
         shown.append((key, label_in(report.result, key), value))
     holes, more = _holes_by_query(report, run, whole=whole == "holes")
     queries: list[int] = report.result["queries"]
-    judged = _judged_in_both(report)
+    # The queries of which both versions judge something.
+    rows, pair = QrelsRow.objects.exclude(documents=[]), (report.report.before_id, report.report.after_id)
+    before, after = (set(rows.filter(qrels=version).values_list("query", flat=True)) for version in pair)
+    judged = before & after
     changes = _largest_changes(report, run, judged, None if whole == "changes" else SHOWN)
     common = report.result["common"]["queries"] if compares else len(queries)
     counts = (mine["missing"], len(queries), common, len(set(queries) - judged))
     return SystemPage(run, run_cost(run), report, shown, *counts, changes, holes, more, compares)
-
-
-def _judged_in_both(report: StoredReport) -> set[int]:
-    """The queries of which both versions judge something."""
-    rows = QrelsRow.objects.exclude(documents=[])
-    before, after = (
-        set(rows.filter(qrels=version).values_list("query", flat=True))
-        for version in (report.report.before_id, report.report.after_id)
-    )
-    return before & after
 
 
 def _largest_changes(report: StoredReport, run: Run, judged: set[int], most: int | None) -> list[dict[str, Any]]:
@@ -114,15 +107,8 @@ def _holes_by_query(report: StoredReport, run: Run, *, whole: bool) -> tuple[lis
     """Holes of the queries that have most of them, and of how many queries more there are some. `whole`: all."""
     _before, shares = reports.query_values(report.report, run, "hole")
     order = [int(at) for at in np.argsort(-shares, kind="stable")[: None if whole else SHOWN] if shares[at] > 0]
-    shown = _new_and_relevant(report, run, [report.result["queries"][at] for at in order])
-    shown = shown if whole else shown[:HOLES]
-    return shown, int((shares > 0).sum()) - len({hole.query.pk for hole in shown})
-
-
-def _new_and_relevant(report: StoredReport, run: Run, keys: Sequence[int]) -> list[Hole]:
-    """Holes in the order of the queries, then of the ranking; one statement even for some thousand queries."""
     values: dict[str, int | list[int]] = {
-        "keys": list(keys),
+        "keys": [report.result["queries"][at] for at in order],
         "run": run.pk,
         "before": report.report.before_id,
         "after": report.report.after_id,
@@ -130,15 +116,10 @@ def _new_and_relevant(report: StoredReport, run: Run, keys: Sequence[int]) -> li
         "relevant": int(report.result.get("relevant_from", 1)),
     }
     with connection.cursor() as cursor:
+        # In the order of the queries, then of the ranking; one statement even for some thousand queries.
         cursor.execute(NEW_AND_RELEVANT, values)
-        return [
-            Hole(
-                Query(pk=query, external_id=called, text=text),
-                Document(pk=document, external_id=name, title=title),
-                rank,
-                grade,
-                origin,
-                was_judged,
-            )
-            for query, called, text, document, name, title, rank, grade, origin, was_judged in cursor.fetchall()
-        ]
+        shown = [
+            Hole(Query(pk=query, external_id=called, text=text), Document(pk=key, external_id=name, title=title), *rest)
+            for query, called, text, key, name, title, *rest in cursor.fetchall()
+        ][: None if whole else HOLES]
+    return shown, int((shares > 0).sum()) - len({hole.query.pk for hole in shown})

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.db import connection
 
-from benchmark.models import Qrels, QrelsRow, Ranking
+from benchmark.models import QrelsRow, Ranking
 from benchmark.qrels.versions import latest_version
 from benchmark.systems import chosen
 from corpus.models import Collection, Document, Query
@@ -68,14 +68,23 @@ def side_by_side(collection: Collection, query: Query, *, names: list[str], k: i
     shown = [run for run in runs if run.name in names] or runs[:FIRST]
     versions = chosen.versions_of(collection)
     before, after = (versions[0], versions[-1]) if versions else (None, None)
-    known, graded = _query_grades(query, before, after)
+    rows = (
+        {row.qrels_id: row for row in QrelsRow.objects.filter(qrels__in=[before, after], query=query)} if after else {}
+    )
+    first, last = (rows.get(version.pk) if version else None for version in (before, after))
+    known, graded = set(first.documents) if first else set(), dict[int, int]()
+    if last:
+        graded = dict(zip(last.documents, last.grades, strict=True))
     ranked = {row.run_id: row for row in Ranking.objects.filter(run__in=shown, query=query)}
     keys = {key for row in ranked.values() for key in row.documents[:k]}
     documents = Document.objects.defer("text").in_bulk(keys)
-    cells = {
-        key: {"document": document} | _document_state(key, known, graded, collection.relevant_from)
-        for key, document in documents.items()
-    }
+    cells: dict[int, dict[str, Any]] = {}
+    for key, document in documents.items():
+        grade = graded.get(key)
+        state = "relevant" if key in known else "hole"
+        if grade is None or grade < collection.relevant_from:
+            state = "unjudged" if grade is None else "judged"
+        cells[key] = {"document": document, "state": state, "grade": grade}
     columns: list[dict[str, Any]] = []
     for run in shown:
         row = ranked.get(run.pk) or Ranking(documents=[])
@@ -93,22 +102,3 @@ def side_by_side(collection: Collection, query: Query, *, names: list[str], k: i
         "excluded": query.metadata.get("excluded_ids") or [],
         "k": k,
     }
-
-
-def _query_grades(query: Query, before: Qrels | None, after: Qrels | None) -> tuple[set[int], dict[int, int]]:
-    rows = (
-        {row.qrels_id: row for row in QrelsRow.objects.filter(qrels__in=[before, after], query=query)} if after else {}
-    )
-    first, last = (rows.get(one.pk) if one else None for one in (before, after))
-    known = set(first.documents) if first else set()
-    return known, dict(zip(last.documents, last.grades, strict=True)) if last else {}
-
-
-def _document_state(key: int, known: set[int], graded: dict[int, int], relevant_from: int) -> dict[str, Any]:
-    """Return the `grade` of a returned document, and its `state`: relevant, hole, judged (not relevant), unjudged."""
-    grade = graded.get(key)
-    if grade is None:
-        return {"state": "unjudged", "grade": None}
-    if grade < relevant_from:
-        return {"state": "judged", "grade": grade}
-    return {"state": "relevant" if key in known else "hole", "grade": grade}

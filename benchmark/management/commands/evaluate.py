@@ -103,20 +103,18 @@ class Command(QuorumCommand):
         if options["per_query"]:
             document["per_query"] = result.per_query
         if aspects:
-            self.add_aspects(document, evaluate_aspects(aspects, run, by_aspect or DEFAULT))
+            # Their measures are over the queries of the aspects file.
+            found = evaluate_aspects(aspects, run, by_aspect or DEFAULT)
+            document["measures"] = {**document["measures"], **found.means}
+            document["aspects"] = {"queries": found.queries, "missing_queries": len(found.missing)}
+            if options["per_query"]:
+                document["per_query"] = {**document["per_query"], **found.per_query}
         if options["changed_run"]:
             document["following"] = self.following(options, qrels, run)
         if options["against"]:
             document["against"] = [self.against(path, qrels, result) for path in options["against"]]
         self.tell(document)
         return document
-
-    def add_aspects(self, document: dict[str, Any], found: MeasureResult) -> None:
-        """Add the measures of aspects, which are over the queries of the aspects file."""
-        document["measures"] = {**document["measures"], **found.means}
-        document["aspects"] = {"queries": found.queries, "missing_queries": len(found.missing)}
-        if "per_query" in document:
-            document["per_query"] = {**document["per_query"], **found.per_query}
 
     def following(self, options: dict[str, Any], qrels: dict[str, dict[str, int]], run: Run) -> dict[str, Any]:
         """Return p-MRR from this run and these qrels to the changed ones."""

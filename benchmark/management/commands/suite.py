@@ -1,6 +1,5 @@
 """`suite make NAME COLLECTION...`, `suite list`, `suite report|funnel NAME`: collections that are measured together."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -95,8 +94,16 @@ class Command(QuorumCommand):
         heads = [*(f"{name:>18}" for name in (*names, "mean")), "95% of its change; p (Holm); letters"]
         self.say("  ".join([f"{'system':<20}", *heads]))
         for line in lines:
-            cells = [f"{format_cell(value):>18}" for value in (*line["values"], line["mean"])]
-            self.say("  ".join([f"{line['system']:<20}", *cells, format_significance(line["tests"])]).rstrip())
+            cells = []
+            for value in (*line["values"], line["mean"]):
+                change = f" ({value['change']:+.4f})" if value and value["change"] is not None else ""
+                mean = f"{value['after']:.4f}{change}" if value else ""
+                cells.append(f"{mean:>18}")
+            tests = line["tests"]
+            told = str(tests.get("letters_after", ""))
+            if "p" in tests:
+                told = f"{tests['low']:+.4f} to {tests['high']:+.4f}  {tests['p_holm']:.4f}  {told}"
+            self.say("  ".join([f"{line['system']:<20}", *cells, told]).rstrip())
         return {
             "suite": suite.name,
             "measure": key,
@@ -130,17 +137,3 @@ def describe_suite(suite: Suite) -> dict[str, Any]:
 def cell_values(value: Any) -> dict[str, float | None] | None:
     """Return a cell's figures for --json; None where it is blank."""
     return {name: value[name] for name in ("before", "after", "change")} if value is not None else None
-
-
-def format_cell(value: Any) -> str:
-    """Print a cell for people."""
-    if value is None:
-        return ""
-    return f"{value['after']:.4f}" + (f" ({value['change']:+.4f})" if value["change"] is not None else "")
-
-
-def format_significance(found: Mapping[str, Any]) -> str:
-    """Print the interval and p of a mean's change, and its letters after filling."""
-    if "p" not in found:
-        return str(found.get("letters_after", ""))
-    return f"{found['low']:+.4f} to {found['high']:+.4f}  {found['p_holm']:.4f}  {found['letters_after']}"

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmark.bounds.bounds import dcg_discounts, ideal_dcg, largest_ndcg, smallest_ndcg
+from benchmark.bounds.bounds import ideal_dcg, largest_ndcg, smallest_ndcg
 from benchmark.bounds.order import Judged, Rankings, compute_bounds
-from tests.speed import slowness
 
 D2 = 1 / math.log2(3)
 """What a document at rank 2 counts."""
@@ -178,25 +177,3 @@ def test_a_query_without_a_grade_is_in_no_mean() -> None:
     runs = {1: {7: np.array([1, 2]), 8: np.array([3])}, 2: {7: np.array([2, 1]), 8: np.array([4])}}
     judged = {7: grades_of({1: 1})}
     assert compute_bounds(runs, {**judged, 8: grades_of({})}, 1, 2) == compute_bounds(runs, judged, 1, 2)
-
-
-def test_discounts_are_trec_evals() -> None:
-    assert dcg_discounts(3).tolist() == pytest.approx([1.0, 0.6309, 0.5], abs=1e-4)
-
-
-@pytest.mark.slow
-def test_twenty_five_systems_on_3657_queries_are_assessed_in_a_minute() -> None:
-    import time
-
-    random = np.random.default_rng(5)
-    rankings = {
-        run: {q: random.choice(120, 10, replace=False).astype(np.int64) for q in range(3657)} for run in range(25)
-    }
-    judged = {q: (np.arange(3, dtype=np.int64), np.ones(3, np.int16)) for q in range(3657)}
-    began = time.perf_counter()
-    found = compute_bounds(rankings, judged, 1, 10)
-    seconds = time.perf_counter() - began
-    counts = f"{found['unjudged']:,} unjudged, {len(found['unsettled'])} unsettled"
-    print(f"\n25 systems x 3,657 queries: {seconds:.1f} s, {counts}")
-    assert seconds < 60 * slowness()
-    assert len(found["first"]) == 2_000

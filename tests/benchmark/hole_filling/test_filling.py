@@ -398,11 +398,6 @@ def test_pairs_that_the_filter_dropped_are_counted_apart(books: Collection, runs
     assert [(one["agreed"], one["open"]) for one in funnel.rounds] == [(1, 3), (0, 3)]
 
 
-def test_with_everything_judged_there_is_nothing_to_fill(books: Collection, runs: list[Run]) -> None:
-    with pytest.raises(BadInput, match="Nothing to judge"):
-        start_filling(collection=books, runs=[make_run(books, "known", {"q1": ["a", "b"]})], depth=3, policy="people")
-
-
 def test_the_pairs_that_could_settle_the_order_come_to_people_first_and_in_this_order(
     books: Collection, runs: list[Run], alice: Membership
 ) -> None:

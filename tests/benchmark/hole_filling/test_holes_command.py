@@ -131,9 +131,7 @@ def test_one_can_send_the_first_pairs_and_fill_with_what_there_is(books: Collect
 @pytest.mark.parametrize(
     ("members", "policy"),
     [
-        ({"ensemble": ["offline-bm25"]}, "single"),
         ({"ensemble": ["offline-bm25", "offline-tfidf", "offline-ngrams"], "majority": 2}, "ensemble"),
-        ({"debate": ["offline-for", "offline-against"]}, "debate"),
         ({"debate": ["offline-for", "offline-against"], "ensemble": ["offline-bm25"]}, "debate+ensemble"),
     ],
 )

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmark.runs.expansion import combine_texts
-from benchmark.runs.vectors import Store, nearest_vectors, text_digest, unit_vectors
+from benchmark.runs.vectors import Store, nearest_vectors, text_digest
 from corpus.errors import BadInput
 from judges.domain.verdicts import Unparsed
 from judges.errors import ProviderError
@@ -87,11 +87,6 @@ def test_another_model_has_vectors_of_its_own_and_an_exchanged_one_is_refused(tm
     assert len(Store(tmp_path, other)) == 0
     with pytest.raises(BadInput, match="vectors of 3 numbers and gave 2 before"):
         store.add([text_digest("b")], np.array([[1, 2, 3]], dtype=np.float32))
-
-
-def test_a_vector_of_zeros_stays_one():
-    found = unit_vectors(np.array([[3, 4], [0, 0]], dtype=np.float32))
-    assert np.allclose(found, [[0.6, 0.8], [0, 0]])
 
 
 def embedding(*vectors, order=None):

@@ -243,21 +243,18 @@ def test_money_bounds_a_run_too_and_needs_a_price(wings, model_server):
         start(wings, "rewrite", method="hyde", judge="unpriced", budget=1.0)
     run = work_on(start(wings, "rewrite", method="hyde", judge="writer", budget=0.000001))
     assert run.state == "failed" and "budget" in run.error
+    wings.budget = 0.0000001
+    wings.save()
+    run = work_on(start(wings, "rewrite", name="all", method="hyde", judge="writer"))
+    assert run.state == "failed" and "the collection's budget" in run.error, "it bounds all runs together"
     assert model_server.requests() == []
+    wings.budget = None
+    wings.save()
     run = work_on(start(wings, "rewrite", name="more", method="hyde", judge="writer", budget=1.0))
     campaign = Campaign.objects.get(pk=run.campaign)
     assert run.state == "ready"
     assert 0 < spent_by(campaign) < 0.01 and held() == (0.0, 0)
     assert collection_budget(wings).spent == pytest.approx(spent_by(campaign))
-
-
-def test_the_collections_budget_bounds_all_runs_together(wings, model_server):
-    make_judge(model_server, "writer")
-    wings.budget = 0.0000001
-    wings.save()
-    run = work_on(start(wings, "rewrite", method="hyde", judge="writer"))
-    assert run.state == "failed" and "the collection's budget" in run.error
-    assert model_server.requests() == []
 
 
 def test_a_reranker_gets_a_querys_own_instruction_unless_the_run_has_one(wings, model_server):
@@ -293,15 +290,6 @@ def test_a_file_of_instructions_is_refused_with_its_line(tmp_path, lines, proble
         read_instructions(tmp_path / "changed.jsonl")
     (tmp_path / "changed.jsonl").write_text('{"query_id": "q1", "instruction": "a"}\n')
     assert read_instructions(tmp_path / "changed.jsonl") == {"q1": "a"}
-
-
-def test_a_collection_with_such_runs_can_be_deleted(wings, model_server):
-    make_judge(model_server, "vectors", provider="embed-endpoint")
-    make_judge(model_server, "writer")
-    work_on(start(wings, "rewrite", method="hyde", judge="writer", over="dense:vectors"))
-    assert RetrievalCall.objects.filter(query=None).exists()
-    delete_collection(wings)
-    assert not RetrievalCall.objects.exists() and not Run.objects.exists()
 
 
 @pytest.mark.parametrize("fault", ["429", "drop"])
@@ -382,6 +370,9 @@ def test_a_rewriting_may_be_searched_for_by_vectors(wings, model_server):
     assert (run.state, run.error) == ("ready", "")
     assert {found[0] for found in documents(run).values()} == {"d3"}
     assert {entry.role for entry in ledger_rows(Campaign.objects.get(pk=run.campaign))} == {"rewrite", "embed"}
+    assert RetrievalCall.objects.filter(query=None).exists()
+    delete_collection(wings)
+    assert not RetrievalCall.objects.exists() and not Run.objects.exists()
 
 
 def test_the_offline_judge_writes_without_a_key_and_always_alike(wings):

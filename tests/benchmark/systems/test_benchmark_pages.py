@@ -8,6 +8,7 @@ from io import StringIO
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db.models import F
+from django.http import HttpResponse
 from django.test import Client
 
 from annotation.models import AuditEntry, Membership, Role
@@ -58,6 +59,12 @@ whole_scene = built_once(scene.whole_scene)
 bare_scene = built_once(scene.collection_of_books)
 
 
+def import_mine(client: Client, lines: str = "q0 0 d0-1 1\nq1 0 d1-3 0\n", note: str = "ours") -> HttpResponse:
+    """A version that judges, unless told otherwise, two queries alone."""
+    file = SimpleUploadedFile("mine.txt", lines.encode())
+    return client.post(f"{HOME}qrels/", {"file": file, "note": note, "what": "import"})
+
+
 def text(client: Client, path: str, status: int = 200) -> str:
     response = client.get(path)
     assert response.status_code == status, path
@@ -72,11 +79,17 @@ def table(client: Client, path: str) -> list[list[str]]:
     return list(csv.reader(StringIO(client.get(path).content.decode())))
 
 
-def test_every_page_without_a_run_says_what_to_do_next(charlie: Client) -> None:
+def test_pages_without_a_run_say_what_to_do_next_and_pages_write_nothing(charlie: Client, books: Collection) -> None:
     for part in ("", "runs/", "hole-filling/", "report/", "qrels/"):
         page = text(charlie, HOME + part)
         assert "button primary" in page, part
         assert 'class="empty"' in page or part == "hole-filling/", part
+    assert 'id="lacks"' in text(charlie, f"{HOME}runs/make/?type=hybrid"), "a hybrid needs a run first"
+    assert 'id="lacks"' not in text(charlie, f"{HOME}runs/make/?type=bm25")
+    scene.runs_of(books)
+    for part in ("", "runs/", "compare/", "hole-filling/", "report/", "queries/", "qrels/"):
+        text(charlie, HOME + part)
+        assert not Qrels.objects.exists() and not Report.objects.exists() and not Filling.objects.exists(), part
 
 
 def compute(client: Client) -> None:
@@ -214,18 +227,12 @@ def test_the_leaderboard_is_sorted_by_any_column_either_way(measured: Client) ->
     assert rows[0][:2] == ["system", "Recall@10"] and len(rows) == 7
 
 
-def test_from_the_start_page_the_significance_of_two_runs_takes_two_clicks(measured: Client) -> None:
-    start = text(measured, "/c/books/")
-    assert f'href="{HOME}"' in start, "the first click"
-    board = measured.get(HOME)
-    link = unescape(re.findall(r'href="(/c/books/benchmark/compare/[^"]+)"', board.content.decode())[0])
-    found = measured.get(link).context["found"]  # the second
-    assert 0 <= found["difference"]["p_holm"] <= 1
-
-
 def test_two_runs_are_compared_query_by_query(measured: Client) -> None:
     one, other = (Run.objects.get(name=name) for name in ("dense-large", "bm25"))
-    page = measured.get(f"{HOME}compare/?a={one.pk}&b={other.pk}")
+    link = unescape(re.findall(r'href="(/c/books/benchmark/compare/[^"]+)"', text(measured, HOME))[0])
+    assert 0 <= measured.get(link).context["found"]["difference"]["p_holm"] <= 1, "a click from the leaderboard"
+    address = f"{HOME}compare/?a={one.pk}&b={other.pk}"
+    page = measured.get(address)
     found = page.context["found"]
     report = Report.objects.filter(before=F("after")).latest("pk")
     first, second = (reports.query_values(report, run, "ndcg")[1] for run in (one, other))
@@ -244,13 +251,8 @@ def test_two_runs_are_compared_query_by_query(measured: Client) -> None:
     assert turned["difference"]["value"] == -found["difference"]["value"]
     assert turned["difference"]["low"] == -found["difference"]["high"]
     assert turned["difference"]["p_holm"] == found["difference"]["p_holm"]
-    wins = measured.get(f"{HOME}compare/?a={one.pk}&b={other.pk}&order=wins&measure=recall").context["found"]
+    wins = measured.get(f"{address}&order=wins&measure=recall").context["found"]
     assert wins["measure"] == "recall" and wins["rows"][0]["difference"] >= wins["rows"][-1]["difference"]
-
-
-def test_a_comparison_can_be_saved_whole_and_its_chart_too(measured: Client) -> None:
-    one, other = (Run.objects.get(name=name) for name in ("dense-large", "bm25"))
-    address = f"{HOME}compare/?a={one.pk}&b={other.pk}"
     rows = table(measured, f"{address}&table=queries&as=csv")
     assert rows[0] == ["query", "dense-large", "bm25", "difference"] and len(rows) == 21
     assert measured.get(f"{address}&chart=differences&as=svg").status_code == 200
@@ -268,29 +270,19 @@ def test_two_boxes_ticked_on_the_leaderboard_are_compared_and_one_is_not_enough(
     assert measured.get(f"{HOME}compare/?a={one}&b={other}&page={'9' * 5000}").status_code == 200
 
 
-def test_the_report_names_the_queries_that_one_version_alone_judges(whole: Client) -> None:
-    other = SimpleUploadedFile("mine.txt", b"q0 0 d0-1 1\nq1 0 d1-3 0\n")
-    whole.post(f"{HOME}qrels/", {"file": other, "note": "ours", "what": "import"})
-    whole.post(f"{HOME}report/make/", {"one": "3", "other": "2"})
-    assert make_next_report()
-    page = whole.get(f"{HOME}report/{Report.objects.latest('pk').number}/")
-    [(version, named, more)] = page.context["left_out"]
-    assert version.number == 2 and len(named) + more == 18
-    assert {query.external_id for query in named} & {"q0", "q1"} == set()
-    result = page.context["stored"].result
-    for system in result["common"]["systems"]:
-        value = system["ndcg"]
-        assert (value["p_holm"] < 0.05) == (not value["low"] <= 0 <= value["high"]), "one correction for both"
-
-
 def test_a_query_without_earlier_qrels_is_no_gain_of_a_system_and_its_holes_are_named_apart(whole: Client) -> None:
     """The earlier version judges q0 and q1 alone; by the later one, the other 18 queries have relevant documents."""
-    mine = SimpleUploadedFile("mine.txt", b"q0 0 d0-1 1\nq1 0 d1-3 0\n")
-    whole.post(f"{HOME}qrels/", {"file": mine, "note": "ours", "what": "import"})
+    import_mine(whole)
     whole.post(f"{HOME}report/make/", {"one": "3", "other": "2"})
     assert make_next_report()
     report, run = Report.objects.latest("pk"), Run.objects.get(name="dense-large")
     result = report.result
+    for system in result["common"]["systems"]:
+        value = system["ndcg"]
+        assert (value["p_holm"] < 0.05) == (not value["low"] <= 0 <= value["high"]), "one correction for both"
+    [(version, named, more)] = whole.get(f"{HOME}report/{report.number}/").context["left_out"]
+    assert version.number == 2 and len(named) + more == 18
+    assert {query.external_id for query in named} & {"q0", "q1"} == set()
     page = flat(text(whole, f"{HOME}report/{report.number}/"))
     apart = result["holes_in_unjudged_queries"]
     assert 0 < apart < result["holes"]
@@ -389,12 +381,6 @@ def test_deleting_a_run_asks_first(charlie: Client, books: Collection) -> None:
     assert f"runs/{run.pk}/" not in text(charlie, f"{HOME}runs/")
 
 
-def test_a_hybrid_needs_a_run_first(charlie: Client) -> None:
-    page = " ".join(text(charlie, f"{HOME}runs/make/?type=hybrid").split())
-    assert 'id="lacks"' in page and 'disabled aria-describedby="lacks">' in page
-    assert 'aria-describedby="lacks"' not in text(charlie, f"{HOME}runs/make/?type=bm25"), "it needs no run"
-
-
 def test_the_ranking_uncertainty_names_bounds_and_open_orders(whole: Client) -> None:
     page = text(whole, f"{HOME}hole-filling/")
     assert 'id="send"' in page
@@ -424,6 +410,8 @@ def test_pairs_that_could_settle_the_order_go_to_people(charlie: Client, books: 
 def test_a_filling_shows_what_it_comes_to_before_it_begins(charlie: Client, books: Collection) -> None:
     runs = scene.runs_of(books)
     form = {"runs": [run.name for run in runs], "depth": "10", "policy": "people", "qrels": ""}
+    refused = charlie.post(f"{HOME}hole-filling/", {**form, "runs": [], "depth": "7"})
+    assert refused.status_code == 422 and 'value="7"' in refused.text, "without a run"
     page = charlie.post(f"{HOME}hole-filling/", form).content.decode()
     assert "Start hole filling?" in page and "to judge" in page and not Filling.objects.exists()
     begun = charlie.post(f"{HOME}hole-filling/", {**form, "confirm": "1"})
@@ -500,12 +488,6 @@ def calls_of(page: str) -> int:
     return int(found[1].replace(",", ""))
 
 
-def test_a_filling_without_a_run_is_refused_and_keeps_the_form(charlie: Client, books: Collection) -> None:
-    scene.runs_of(books)
-    page = charlie.post(f"{HOME}hole-filling/", {"depth": "7", "policy": "people", "qrels": ""})
-    assert page.status_code == 422 and 'value="7"' in page.content.decode()
-
-
 def test_the_report_shows_before_after_and_every_file(whole: Client) -> None:
     report = Report.objects.latest("pk")
     address = f"{HOME}report/{report.number}/"
@@ -544,16 +526,6 @@ def test_a_report_of_other_versions_and_depths_is_asked_for_on_the_page(whole: C
     deep = whole.post(f"{HOME}report/make/", {**given, "k": "500"})
     assert deep.status_code == 422 and "Choose k up to this number" in deep.content.decode()
     assert 'value="500"' in deep.content.decode()
-
-
-def test_a_system_shows_its_changes_its_holes_and_what_it_took(whole: Client) -> None:
-    run = Run.objects.get(name="dense-large")
-    page = text(whole, f"{HOME}runs/{run.pk}/")
-    for words in ("Measures", "Largest changes of nDCG@10", "Holes in the results", "Time per query"):
-        assert words in page
-    report = Report.objects.latest("pk")
-    value = next(one for one in report.result["systems"] if one["run"] == run.pk)["values"]["ndcg"]
-    assert f"{value['before']:.4f}" in page and f"{value['after']:.4f}" in page
 
 
 def test_a_system_measured_with_one_version_has_values_with_intervals_and_no_change(measured: Client) -> None:
@@ -660,15 +632,6 @@ def test_instructions_and_excluded_documents_stand_where_they_exist(charlie: Cli
     assert "Task instruction" in text(charlie, f"{HOME}queries/{queries['q2'].pk}/")
 
 
-def test_the_list_of_queries_puts_most_holes_first_and_searches(whole: Client) -> None:
-    page = text(whole, f"{HOME}queries/")
-    assert page.count("benchmark/queries/") >= 20
-    assert "closures" in text(whole, f"{HOME}queries/?words=closures") and "No matching queries" in text(
-        whole, f"{HOME}queries/?words=zebra%25"
-    )
-    assert "q7" in text(whole, f"{HOME}queries/?words=q7&order=id&page=1")
-
-
 def test_the_whole_list_of_queries_can_be_saved_as_it_was_asked_for(whole: Client) -> None:
     collection = Collection.objects.get(name="books")
     for n in range(40):
@@ -682,6 +645,7 @@ def test_the_whole_list_of_queries_can_be_saved_as_it_was_asked_for(whole: Clien
     assert sum(int(row[2]) for row in rows[1:]) == two.counts["judged"]
     assert sum(int(row[4]) for row in rows[1:]) == two.counts["relevant"] - one.counts["relevant"]
     assert len(table(whole, f"{HOME}queries/?words=closures&table=queries&as=csv")) == 2
+    assert "No matching queries" in text(whole, f"{HOME}queries/?words=zebra%25")
     assert r"\toprule" in whole.get(f"{HOME}queries/?table=queries&as=tex").content.decode()
 
 
@@ -700,8 +664,10 @@ def test_lists_of_runs_fillings_and_versions_can_be_saved(whole: Client) -> None
 
 
 def test_measure_both_measures_the_two_versions_that_are_shown(whole: Client) -> None:
-    other = SimpleUploadedFile("mine.txt", b"q0 0 d0-1 1\nq1 0 d1-3 0\n")
-    whole.post(f"{HOME}qrels/", {"file": other, "note": "ours", "what": "import"})
+    assert import_mine(whole).status_code == 302 and Qrels.objects.latest("pk").counts["judged"] == 2
+    refused = import_mine(whole, "q0 0 d0-1 1\nq1 0 nowhere 0\n", "kept words")
+    assert refused.status_code == 422 and "/tmp/" not in refused.text
+    assert "line 2" in refused.text and "kept words" in refused.text
     page = flat(text(whole, f"{HOME}qrels/diff/?one=3&other=2"))
     given = dict(re.findall(r'<input type="hidden" name="(one|other)"\s+value="(\d+)"\s*>', page))
     assert given == {"one": "3", "other": "2"}
@@ -733,16 +699,6 @@ def test_versions_of_the_qrels_are_listed_compared_and_saved(whole: Client) -> N
     assert len(lines) == two.counts["judged"]
 
 
-def test_a_version_is_imported_or_refused_with_its_line(whole: Client) -> None:
-    fine = SimpleUploadedFile("mine.txt", b"q0 0 d0-1 1\nq1 0 d1-3 0\n")
-    assert whole.post(f"{HOME}qrels/", {"file": fine, "note": "ours", "what": "import"}).status_code == 302
-    assert Qrels.objects.latest("pk").counts["judged"] == 2
-    wrong = SimpleUploadedFile("mine.txt", b"q0 0 d0-1 1\nq1 0 nowhere 0\n")
-    refused = whole.post(f"{HOME}qrels/", {"file": wrong, "note": "kept words", "what": "import"})
-    page = refused.content.decode()
-    assert refused.status_code == 422 and "line 2" in page and "kept words" in page and "/tmp/" not in page
-
-
 def test_a_suite_is_for_who_may_admin_every_member(whole: Client) -> None:
     stones = make_collection("stones")
     charlie = Membership.objects.get(collection__name="books", user__username="charlie")
@@ -771,13 +727,6 @@ def test_runs_and_reports_of_another_collection_are_not_found(whole: Client) -> 
         assert whole.get(f"/c/stones/benchmark/{part}").status_code == 404, part
 
 
-@pytest.mark.parametrize("part", ["", "runs/", "compare/", "hole-filling/", "report/", "queries/", "qrels/"])
-def test_pages_read_and_do_not_write(charlie: Client, books: Collection, part: str) -> None:
-    scene.runs_of(books)
-    charlie.get(HOME + part)
-    assert not Qrels.objects.exists() and not Report.objects.exists() and not Filling.objects.exists()
-
-
 def test_calls_and_cost_are_shown_before_a_model_is_asked(charlie: Client, books: Collection) -> None:
     form = {"name": "hyde", "depth": "10", "method": "hyde", "judge": "offline-rewriter"}
     text(charlie, f"{HOME}runs/make/?type=rewrite")
@@ -795,9 +744,7 @@ def test_p_mrr_of_two_runs_stands_on_the_report(whole: Client) -> None:
     assert "No document became irrelevant" in text(whole, address)
     kept = report.before
     rows = reading.load_named(kept)
-    lines = [f"{query} 0 {document} 0\n" for query, found in rows.items() for document in found]
-    changed = SimpleUploadedFile("changed.txt", "".join(lines).encode())
-    whole.post(f"{HOME}qrels/", {"file": changed, "note": "Changed instructions", "what": "import"})
+    import_mine(whole, "".join(f"{query} 0 {document} 0\n" for query, found in rows.items() for document in found))
     other = Qrels.objects.latest("number")
     report = reports.ensure_report(report.collection, kept, other, [one, two], 10)
     page = text(whole, f"{HOME}report/{report.number}/?original={one.pk}&changed={two.pk}")
