@@ -30,6 +30,7 @@ from django.shortcuts import get_object_or_404, resolve_url
 from django.urls import reverse
 from django.utils.cache import patch_cache_control
 from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods
 
 from annotation import unsent_forms
 from annotation.languages import speak_to
@@ -117,12 +118,18 @@ class Scope:
         return get_object_or_404(found, pk=member, collection=self.collection)
 
 
-def action(name: Action) -> Callable[[View], View]:
-    """Name what a view does. Collection views take the URL's `name`; all are called `view(request, scope, ...)`."""
+def action(name: Action, *methods: str) -> Callable[[View], View]:
+    """Name what a view does, and the methods that it answers (none named: all).
+
+    Collection views take the URL's `name`; all are called `view(request, scope, ...)`.
+    """
     if name not in get_args(Action):
         raise ValueError(f"unknown action {name!r}")
 
     def decorate(view: View) -> View:
+        if methods:
+            view = require_http_methods(list(methods))(view)
+
         @wraps(view)
         def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
             scope = scope_of(request, name, kwargs)

@@ -24,9 +24,9 @@ from annotation.imports import api as imports
 from annotation.judging import api as judging
 from annotation.label_quality import api as label_quality
 from annotation.people import api as people
+from api import views
 from api.authentication import Replayed, TokenThrottle, repeat_answer
 from api.etags import IF_MATCH
-from api.page import views
 from api.problems import answer_not_found, describe_problems, handle_problems
 from api.webhooks import api as webhooks
 from api.webhooks import urls as webhook_pages

@@ -197,7 +197,7 @@ AUTH_PASSWORD_VALIDATORS = [
 LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "home"
 ACCOUNT_LOGOUT_REDIRECT_URL = "home"
-CSRF_FAILURE_VIEW = "annotation.accounts.views.refused_forms.csrf_failure"
+CSRF_FAILURE_VIEW = "annotation.accounts.views.csrf_failure"
 ACCOUNT_LOGIN_METHODS = {"username"}
 ACCOUNT_SIGNUP_FIELDS = ["username*", "password1*", "password2*"]
 # There may be no mail server: people come by invitation, and a link is handed over by a person.

@@ -59,13 +59,13 @@ class AccessJudgeScope(AccessScope, Protocol):
     def member(self) -> AccessMember: ...
 
 
-def action(name: Action) -> Callable[[View], View]:
-    """Name the action of a view, which is called as `view(request, scope, ...)` by who may do it."""
+def action(name: Action, *methods: str) -> Callable[[View], View]:
+    """Name the action of a view, which is called as `view(request, scope, ...)` by who may do it, and its methods."""
 
     def decorate(view: View) -> View:
         @wraps(view)
         def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-            guard = import_string(settings.ACCESS)(name)(view)
+            guard = import_string(settings.ACCESS)(name, *methods)(view)
             return cast(HttpResponseBase, guard(request, *args, **kwargs))
 
         guarded.action = name  # type: ignore[attr-defined]  # the permission test reads it

@@ -54,8 +54,13 @@ class InvitationOnlyAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # all
         return reverse("account")
 
     def get_login_redirect_url(self, request: HttpRequest) -> str:
-        """Return the page that opens after sign-in: the judging page, an admin's home or the list of collections."""
-        return members.home_after_sign_in(request.user) if request.user.is_authenticated else reverse("home")
+        """Return the page that opens after sign-in; for members of one collection who only judge, their first pair."""
+        # Two are enough to know that there is more than one.
+        user = request.user
+        own = user.memberships.filter(is_active=True).select_related("collection")[:2] if user.is_authenticated else ()
+        if len(own) == 1 and own[0].role < Role.ADMIN and not user.is_owner:
+            return members.first_pair_url(own[0].collection)
+        return reverse("home")
 
     def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
         """Check a password, unless this name is locked out after too many tries. Each lockout is recorded once.
@@ -120,8 +125,12 @@ def create_accounts(*, role: str, count: int, collection: Collection | None) -> 
     """`count` new accounts [{username, password}]; `role` is owner, or a role in `collection`."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [NAMES_LOCK])
+    # role-1, role-2 ...: the first that no account has, in any case.
+    names = User.objects.filter(username__istartswith=f"{role}-").values_list("username", flat=True)
+    taken = {name.lower() for name in names}
+    free = (name for number in itertools.count(1) if (name := f"{role}-{number}") not in taken)
     accounts = []
-    for username in _free_names(role, count):
+    for username in itertools.islice(free, count):
         password = secrets.token_urlsafe(12)  # 16 characters, 96 bits.
         user = User.objects.create_user(username=username, password=password, is_owner=role == "owner")
         record(None, "account.made", collection, concerns=user, role=role, shell=shell_user())
@@ -156,9 +165,8 @@ def mail_invitations(request: HttpRequest, made: Sequence[Invitation]) -> list[I
     for one in asked:
         where = one.collection.title or one.collection.name if one.collection else request.get_host()
         context = {"invitation": one, "link": link_of(request, one)}
-        subject = settings.ACCOUNT_EMAIL_SUBJECT_PREFIX + _("Invitation to %(name)s") % {
-            "name": " ".join(where.split())
-        }
+        words = _("Invitation to %(name)s") % {"name": " ".join(where.split())}
+        subject = settings.ACCOUNT_EMAIL_SUBJECT_PREFIX + words
         text = render_to_string("accounts/invitation_mail.txt", context).strip() + "\n"
         try:
             with without_connection():
@@ -194,11 +202,3 @@ def password_link(request: HttpRequest, scope: Scope | SiteScope, person: User) 
     key = PASSWORD_RESET_TOKEN_GENERATOR().make_token(person)
     values = {"uidb36": user_pk_to_url_str(person), "key": key}
     return request.build_absolute_uri(reverse("account_reset_password_from_key", kwargs=values))
-
-
-def _free_names(role: str, count: int) -> list[str]:
-    """role-1, role-2 ...: the first `count` that no account has, in any case."""
-    known = User.objects.filter(username__istartswith=f"{role}-").values_list("username", flat=True)
-    taken = {name.lower() for name in known}
-    names = (f"{role}-{number}" for number in itertools.count(1))
-    return list(itertools.islice((name for name in names if name not in taken), count))

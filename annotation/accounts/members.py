@@ -50,10 +50,8 @@ def open_invitations(collection: Collection) -> QuerySet[Invitation]:
 def add_member(*, user: User, collection: Collection, role: Role, by: User | None = None) -> Membership:
     """Make a user a member, with an assessor under their name. Raises BadInput for somebody who is one already."""
     if Membership.objects.filter(user=user, collection=collection).exists():
-        raise BadInput(
-            _("%(user)s is already a member of %(collection)s. Change the role on the People page")
-            % {"user": user, "collection": collection}
-        )
+        words = _("%(user)s is already a member of %(collection)s. Change the role on the People page")
+        raise BadInput(words % {"user": user, "collection": collection})
     kind = Assessor.Kind.PERSON
     assessor = Assessor.objects.get_or_create(collection=collection, kind=kind, name=user.username)[0]
     record(by, "member.joined", collection, concerns=user, role=role.name.lower())
@@ -129,15 +127,8 @@ def make_reusable_link(
     """Make a link by which at most `limit` people join, until the end of `last_day` in the site's time zone."""
     # The first moment of the day after, so that the last day counts whole.
     end = timezone.make_aware(datetime.combine(last_day + timedelta(days=1), time.min))
-    made = Invitation.objects.create(
-        collection=collection,
-        role=role,
-        note=note,
-        invited_by=author,
-        limit=limit,
-        uses_left=limit,
-        expires_at=end,
-    )
+    people = {"limit": limit, "uses_left": limit, "role": role, "note": note}
+    made = Invitation.objects.create(collection=collection, invited_by=author, expires_at=end, **people)
     name, last = role.name.lower(), last_day.isoformat()
     record(author, "invitation.made", collection, invitation=made.pk, role=name, limit=limit, last_day=last)
     return made
@@ -172,15 +163,6 @@ def home_of(invitation: Invitation) -> str:
     if invitation.role == Role.ANNOTATOR:
         return first_pair_url(invitation.collection)
     return reverse("collection", args=[invitation.collection.name])
-
-
-def home_after_sign_in(user: User) -> str:
-    """Return the page that opens after signing in; for members of one collection who only judge, their first pair."""
-    # Two are enough to know that there is more than one.
-    own = list(user.memberships.filter(is_active=True).select_related("collection")[:2])
-    if len(own) == 1 and own[0].role < Role.ADMIN and not user.is_owner:
-        return first_pair_url(own[0].collection)
-    return reverse("home")
 
 
 def first_pair_url(collection: Collection) -> str:

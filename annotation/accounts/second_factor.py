@@ -30,27 +30,22 @@ class SecondFactorAdapter(DefaultMFAAdapter):  # type: ignore[misc]  # allauth h
         return decrypt_text(encrypted_text, PURPOSE)
 
     def build_totp_svg(self, url: str) -> SafeString:
-        """The QR code of the address that authenticator apps read."""
-        return qr_code(url)
+        """The QR code of the address that authenticator apps read: dark modules on white (ISO/IEC 18004)."""
+        # Loaded here, because only this page draws one.
+        import qrcode
 
-
-def qr_code(text: str) -> SafeString:
-    """An SVG of dark modules on white, with the quiet zone that cameras need (ISO/IEC 18004)."""
-    # Loaded here, because only this page draws one.
-    import qrcode
-
-    code = qrcode.QRCode(border=QUIET_ZONE, error_correction=qrcode.constants.ERROR_CORRECT_M)
-    code.add_data(text)
-    rows = code.get_matrix()
-    path = "".join(f"M{x} {y}h1v1h-1z" for y, row in enumerate(rows) for x, dark in enumerate(row) if dark)
-    return format_html(
-        '<svg class="qr" viewBox="0 0 {size} {size}" width="220" height="220" role="img" aria-label="{label}" '
-        'shape-rendering="crispEdges"><rect width="{size}" height="{size}" fill="#fff"/><path d="{path}" fill="#000"/>'
-        "</svg>",
-        size=len(rows),
-        label=_("QR code for your authenticator app. The key below contains the same information."),
-        path=path,
-    )
+        code = qrcode.QRCode(border=QUIET_ZONE, error_correction=qrcode.constants.ERROR_CORRECT_M)
+        code.add_data(url)
+        rows = code.get_matrix()
+        path = "".join(f"M{x} {y}h1v1h-1z" for y, row in enumerate(rows) for x, dark in enumerate(row) if dark)
+        return format_html(
+            '<svg class="qr" viewBox="0 0 {size} {size}" width="220" height="220" role="img" aria-label="{label}" '
+            'shape-rendering="crispEdges"><rect width="{size}" height="{size}" fill="#fff"/>'
+            '<path d="{path}" fill="#000"/></svg>',
+            size=len(rows),
+            label=_("QR code for your authenticator app. The key below contains the same information."),
+            path=path,
+        )
 
 
 class _Once:

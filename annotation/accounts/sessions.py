@@ -29,28 +29,14 @@ def sessions_of(user: User, current: str | None) -> list[dict[str, Any]]:
     alive = Session.objects.filter(expire_date__gt=timezone.now()).values("session_key")
     rows = UserSession.objects.filter(user=user, session_key__in=alive).order_by("-created_at", "-pk")
     return [
-        {
-            "pk": row.pk,
-            "address": row.ip,
-            "browser": describe_browser(row.user_agent),
-            "since": row.created_at,
-            "is_this": row.session_key == current,
-        }
-        for row in rows
+        {"row": row, "browser": describe_browser(row.user_agent), "is_this": row.session_key == current} for row in rows
     ]
 
 
-def end_session(user: User, pk: int) -> int:
-    """End one session of this user, and return 1; 0 when there is none of that number."""
-    return _delete_sessions(list(UserSession.objects.filter(user=user, pk=pk)))
-
-
-def end_others(user: User, current: str | None) -> int:
-    """End all sessions of this user but the current one (None: all), and return how many there were."""
-    return _delete_sessions(list(UserSession.objects.filter(user=user).exclude(session_key=current or "")))
-
-
-def _delete_sessions(rows: list[UserSession]) -> int:
+def end_others(user: User, current: str | None, *, only: int | None = None) -> int:
+    """End all sessions of this user but the current one (None: all), or `only` one; return how many there were."""
+    others = UserSession.objects.filter(user=user).exclude(session_key=current or "")
+    rows = list(others if only is None else UserSession.objects.filter(user=user, pk=only))
     store = import_module(settings.SESSION_ENGINE).SessionStore()
     for row in rows:
         store.delete(row.session_key)

@@ -6,7 +6,7 @@ from allauth.mfa.recovery_codes import views as codes
 from allauth.mfa.totp import views as totp
 from django.urls import URLPattern, path, re_path
 
-from annotation.accounts.views import accounts, refused_forms, single_sign_on
+from annotation.accounts import views
 from annotation.permissions import guard_library_view
 from corpus.access import Action, View
 
@@ -31,23 +31,23 @@ LIBRARY_VIEWS: tuple[tuple[str, Action, View, str], ...] = (
 )
 
 urlpatterns: list[URLPattern] = [
-    path("display/", accounts.display, name="display"),
-    path("accounts/", accounts.account, name="account"),
+    path("display/", views.display, name="display"),
+    path("accounts/", views.account, name="account"),
     *(path(f"accounts/{at}", guard_library_view(who, view), name=name) for at, who, view, name in LIBRARY_VIEWS),
-    path("accounts/unsent-form/", refused_forms.unsent_form, name="unsent_form"),
-    path("accounts/mail/", accounts.mail_address, name="mail_address"),
-    path("accounts/sessions/end/", accounts.end_other_sessions, name="end_other_sessions"),
-    path("accounts/sessions/<int:session>/end/", accounts.end_session, name="end_session"),
-    path("accounts/password/reset/", accounts.request_password_reset, name="account_reset_password"),
+    path("accounts/unsent-form/", views.unsent_form, name="unsent_form"),
+    path("accounts/mail/", views.mail_address, name="mail_address"),
+    path("accounts/sessions/end/", views.end_other_sessions, name="end_other_sessions"),
+    path("accounts/sessions/<int:session>/end/", views.end_session, name="end_session"),
+    path("accounts/password/reset/", views.request_password_reset, name="account_reset_password"),
     re_path(
         r"^accounts/password/reset/key/(?P<uidb36>[0-9A-Za-z]+)-(?P<key>[0-9A-Za-z-]+)/$",
         guard_library_view("public", allauth.password_reset_from_key),
         name="account_reset_password_from_key",
     ),
-    path("accounts/provider/cancelled/", single_sign_on.cancelled, name="socialaccount_login_cancelled"),
-    path("accounts/provider/disconnect/", accounts.disconnect, name="provider_disconnect"),
-    path("accounts/provider/<slug:provider_id>/login/", single_sign_on.login, name="openid_connect_login"),
-    path("accounts/provider/<slug:provider_id>/callback/", single_sign_on.callback, name="openid_connect_callback"),
-    path("invitations/<str:token>/", accounts.invitation, name="invitation"),
-    path("invitations/<str:token>/provider/", single_sign_on.start_invited_login, name="invitation_provider"),
+    path("accounts/provider/cancelled/", views.cancelled, name="socialaccount_login_cancelled"),
+    path("accounts/provider/disconnect/", views.disconnect, name="provider_disconnect"),
+    path("accounts/provider/<slug:provider_id>/login/", views.login, name="openid_connect_login"),
+    path("accounts/provider/<slug:provider_id>/callback/", views.callback, name="openid_connect_callback"),
+    path("invitations/<str:token>/", views.invitation, name="invitation"),
+    path("invitations/<str:token>/provider/", views.start_invited_login, name="invitation_provider"),
 ]

@@ -5,7 +5,6 @@ Otherwise an admin who was removed would come back by a link of their own. The a
 
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
 
 from django.conf import settings
 from django.db import transaction
@@ -49,11 +48,27 @@ class Withdrawn:
 def withdraw(person: User, *, by: User | None) -> Withdrawn:
     """Take back what a person made with rights that they have no longer, and say how much; again: nothing more.
 
-    Call it after each change that takes a right away, in its transaction.
+    1. invitations, 2. links to new passwords, 3. what other apps keep. Call it after each change that takes a right
+    away, in its transaction.
     """
-    counts: dict[str, int] = {"invitations": _withdraw_invitations(person, by), "links": _end_links(person)}
-    replies: list[tuple[Any, Any]] = rights_lost.send(sender=User, person=person, by=by)
-    for _receiver, more in replies:
+    unruled = unruled_collections(person)
+    mine = Invitation.objects.filter(unruled, invited_by=person, revoked=False)
+    invitations = 0
+    for row in mine.exclude(uses_left=0).select_related("collection").order_by("pk"):
+        # Conditional, as somebody may withdraw it at this moment: then the log has a line already.
+        if Invitation.objects.filter(pk=row.pk, revoked=False).update(revoked=True):
+            record(by, "invitation.revoked", row.collection, concerns=person, invitation=row.pk)
+            invitations += 1
+    # Each link is a way into somebody else's account; the log tells who got one.
+    since = timezone.now() - timedelta(seconds=settings.PASSWORD_RESET_TIMEOUT)
+    made = AuditEntry.objects.filter(unruled, person=person, act="password.link", at__gte=since)
+    theirs = User.objects.filter(pk__in=made.values("concerns"))
+    # A link holds for the moment of the last sign-in, to the second.
+    links = theirs.exclude(last_login=None).update(last_login=F("last_login") - timedelta(seconds=1))
+    # Nobody who never signed in has such a moment: that of the account is one that no link holds for.
+    links += theirs.filter(last_login=None).update(last_login=F("date_joined"))
+    counts: dict[str, int] = {"invitations": invitations, "links": links}
+    for _receiver, more in rights_lost.send(sender=User, person=person, by=by):
         counts |= more
     return Withdrawn(**counts)
 
@@ -65,26 +80,3 @@ def unruled_collections(person: User) -> Q:
     if person.is_owner:
         return Q(pk=None)
     return ~Q(collection__in=administered_collections(person).values("pk")) | Q(collection=None)
-
-
-def _withdraw_invitations(person: User, by: User | None) -> int:
-    mine = Invitation.objects.filter(unruled_collections(person), invited_by=person, revoked=False)
-    rows = list(mine.exclude(uses_left=0).select_related("collection").order_by("pk"))
-    withdrawn = 0
-    for row in rows:
-        # Conditional, as somebody may withdraw it at this moment: then the log has a line already.
-        if Invitation.objects.filter(pk=row.pk, revoked=False).update(revoked=True):
-            record(by, "invitation.revoked", row.collection, concerns=person, invitation=row.pk)
-            withdrawn += 1
-    return withdrawn
-
-
-def _end_links(person: User) -> int:
-    """End the links to new passwords that a person made: each is a way into somebody else's account."""
-    since = timezone.now() - timedelta(seconds=settings.PASSWORD_RESET_TIMEOUT)
-    made = AuditEntry.objects.filter(unruled_collections(person), person=person, act="password.link", at__gte=since)
-    # The log tells who got one. A link holds for the moment of the last sign-in, to the second.
-    theirs = User.objects.filter(pk__in=made.values("concerns"))
-    before: Any = theirs.exclude(last_login=None).update(last_login=F("last_login") - timedelta(seconds=1))
-    # Nobody who never signed in has such a moment: that of the account is one that no link holds for.
-    return int(before + theirs.filter(last_login=None).update(last_login=F("date_joined")))

@@ -10,7 +10,7 @@ from ninja.decorators import decorate_view
 from annotation.adjudication import conflicts
 from annotation.judging import forms, page
 from annotation.judging.api import BIG, PairTextsOut, show_texts
-from annotation.judging.forms import LONGEST, Invalid
+from annotation.judging.forms import LONGEST
 from annotation.permissions import Scope
 from annotation.queue.assignment import Unknown
 from api.authentication import JUDGE, may, scope_of
@@ -75,17 +75,11 @@ def read_conflict(request: HttpRequest, name: str, leave: int | None = None) -> 
 def resolve_conflict(request: HttpRequest, name: str, body: DecisionIn) -> Any:
     """Resolve a conflict; the next one comes with the answer."""
     scope = scope_of(request)
-    highest = scope.collection.grades
-    if body.grade > highest:
-        raise Invalid(
-            _("%(value)s is outside the scale of 0 to %(grades)s. Nothing was saved.")
-            % {"value": body.grade, "grades": highest}
-        )
     try:
         conflicts.adjudicate(
             scope.member,
             body.item,
-            body.grade,
+            forms.check_grade(body.grade, scope.collection),
             comment=clean_text(body.comment),
             milliseconds=body.milliseconds,
             # The stamp is signed: how long the conflict was open is the server's measure, beside the client's

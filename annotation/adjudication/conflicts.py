@@ -91,7 +91,17 @@ def list_opinions(item: Item) -> list[dict[str, Any]]:
         # By the random token: ids would tell who judged first.
         .order_by("judgment__grade", "token")
     )
-    return [_build_opinion(number, row) for number, row in enumerate(rows, 1)]
+    opinions = []
+    for number, row in enumerate(rows, 1):
+        opinion = {"number": number, "grade": None, "comment": "", "flagged": False, "note": ""}
+        if row.state == State.SKIPPED:
+            opinion["note"] = row.get_skip_reason_display()
+        elif row.flagged or row.judgment is None:
+            opinion |= {"flagged": True, "note": row.flag_note}
+        else:
+            opinion |= {"grade": row.judgment.grade, "comment": row.judgment.comment}
+        opinions.append(opinion)
+    return opinions
 
 
 def why_conflict(said: Sequence[Mapping[str, Any]]) -> str:
@@ -103,15 +113,6 @@ def why_conflict(said: Sequence[Mapping[str, Any]]) -> str:
     if said and all(one["grade"] is None for one in said):
         return _("Everyone assigned to this pair skipped it.")
     return ""
-
-
-def _build_opinion(number: int, row: Assignment) -> dict[str, Any]:
-    told = {"number": number, "grade": None, "comment": "", "flagged": False, "note": ""}
-    if row.state == Assignment.State.SKIPPED:
-        return told | {"note": row.get_skip_reason_display()}
-    if row.flagged or row.judgment is None:
-        return told | {"flagged": True, "note": row.flag_note}
-    return told | {"grade": row.judgment.grade, "comment": row.judgment.comment}
 
 
 def adjudicate(
@@ -128,43 +129,42 @@ def adjudicate(
 
     Raises Unknown, DecisionRefused when somebody else was first, and TooSoon.
     """
-    given = {"grade": grade, "comment": comment, "milliseconds": milliseconds, "idle": idle}
-    in_transaction(lambda db: _resolve_conflict(db, membership, item_id, given, shown_ms))
+    assessor, collection = membership.assessor_id, membership.collection
+    who = {"membership": membership.pk, "assessor": assessor, "collection": collection.pk}
 
+    def resolve(db: Connection[Any]) -> None:
+        rows = fetch_dicts(db, _CONFLICT, item=item_id, **who)
+        if not rows:
+            raise Unknown
+        (own,) = rows
+        if not own["waits"]:
+            # The same decision sent again changes nothing. Asked anew: who waited for the lock saw what was.
+            before = _newest_adjudication(membership, item_id)
+            if own["state"] == Item.State.SETTLED and before is not None and before.grade is not None:
+                if (before.grade, before.comment) == (grade, comment):
+                    return
+                stored = EndedWith("judgment", before.grade, (before.comment,))
+                raise DecidedAlready(stored.explain(collection.grades))
+            raise DecisionRefused(_("This conflict was resolved while you were working on it."))
+        check_time(collection.min_judgment_ms, shown_ms, milliseconds)
+        answer = {"grade": grade, "comment": comment, "milliseconds": milliseconds, "idle": idle}
+        run_statement(
+            db,
+            _RESOLVE,
+            **answer,
+            item=item_id,
+            pair=own["pair_id"],
+            assessor=assessor,
+            supersedes=own["before"],
+            arm=arm_of(own["reason"]),
+            guideline=collection.guideline_version,
+            campaign=own["campaign"],
+            tally=resolved_counter(own["reason"]),
+            shard=membership.pk % SHARDS,
+        )
+        record(membership.user, "conflict.settled", collection, item=item_id, grade=grade)
 
-def _resolve_conflict(
-    db: Connection[Any], membership: Membership, item_id: int, given: dict[str, Any], shown_ms: int | None
-) -> None:
-    who = {"membership": membership.pk, "assessor": membership.assessor_id, "collection": membership.collection_id}
-    found = fetch_dicts(db, _CONFLICT, item=item_id, **who)
-    if not found:
-        raise Unknown
-    (own,) = found
-    if not own["waits"]:
-        # The same decision sent again changes nothing. Asked anew: who waited for the lock saw what was.
-        before = _newest_adjudication(membership, item_id)
-        if own["state"] == Item.State.SETTLED and before is not None and before.grade is not None:
-            if (before.grade, before.comment) == (given["grade"], given["comment"]):
-                return
-            stored = EndedWith("judgment", before.grade, (before.comment,))
-            raise DecidedAlready(stored.explain(membership.collection.grades))
-        raise DecisionRefused(_("This conflict was resolved while you were working on it."))
-    check_time(membership.collection.min_judgment_ms, shown_ms, given["milliseconds"])
-    run_statement(
-        db,
-        _RESOLVE,
-        **given,
-        item=item_id,
-        pair=own["pair_id"],
-        assessor=membership.assessor_id,
-        supersedes=own["before"],
-        arm=arm_of(own["reason"]),
-        guideline=membership.collection.guideline_version,
-        campaign=own["campaign"],
-        tally=resolved_counter(own["reason"]),
-        shard=membership.pk % SHARDS,
-    )
-    record(membership.user, "conflict.settled", membership.collection, item=item_id, grade=given["grade"])
+    in_transaction(resolve)
 
 
 # The item and its pair locked, in this order; `before` is this adjudicator's newest row on it: a withdrawal, or none.
@@ -182,7 +182,6 @@ FOR UPDATE OF i FOR NO KEY UPDATE OF p
 
 # Everything that a decision changes. The newest adjudication is a pair's label whatever else was said (corpus.labels),
 # and with the pair locked none can be newer than this one.
-
 _RESOLVE = read_sql(__file__, "resolve_conflict")
 
 

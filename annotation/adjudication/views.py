@@ -5,17 +5,15 @@ from typing import Any
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_POST, require_safe
 
 from annotation.adjudication import conflicts
 from annotation.judging import forms, page
-from annotation.judging.views.judging import render_pair_page
+from annotation.judging.views import render_pair_page
 from annotation.permissions import Scope, action
 from annotation.queue.assignment import DecidedAlready, DecisionRefused, TooSoon, Unknown
 
 
-@action("adjudicate")
-@require_safe
+@action("adjudicate", "GET", "HEAD")
 def adjudicate(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Show the next conflict; `?after=ITEM` passes over one for now."""
     after = request.GET.get("after", "")
@@ -24,8 +22,7 @@ def adjudicate(request: HttpRequest, scope: Scope) -> HttpResponse:
     )
 
 
-@action("adjudicate")
-@require_POST
+@action("adjudicate", "POST")
 def adjudicate_submit(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Store an adjudicator's decision; the answer shows the next conflict."""
     item = None
@@ -51,8 +48,7 @@ def adjudicate_submit(request: HttpRequest, scope: Scope) -> HttpResponse:
     return _show_conflict(request, scope, settled=item)
 
 
-@action("adjudicate")
-@require_POST
+@action("adjudicate", "POST")
 def adjudicate_undo(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Take back one's own decision and show its pair, which is a conflict again."""
     try:

@@ -1,6 +1,6 @@
 """The audit log: what somebody with power did, appended in the transaction of the act and never changed.
 
-Judgments, drafts, skips and undos are not here: they are history already, row by row (annotation/judging/history.py).
+Judgments, drafts, skips and undos are not here: they are history already, row by row (annotation/judging/page.py).
 Details are scalars or short lists, never a password, token or key; people stand in `person` and `concerns`, by
 reference.
 """

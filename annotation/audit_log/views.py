@@ -3,7 +3,6 @@
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
-from django.views.decorators.http import require_GET, require_POST
 
 from annotation.audit_log import selectors
 from annotation.audit_log.recording import ACTS, KINDS, acts_of_kind, record
@@ -41,7 +40,7 @@ def _export_log(request: HttpRequest, scope: Scope | SiteScope) -> HttpResponseB
     return StreamingHttpResponse(lines(found), content_type=kind, headers=headers)
 
 
-collection_log = action("admin")(require_GET(_render_log))
-site_log = action("own-site")(require_GET(_render_log))
-export_collection_log = action("admin")(require_POST(_export_log))
-export_site_log = action("own-site")(require_POST(_export_log))
+collection_log = action("admin", "GET")(_render_log)
+site_log = action("own-site", "GET")(_render_log)
+export_collection_log = action("admin", "POST")(_export_log)
+export_site_log = action("own-site", "POST")(_export_log)

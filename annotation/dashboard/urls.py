@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from annotation.accounts.views import site_people
+from annotation.accounts import views as accounts
 from annotation.dashboard import views
 from annotation.data.views import pairs
 from annotation.settings import views as settings
@@ -10,9 +10,9 @@ from annotation.settings import views as settings
 site_urls = [
     path("", views.site_home, name="home"),
     path("collections/new/", views.new_collection, name="new_collection"),
-    path("people/", site_people.people, name="site_people"),
-    path("people/<int:user>/password/", site_people.password_link, name="password_link"),
-    path("people/<int:user>/<slug:act>/", site_people.control_account, name="control_person"),
+    path("people/", accounts.people, name="site_people"),
+    path("people/<int:user>/password/", accounts.password_link, name="password_link"),
+    path("people/<int:user>/<slug:act>/", accounts.control_account, name="control_person"),
 ]
 
 collection_urls = [

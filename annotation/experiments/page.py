@@ -7,7 +7,6 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from annotation.experiments.paired import PairedRow
 from annotation.experiments.report import StudyFound
 from charts import Bar, Chart, draw_bars
 
@@ -34,8 +33,33 @@ def build_page(
     flips = [(_("All"), found["flips"]["all"])]
     flips += [(str(SIDES[side]), some) for side, some in found["flips"]["by_side"].items()]
     people = [(some["name"] or "?", some) for some in found["flips"]["by_person"]]
-    charts = _draw_charts(sides, flips, source)
-    studied = [_build_study(one, source) for one in studies]
+    right = [(name, side["accuracy"]) for name, side in sides]
+    agreed = [(name, side["agreement"]) for name, side in sides]
+    seconds = [(name, side["seconds"]) for name, side in sides]
+    changed = []
+    for name, some in flips:
+        changed.append((f"{name}: {_('correct to wrong')}", some["right_to_wrong"]))
+        changed.append((f"{name}: {_('wrong to correct')}", some["wrong_to_right"]))
+    alpha = _("Krippendorff's alpha (nominal), relevant or not")
+    charts = [
+        _draw_statistics("accuracy", _("Correct votes by debate condition"), right, source, x=_("share")),
+        _draw_statistics("agreement", _("Agreement by debate condition"), agreed, source, x=alpha),
+        _draw_statistics("flips", _("Votes changed by the debate"), changed, source, x=_("share")),
+        _draw_statistics("seconds", _("Seconds per vote"), seconds, source, x=_("median seconds"), high=None),
+    ]
+    studied = []
+    for one in studies:
+        # Its rows: name, figures, whether they are a difference.
+        hidden, shown = (_("Without the debate"), one.table.hidden), (_("With the debate"), one.table.shown)
+        chart = _draw_statistics(
+            f"study-{one.study.number}",
+            _("Balanced accuracy in study %(study)s") % {"study": one.study.number},
+            [(name, asdict(row.balanced_accuracy)) for name, row in (hidden, shown)],
+            source,
+            x=_("balanced accuracy of the majority"),
+        )
+        rows = [(*hidden, False), (*shown, False), (_("Difference"), one.table.difference, True)]
+        studied.append((one, rows, chart))
     page = {
         "found": found,
         "sides": sides,
@@ -45,36 +69,6 @@ def build_page(
         "charts": charts,
     }
     return page, [*charts, *(chart for _study, _rows, chart in studied)]
-
-
-def _draw_charts(sides: Rows, flips: Rows, source: str) -> list[Chart]:
-    right = [(name, side["accuracy"]) for name, side in sides]
-    agreed = [(name, side["agreement"]) for name, side in sides]
-    seconds = [(name, side["seconds"]) for name, side in sides]
-    changed = []
-    for name, some in flips:
-        changed.append((f"{name}: {_('correct to wrong')}", some["right_to_wrong"]))
-        changed.append((f"{name}: {_('wrong to correct')}", some["wrong_to_right"]))
-    alpha = _("Krippendorff's alpha (nominal), relevant or not")
-    return [
-        _draw_statistics("accuracy", _("Correct votes by debate condition"), right, source, x=_("share")),
-        _draw_statistics("agreement", _("Agreement by debate condition"), agreed, source, x=alpha),
-        _draw_statistics("flips", _("Votes changed by the debate"), changed, source, x=_("share")),
-        _draw_statistics("seconds", _("Seconds per vote"), seconds, source, x=_("median seconds"), high=None),
-    ]
-
-
-def _build_study(found: StudyFound, source: str) -> tuple[StudyFound, list[tuple[str, PairedRow, bool]], Chart]:
-    """A study, its rows (name, figures, whether they are a difference) and its picture."""
-    hidden, shown = (_("Without the debate"), found.table.hidden), (_("With the debate"), found.table.shown)
-    chart = _draw_statistics(
-        f"study-{found.study.number}",
-        _("Balanced accuracy in study %(study)s") % {"study": found.study.number},
-        [(name, asdict(row.balanced_accuracy)) for name, row in (hidden, shown)],
-        source,
-        x=_("balanced accuracy of the majority"),
-    )
-    return found, [(*hidden, False), (*shown, False), (_("Difference"), found.table.difference, True)], chart
 
 
 def _draw_statistics(key: str, title: str, rows: Rows, source: str, *, x: str, high: float | None = 1.0) -> Chart:

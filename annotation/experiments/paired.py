@@ -5,7 +5,7 @@ pair by pair, so the pairs that are drawn are the same on both sides.
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
@@ -13,6 +13,7 @@ import numpy as np
 
 from annotation.agreement.measures import ONE_GRADE, Statistic, fleiss_measure
 from annotation.agreement.proportions import share_statistic
+from annotation.agreement.resampling import Floats
 from annotation.experiments.votes import (
     NO_BOTH,
     NO_CLASS,
@@ -27,7 +28,6 @@ from charts.translation import gettext_noop
 NO_PAIR = gettext_noop("no pair has all votes from both groups yet")
 NO_GOLD = gettext_noop("no pair with a majority in both groups has a reference grade")
 NO_TIME = gettext_noop("no pair has a measured time in both groups")
-ORDER = ("shown", "hidden")  # Of the terms of a difference.
 ONE_VOTE = gettext_noop("only one vote per pair, so agreement cannot be computed")
 
 
@@ -53,6 +53,10 @@ class JudgedPair:
     hidden: ArmCell
     shown: ArmCell
     truth: bool | None = None
+
+
+# Pairs and the name of a group to their measure.
+PairMeasure = Callable[[Sequence[JudgedPair], str], Measure]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,69 +89,51 @@ def paired_table(found: Sequence[JudgedPair], overlap: int, *, bootstrap: int = 
     known = [one for one in full if one.truth is not None]
     # A tie is no label: the pair leaves the recalls of both groups, so that they stay over the same pairs.
     decided = [one for one in known if one.hidden.majority is not None and one.shown.majority is not None]
-    hidden, shown = (_build_row(full, decided, name, overlap, bootstrap=bootstrap) for name in ("hidden", "shown"))
+    no_both, no_class = (NO_BOTH, NO_CLASS) if decided else (NO_GOLD, NO_GOLD)
+    no_kappa = NO_PAIR if not full else ONE_VOTE if overlap < 2 else ONE_GRADE
+    timed = [one for one in full if one.hidden.seconds and one.shown.seconds]
+
+    def estimate(make: PairMeasure, pairs: Sequence[JudgedPair], reason: str, arms: Sequence[str]) -> Statistic:
+        first, *others = (make(pairs, arm) for arm in arms)
+
+        # Of a difference both groups are resampled on the same pairs.
+        def difference(weights: Floats) -> Floats:
+            return first(weights) - others[0](weights) if others else first(weights)
+
+        return bootstrap_statistic(reason, (difference, len(pairs)), bootstrap=bootstrap)
+
+    def kappa(pairs: Sequence[JudgedPair], arm: str) -> Measure:
+        return fleiss_kappa([getattr(one, arm) for one in pairs])
+
+    def recall(truth: bool, arms: Sequence[str]) -> Statistic:
+        if len(arms) > 1:
+            return estimate(lambda pairs, arm: class_recall(pairs, arm, truth), decided, no_class, arms)
+        found = [getattr(one, arms[0]).majority is truth for one in decided if one.truth is truth]
+        return share_statistic(found, no_class)
+
+    def build_row(*arms: str) -> PairedRow:
+        """The figures of one group, or of two: the first minus the second."""
+        medians = [np.array([median(getattr(one, arm).seconds) for one in timed]) for arm in arms]
+        # The other way round: what the debate saves.
+        seconds = medians[1] - medians[0] if len(arms) > 1 else medians[0]
+        # The median, where a pair that was drawn twice counts twice.
+        middle = repeated_median(seconds, np.arange(len(seconds)))
+        return PairedRow(
+            fleiss=estimate(kappa, full, no_kappa, arms),
+            recall_not_relevant=recall(False, arms),
+            recall_relevant=recall(True, arms),
+            balanced_accuracy=estimate(balanced_accuracy, decided, no_both, arms),
+            seconds=bootstrap_statistic(NO_TIME, (middle, len(seconds)), bootstrap=bootstrap),
+        )
+
     return PairedTable(
         pairs=len(full),
         known=len(known),
         ties=len(known) - len(decided),
-        hidden=hidden,
-        shown=shown,
-        difference=_difference_row(full, decided, overlap, bootstrap=bootstrap),
+        hidden=build_row("hidden"),
+        shown=build_row("shown"),
+        difference=build_row("shown", "hidden"),
     )
-
-
-def _build_row(
-    full: Sequence[JudgedPair], decided: Sequence[JudgedPair], name: str, overlap: int, bootstrap: int
-) -> PairedRow:
-    """The figures of one group."""
-    one_class, no_class = (NO_BOTH, NO_CLASS) if decided else (NO_GOLD, NO_GOLD)
-    yes, no = ([_arm_cell(one, name).majority for one in decided if one.truth is truth] for truth in (True, False))
-    cells = [_arm_cell(one, name) for one in full]
-    timed = [median(_arm_cell(one, name).seconds) for one in full if one.hidden.seconds and one.shown.seconds]
-    return PairedRow(
-        fleiss=bootstrap_statistic(fleiss_kappa(cells), len(full), _why_undefined(full, overlap), bootstrap=bootstrap),
-        recall_not_relevant=share_statistic([said is False for said in no], no_class),
-        recall_relevant=share_statistic([said is True for said in yes], no_class),
-        balanced_accuracy=bootstrap_statistic(
-            balanced_accuracy(decided, name), len(decided), one_class, bootstrap=bootstrap
-        ),
-        seconds=bootstrap_statistic(_median_measure(timed), len(timed), NO_TIME, bootstrap=bootstrap),
-    )
-
-
-def _difference_row(
-    full: Sequence[JudgedPair], decided: Sequence[JudgedPair], overlap: int, bootstrap: int
-) -> PairedRow:
-    """Build the line of differences: shown minus hidden. Both groups are resampled on the same pairs."""
-    one_class, no_class = (NO_BOTH, NO_CLASS) if decided else (NO_GOLD, NO_GOLD)
-    kappas = [fleiss_kappa([_arm_cell(one, name) for one in full]) for name in ORDER]
-    recalls = {truth: [class_recall(decided, name, truth) for name in ORDER] for truth in (True, False)}
-    balanced = [balanced_accuracy(decided, name) for name in ORDER]
-    timed = [one for one in full if one.hidden.seconds and one.shown.seconds]
-    # The other way round: what the debate saves.
-    saved = [median(one.hidden.seconds) - median(one.shown.seconds) for one in timed]
-
-    def estimate(measures: Sequence[Measure], pairs: Sequence[JudgedPair], reason: str) -> Statistic:
-        shown, hidden = measures
-        return bootstrap_statistic(lambda w: shown(w) - hidden(w), len(pairs), reason, bootstrap=bootstrap)
-
-    return PairedRow(
-        fleiss=estimate(kappas, full, _why_undefined(full, overlap)),
-        recall_not_relevant=estimate(recalls[False], decided, no_class),
-        recall_relevant=estimate(recalls[True], decided, no_class),
-        balanced_accuracy=estimate(balanced, decided, one_class),
-        seconds=bootstrap_statistic(_median_measure(saved), len(saved), NO_TIME, bootstrap=bootstrap),
-    )
-
-
-def _why_undefined(full: Sequence[JudgedPair], overlap: int) -> str:
-    if not full:
-        return NO_PAIR
-    return ONE_VOTE if overlap < 2 else ONE_GRADE
-
-
-def _arm_cell(one: JudgedPair, name: str) -> ArmCell:
-    return one.hidden if name == "hidden" else one.shown
 
 
 def fleiss_kappa(cells: Sequence[ArmCell]) -> Measure:
@@ -157,22 +143,17 @@ def fleiss_kappa(cells: Sequence[ArmCell]) -> Measure:
     return fleiss_measure(np.stack([votes - yes, yes]), votes)
 
 
-def class_recall(pairs: Sequence[JudgedPair], name: str, truth: bool) -> Measure:
+def class_recall(pairs: Sequence[JudgedPair], arm: str, truth: bool) -> Measure:
     """The share of the pairs of a class that the group's majority finds."""
     known = np.array([one.truth is truth for one in pairs], dtype=float)
-    right = known * np.array([_arm_cell(one, name).majority is one.truth for one in pairs], dtype=float)
+    right = known * np.array([getattr(one, arm).majority is one.truth for one in pairs], dtype=float)
     return lambda weights: safe_ratio(weights @ right, weights @ known)
 
 
-def balanced_accuracy(pairs: Sequence[JudgedPair], name: str) -> Measure:
+def balanced_accuracy(pairs: Sequence[JudgedPair], arm: str) -> Measure:
     """The mean of both recalls."""
-    parts = [class_recall(pairs, name, truth) for truth in (True, False)]
+    parts = [class_recall(pairs, arm, truth) for truth in (True, False)]
     return lambda weights: np.mean([part(weights) for part in parts], axis=0)
-
-
-def _median_measure(values: Sequence[float]) -> Measure:
-    """The median, where a pair that was drawn twice counts twice."""
-    return repeated_median(np.array(values), np.arange(len(values)))
 
 
 def judged_pairs(votes: Sequence[tuple[int, str, bool, float | None, bool | None]]) -> list[JudgedPair]:
@@ -182,12 +163,9 @@ def judged_pairs(votes: Sequence[tuple[int, str, bool, float | None, bool | None
     for pair, arm, relevant, seconds, truth in votes:
         cells[pair, arm].append((relevant, seconds))
         truths[pair] = truth
-    return [
-        JudgedPair(pair, _build_cell(cells[pair, "hidden"]), _build_cell(cells[pair, "shown"]), truths[pair])
-        for pair in sorted(truths)
-    ]
 
+    def cell(pair: int, arm: str) -> ArmCell:
+        seconds = tuple(taken for _relevant, taken in cells[pair, arm] if taken is not None)
+        return ArmCell(tuple(relevant for relevant, _taken in cells[pair, arm]), seconds)
 
-def _build_cell(votes: Sequence[tuple[bool, float | None]]) -> ArmCell:
-    seconds = tuple(one for _, one in votes if one is not None)
-    return ArmCell(tuple(relevant for relevant, _ in votes), seconds)
+    return [JudgedPair(pair, cell(pair, "hidden"), cell(pair, "shown"), truths[pair]) for pair in sorted(truths)]

@@ -7,12 +7,18 @@ from typing import Any
 
 from annotation.experiments import votes as measures
 from annotation.experiments.flips import both_votes, count_flips, flip_table
-from annotation.experiments.paired import PairedTable, paired_table
-from annotation.experiments.reading import MOST, drawn_votes, studied_pairs
-from annotation.experiments.votes import ArmVotes, debate_gain, seconds_saved, side_by_side
+from annotation.experiments.paired import PairedTable, judged_pairs, paired_table
+from annotation.experiments.votes import Vote, debate_gain, seconds_saved, side_by_side
 from annotation.models import Membership, ReservedFor, Study
 from charts.cells import csv_line
 from corpus.models import Collection
+from store.sql import fetch_rows, read_sql
+
+# Newest votes that are looked at: the intervals are narrow by then, and a page does not wait.
+MOST = 20_000
+
+DRAWN = read_sql(__file__, "read_drawn_votes")
+STUDIED = read_sql(__file__, "read_studied_votes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +32,12 @@ class StudyFound:
     table: PairedTable
 
 
+def drawn_votes(collection: Collection, since: date | None = None) -> list[Vote]:
+    """Standing votes on items whose arm was drawn, newest first, `MOST` at most; one statement."""
+    rows = fetch_rows(DRAWN, collection=collection.pk, relevant=collection.relevant_from, since=since, most=MOST)
+    return [Vote(*row) for row in rows]
+
+
 def measure_debate_effect(collection: Collection, since: date | None = None) -> dict[str, Any]:
     """All figures of votes on items whose arm was drawn by lot, as JSON has them. Two statements.
 
@@ -36,8 +48,7 @@ def measure_debate_effect(collection: Collection, since: date | None = None) -> 
     found = drawn_votes(collection, since)
     both = both_votes(found)
     by_side, by_person = flip_table(both)
-    people = Membership.objects.filter(assessor__in=by_person).values_list("assessor", "user__username")
-    names = dict(people)
+    names = dict(Membership.objects.filter(assessor__in=by_person).values_list("assessor", "user__username"))
     return {
         "collection": collection.name,
         "arms": collection.arms,
@@ -46,7 +57,7 @@ def measure_debate_effect(collection: Collection, since: date | None = None) -> 
         # As many as were asked for: there are probably more.
         "newest_only": len(found) == MOST,
         "first_votes_not_blind": sum(not vote.blind for vote in found if vote.step == "first"),
-        "moments": [_side_document(side) for side in side_by_side(found)],
+        "moments": [asdict(side) | asdict(side.moment) | {"moment": side.moment.key} for side in side_by_side(found)],
         "shown_minus_hidden": {
             "accuracy": asdict(debate_gain(measures.accuracy, found)),
             "balanced_accuracy": asdict(debate_gain(measures.balanced_accuracy, found)),
@@ -62,50 +73,38 @@ def measure_debate_effect(collection: Collection, since: date | None = None) -> 
 
 def list_studies(collection: Collection, most: int = 5) -> list[StudyFound]:
     """The newest studies with their tables. Three statements for each."""
-    known = Study.objects.filter(collection=collection).select_related("collection").order_by("-pk")[:most]
-    return [_load_study(study) for study in known]
-
-
-def _load_study(study: Study) -> StudyFound:
-    kept = ReservedFor.objects.filter(item__study_item__study=study).values_list("membership", "item__arm").distinct()
-    arm_of = dict(kept)
-    people = Membership.objects.filter(pk__in=arm_of).order_by("user__username")
-    names = list(people.values_list("pk", "user__username"))
-    return StudyFound(
-        study=study,
+    studies = []
+    for study in Study.objects.filter(collection=collection).select_related("collection").order_by("-pk")[:most]:
+        reserved = ReservedFor.objects.filter(item__study_item__study=study)
+        arms = dict(reserved.values_list("membership", "item__arm").distinct())
+        people = Membership.objects.filter(pk__in=arms).order_by("user__username")
+        names = list(people.values_list("pk", "user__username"))
+        pairs = judged_pairs(fetch_rows(STUDIED, study=study.pk, relevant=study.collection.relevant_from))
+        shown, hidden = (tuple(name for pk, name in names if arms[pk] == arm) for arm in ("shown", "hidden"))
         # Each pair of a study has two items, one for each group.
-        pairs=study.items.count() // 2,
-        shown=tuple(name for pk, name in names if arm_of[pk] == "shown"),
-        hidden=tuple(name for pk, name in names if arm_of[pk] == "hidden"),
-        table=paired_table(studied_pairs(study), study.overlap),
-    )
+        studies.append(StudyFound(study, study.items.count() // 2, shown, hidden, paired_table(pairs, study.overlap)))
+    return studies
 
 
 def build_json_document(found: Mapping[str, Any], studied: Sequence[StudyFound]) -> dict[str, Any]:
     """Build the JSON document of the drawn arms and the studies."""
-    return {**found, "studies": [_study_document(one) for one in studied]}
-
-
-def _side_document(side: ArmVotes) -> dict[str, Any]:
-    figures = asdict(side)
-    moment = figures.pop("moment")
-    return {"moment": moment.pop("key"), **moment, **figures}
-
-
-def _study_document(one: StudyFound) -> dict[str, Any]:
-    return {
-        "study": one.study.number,
-        "seed": one.study.seed,
-        "overlap": one.study.overlap,
-        "ended": one.study.ended_at is not None,
-        "pairs": one.pairs,
-        "finished": one.table.pairs,
-        "with_reference": one.table.known,
-        "ties": one.table.ties,
-        "with_debate": {"people": list(one.shown)} | asdict(one.table.shown),
-        "without_debate": {"people": list(one.hidden)} | asdict(one.table.hidden),
-        "difference": asdict(one.table.difference),
-    }
+    studies = [
+        {
+            "study": one.study.number,
+            "seed": one.study.seed,
+            "overlap": one.study.overlap,
+            "ended": one.study.ended_at is not None,
+            "pairs": one.pairs,
+            "finished": one.table.pairs,
+            "with_reference": one.table.known,
+            "ties": one.table.ties,
+            "with_debate": {"people": list(one.shown)} | asdict(one.table.shown),
+            "without_debate": {"people": list(one.hidden)} | asdict(one.table.hidden),
+            "difference": asdict(one.table.difference),
+        }
+        for one in studied
+    ]
+    return {**found, "studies": studies}
 
 
 HEADER = ("part", "row", "measure", "value", "low", "high", "n", "reason")

@@ -88,7 +88,9 @@ def make_study(
     """Draw pairs and groups, and reserve the pairs. `gold`: only pairs with a reference grade. Raises BadInput."""
     members = list_candidates(collection).filter(pk__in=people)
     shown, hidden = groups_of(list(members.values_list("pk", flat=True)), seed)
-    _check_sizes(pairs, overlap, len(hidden))
+    if len(hidden) < overlap:
+        words = _("Two groups of %(overlap)d need %(people)d active people. Choose more people, or fewer per group")
+        raise BadInput(words % {"overlap": overlap, "people": 2 * overlap})
     values: dict[str, Any] = {"collection": collection.pk, "seed": seed}
     chosen = [row[0] for row in fetch_rows(CANDIDATES, **values, people=[*shown, *hidden], pairs=pairs, gold=gold)]
     if len(chosen) < pairs:
@@ -98,20 +100,9 @@ def make_study(
     values |= {"study": study.pk, "pairs": chosen, "shown": shown, "hidden": hidden}
     execute(MAKE, **values, overlap=overlap, first=FIRST)
     forget_watermarks(collection)
-    record(
-        by, "study.made", collection, study=study.number, pairs=pairs, overlap=overlap, people=len(shown) + len(hidden)
-    )
+    sizes = {"pairs": pairs, "overlap": overlap, "people": len(shown) + len(hidden)}
+    record(by, "study.made", collection, study=study.number, **sizes)
     return study
-
-
-def _check_sizes(pairs: int, overlap: int, people: int) -> None:
-    if not 1 <= pairs <= MOST:
-        raise BadInput(_("A study must have 1 to %(most)d pairs, not %(pairs)d") % {"most": MOST, "pairs": pairs})
-    if not 1 <= overlap <= 25:
-        raise BadInput(_("1 to 25 people per group must judge each pair, not %(overlap)d") % {"overlap": overlap})
-    if people < overlap:
-        said = _("Two groups of %(overlap)d need %(people)d active people. Choose more people, or fewer per group")
-        raise BadInput(said % {"overlap": overlap, "people": 2 * overlap})
 
 
 @transaction.atomic

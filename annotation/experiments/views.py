@@ -8,7 +8,6 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.dateparse import parse_date
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_GET, require_POST
 
 from actions.options import show_refusal, text_of
 from annotation.experiments import report
@@ -24,31 +23,27 @@ from corpus.errors import BadInput
 from corpus.numbered import numbered_or_404
 
 
-@action("admin")
-@require_GET
+@action("admin", "GET")
 def debate_effect(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Arms side by side, changed minds, seconds saved, paired studies."""
     return _render_debate_effect(request, scope, StudyForm(collection=scope.collection))
 
 
-@action("admin")
-@require_GET
+@action("admin", "GET")
 def debate_effect_json(request: HttpRequest, scope: Scope) -> HttpResponse:
     """The same as one JSON document, with every study."""
     text = json.dumps(_build_document(request, scope), indent=1, ensure_ascii=False)
     return HttpResponse(text, content_type="application/json", headers=_download_headers(scope, "json"))
 
 
-@action("admin")
-@require_GET
+@action("admin", "GET")
 def debate_effect_csv(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Download the debate effect study as CSV, a line for each statistic."""
     text = "".join(report.csv_lines(_build_document(request, scope)))
     return HttpResponse(text, content_type="text/csv; charset=utf-8", headers=_download_headers(scope, "csv"))
 
 
-@action("admin")
-@require_POST
+@action("admin", "POST")
 def new_study(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Draw pairs and groups, and reserve the pairs for them."""
     form = StudyForm(request.POST, collection=scope.collection)
@@ -72,8 +67,7 @@ def new_study(request: HttpRequest, scope: Scope) -> HttpResponse:
     return redirect("debate_effect", scope.collection.name)
 
 
-@action("admin")
-@require_POST
+@action("admin", "POST")
 def stop_study(request: HttpRequest, scope: Scope, study: int) -> HttpResponse:
     """Withdraw what is open of a study."""
     end_study(scope, numbered_or_404(Study.objects, scope.collection, study, _("Study not found.")))

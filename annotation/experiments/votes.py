@@ -92,15 +92,19 @@ def side_by_side(votes: Sequence[Vote], *, bootstrap: int = RESAMPLES) -> list[A
 
 def measure_moment(moment: Moment, votes: Sequence[Vote], *, bootstrap: int = RESAMPLES) -> ArmVotes:
     """Agreement and accuracy of these votes."""
-    grades = vote_matrix(votes)
+    # People x items of 0 and 1, MISSING where one did not vote on the other.
+    people, rows = np.unique([vote.person for vote in votes], return_inverse=True)
+    items, columns = np.unique([vote.item for vote in votes], return_inverse=True)
+    grades = np.full((len(people), len(items)), MISSING, dtype=np.int16)
+    grades[rows, columns] = [vote.relevant for vote in votes]
     agreed = group_agreement(grades, bootstrap=bootstrap)
     known = [vote for vote in votes if vote.truth is not None]
     yes, no = ([v for v in known if v.truth is truth] for truth in (True, False))
     return ArmVotes(
         moment=moment,
-        items=len({vote.item for vote in votes}),
+        items=len(items),
         votes=len(votes),
-        people=len({vote.person for vote in votes}),
+        people=len(people),
         agreement=agreed.kappa,
         fleiss=fleiss_kappa(grades, bootstrap=bootstrap)[0],
         percent=agreed.percent,
@@ -108,27 +112,11 @@ def measure_moment(moment: Moment, votes: Sequence[Vote], *, bootstrap: int = RE
         accuracy=share_statistic([v.relevant is v.truth for v in known], NO_GOLD if votes else NO_VOTE),
         recall_relevant=share_statistic([v.relevant for v in yes], NO_CLASS if votes else NO_VOTE),
         recall_not_relevant=share_statistic([not v.relevant for v in no], NO_CLASS if votes else NO_VOTE),
-        balanced_accuracy=over_items(balanced_accuracy, known, NO_BOTH if votes else NO_VOTE, bootstrap=bootstrap),
-        seconds=over_items(median_seconds, list_timed(votes), NO_TIME, bootstrap=bootstrap),
+        balanced_accuracy=bootstrap_statistic(
+            NO_BOTH if votes else NO_VOTE, measured(balanced_accuracy, known), bootstrap=bootstrap
+        ),
+        seconds=bootstrap_statistic(NO_TIME, measured(median_seconds, list_timed(votes)), bootstrap=bootstrap),
     )
-
-
-def vote_matrix(votes: Sequence[Vote]) -> NDArray[np.int16]:
-    """People x items of 0 and 1, MISSING where one did not vote on the other."""
-    people, rows = np.unique([vote.person for vote in votes], return_inverse=True)
-    items, columns = np.unique([vote.item for vote in votes], return_inverse=True)
-    found = np.full((len(people), len(items)), MISSING, dtype=np.int16)
-    found[rows, columns] = [vote.relevant for vote in votes]
-    return found
-
-
-def _item_places(votes: Sequence[Vote]) -> NDArray[np.intp]:
-    """The place of each vote's item among the items in the order of their ids."""
-    return np.unique([vote.item for vote in votes], return_inverse=True)[1]
-
-
-def _count_items(owners: NDArray[np.intp]) -> int:
-    return int(owners.max(initial=-1)) + 1
 
 
 # Weights of the items (resamples x items) to one value for each row; NaN where it is undefined.
@@ -137,56 +125,36 @@ Measure = Callable[[Floats], Floats]
 VoteMeasure = Callable[[Sequence[Vote], NDArray[np.intp]], Measure]
 
 
-def over_items(make: VoteMeasure, votes: Sequence[Vote], reason: str, *, bootstrap: int) -> Statistic:
-    """A measure of votes with its bootstrap interval: items are drawn, with all their votes."""
-    owners = _item_places(votes)
-    return bootstrap_statistic(make(votes, owners), _count_items(owners), reason, bootstrap=bootstrap)
+def measured(make: VoteMeasure, votes: Sequence[Vote]) -> tuple[Measure, int]:
+    """Return a measure of votes as a term of `bootstrap_statistic`: items are drawn, with all their votes."""
+    items, owners = np.unique([vote.item for vote in votes], return_inverse=True)
+    return make(votes, owners), len(items)
 
 
-def bootstrap_statistic(measure: Measure, items: int, reason: str, *, bootstrap: int) -> Statistic:
-    """The value over all items once each, and the 95% interval of the resamples; one item alone has none."""
-    if not items:
-        return Statistic(None, None, None, 0, reason)
+def bootstrap_statistic(reason: str, *terms: tuple[Measure, int], bootstrap: int = RESAMPLES) -> Statistic:
+    """Return the first measure, less the second where there are two, with the 95% interval of the resamples.
+
+    A term is a measure and the number of its items, each side resampled on its own; one item alone has no interval.
+    `reason`: why it is undefined. n: the items of both.
+    """
+    n = sum(items for _measure, items in terms)
     # Weights of 1: every item once.
-    value = float(measure(np.ones((1, items)))[0])
-    if not np.isfinite(value):
-        return Statistic(None, None, None, items, reason)
-    low, high = (
-        bootstrap_bounds(resample_measure(measure, items, bootstrap)) if items > 1 and bootstrap else (None, None)
-    )
-    return Statistic(value, low, high, items, None)
-
-
-def resample_measure(measure: Measure, items: int, bootstrap: int, seed: int = 0) -> Floats:
-    """The measure over each resample of the items."""
-    return np.concatenate(
-        [measure(w.astype(float)) for w in draw_resamples(np.ones(items, dtype=np.int64), bootstrap, seed)]
-    )
-
-
-def bootstrap_bounds(samples: Floats) -> tuple[float | None, float | None]:
-    """The 95% interval, None where too few resamples have a value."""
-    low, high = percentile_interval(samples[:, None])
-    return (float(low[0]), float(high[0])) if np.isfinite(low[0]) and np.isfinite(high[0]) else (None, None)
-
-
-def bootstrap_difference(
-    a: Measure, a_items: int, b: Measure, b_items: int, reason: str, *, bootstrap: int = RESAMPLES
-) -> Statistic:
-    """`a` minus `b`, measured on different items: each side is resampled on its own. n: the items of both."""
-    n = a_items + b_items
-    if not a_items or not b_items:
+    values = [float(measure(np.ones((1, items)))[0]) for measure, items in terms if items]
+    if len(values) < len(terms) or not np.isfinite(value := values[0] - sum(values[1:])):
         return Statistic(None, None, None, n, reason)
-    value = float(a(np.ones((1, a_items)))[0] - b(np.ones((1, b_items)))[0])
-    if not np.isfinite(value):
-        return Statistic(None, None, None, n, reason)
-    if min(a_items, b_items) < 2:
+    if min(items for _measure, items in terms) < 2 or not bootstrap:
         return Statistic(value, None, None, n, None)
-    # Two seeds: with the same one, both sides would draw the same places and vary together.
-    low, high = bootstrap_bounds(
-        resample_measure(a, a_items, bootstrap, 0) - resample_measure(b, b_items, bootstrap, 1)
-    )
-    return Statistic(value, low, high, n, None)
+    # A seed for each: with the same one, both sides would draw the same places and vary together.
+    samples = [
+        np.concatenate(
+            [measure(w.astype(float)) for w in draw_resamples(np.ones(items, dtype=np.int64), bootstrap, seed)]
+        )
+        for seed, (measure, items) in enumerate(terms)
+    ]
+    low, high = percentile_interval((samples[0] - sum(samples[1:]))[:, None])
+    # None where too few resamples have a value.
+    has_bounds = np.isfinite(low[0]) and np.isfinite(high[0])
+    return Statistic(value, *((float(low[0]), float(high[0])) if has_bounds else (None, None)), n, None)
 
 
 def accuracy(votes: Sequence[Vote], owners: NDArray[np.intp]) -> Measure:
@@ -245,11 +213,6 @@ def _compare_arms(
     make: VoteMeasure, votes: Sequence[Vote], keys: tuple[str, str], missing: str, bootstrap: int
 ) -> Statistic:
     """A measure at the first of two moments minus the same at the second; `missing`: why, where one has no vote."""
-    sides = []
-    for key in keys:
-        mine = votes_at(next(moment for moment in MOMENTS if moment.key == key), votes)
-        owners = _item_places(mine)
-        sides.append((make(mine, owners), _count_items(owners)))
-    (a, a_items), (b, b_items) = sides
-    reason = NO_BOTH if a_items and b_items else missing
-    return bootstrap_difference(a, a_items, b, b_items, reason, bootstrap=bootstrap)
+    terms = [measured(make, votes_at(next(moment for moment in MOMENTS if moment.key == key), votes)) for key in keys]
+    reason = NO_BOTH if all(items for _measure, items in terms) else missing
+    return bootstrap_statistic(reason, *terms, bootstrap=bootstrap)

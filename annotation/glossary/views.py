@@ -2,14 +2,12 @@
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.views.decorators.http import require_GET
 
 from annotation.glossary.terms import TERMS
 from annotation.permissions import SiteScope, action
 
 
-@action("site")
-@require_GET
+@action("site", "GET")
 def glossary(request: HttpRequest, scope: SiteScope) -> HttpResponse:
     """Show every term with what it means."""
     return render(request, "glossary/glossary.html", {"scope": scope, "terms": TERMS})

@@ -1,7 +1,6 @@
 """People's queue: claim a pair, judge, skip, flag, take the decision back; with the rules of the judging page."""
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any, Literal
 
 from django.http import HttpRequest
@@ -10,7 +9,7 @@ from ninja.decorators import decorate_view
 
 from annotation.judging import evidence, page, submitting
 from annotation.judging.evidence import LONGEST as LONGEST_TEXT
-from annotation.judging.forms import LONGEST, Invalid
+from annotation.judging.forms import LONGEST, check_grade, check_spans
 from annotation.models import Assignment, Membership
 from annotation.quality_control import onboarding
 from annotation.queue import assignment, undo
@@ -152,15 +151,14 @@ def judge_task(request: HttpRequest, name: str, body: JudgmentIn) -> Any:
     """
     member = scope_of(request).member
     # The scale is the collection's, so that the schema of the request cannot hold it.
-    if body.grade > member.collection.grades:
-        raise Invalid(f"Grade {body.grade} is outside the scale of 0 to {member.collection.grades}; nothing was saved")
+    check_grade(body.grade, member.collection)
     answer = SubmittedAnswer(
         item=body.item,
         token=body.token,
         grade=body.grade,
         comment=clean_text(body.comment),
         milliseconds=body.milliseconds,
-        spans=_check_spans(body.spans),
+        spans=check_spans(body.spans),
     )
     # The token of the assignment does what a key does elsewhere: the same answer sent twice with it is stored once.
     return _decide(request, lambda db, desk: submitting.submit(db, desk, answer))
@@ -171,17 +169,15 @@ def judge_task(request: HttpRequest, name: str, body: JudgmentIn) -> Any:
 def write_texts(request: HttpRequest, name: str, body: EvidenceTextsIn) -> Any:
     """Write contribution and evidence of the pair, and claim the next."""
     member = scope_of(request).member
-    form = evidence.check_edit(
-        evidence.Edited(
-            item=Assignment.item_of(member, body.item),
-            token=body.token,
-            target=EvidenceTarget(body.contribution, body.evidence),
-            milliseconds=body.milliseconds,
-            rating=body.rating,
-        )
+    form = evidence.Edited(
+        item=Assignment.item_of(member, body.item),
+        token=body.token,
+        writer=member.assessor.name,
+        target=EvidenceTarget(body.contribution, body.evidence),
+        milliseconds=body.milliseconds,
+        rating=body.rating,
     )
-    write = partial(evidence.append_target, member, form)
-    return _decide(request, lambda db, desk: submitting.finish(db, desk, form.item, form.token, form.texts, write))
+    return _decide(request, lambda db, desk: evidence.finish(db, desk, evidence.check_edit(form)))
 
 
 @router.post("/collections/{slug:name}/task/skip", auth=may("judge", JUDGE), response=QueueOut)
@@ -213,17 +209,6 @@ def _decide(request: HttpRequest, decision: Callable[[Any, AnnotatorContext], ob
     desk = AnnotatorContext.of(member)
     assignment.in_transaction(lambda db: decision(db, desk))
     return _show_queue(member)
-
-
-def _check_spans(spans: list[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    """Return the marks in their order. Raises Invalid where they are empty, overlap or lie beyond any text."""
-    found = sorted(spans)
-    before = 0
-    for start, end in found:
-        if not before <= start < end < 1_000_000_000:
-            raise Invalid("spans: marked passages overlap or are empty; nothing was saved")
-        before = end
-    return tuple(found)
 
 
 def _show_queue(member: Membership) -> dict[str, Any]:

@@ -1,14 +1,20 @@
 """Contribution and evidence as a person writes them on the judging page: the form, and what is stored of it."""
 
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 from django.http import QueryDict
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
+from psycopg import Connection
 
 from annotation.judging.forms import Invalid, parse_item, parse_milliseconds
 from annotation.judging.page import RATINGS
+from annotation.judging.submitting import claim_next
 from annotation.models import Membership
+from annotation.queue import assignment
+from annotation.queue.annotators import AnnotatorContext
 from corpus.evidence import measures as evidence
 from corpus.evidence.targets import locked_pair, next_version
 from corpus.models import Target
@@ -29,6 +35,7 @@ class Edited:
 
     item: int
     token: str
+    writer: str
     target: evidence.EvidenceTarget
     milliseconds: int | None
     rating: int | None = None  # Of the texts as they were found.
@@ -39,18 +46,21 @@ class Edited:
         return self.target.contribution, self.target.evidence, str(self.rating or "")
 
 
-def parse_edit(data: QueryDict, membership: Membership) -> Edited:
+def parse_edit(data: QueryDict, membership: Membership) -> tuple[Edited]:
     """Parse the form strictly. Raises Invalid."""
     contribution, text = _parse_field(data, "contribution"), _parse_field(data, "evidence")
-    return check_edit(
-        Edited(
-            item=parse_item(data, membership),
-            token=data.get("token", ""),
-            target=evidence.EvidenceTarget(contribution, text),
-            milliseconds=parse_milliseconds(data),
-            rating=_parse_rating(data),
-        )
+    rating = data.get("rating", "")
+    if rating not in ("", *map(str, RATINGS)):
+        raise Invalid(_("Choose a rating from 1 to 5. Nothing was saved."))
+    form = Edited(
+        item=parse_item(data, membership),
+        token=data.get("token", ""),
+        writer=membership.assessor.name,
+        target=evidence.EvidenceTarget(contribution, text),
+        milliseconds=parse_milliseconds(data),
+        rating=int(rating) if rating else None,
     )
+    return (check_edit(form),)
 
 
 def check_edit(form: Edited) -> Edited:
@@ -63,14 +73,6 @@ def check_edit(form: Edited) -> Edited:
     return form
 
 
-def _parse_rating(data: QueryDict) -> int | None:
-    """Parse the person's rating of the texts as they found them, 1 to 5; None: they gave none. Raises Invalid."""
-    value = data.get("rating", "")
-    if value not in ("", *map(str, RATINGS)):
-        raise Invalid(_("Choose a rating from 1 to 5. Nothing was saved."))
-    return int(value) if value else None
-
-
 def _parse_field(data: QueryDict, name: str) -> str:
     value = data.get(name, "").replace("\x00", "").replace("\r\n", "\n").strip()
     if len(value) > LONGEST:
@@ -78,7 +80,13 @@ def _parse_field(data: QueryDict, name: str) -> str:
     return value
 
 
-def append_target(membership: Membership, form: Edited, pair_id: int) -> None:
+def finish(db: Connection[Any], desk: AnnotatorContext, form: Edited) -> int | None:
+    """Settle an item that asks for texts and their rating, and claim the next."""
+    write = partial(append_target, form)
+    return claim_next(db, desk, assignment.submit_texts(db, desk, form.item, form.token, form.texts, write))
+
+
+def append_target(form: Edited, pair_id: int) -> None:
     """Store the person's texts as the newest target of the pair."""
     # Locked, because the next version number follows from the pair's targets.
     pair = locked_pair(pair_id)
@@ -89,7 +97,7 @@ def append_target(membership: Membership, form: Edited, pair_id: int) -> None:
         pair=pair,
         version=next_version(pair.pk),
         kind=Target.Kind.PERSON,
-        writer=membership.assessor.name,
+        writer=form.writer,
         contribution=form.target.contribution,
         evidence=form.target.evidence,
         measures={**target_measures(evidence.as_json(rules), find_problems(rules)), "milliseconds": form.milliseconds},

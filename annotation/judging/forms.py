@@ -2,7 +2,7 @@
 
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from django.core import signing
 from django.http import QueryDict
@@ -23,9 +23,9 @@ class Invalid(Exception):
     """A field that cannot be used; the text says which and what would do."""
 
 
-def parse_answer(data: QueryDict, membership: Membership) -> SubmittedAnswer:
+def parse_answer(data: QueryDict, membership: Membership) -> tuple[SubmittedAnswer]:
     """Parse a submitted judgment on the collection's scale."""
-    return SubmittedAnswer(
+    answer = SubmittedAnswer(
         item=parse_whole_number(data, "item"),
         token=data.get("token", ""),
         grade=parse_grade(data, membership.collection),
@@ -34,6 +34,7 @@ def parse_answer(data: QueryDict, membership: Membership) -> SubmittedAnswer:
         idle=parse_milliseconds(data, "idle"),
         spans=parse_spans(data),
     )
+    return (answer,)
 
 
 def parse_item(data: QueryDict, membership: Membership) -> int:
@@ -45,13 +46,15 @@ def parse_grade(data: QueryDict, collection: Collection) -> int:
     """Parse the chosen grade."""
     if not data.get("grade"):
         raise Invalid(_("Choose a grade. Nothing was saved."))
-    value = parse_whole_number(data, "grade")
-    if value > collection.grades:
-        raise Invalid(
-            _("%(value)s is outside the scale of 0 to %(grades)s. Nothing was saved.")
-            % {"value": value, "grades": collection.grades}
-        )
-    return value
+    return check_grade(parse_whole_number(data, "grade"), collection)
+
+
+def check_grade(grade: int, collection: Collection) -> int:
+    """Return a grade of the collection's scale. Raises Invalid for one beyond it."""
+    if grade > collection.grades:
+        words = _("%(value)s is outside the scale of 0 to %(grades)s. Nothing was saved.")
+        raise Invalid(words % {"value": grade, "grades": collection.grades})
+    return grade
 
 
 def parse_whole_number(data: QueryDict, name: str) -> int:
@@ -67,7 +70,7 @@ def parse_text(data: QueryDict, name: str) -> str:
     return data.get(name, "").replace("\x00", "").replace("\r\n", "\n").strip()[:LONGEST]
 
 
-def parse_skip(data: QueryDict) -> tuple[int, str, str]:
+def parse_skip(data: QueryDict, membership: Membership) -> tuple[int, str, str]:
     """Parse the item, the token of its lease, and one of the known reasons why it is skipped."""
     item, reason = parse_whole_number(data, "item"), data.get("reason", "")
     if reason not in Assignment.SkipReason.values:
@@ -75,7 +78,7 @@ def parse_skip(data: QueryDict) -> tuple[int, str, str]:
     return item, data.get("token", ""), reason
 
 
-def parse_flag(data: QueryDict) -> tuple[int, str, str]:
+def parse_flag(data: QueryDict, membership: Membership) -> tuple[int, str, str]:
     """Parse the item, the token of its lease, and the note to the adjudicators."""
     return parse_whole_number(data, "item"), data.get("token", ""), parse_text(data, "note")
 
@@ -94,11 +97,19 @@ def parse_spans(data: QueryDict) -> tuple[tuple[int, int], ...]:
         return ()
     if not re.fullmatch(r"[0-9]{1,9}-[0-9]{1,9}(,[0-9]{1,9}-[0-9]{1,9}){0,99}", value, re.ASCII):
         raise Invalid(_("The marked evidence could not be read. Nothing was saved; mark it again."))
-    found = sorted(tuple(map(int, part.split("-"))) for part in value.split(","))
-    ends = [0, *(end for _start, end in found)]
-    if any(start >= end or start < before for (start, end), before in zip(found, ends, strict=False)):
-        raise Invalid(_("Marked passages overlap or are empty. Nothing was saved; mark them again."))
-    return tuple((start, end) for start, end in found)
+    marks = (map(int, part.split("-")) for part in value.split(","))
+    return check_spans([(start, end) for start, end in marks])
+
+
+def check_spans(marks: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """Return marks in their order. Raises Invalid where they are empty, overlap or lie beyond any text."""
+    ordered = tuple(sorted(marks))
+    before = 0
+    for start, end in ordered:
+        if not before <= start < end < 1_000_000_000:
+            raise Invalid(_("Marked passages overlap or are empty. Nothing was saved; mark them again."))
+        before = end
+    return ordered
 
 
 def parse_draft(data: QueryDict) -> dict[str, str]:

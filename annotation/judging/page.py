@@ -5,13 +5,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from django.db.models import Case, Q, QuerySet, When
+from django.utils import timezone
+from django.utils.dateparse import parse_datetime
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from annotation.judging.debates import Debate, DebateText, debate_of, final_round, text_of
 from annotation.judging.document import document_html
-from annotation.models import Membership
+from annotation.models import Assignment, Membership
+from annotation.models.quality_control import GoldPair
+from annotation.queue.aggregation import UNDO_WITHIN
 from annotation.queue.assignment import EVIDENCE, read_rows
 from corpus.collections.arm_allocation import ALL_ROUNDS, FINAL_ROUND, REVEAL
 from corpus.evidence.measures import DIMENSIONS
@@ -215,6 +220,24 @@ def conflict_work(collection: Collection, item: int) -> TaskView:
     return _build_task_view(_read_one(_ITEM, item=item), collection, ALL_ROUNDS)
 
 
+def gold_work(collection: Collection, row: GoldPair) -> TaskView:
+    """Return a gold pair; it has no lease: neither a token nor a time that runs out."""
+    pair = row.pair
+    return TaskView(
+        item=row.pk,
+        token="",
+        seconds=0,
+        why="",
+        query=text_of(pair.query.text),
+        answers=tuple(text_of(answer) for answer in pair.query.answers),
+        need=text_of(pair.query.instruction or collection.instruction),
+        title=text_of(pair.document.title),
+        document=text_of(pair.document.text),
+        source=pair.document.external_id,
+        debate=debate_of(row.turns),
+    )
+
+
 def _read_one(statement: str, **values: int | None) -> dict[str, Any]:
     """Return a statement's only row. Raises Deleted where a member or an item went meanwhile."""
     for row in read_rows(statement, **values):
@@ -263,7 +286,10 @@ def _build_task_view(row: dict[str, Any], collection: Collection, rounds: str = 
     turns = row["debate"] or []
     shown = final_round(turns) if (rounds or collection.rounds) == FINAL_ROUND else turns
     debate = debate_of(shown, len(row["document"]))
-    step, held = _judgment_step(row), {(turn["round"], turn.get("couple", 0)) for turn in turns}
+    held = {(turn["round"], turn.get("couple", 0)) for turn in turns}
+    step = ""
+    if row["arm"] == REVEAL and row["reason"] != "audit" and "first" in row:
+        step = "first" if row["first"] is None else "final"
     return TaskView(
         item=row["public_id"],
         token=row["token"],
@@ -289,12 +315,6 @@ def _build_task_view(row: dict[str, Any], collection: Collection, rounds: str = 
     )
 
 
-def _judgment_step(row: dict[str, Any]) -> str:
-    if row["arm"] != REVEAL or row["reason"] == "audit" or "first" not in row:
-        return ""
-    return "first" if row["first"] is None else "final"
-
-
 def _explain_reason(row: dict[str, Any], step: str, rounds: int, highest: int) -> str:
     """Explain why a pair came, in words that tell nothing of a debate that is not shown."""
     if step == "first":
@@ -305,10 +325,59 @@ def _explain_reason(row: dict[str, Any], step: str, rounds: int, highest: int) -
     if not row["reads"] and row["reason"] != EVIDENCE:
         return str(WHY["audit"])
     if rounds and row["reason"] == "disagreement":
-        words = ngettext(
-            "No agreement after %(rounds)d round.",
-            "No agreement after %(rounds)d rounds.",
-            rounds,
-        )
+        words = ngettext("No agreement after %(rounds)d round.", "No agreement after %(rounds)d rounds.", rounds)
         return words % {"rounds": rounds}
     return str(WHY.get(row["reason"], WHY_ELSE))
+
+
+# A member's own decisions, as nobody else sees them
+
+HISTORY = 50  # Decisions on a page of them.
+DECIDED = [Assignment.State.DONE, Assignment.State.SKIPPED]
+
+
+def list_decisions(membership: Membership, *, before: str = "") -> tuple[list[Assignment], bool]:
+    """Return fifty decisions, newest first, after the cursor `before`; and whether there are more."""
+    rows = decided_assignments(membership)
+    # The time and the item of the last decision on the page before; anything else is ignored.
+    moment, _blank, item = before.partition("_")
+    try:
+        ended = parse_datetime(moment)
+    except ValueError:
+        # Django raises for a date that is written as one and does not exist, such as 31 February.
+        ended = None
+    if ended and timezone.is_aware(ended) and item.isascii() and item.isdigit() and len(item) <= 18:
+        last = Assignment.item_of(membership, int(item))
+        rows = rows.filter(Q(ended_at__lt=ended) | Q(ended_at=ended, item_id__lt=last))
+    found = list(rows[: HISTORY + 1])
+    return found[:HISTORY], len(found) > HISTORY
+
+
+def neighbour_items(here: Assignment) -> tuple[int | None, int | None]:
+    """Items of the next newer and the next older decision."""
+    rows = Assignment.objects.filter(membership=here.membership_id, state__in=DECIDED)
+    newer = rows.filter(Q(ended_at__gt=here.ended_at) | Q(ended_at=here.ended_at, item_id__gt=here.item_id))
+    older = rows.filter(Q(ended_at__lt=here.ended_at) | Q(ended_at=here.ended_at, item_id__lt=here.item_id))
+    return (
+        newer.order_by("ended_at", "item_id").values_list("public_id", flat=True).first(),
+        older.order_by("-ended_at", "-item_id").values_list("public_id", flat=True).first(),
+    )
+
+
+def decided_assignments(membership: Membership) -> QuerySet[Assignment]:
+    """Return the assignments that a member decided, newest first.
+
+    Each has its `grade` (None for a flag, a skip and edited texts), what they wrote to it (`said`), and whether it is
+    so `recent` that it may still be taken back.
+    """
+    judged = Assignment.judgments()
+    return (
+        Assignment.objects.filter(membership=membership, state__in=DECIDED)
+        .annotate(
+            grade=Case(When(judged, then="judgment__grade")),
+            said=Case(When(judged, then="judgment__comment"), default="flag_note"),
+            recent=Q(ended_at__gt=timezone.now() - UNDO_WITHIN),
+        )
+        .select_related("item__pair__query", "item__pair__document")
+        .order_by("-ended_at", "-item_id")
+    )

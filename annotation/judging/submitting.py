@@ -6,7 +6,6 @@ with its token changes nothing and answers the same. They raise what the queue r
 TooSoon.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 from psycopg import Connection
@@ -23,30 +22,17 @@ FROM_THE_START = 16
 def submit(db: Connection[Any], desk: AnnotatorContext, answer: SubmittedAnswer) -> int | None:
     """Settle one judgment, and claim. After the first vote of the reveal arm the same lease goes on."""
     own = assignment.submit_judgment(db, desk, answer)
-    return own.id if own is not None and own.asks_first else _claim_next(db, desk, own)
-
-
-def finish(
-    db: Connection[Any],
-    desk: AnnotatorContext,
-    item: int,
-    token: str,
-    texts: tuple[str, str, str],
-    write: Callable[[int], None],
-) -> int | None:
-    """Settle an item that asks for texts and their rating, which `write` stores for its pair, and claim."""
-    sent = assignment.EndedWith("texts", texts=texts)
-    return _claim_next(db, desk, assignment.submit_texts(db, desk, item, token, sent, write))
+    return own.id if own is not None and own.asks_first else claim_next(db, desk, own)
 
 
 def skip(db: Connection[Any], desk: AnnotatorContext, item: int, token: str, reason: str) -> int | None:
     """Skip a task with a reason, and claim the next."""
-    return _claim_next(db, desk, assignment.skip(db, desk, item, token, reason))
+    return claim_next(db, desk, assignment.skip(db, desk, item, token, reason))
 
 
 def flag(db: Connection[Any], desk: AnnotatorContext, item: int, token: str, note: str) -> int | None:
     """Flag a task for the adjudicators with a note, and claim the next."""
-    return _claim_next(db, desk, assignment.flag(db, desk, item, token, note))
+    return claim_next(db, desk, assignment.flag(db, desk, item, token, note))
 
 
 def claim(db: Connection[Any], desk: AnnotatorContext, *, catches_up: bool = False) -> int | None:
@@ -67,7 +53,7 @@ def claim_query(db: Connection[Any], desk: AnnotatorContext) -> int | None:
     return lease
 
 
-def _claim_next(db: Connection[Any], desk: AnnotatorContext, own: assignment.OwnAssignment | None) -> int | None:
+def claim_next(db: Connection[Any], desk: AnnotatorContext, own: assignment.OwnAssignment | None) -> int | None:
     """Return the lease after a decision; where the decision was known already, the one that is open.
 
     A late one may find that its author holds another lease already. After practice nothing comes by itself: its

@@ -66,12 +66,6 @@ def _measured(name: str) -> Callable[[MemberRow], float | None]:
     return value
 
 
-def _share_passed(row: MemberRow) -> float | None:
-    # Shares and not counts: who has answered more checks has missed more.
-    one = row.quality
-    return 1 - one.missed / one.checks if one and one.checks else None
-
-
 COLUMNS = (
     Column("name", _("Name"), lambda row: row.member.user.username.casefold(), descending=False, number=False),
     Column("role", _("Role"), lambda row: row.member.role, number=False),
@@ -79,7 +73,13 @@ COLUMNS = (
     Column("today", _("Today"), lambda row: row.today),
     Column("agreement", _("Agrees with others"), _measured("majority"), descending=False),
     Column("gold", _("Accuracy on gold"), _measured("gold"), descending=False),
-    Column("checks", _("Checks passed"), _share_passed, descending=False),
+    # Shares and not counts: who has answered more checks has missed more.
+    Column(
+        "checks",
+        _("Checks passed"),
+        lambda row: 1 - row.quality.missed / row.quality.checks if row.quality and row.quality.checks else None,
+        descending=False,
+    ),
     Column("seconds", _("Median time"), _measured("seconds"), descending=False),
     Column("alerts", _("Alerts"), lambda row: len(row.alerts), number=False),
     Column("status", _("Status"), lambda row: row.status, descending=False, number=False),
@@ -121,14 +121,8 @@ def list_headings(order: str) -> list[dict[str, Any]]:
     for column in COLUMNS:
         first, second = (f"-{column.key}", column.key) if column.descending else (column.key, f"-{column.key}")
         now = {column.key: "ascending", f"-{column.key}": "descending"}.get(order, "")
-        found.append(
-            {
-                "title": column.title,
-                "number": column.number,
-                "order": second if order == first else first,
-                "sorted": now,
-            }
-        )
+        turn = second if order == first else first
+        found.append({"title": column.title, "number": column.number, "order": turn, "sorted": now})
     return found
 
 

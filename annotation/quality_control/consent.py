@@ -5,8 +5,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
 from annotation.audit_log.recording import record
-from annotation.models import Membership, User
-from annotation.models.quality_control import Consent, ConsentText
+from annotation.models import User
+from annotation.models.quality_control import ConsentText
 from corpus.errors import BadInput
 from corpus.holding import hold
 from corpus.models import Collection
@@ -55,12 +55,3 @@ def disable_consent(*, collection: Collection, by: User) -> None:
     """Stop asking for consent; what was agreed to stays."""
     Collection.objects.filter(pk=collection.pk).update(consent_version=0)
     record(by, "consent.written", collection, version=0)
-
-
-@transaction.atomic
-def accept(*, membership: Membership, version: int) -> None:
-    """Record that a member agreed to the text. Raises BadInput for another version than the one that holds."""
-    if version != membership.collection.consent_version or not version:
-        raise BadInput(_("The text has changed since you opened it. Please read it again"))
-    Consent.objects.get_or_create(membership=membership, version=version)
-    Membership.objects.filter(pk=membership.pk).update(consent=version)

@@ -4,15 +4,17 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Any
 
-from django.db import connection
+from django.db import connection, transaction
 from django.db.models import F
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from annotation import guidelines
 from annotation.models import Assignment, Membership
-from annotation.models.quality_control import ConsentText, GoldPair, JudgmentExclusion
+from annotation.models.quality_control import Consent, ConsentText, GoldPair, JudgmentExclusion
 from annotation.queue.annotators import closed, needs_qualification
 from annotation.queue.undo import end_lease
+from corpus.errors import BadInput
 from corpus.labels import reference_grades
 from corpus.models import Item
 from store.sql import read_sql
@@ -98,6 +100,15 @@ def acknowledge_guidelines(membership: Membership, version: int) -> None:
     """Record that the member has read this version; never one that was not written, or less than before."""
     version = min(version, membership.collection.guideline_version)
     Membership.objects.filter(pk=membership.pk, guideline_read__lt=version).update(guideline_read=version)
+
+
+@transaction.atomic
+def accept_consent(*, membership: Membership, version: int) -> None:
+    """Record that a member agreed to the text. Raises BadInput for another version than the one that holds."""
+    if version != membership.collection.consent_version or not version:
+        raise BadInput(_("The text has changed since you opened it. Please read it again"))
+    Consent.objects.get_or_create(membership=membership, version=version)
+    Membership.objects.filter(pk=membership.pk).update(consent=version)
 
 
 RESULT = read_sql(__file__, "read_trial_result")

@@ -262,7 +262,7 @@ def submit_texts(
     desk: AnnotatorContext,
     item: int,
     token: str,
-    sent: EndedWith,
+    texts: tuple[str, str, str],
     write: Callable[[int], None],
 ) -> OwnAssignment | None:
     """Settle an item that asks for texts, which `write` stores for its pair. Return None where these are stored.
@@ -270,7 +270,7 @@ def submit_texts(
     Raises Unknown, and DecisionRefused when the item is closed or asks for a grade.
     """
     own = _read_assignment(db, desk, item)
-    if _is_stored(db, desk, own, token, sent):
+    if _is_stored(db, desk, own, token, EndedWith("texts", texts=texts)):
         return None
     _check_lease(own, token)
     if own.reason != EVIDENCE:

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from django.db import connection, transaction
+from django.db import connection
 from django.db.models import F, Q
 from django.db.models.functions import Now
 from django.utils import timezone
@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from annotation.models import Assignment, Membership, new_token
 from annotation.queue.aggregation import why_not_undo
 from annotation.queue.annotators import explain_refusal
-from annotation.queue.assignment import EVIDENCE, SHARDS, DecisionRefused, Unknown, resolved_counter, retry_on_conflict
+from annotation.queue.assignment import EVIDENCE, SHARDS, DecisionRefused, Unknown, in_transaction, resolved_counter
 from corpus.collections.task_order import MEASURING, forget_watermarks, next_place
 from corpus.evidence import targets
 from corpus.holding import hold
@@ -25,12 +25,7 @@ def undo_decision(membership: Membership, item: int) -> None:
 
     Raises Unknown, and DecisionRefused when it is too late.
     """
-
-    def once() -> None:
-        with transaction.atomic():
-            _undo_once(membership, item)
-
-    retry_on_conflict(once)
+    in_transaction(lambda _db: _undo_once(membership, item))
 
 
 def _undo_once(membership: Membership, item_id: int) -> None:
@@ -41,31 +36,27 @@ def _undo_once(membership: Membership, item_id: int) -> None:
     mine = {row.item_id: row for row in locked.filter(Q(item=item_id) | Q(state=Assignment.State.OPEN))}
     own = mine.pop(item_id, None)
     if own is not None and own.state == Assignment.State.OPEN and own.first and own.first.grade is not None:
-        return _withdraw_first_judgment(own, own.first, membership)
+        # The debate is hidden again. It was seen: the vote that comes now is kept, but counts as blind no more.
+        first = own.first
+        exported = ExportRecord.is_exported(membership.collection_id, first.created_at)
+        if reason := why_not_undo(now=timezone.now(), ended_at=first.created_at, exported=exported):
+            raise DecisionRefused(reason)
+        withdrawal = withdraw_judgment(first)
+        Assignment.objects.filter(pk=own.pk).update(first=withdrawal, token=new_token(), served_at=Now())
+        return
     if own is None or own.state not in (Assignment.State.DONE, Assignment.State.SKIPPED):
         raise Unknown
     # The lease that this decision's submit claimed is of the same kind: alone (place 0), or in the group.
     mine = {item: row for item, row in mine.items() if row.place == own.place}
     # Both items in the order of their ids: two people who undo at once never wait for each other.
     items = {row.pk: row for row in Item.objects.select_for_update().filter(pk__in=[item_id, *mine]).order_by("pk")}
-    reason = refuse_undo(own, items[item_id])
-    if reason:
+    if reason := refuse_undo(own, items[item_id]):
         raise DecisionRefused(reason)
     for other in mine.values():
         give_back(other, items[other.item_id])
     _reopen_assignment(own, items[item_id], membership)
     # The item that is open again may lie below the watermark.
     Membership.objects.filter(pk=membership.pk).update(watermark_priority=None, watermark_place=None)
-
-
-def _withdraw_first_judgment(own: Assignment, first: Judgment, membership: Membership) -> None:
-    """Hide the debate again. It was seen: the vote that comes now is kept, but counts as blind no more."""
-    exported = ExportRecord.is_exported(membership.collection_id, first.created_at)
-    reason = why_not_undo(now=timezone.now(), ended_at=first.created_at, exported=exported)
-    if reason:
-        raise DecisionRefused(reason)
-    withdrawal = withdraw_judgment(first)
-    Assignment.objects.filter(pk=own.pk).update(first=withdrawal, token=new_token(), served_at=Now())
 
 
 def may_undo(membership: Membership, item: int) -> bool:

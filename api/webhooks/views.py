@@ -5,7 +5,6 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from annotation.permissions import Scope, action
 from api.models import Webhook, WebhookDelivery
@@ -22,8 +21,7 @@ STOP_POLLING = 286
 State = WebhookDelivery.DeliveryState
 
 
-@action("admin")
-@require_http_methods(["GET", "POST"])
+@action("admin", "GET", "POST")
 def webhooks(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Show the webhooks and the form for a new one; the answer to the form shows the secret once."""
     form = WebhookForm(request.POST or None)
@@ -39,8 +37,7 @@ def webhooks(request: HttpRequest, scope: Scope) -> HttpResponse:
     return render(request, "webhooks/webhooks.html", context, status=422 if request.method == "POST" else 200)
 
 
-@action("admin")
-@require_http_methods(["GET", "POST"])
+@action("admin", "GET", "POST")
 def webhook(request: HttpRequest, scope: Scope, webhook: int) -> HttpResponse:
     """Show a webhook with its log; a POST changes it."""
     row = _find_webhook(scope, webhook)
@@ -60,8 +57,7 @@ def webhook(request: HttpRequest, scope: Scope, webhook: int) -> HttpResponse:
     return _render_webhook(request, scope, row, form)
 
 
-@action("admin")
-@require_POST
+@action("admin", "POST")
 def control_webhook(request: HttpRequest, scope: Scope, webhook: int, act: str) -> HttpResponse:
     """Do an act on a webhook: test, secret, enable, disable, replay-failed or delete."""
     row = _find_webhook(scope, webhook)
@@ -87,8 +83,7 @@ def control_webhook(request: HttpRequest, scope: Scope, webhook: int, act: str) 
     return redirect("webhook", scope.collection.name, row.number)
 
 
-@action("admin")
-@require_GET
+@action("admin", "GET")
 def delivery(request: HttpRequest, scope: Scope, webhook: int, delivery: int) -> HttpResponse:
     """Show a delivery: its body, and each attempt with its answer. HTMX asks again until the delivery has ended."""
     row = _find_webhook(scope, webhook)
@@ -106,8 +101,7 @@ def delivery(request: HttpRequest, scope: Scope, webhook: int, delivery: int) ->
     return render(request, "webhooks/delivery.html", context)
 
 
-@action("admin")
-@require_POST
+@action("admin", "POST")
 def replay(request: HttpRequest, scope: Scope, webhook: int, delivery: int) -> HttpResponse:
     """Send one delivery again."""
     row = _find_webhook(scope, webhook)

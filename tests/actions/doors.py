@@ -39,7 +39,7 @@ DOORS: dict[Callable[..., Any], Doors] = {
         forms=(
             "annotation.settings.views.OF_WORK",
             "corpus.collections.options.AMOUNTS",
-            "annotation.quality_control.views.admin.SETTINGS",
+            "annotation.quality_control.views.SETTINGS",
             "annotation.settings.views.PRESET",
         ),
     ),

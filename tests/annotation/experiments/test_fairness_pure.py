@@ -12,7 +12,7 @@ from annotation.experiments.paired import ArmCell, JudgedPair, judged_pairs, pai
 from annotation.experiments.votes import (
     MOMENTS,
     Vote,
-    bootstrap_difference,
+    bootstrap_statistic,
     debate_gain,
     median_seconds,
     seconds_saved,
@@ -256,4 +256,4 @@ def test_an_interval_covers_the_difference_that_was_planted():
 
 
 def test_a_difference_of_nothing_is_undefined():
-    assert bootstrap_difference(lambda w: w[:, 0], 1, lambda w: w[:, 0], 0, "nobody").reason == "nobody"
+    assert bootstrap_statistic("nobody", (lambda w: w[:, 0], 1), (lambda w: w[:, 0], 0)).reason == "nobody"

@@ -239,7 +239,7 @@ def test_a_cursor_of_the_history_that_is_none_shows_the_newest(collection, clien
 
 
 def test_history_lists_own_decisions_in_pages(collection, client, monkeypatch):
-    monkeypatch.setattr("annotation.judging.history.PAGE", 2)
+    monkeypatch.setattr("annotation.judging.page.HISTORY", 2)
     make_scene(collection, 3)
     for grade in (0, 1, 2):
         client.post("/c/books/judge/submit/", {**claim(client), "grade": grade})

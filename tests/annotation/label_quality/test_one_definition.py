@@ -6,7 +6,7 @@ from django.test import Client
 from annotation.agreement.grade_matrix import choose_assessors, known_assessors
 from annotation.agreement.report import agreement_report
 from annotation.costs.report import _count_gold
-from annotation.experiments.reading import drawn_votes
+from annotation.experiments.report import drawn_votes
 from annotation.label_quality.annotators import measure_annotators
 from annotation.label_quality.kappas import measure_kappas, read_binary_votes
 from annotation.models import Assignment, Role

@@ -1,4 +1,4 @@
-"""Admin pages of quality control: checks, qualification test, consent, experts."""
+"""Admin pages of quality control: checks, the qualification test, consent, experts, gold samples."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -11,18 +11,18 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
-from django.views.decorators.http import require_http_methods, require_POST
 
 from actions.options import ActionForm
 from actions.pages import answer_action, form_of
 from annotation.audit_log.recording import record
 from annotation.models import Membership
-from annotation.models.quality_control import ConsentText
+from annotation.models.quality_control import ConsentText, GoldSet
 from annotation.permissions import Scope, action
-from annotation.quality_control import attention_checks, consent, gold_reasons, people, qualification
-from annotation.quality_control.forms import ChecksForm, ConsentForm, SizeForm
+from annotation.quality_control import attention_checks, consent, gold, gold_reasons, people, qualification
+from annotation.quality_control.forms import ChecksForm, ConsentForm, GoldForm, SizeForm
 from annotation.settings.services import change_settings
 from corpus.errors import BadInput
+from corpus.numbered import numbered_or_404
 
 SETTINGS = ("checks", "repeats", "batch", "qualification", "pass_mark")
 
@@ -40,8 +40,7 @@ def _explain_refusal(view: Callable[..., HttpResponse]) -> Callable[..., HttpRes
     return answered
 
 
-@action("admin")
-@require_http_methods(["GET", "POST"])
+@action("admin", "GET", "POST")
 def quality_settings(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Show and save the settings: checks, repeats, batches, the test, consent."""
 
@@ -60,8 +59,7 @@ def _settings_form(request: HttpRequest | None, scope: Scope) -> ActionForm:
     return form_of(change_settings, request, only=SETTINGS, initial=initial)
 
 
-@action("admin")
-@require_POST
+@action("admin", "POST")
 @_explain_refusal
 def make_checks(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Make attention checks of gold pairs."""
@@ -75,8 +73,7 @@ def make_checks(request: HttpRequest, scope: Scope) -> HttpResponse:
     return _confirm(request, scope, ngettext("%(n)s check created.", "%(n)s checks created.", n) % {"n": n})
 
 
-@action("admin")
-@require_POST
+@action("admin", "POST")
 def withdraw_checks(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Withdraw all attention checks."""
     n = attention_checks.withdraw_checks(collection=scope.collection, by=scope.user)
@@ -84,8 +81,7 @@ def withdraw_checks(request: HttpRequest, scope: Scope) -> HttpResponse:
     return _confirm(request, scope, text % {"n": n})
 
 
-@action("admin")
-@require_POST
+@action("admin", "POST")
 @_explain_refusal
 def write_arguments(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Let the configured models write debates about gold pairs that have only the offline judges' words."""
@@ -96,8 +92,7 @@ def write_arguments(request: HttpRequest, scope: Scope) -> HttpResponse:
     return _confirm(request, scope, _("Debates are being written. Reload the page to see progress."))
 
 
-@action("admin")
-@require_POST
+@action("admin", "POST")
 @_explain_refusal
 def make_qualification(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Make a new qualification test."""
@@ -110,8 +105,7 @@ def make_qualification(request: HttpRequest, scope: Scope) -> HttpResponse:
     return _confirm(request, scope, text)
 
 
-@action("admin")
-@require_POST
+@action("admin", "POST")
 @_explain_refusal
 def write_consent(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Write a new version of what annotators agree to; with `stop`, nobody is asked any more."""
@@ -160,8 +154,7 @@ def _render_quality_settings(
     return render(request, "quality_control/quality_control.html", context, status=status)
 
 
-@action("admin")
-@require_POST
+@action("admin", "POST")
 @_explain_refusal
 def person_qualification(request: HttpRequest, scope: Scope, member: int) -> HttpResponse:
     """Let a member who failed take another test or, with `pass`, work without one."""
@@ -175,8 +168,7 @@ def person_qualification(request: HttpRequest, scope: Scope, member: int) -> Htt
     return _confirm(request, scope, words % {"name": row.user.username})
 
 
-@action("admin")
-@require_POST
+@action("admin", "POST")
 def person_expert(request: HttpRequest, scope: Scope, member: int) -> HttpResponse:
     """Make somebody an expert (`on` = 1), or no expert any more."""
     row, on = scope.find_member(member), request.POST.get("on") == "1"
@@ -187,3 +179,57 @@ def person_expert(request: HttpRequest, scope: Scope, member: int) -> HttpRespon
     words = _("%(name)s can now grade gold pairs.") if on else _("%(name)s no longer grades gold pairs.")
     messages.success(request, words % {"name": row.user.username})
     return redirect("gold", scope.collection.name)
+
+
+# Gold: the samples, and what was said about them
+
+
+USUAL = 50  # Pairs of a sample, unless the form says otherwise.
+
+
+@action("admin", "GET", "POST")
+def gold_sets(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Show the gold samples and how far they are; POST draws one."""
+    form = GoldForm(request.POST or None, initial={"size": USUAL, "seed": scope.collection.seed, "spot": 0.2})
+    problem = ""
+    if request.method == "POST" and form.is_valid():
+        given = form.cleaned_data
+        try:
+            made = gold.draw(collection=scope.collection, by=scope.user, **given)
+        except BadInput as error:
+            problem = str(error)
+        else:
+            n = made.pairs.filter(practice=False).count()
+            messages.success(request, _("%(n)s pairs drawn, plus practice pairs.") % {"n": n})
+            return redirect("gold", scope.collection.name)
+    members = Membership.objects.filter(collection=scope.collection, is_active=True).select_related("user")
+    context = {
+        "scope": scope,
+        "form": form,
+        "problem": problem,
+        "sets": gold.list_progress(scope.collection),
+        "members": members.order_by("-is_expert", "user__username"),
+        "drawn": USUAL + gold.PRACTICE,
+        "arguments": gold_reasons.of_sample(scope.collection, USUAL + gold.PRACTICE),
+    }
+    return render(request, "quality_control/gold.html", context, status=422 if form.is_bound else 200)
+
+
+@action("admin", "POST")
+def gold_end(request: HttpRequest, scope: Scope, gold_set: int) -> HttpResponse:
+    """End a gold sample: its remaining pairs are not assigned any more."""
+    rows = GoldSet.objects.select_related("collection")
+    row = numbered_or_404(rows, scope.collection, gold_set, _("Gold sample not found."))
+    gold.end(gold_set=row, by=scope.user)
+    messages.success(request, _("The sample has ended. Expert grades are kept."))
+    return redirect("gold", scope.collection.name)
+
+
+@action("admin", "GET")
+def gold_answers(request: HttpRequest, scope: Scope, gold_set: int) -> HttpResponse:
+    """Show every pair of a sample with what was said about it."""
+    row = numbered_or_404(GoldSet.objects, scope.collection, gold_set, _("Gold sample not found."))
+    # A sample has hundreds of pairs, so that all their answers are read together.
+    pairs = row.pairs.select_related("pair__query", "pair__document").prefetch_related("answers__membership__user")
+    context = {"scope": scope, "gold_set": row, "pairs": pairs.order_by("place")}
+    return render(request, "quality_control/gold_answers.html", context)

@@ -1,21 +1,54 @@
 """Access tokens of a person: the list, a new one shown once, and revoking."""
 
+from django import forms
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_http_methods, require_POST
+from django.utils.translation import gettext_lazy
 
 from actions.options import show_refusal
+from annotation.models import User
 from annotation.permissions import SiteScope, action
 from api.models import AccessToken
-from api.page.forms import TokenForm
-from api.tokens import current_tokens, make_token, revoke_token
+from api.tokens import LONGEST_DAYS, current_tokens, make_token, revoke_token
 from corpus.errors import BadInput
+from corpus.models import Collection
 
 
-@action("site")
-@require_http_methods(["GET", "POST"])
+class TokenForm(forms.Form):
+    """Form of a new access token: its name, collection, scopes and days of validity."""
+
+    token_name = forms.CharField(
+        max_length=100,
+        label=gettext_lazy("Name"),
+        help_text=gettext_lazy("Where you will use it, for example: notebook."),
+    )
+    collection = forms.ModelChoiceField(
+        Collection.objects.none(),
+        required=False,
+        to_field_name="name",
+        label=gettext_lazy("Collection"),
+        empty_label=gettext_lazy("All my collections"),
+    )
+    scopes = forms.MultipleChoiceField(
+        choices=AccessToken.TokenScope.choices,
+        label=gettext_lazy("Scopes"),
+        help_text=gettext_lazy("A token can never do more than your role allows."),
+        widget=forms.CheckboxSelectMultiple,
+        initial=[AccessToken.TokenScope.READ],
+    )
+    days = forms.IntegerField(label=gettext_lazy("Valid for (days)"), min_value=1, max_value=LONGEST_DAYS, initial=90)
+
+    def __init__(self, *args: object, user: User, **kwargs: object) -> None:
+        super().__init__(*args, **kwargs)  # type: ignore[arg-type]
+        rows = Collection.objects.order_by("name")
+        # Owners of the site reach every collection without being a member.
+        mine = rows if user.is_owner else rows.filter(memberships__user=user, memberships__is_active=True)
+        self.fields["collection"].queryset = mine  # type: ignore[attr-defined]
+
+
+@action("site", "GET", "POST")
 def tokens(request: HttpRequest, scope: SiteScope) -> HttpResponse:
     """Show the person's valid tokens and the form for a new one; a new token is shown once, in the answer."""
     form = TokenForm(request.POST or None, user=scope.user)
@@ -38,8 +71,7 @@ def tokens(request: HttpRequest, scope: SiteScope) -> HttpResponse:
     return render(request, "api/tokens.html", context, status=status)
 
 
-@action("site")
-@require_POST
+@action("site", "POST")
 def revoke(request: HttpRequest, scope: SiteScope, token: int) -> HttpResponse:
     """End one of the person's own tokens."""
     row = get_object_or_404(AccessToken, pk=token, user=scope.user)

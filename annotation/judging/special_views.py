@@ -1,13 +1,12 @@
-"""Gold: the expert's page and the senior's page."""
+"""Pairs that no grade from the queue decides: contribution and evidence, and gold of the expert and the senior."""
 
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
-from django.views.decorators.http import require_http_methods
 
-from annotation.judging import forms
-from annotation.judging.gold_tasks import build_gold_task
-from annotation.judging.views.judging import render_pair_page
+from annotation.judging import evidence, forms, page
+from annotation.judging.forms import Invalid, parse_text
+from annotation.judging.views import decide, render_pair_page
 from annotation.models.quality_control import GoldAnswer
 from annotation.permissions import Scope, action
 from annotation.quality_control import gold
@@ -17,8 +16,13 @@ from corpus.errors import BadInput
 Who = GoldAnswer.Who
 
 
-@action("judge")
-@require_http_methods(["GET", "POST"])
+@action("judge", "POST")
+def judge_evidence(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Save contribution and evidence of a pair, and claim the next."""
+    return decide(request, scope, evidence.parse_edit, evidence.finish)
+
+
+@action("judge", "GET", "POST")
 def grade_gold(request: HttpRequest, scope: Scope) -> HttpResponse:
     """The expert's next pair, with a reason for and one against."""
     if not scope.member.is_expert:
@@ -26,14 +30,14 @@ def grade_gold(request: HttpRequest, scope: Scope) -> HttpResponse:
     return _answer_gold(request, scope, Who.EXPERT)
 
 
-@action("adjudicate")
-@require_http_methods(["GET", "POST"])
+@action("adjudicate", "GET", "POST")
 def gold_review(request: HttpRequest, scope: Scope) -> HttpResponse:
     """The senior's next pair of the random share; what the expert said is not shown."""
     return _answer_gold(request, scope, Who.SENIOR)
 
 
 def _answer_gold(request: HttpRequest, scope: Scope, who: str) -> HttpResponse:
+    address = reverse("grade_gold" if who == Who.EXPERT else "gold_review", args=[scope.collection.name])
     problem, status = "", 200
     if request.method == "POST":
         try:
@@ -43,36 +47,27 @@ def _answer_gold(request: HttpRequest, scope: Scope, who: str) -> HttpResponse:
                 gold_pair=item,
                 who=who,
                 grade=forms.parse_grade(request.POST, scope.collection),
-                comment=forms.parse_text(request.POST, "comment"),
+                comment=parse_text(request.POST, "comment"),
                 milliseconds=forms.parse_milliseconds(request.POST),
                 shown_ms=forms.parse_shown(request.POST, forms.GOLD, scope.member, item),
             )
-        except (forms.Invalid, TooSoon) as error:
+        except (Invalid, TooSoon) as error:
             problem, status = str(error), 422
         except BadInput as error:
             problem, status = str(error), 409
         else:
             if not request.headers.get("HX-Request"):
-                return HttpResponseRedirect(reverse(_url_name(who), args=[scope.collection.name]), status=303)
-    return _render_gold_pair(request, scope, who, problem, status)
-
-
-def _url_name(who: str) -> str:
-    return "grade_gold" if who == Who.EXPERT else "gold_review"
-
-
-def _render_gold_pair(request: HttpRequest, scope: Scope, who: str, problem: str, status: int) -> HttpResponse:
-    found = gold.next_for_expert(scope.member) if who == Who.EXPERT else gold.next_for_senior(scope.member)
-    # Only experts practise: a senior looks at what was graded.
-    practised = gold.others_on_practice(scope.member) if who == Who.EXPERT else None
+                return HttpResponseRedirect(address, status=303)
+    row = gold.next_for_expert(scope.member) if who == Who.EXPERT else gold.next_for_senior(scope.member)
     context: dict[str, object] = {
-        "gold": found,
+        "gold": row,
         "who": who,
-        "practised": practised,
-        "work": build_gold_task(scope.collection, found) if found else None,
-        "shown": forms.stamp_shown(forms.GOLD, scope.member, found.pk) if found else "",
+        # Only experts practise: a senior looks at what was graded.
+        "practised": gold.others_on_practice(scope.member) if who == Who.EXPERT else None,
+        "work": page.gold_work(scope.collection, row) if row else None,
+        "shown": forms.stamp_shown(forms.GOLD, scope.member, row.pk) if row else "",
         "problem": problem,
-        "typed": forms.parse_text(request.POST, "comment") if status == 422 else "",
-        "submit_url": reverse(_url_name(who), args=[scope.collection.name]),
+        "typed": parse_text(request.POST, "comment") if status == 422 else "",
+        "submit_url": address,
     }
     return render_pair_page(request, scope, "judging/_gold.html", context, status=status)

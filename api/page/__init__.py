@@ -1,1 +1,0 @@
-"""The page where people make and revoke their access tokens."""
