@@ -12,7 +12,7 @@ from django.utils.translation import gettext_noop, override
 from annotation.models import Guideline, Membership, User
 from corpus.holding import hold
 from corpus.models import Collection, Query
-from corpus.rubric import Definition, Rubric
+from corpus.rubric import Rubric
 
 HEAD = gettext_noop("Is this document relevant to this query?")
 # Before the definition of each kind of query, where they differ.
@@ -68,11 +68,18 @@ def follows_definition(collection: Collection) -> bool:
     newest = _newest_version(collection)
     if newest is None:
         return True
-    text = _normalise_whitespace(newest.text)
-    lines = [line for one in _definitions_in_use(collection) for line in one.text.split("\n") if line.strip()]
+    definitions = collection.relevance.definitions()
+    if len(definitions) > 1:
+        # Those that queries of the collection are judged by; all, where there is no query yet.
+        queries = Query.objects.filter(collection=collection, is_current=True)
+        there = (queries.exclude(answers=[]).exists(), queries.filter(answers=[]).exists())
+        used = tuple(one for one, some in zip(definitions, there, strict=True) if some)
+        definitions = used or definitions
+    text = " ".join(newest.text.split())
+    lines = [line for one in definitions for line in one.text.split("\n") if line.strip()]
     for code, _name in settings.LANGUAGES:
         with override(code):
-            if all(_normalise_whitespace(_(line)) in text for line in lines):
+            if all(" ".join(_(line).split()) in text for line in lines):
                 return True
     return False
 
@@ -125,18 +132,5 @@ def _add_version(collection: Collection, before: Rubric, text: str, author: User
     return made.version
 
 
-def _definitions_in_use(collection: Collection) -> tuple[Definition, ...]:
-    """The definitions that queries of the collection are judged by; all, where there is no query yet."""
-    definitions = collection.relevance.definitions()
-    queries = Query.objects.filter(collection=collection, is_current=True)
-    there = (queries.exclude(answers=[]).exists(), queries.filter(answers=[]).exists())
-    found = (one for one, some in zip(definitions, there, strict=True) if some) if len(definitions) > 1 else definitions
-    return tuple(found) or definitions
-
-
 def _newest_version(collection: Collection) -> Guideline | None:
     return collection.guidelines.order_by("-version").first()
-
-
-def _normalise_whitespace(text: str) -> str:
-    return " ".join(text.split())

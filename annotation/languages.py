@@ -70,16 +70,15 @@ def save_display_choice(user: User | None, response: HttpResponseBase, given: Ma
 
 
 def look_context(request: HttpRequest) -> dict[str, Any]:
-    """Return the templates' variable `look`, which is worked out only where it is shown."""
-    return {"look": SimpleLazyObject(lambda: look_of(request))}
+    """Return the templates' variable `look`, worked out where it is shown: the account's, else the device's."""
 
+    def look() -> dict[str, str]:
+        user = getattr(request, "user", None)
+        own = user.display if user is not None and user.is_authenticated else {}
+        look = {name: own.get(name, request.COOKIES.get(name, "")) for name in LOOKS}
+        return {name: value if value in LOOKS[name] else "" for name, value in look.items()}
 
-def look_of(request: HttpRequest) -> dict[str, str]:
-    """Return the look of pages that the account chose, else the one of this device."""
-    user = getattr(request, "user", None)
-    own = user.display if user is not None and user.is_authenticated else {}
-    chosen = {name: own.get(name, request.COOKIES.get(name, "")) for name in LOOKS}
-    return {name: value if value in LOOKS[name] else "" for name, value in chosen.items()}
+    return {"look": SimpleLazyObject(look)}
 
 
 def is_english() -> bool:
@@ -95,12 +94,17 @@ def translate_stored(text: str, depth: int = 0) -> str | None:
     """
     if (whole := gettext(text)) != text:
         return whole
-    found = [(letters, message) for letters, message, parts in _messages(get_language() or "") if _holds(text, parts)]
-    for letters, message in sorted(found, reverse=True) if depth < DEEPEST else ():
+    messages = [
+        (letters, message)
+        for letters, message, parts in _messages(get_language() or "")
+        if text.startswith(parts[0]) and text.endswith(parts[-1]) and all(part in text for part in parts)
+    ]
+    for letters, message in sorted(messages, reverse=True) if depth < DEEPEST else ():
         if values := _pattern(message).fullmatch(text):
             known = {name: translate_stored(value, depth + 1) for name, value in values.groupdict().items()}
             if letters >= FEWEST_LETTERS or any(known.values()):
-                return _insert_values(gettext(message), {name: said or values[name] for name, said in known.items()})
+                said = {name: known[name] or values[name] for name in known}
+                return PLACEHOLDER.sub(lambda name, said=said: said[name[1]], gettext(message)).replace("%%", "%")
     return None
 
 
@@ -115,14 +119,6 @@ def _messages(language: str) -> list[tuple[int, str, list[str]]]:
             parts = [part.replace("%%", "%") for part in PLACEHOLDER.split(message)[::2]]
             rows.append((len(re.sub(r"\W", "", "".join(parts))), message, parts))
     return [row for row in rows if row[0] >= FEWEST_AROUND]
-
-
-def _insert_values(message: str, values: Mapping[str, str]) -> str:
-    return PLACEHOLDER.sub(lambda name: values[name[1]], message).replace("%%", "%")
-
-
-def _holds(text: str, parts: list[str]) -> bool:
-    return text.startswith(parts[0]) and text.endswith(parts[-1]) and all(part in text for part in parts)
 
 
 def _pattern(message: str) -> re.Pattern[str]:

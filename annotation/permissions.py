@@ -62,13 +62,10 @@ class PublicScope:
 
 
 @dataclass(frozen=True, slots=True)
-class SiteScope:
+class SiteScope(PublicScope):
     """A page of the site, outside any collection."""
 
     user: User
-    collection: ClassVar[None] = None
-    membership: ClassVar[None] = None
-    role: ClassVar[None] = None
 
     def may(self, action: Action) -> bool:
         """Return whether the user may do this outside any collection."""
@@ -136,7 +133,11 @@ def action(name: Action, *methods: str) -> Callable[[View], View]:
             if scope is None:
                 return to_sign_in(request)
             request.scope = scope  # type: ignore[attr-defined]  # error pages show the same navigation
-            return _forbid_caching(name, view(request, scope, *args, **kwargs))
+            response = view(request, scope, *args, **kwargs)
+            # Out of every cache, the browser's too: a shared computer shows nothing after sign-out.
+            if name != "public" and not response.has_header("Cache-Control"):
+                patch_cache_control(response, private=True, no_store=True)
+            return response
 
         guarded.action = name  # type: ignore[attr-defined]  # the permission test reads it
         return guarded
@@ -163,7 +164,11 @@ def guard_library_view(name: Action, view: View) -> View:
 
 def scope_of(request: HttpRequest, name: Action, kwargs: dict[str, Any]) -> PublicScope | SiteScope | Scope | None:
     """Return what the view may work with; None: sign in first. Takes the collection's `name` out of `kwargs`."""
-    user = _signed_in_user(request)
+    user = request.user if request.user.is_authenticated else None
+    if user is not None:
+        speak_to(user, request)
+        if request.method == "POST":
+            unsent_forms.forget_sent(request)
     if name in SMALLEST:
         collection = kwargs.pop("name")
         return None if user is None else collection_scope(user, name, collection)
@@ -192,12 +197,17 @@ def collection_scope(user: User, name: Action, collection: str) -> Scope:
     if membership is not None:
         # The same person: Django would read the row again.
         membership.user = user
-    scope = _build_scope(user, membership, collection)
+        role = Role.ADMIN if user.is_owner else Role(membership.role)
+        scope = Scope(user, membership.collection, membership, role)
+    else:
+        # The same answer as for a name that nobody has: names of collections are not for strangers.
+        found = Collection.objects.filter(name=collection).first() if user.is_owner else None
+        if found is None:
+            raise Http404(_("Collection not found."))
+        scope = Scope(user, found, None, Role.ADMIN)
     if scope.role < SMALLEST[name]:
-        raise PermissionDenied(
-            _("This requires the role %(role)s; your role here is %(yours)s.")
-            % {"role": SMALLEST[name].label, "yours": scope.role.label}
-        )
+        words = _("This requires the role %(role)s; your role here is %(yours)s.")
+        raise PermissionDenied(words % {"role": SMALLEST[name].label, "yours": scope.role.label})
     if name == "own":
         require_owner(user)
     if name in AS_MEMBER and membership is None:
@@ -205,27 +215,6 @@ def collection_scope(user: User, name: Action, collection: str) -> Scope:
             _("You are not a member of this collection. Join it on the People page before you judge.")
         )
     return scope
-
-
-def _build_scope(user: User, membership: Membership | None, name: str) -> Scope:
-    if membership is not None:
-        return Scope(user, membership.collection, membership, Role.ADMIN if user.is_owner else Role(membership.role))
-    # The same answer as for a name that nobody has: names of collections are not for strangers.
-    if not user.is_owner:
-        raise Http404(_("Collection not found."))
-    collection = Collection.objects.filter(name=name).first()
-    if collection is None:
-        raise Http404(_("Collection not found."))
-    return Scope(user, collection, None, Role.ADMIN)
-
-
-def _signed_in_user(request: HttpRequest) -> User | None:
-    if not request.user.is_authenticated:
-        return None
-    speak_to(request.user, request)
-    if request.method == "POST":
-        unsent_forms.forget_sent(request)
-    return request.user
 
 
 def to_sign_in(request: HttpRequest) -> HttpResponse:
@@ -243,10 +232,3 @@ def to_sign_in(request: HttpRequest) -> HttpResponse:
     if htmx:
         return HttpResponse(status=401, headers={"HX-Redirect": address})
     return HttpResponseRedirect(address)
-
-
-def _forbid_caching(name: Action, response: HttpResponseBase) -> HttpResponseBase:
-    """Pages for members stay out of every cache, the browser's too: a shared computer shows nothing after sign-out."""
-    if name != "public" and not response.has_header("Cache-Control"):
-        patch_cache_control(response, private=True, no_store=True)
-    return response

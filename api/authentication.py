@@ -30,11 +30,6 @@ class Replayed(Exception):
         self.answer = answer
 
 
-def repeat_answer(request: HttpRequest, error: Replayed) -> HttpResponse:
-    """Return the first answer, for ninja turns exceptions into answers."""
-    return error.answer
-
-
 class AccessTokenAuth(HttpBearer):
     """Authentication of an operation: a token with `scope` whose person may do `action`. Sets `request.scope`."""
 
@@ -54,24 +49,22 @@ class AccessTokenAuth(HttpBearer):
         # Whatever of Django asks for the person finds the owner of the token; a session cookie means nothing here.
         request.user = row.user
         request.access_token = row  # type: ignore[attr-defined]
-        found = self._find_scope(request, row)
-        request.scope = found  # type: ignore[attr-defined]
-        if (kept := getattr(request, "kept_answer", None)) is not None:
-            raise Replayed(kept)
-        return found
-
-    def _find_scope(self, request: HttpRequest, row: AccessToken) -> Scope | SiteScope:
         if self.action in SMALLEST:
             name = request.resolver_match.kwargs["name"] if request.resolver_match else ""
             # Whether another collection of this name exists is not for this token: a 404 for both.
             if row.collection is not None and row.collection.name != name:
                 raise Http404(_("Collection not found."))
-            return collection_scope(row.user, self.action, name)
-        if self.action == "own-site":
-            if row.collection is not None:
-                raise AuthorizationError(message=_("This needs a token for all collections."))
-            require_owner(row.user)
-        return SiteScope(row.user)
+            found: Scope | SiteScope = collection_scope(row.user, self.action, name)
+        else:
+            if self.action == "own-site":
+                if row.collection is not None:
+                    raise AuthorizationError(message=_("This needs a token for all collections."))
+                require_owner(row.user)
+            found = SiteScope(row.user)
+        request.scope = found  # type: ignore[attr-defined]
+        if (kept := getattr(request, "kept_answer", None)) is not None:
+            raise Replayed(kept)
+        return found
 
 
 def may(action: Action, scope: str = AccessToken.TokenScope.READ) -> list[AccessTokenAuth]:

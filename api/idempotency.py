@@ -12,7 +12,7 @@ from django.http import HttpRequest, HttpResponse
 from django.http.multipartparser import MultiPartParserError
 from django.utils import timezone
 
-from api.models import AccessToken, IdempotentAnswer
+from api.models import IdempotentAnswer
 from api.problems import refuse, refuse_body
 from api.tokens import bearer_token
 
@@ -63,7 +63,13 @@ def once(operation: Operation, *, one_view: bool = False) -> Operation:
             with transaction.atomic():
                 if one_view and fresh:
                     connection.cursor().execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
-                kept = _keep_key(row, key, asked)
+                try:
+                    # A savepoint, for the violated constraint would end the outer transaction. The constraint is the
+                    # lock as well: the second insert waits until the transaction of the first request has ended.
+                    with transaction.atomic():
+                        kept = IdempotentAnswer.objects.create(token=row, key=key, request=asked)
+                except IntegrityError:
+                    raise _Repeated from None
                 response = operation(request, *args, **kwargs)
                 # ninja has turned exceptions into answers, so nothing else would roll back what they interrupted.
                 if response.status_code >= 400:
@@ -84,7 +90,13 @@ def once(operation: Operation, *, one_view: bool = False) -> Operation:
         except _Repeated:
             # Outside the transaction, whose view may be older than the first answer. Authentication raises it, once it
             # has found that the person may still ask.
-            request.kept_answer = _repeat(IdempotentAnswer.objects.get(token=row, key=key), asked)  # type: ignore[attr-defined]
+            kept = IdempotentAnswer.objects.get(token=row, key=key)
+            again = HttpResponse(bytes(kept.body), status=kept.status, content_type=kept.content_type)
+            # So that a client can tell a repeated answer from a first one; the name is that of Stripe's API.
+            again["Idempotent-Replayed"] = "true"
+            if kept.request != asked:
+                again = refuse(422, f"this {HEADER} was used for another request")
+            request.kept_answer = again  # type: ignore[attr-defined]
             return operation(request, *args, **kwargs)
         return response
 
@@ -111,25 +123,6 @@ def hash_request(request: HttpRequest) -> str:
             # The operation reads the file again, from its beginning.
             file.seek(0)
     return asked.hexdigest()
-
-
-def _keep_key(token: AccessToken, key: str, asked: str) -> IdempotentAnswer:
-    try:
-        # A savepoint, for the violated constraint would end the outer transaction. The constraint is the lock as well:
-        # the second insert waits until the transaction of the first request has ended.
-        with transaction.atomic():
-            return IdempotentAnswer.objects.create(token=token, key=key, request=asked)
-    except IntegrityError:
-        raise _Repeated from None
-
-
-def _repeat(kept: IdempotentAnswer, asked: str) -> HttpResponse:
-    if kept.request != asked:
-        return refuse(422, f"this {HEADER} was used for another request")
-    again = HttpResponse(bytes(kept.body), status=kept.status, content_type=kept.content_type)
-    # So that a client can tell a repeated answer from a first one; the name is that of Stripe's API.
-    again["Idempotent-Replayed"] = "true"
-    return again
 
 
 def delete_old_answers() -> int:

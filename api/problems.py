@@ -101,13 +101,11 @@ def validate_form(form: Form, names: Mapping[str, str] | None = None) -> dict[st
     if form.is_valid():
         return form.cleaned_data
     # A field may have several problems; the answer names it once, with all of them.
-    wrong = [(field, " ".join(map(str, problems))) for field, problems in form.errors.items()]
-    called = {NON_FIELD_ERRORS: "", **(names or {})}
-    raise ValidationError([{"loc": _place_of(called.get(field, field)), "msg": text} for field, text in wrong])
-
-
-def _place_of(field: str) -> tuple[str, ...]:
-    return ("body", *filter(None, field.split(".")))
+    called, errors = {NON_FIELD_ERRORS: "", **(names or {})}, []
+    for field, problems in form.errors.items():
+        place = ("body", *filter(None, called.get(field, field).split(".")))
+        errors.append({"loc": place, "msg": " ".join(map(str, problems))})
+    raise ValidationError(errors)
 
 
 def handle_problems(api: NinjaAPI) -> None:
@@ -190,17 +188,13 @@ def _refuse_http_error(request: HttpRequest, error: HttpError) -> HttpResponse:
 
 def _refuse_validation(request: HttpRequest, error: ValidationError) -> HttpResponse:
     """Name each field by its place in the request, as `body.grade`."""
-    return refuse(422, "The request is not valid.", list(map(_place_problem, error.errors)))
-
-
-def _place_problem(error: dict[str, Any]) -> dict[str, str]:
-    first, *places = map(str, error.get("loc", ())) or ("",)
-    # ninja names the parameter that holds the body, too.
-    places = places[1:] if first == "body" and places[:1] == ["body"] else places
-    option = places[0] if first == "body" and places else ""
-    return {"field": ".".join([first, *places]), "problem": _say(error), "option": option}
-
-
-def _say(error: dict[str, Any]) -> str:
-    # A problem without a message is shown whole rather than lost.
-    return say_problem(error) if "type" in error else str(error.get("msg", error))
+    errors = []
+    for wrong in error.errors:
+        first, *places = map(str, wrong.get("loc", ())) or ("",)
+        # ninja names the parameter that holds the body, too.
+        places = places[1:] if first == "body" and places[:1] == ["body"] else places
+        option = places[0] if first == "body" and places else ""
+        # A problem without a message is shown whole rather than lost.
+        problem = say_problem(wrong) if "type" in wrong else str(wrong.get("msg", wrong))
+        errors.append({"field": ".".join([first, *places]), "problem": problem, "option": option})
+    return refuse(422, "The request is not valid.", errors)

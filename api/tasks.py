@@ -36,16 +36,16 @@ def _is_first(what: str, seconds: int) -> bool:
     return bool(redis_client().set(redis_key("told", what), 1, nx=True, ex=seconds))
 
 
-def _every(seconds: int, what: str, act: Callable[[], object]) -> Callable[[], None]:
-    def chore() -> None:
-        if _is_first(what, seconds):
+def _act_now_and_then() -> None:
+    for seconds, name, act in NOW_AND_THEN:
+        if _is_first(name, seconds):
             act()
 
-    return chore
 
-
+NOW_AND_THEN: tuple[tuple[int, str, Callable[[], object]], ...] = (
+    (LOOK_FOR_ALARMS_S, "webhooks.alarms", alarms.write_alarms),
+    (CLEAN_UP_S, "webhooks.clean", services.delete_old_deliveries),
+    (CLEAN_UP_S, "api.answers.clean", idempotency.delete_old_answers),
+)
 # The empty name is the common queue of workers; a worker for training alone delivers nothing.
-CHORES.append(("", wake_deliverer))
-CHORES.append(("", _every(LOOK_FOR_ALARMS_S, "webhooks.alarms", alarms.write_alarms)))
-CHORES.append(("", _every(CLEAN_UP_S, "webhooks.clean", services.delete_old_deliveries)))
-CHORES.append(("", _every(CLEAN_UP_S, "api.answers.clean", idempotency.delete_old_answers)))
+CHORES += [("", wake_deliverer), ("", _act_now_and_then)]

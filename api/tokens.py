@@ -37,11 +37,6 @@ def make_token(
     user: User, collection: Collection | None, *, name: str, scopes: Several[str], days: int
 ) -> tuple[AccessToken, str]:
     """Make a token; return its row and the token itself, which nobody can read again. Raises BadInput."""
-    unknown = set(scopes) - set(AccessToken.TokenScope.values)
-    if unknown or not scopes:
-        raise BadInput(_("Choose one or more of read, judge and manage."))
-    if not 1 <= days <= LONGEST_DAYS:
-        raise BadInput(_("A token is valid for 1 to %(days)s days.") % {"days": LONGEST_DAYS})
     if current_tokens(user).count() >= MOST:
         raise BadInput(_("You have %(count)s valid tokens: revoke one first.") % {"count": MOST})
     token = PREFIX + secrets.token_urlsafe(32)

@@ -25,7 +25,7 @@ from annotation.judging import api as judging
 from annotation.label_quality import api as label_quality
 from annotation.people import api as people
 from api import views
-from api.authentication import Replayed, TokenThrottle, repeat_answer
+from api.authentication import Replayed, TokenThrottle
 from api.etags import IF_MATCH
 from api.problems import answer_not_found, describe_problems, handle_problems
 from api.webhooks import api as webhooks
@@ -72,28 +72,20 @@ class QuorumAPI(NinjaAPI):
         """Return the OpenAPI document, which stays the same while the process runs; do not change it."""
         # Making it takes seconds, and the reference page, tools and tests ask again and again.
         key = str((get_script_prefix(), sorted(options.items())))
-        if key not in self._documents:
-            self._documents[key] = self._describe(**options)
-        return self._documents[key]
-
-    def _describe(self, **options: Any) -> OpenAPISchema:
-        document = super().get_openapi_schema(**options)
+        if key in self._documents:
+            return self._documents[key]
+        document = self._documents[key] = super().get_openapi_schema(**options)
         describe_problems(document)
-        for operations in document["paths"].values():
-            for method, operation in operations.items():
-                _describe_if_match(method, operation)
+        every = [each for operations in document["paths"].values() for each in operations.items()]
+        for method, operation in every:
+            changes = method == "patch" and 200 in operation["responses"]
+            if changes:
+                operation["responses"][200]["headers"] = {"ETag": {"schema": {"type": "string"}}}
+            # A DELETE whose answer has headers is that of an upload: tus does not know If-Match.
+            if changes or (method == "delete" and "headers" not in operation["responses"].get(204, {})):
+                header = {"name": IF_MATCH, "in": "header", "schema": {"type": "string"}}
+                operation.setdefault("parameters", []).append(header)
         return document
-
-
-def _describe_if_match(method: str, operation: dict[str, Any]) -> None:
-    """Add If-Match, and the ETag of what a PATCH answers, to an operation's part of the document."""
-    changes = method == "patch" and 200 in operation["responses"]
-    if changes:
-        operation["responses"][200]["headers"] = {"ETag": {"schema": {"type": "string"}}}
-    # A DELETE whose answer has headers is that of an upload: tus does not know If-Match.
-    if changes or (method == "delete" and "headers" not in operation["responses"].get(204, {})):
-        header = {"name": IF_MATCH, "in": "header", "schema": {"type": "string"}}
-        operation.setdefault("parameters", []).append(header)
 
 
 api = QuorumAPI(
@@ -107,7 +99,8 @@ api = QuorumAPI(
 for room in ROOMS:
     api.add_router("", room.router)
 handle_problems(api)
-api.add_exception_handler(Replayed, repeat_answer)  # type: ignore[arg-type]
+# ninja turns exceptions into answers: this one holds the first.
+api.add_exception_handler(Replayed, lambda request, error: error.answer)  # type: ignore[arg-type]
 operations, api_name, api_namespace = api.urls
 
 urlpatterns: list[URLPattern | URLResolver] = [

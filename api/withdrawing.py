@@ -17,7 +17,17 @@ from api.webhooks.services import disable_webhook
 @receiver(rights_lost)
 def withdraw_made(sender: Any, person: User, by: User | None, **kwargs: Any) -> dict[str, int]:
     """Revoke the person's tokens and disable their webhooks where they may no longer make any; return how many."""
-    tokens = list(current_tokens(person).filter(_unusable_tokens(person)).select_related("collection", "user"))
+    # Tokens that do what their person may not do any more.
+    unusable = Q() if not person.is_active else Q(pk=None)
+    if person.is_active and not person.is_owner:
+        active = person.memberships.filter(is_active=True).values("collection")
+        ruled = administered_collections(person)
+        manages = Q(scopes__contains=[AccessToken.TokenScope.MANAGE])
+        left = ~Q(collection__in=active) | (manages & ~Q(collection__in=ruled.values("pk")))
+        unusable = Q(collection__isnull=False) & left
+        # One for all collections does in each what the person may; where that is nothing anywhere, it has no use.
+        unusable = unusable if ruled.exists() else unusable | (Q(collection=None) & manages)
+    tokens = list(current_tokens(person).filter(unusable).select_related("collection", "user"))
     for token in tokens:
         revoke_token(token, by=by)
     made = Webhook.objects.filter(unruled_collections(person), made_by=person, disabled="").select_related("collection")
@@ -26,17 +36,3 @@ def withdraw_made(sender: Any, person: User, by: User | None, **kwargs: Any) -> 
         disable_webhook(row, Webhook.Disabled.BY_PERSON, by=by or person)
         record(by, "webhook.changed", row.collection, concerns=person, webhook=row.number, active=False)
     return {"tokens": len(tokens), "webhooks": len(webhooks)}
-
-
-def _unusable_tokens(person: User) -> Q:
-    """Return the condition of tokens that do what their person may not do any more."""
-    if not person.is_active:
-        return Q()
-    if person.is_owner:
-        return Q(pk=None)
-    active = person.memberships.filter(is_active=True).values("collection")
-    ruled = administered_collections(person)
-    manages = Q(scopes__contains=[AccessToken.TokenScope.MANAGE])
-    lost = Q(collection__isnull=False) & (~Q(collection__in=active) | (manages & ~Q(collection__in=ruled.values("pk"))))
-    # One for all collections does in each what the person may; where that is nothing anywhere, it has no use.
-    return lost if ruled.exists() else lost | (Q(collection=None) & manages)

@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping
 from typing import Any, Self
 from urllib.parse import urlsplit
 
-from django.http import HttpRequest
 from ninja import Schema
 from pydantic import ValidationInfo, model_validator
 
@@ -20,33 +19,13 @@ MASK = "***"
 WITHHELD = "withheld"
 
 
-def leave_out(value: Any) -> None:
-    """Show nothing."""
-
-
-def show_host(url: str) -> str:
-    """Show where an address leads, without its path and query."""
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.hostname}/{MASK}"
-
-
-def mask_text(text: str) -> str:
-    """Show that there is a text."""
-    return text and MASK
-
-
 FIELDS: Mapping[str, Callable[[Any], Any]] = {
-    "InvitationOut.link": leave_out,
-    "WebhookOut.url": show_host,
+    "InvitationOut.link": lambda link: None,
+    # Where the address leads, without its path and query.
+    "WebhookOut.url": lambda url: f"{urlsplit(url).scheme}://{urlsplit(url).hostname}/{MASK}",
     # A receiver may answer with what it was sent, its own address included.
-    "WebhookAttemptOut.answer": mask_text,
+    "WebhookAttemptOut.answer": lambda text: text and MASK,
 }
-
-
-def is_withheld(request: HttpRequest) -> bool:
-    """Return whether the answer to this request leaves out, or masks, what `FIELDS` names."""
-    token: AccessToken | None = getattr(request, "access_token", None)
-    return token is None or AccessToken.TokenScope.MANAGE not in token.scopes
 
 
 class GuardedSchema(Schema):
@@ -55,9 +34,12 @@ class GuardedSchema(Schema):
     @model_validator(mode="after")
     def _withhold(self, info: ValidationInfo) -> Self:
         context = info.context or {}
-        request = context.get("request")
         # Without a request it is compared (api.etags), and not sent.
-        if context.get(WITHHELD) or (request is not None and is_withheld(request)):
+        withheld = bool(context.get(WITHHELD))
+        if (request := context.get("request")) is not None:
+            token: AccessToken | None = getattr(request, "access_token", None)
+            withheld = withheld or token is None or AccessToken.TokenScope.MANAGE not in token.scopes
+        if withheld:
             for name, show in fields_of(type(self)).items():
                 setattr(self, name, show(getattr(self, name)))
         return self

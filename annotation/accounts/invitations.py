@@ -17,7 +17,7 @@ from django.core.cache import cache
 from django.core.exceptions import ValidationError
 from django.core.mail import EmailMessage, get_connection
 from django.core.validators import validate_email
-from django.db import connection, transaction
+from django.db import transaction
 from django.http import HttpRequest
 from django.shortcuts import render
 from django.template.loader import render_to_string
@@ -33,6 +33,7 @@ from annotation.permissions import Scope, SiteScope
 from corpus.collections.audit_log import shell_user
 from corpus.models import Collection
 from jobs.connections import without_connection
+from store.sql import execute
 
 logger = logging.getLogger(__name__)
 
@@ -123,8 +124,7 @@ class InvitationOnlyAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # all
 @transaction.atomic
 def create_accounts(*, role: str, count: int, collection: Collection | None) -> list[dict[str, str]]:
     """`count` new accounts [{username, password}]; `role` is owner, or a role in `collection`."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [NAMES_LOCK])
+    execute("SELECT pg_advisory_xact_lock(%(lock)s)", lock=NAMES_LOCK)
     # role-1, role-2 ...: the first that no account has, in any case.
     names = User.objects.filter(username__istartswith=f"{role}-").values_list("username", flat=True)
     taken = {name.lower() for name in names}

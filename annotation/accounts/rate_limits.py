@@ -17,6 +17,7 @@ from django.db import connection, transaction
 from django.http import HttpRequest
 
 from jobs.connections import without_connection
+from store.sql import execute
 
 APP = "allauth.account"
 # Of all threads of this process one waits in the database: the others would each hold a connection meanwhile.
@@ -26,26 +27,21 @@ _line = threading.Lock()
 @contextmanager
 def lock_key(cache_key: str) -> Iterator[bool]:
     """Hold the lock of a counter for the statements within; always yields True."""
+    # Until the transaction ends; others wait in the order in which they came.
+    statement = "SELECT pg_advisory_xact_lock(hashtextextended(%(key)s, 0))"
     if connection.in_atomic_block:
         # Whoever is first in the line may wait for what this transaction holds.
-        with _lock_in_database(cache_key):
-            yield True
+        execute(statement, key=cache_key)
+        yield True
         return
     with without_connection():
         _line.acquire()
     try:
-        with transaction.atomic(), _lock_in_database(cache_key):
+        with transaction.atomic():
+            execute(statement, key=cache_key)
             yield True
     finally:
         _line.release()
-
-
-@contextmanager
-def _lock_in_database(cache_key: str) -> Iterator[None]:
-    """Take PostgreSQL's lock on the key until the transaction ends; others wait in the order in which they came."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [cache_key])
-    yield
 
 
 def count(request: HttpRequest, action: str, per: str, *, key: str | None = None) -> ratelimit.RateLimitUsage | None:

@@ -131,11 +131,6 @@ class OpenIDConnect(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]
         return claims
 
 
-def is_offered() -> bool:
-    """Return whether a sign-in provider is configured."""
-    return bool(settings.OIDC_URL)
-
-
 def name_of_provider() -> str:
     """The name of the provider on buttons; "" when there is none."""
     apps = settings.SOCIALACCOUNT_PROVIDERS.get("openid_connect", {}).get("APPS", [])

@@ -46,7 +46,7 @@ def _render_account(
         "sessions": sessions.sessions_of(scope.user, request.session.session_key),
         "second_factor": second_factor.has_second_factor(scope.user),
         "provider": single_sign_on.name_of_provider(),
-        "connection": single_sign_on.connection_of(scope.user) if single_sign_on.is_offered() else None,
+        "connection": single_sign_on.connection_of(scope.user) if settings.OIDC_URL else None,
         "mail": mail,
     }
     return render(request, "accounts/account.html", context, status=status)
@@ -196,7 +196,7 @@ def callback(request: HttpRequest, scope: PublicScope, provider_id: str) -> Http
 def start_invited_login(request: HttpRequest, scope: PublicScope, token: str) -> HttpResponse:
     """Accept an invitation with an account of the provider."""
     invitation = get_object_or_404(Invitation, token=token)
-    if not single_sign_on.is_offered() or members.why_closed(invitation):
+    if not settings.OIDC_URL or members.why_closed(invitation):
         return redirect("invitation", token)
     request.session[single_sign_on.INVITED] = token
     try:

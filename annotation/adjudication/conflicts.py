@@ -167,19 +167,7 @@ def adjudicate(
     in_transaction(resolve)
 
 
-# The item and its pair locked, in this order; `before` is this adjudicator's newest row on it: a withdrawal, or none.
-_CONFLICT = """
-SELECT i.pair_id, i.campaign, i.reason, i.state, j.id AS before,
-       i.state = 'conflict' AND NOT EXISTS (
-           SELECT FROM annotation_assignment a
-           WHERE a.item_id = i.id AND a.membership_id = %(membership)s AND a.state NOT IN ('returned', 'skipped')
-       ) AS waits
-FROM corpus_item i JOIN corpus_pair p ON p.id = i.pair_id
-LEFT JOIN judgment_head j ON j.item_id = i.id AND j.assessor_id = %(assessor)s AND j.step = 'adjudication'
-WHERE i.id = %(item)s AND i.collection_id = %(collection)s
-FOR UPDATE OF i FOR NO KEY UPDATE OF p
-"""
-
+_CONFLICT = read_sql(__file__, "lock_conflict")
 # Everything that a decision changes. The newest adjudication is a pair's label whatever else was said (corpus.labels),
 # and with the pair locked none can be newer than this one.
 _RESOLVE = read_sql(__file__, "resolve_conflict")

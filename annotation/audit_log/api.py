@@ -8,7 +8,6 @@ from ninja import Field, Router, Schema
 
 from annotation.audit_log import selectors
 from annotation.audit_log.recording import ACTS, KINDS
-from annotation.models import AuditEntry
 from api.authentication import may, scope_of
 from api.paging import Cursor, Limit, Page, page_of
 from api.problems import CleanText
@@ -46,9 +45,5 @@ def list_audit_log(
     if act and act not in ACTS and act not in KINDS:
         raise BadInput(f"act: choose one of {', '.join([*KINDS, *sorted(ACTS)])}")
     filters = selectors.AuditLogFilters(act, actor, person, since, until)
-    return page_of(selectors.filter_records(scope_of(request).collection, filters), after, limit, _show_entry)
-
-
-def _show_entry(row: AuditEntry) -> dict[str, Any]:
-    found = selectors.record_of(row)
-    return {"number": row.pk, **{name: found[name] for name in ("at", "who", "act", "whom", "details")}}
+    rows = selectors.filter_records(scope_of(request).collection, filters)
+    return page_of(rows, after, limit, lambda row: {"number": row.pk, **selectors.record_of(row)})

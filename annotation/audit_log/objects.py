@@ -66,7 +66,14 @@ PAGES = {
 
 def find_objects(entries: Sequence[AuditEntry]) -> dict[int, ActObject]:
     """Find what each entry was done to, by the entry's number. One statement for each kind of thing on the page."""
-    found: dict[int, ActObject] = _find_people([one for one in entries if one.concerns_id])
+    found: dict[int, ActObject] = {}
+    people = [entry for entry in entries if entry.concerns_id]
+    members = Membership.objects.filter(user__in={entry.concerns_id for entry in people}) if people else ()
+    pages = {(member.user_id, member.collection_id): member.pk for member in members}
+    for entry in people:
+        page = pages.get((entry.concerns_id or 0, entry.collection_id or 0))
+        url = _find_address("person", entry.collection_name, member=page) if page else ""
+        found[entry.pk] = (entry.concerns.username if entry.concerns else "", url)
     named: dict[str, list[AuditEntry]] = defaultdict(list)
     for entry in entries:
         details = {*entry.details, *(f"{entry.act.partition('.')[0]}.{key}" for key in entry.details)}
@@ -74,20 +81,12 @@ def find_objects(entries: Sequence[AuditEntry]) -> dict[int, ActObject]:
         if key:
             named[key].append(entry)
         elif entry.pk not in found:
-            found[entry.pk] = _find_page(entry)
+            title, page = PAGES.get(entry.act.partition(".")[0], ("", ""))
+            is_page = title and entry.collection_id is not None
+            url = _find_address(page, entry.collection_name) if is_page else ""
+            found[entry.pk] = (str(title) if is_page else entry.collection_name, url)
     for key, rows in named.items():
         found |= _find_rows(key, rows)
-    return found
-
-
-def _find_people(entries: Sequence[AuditEntry]) -> dict[int, ActObject]:
-    members = Membership.objects.filter(user__in={one.concerns_id for one in entries}) if entries else ()
-    pages = {(one.user_id, one.collection_id): one.pk for one in members}
-    found = {}
-    for entry in entries:
-        page = pages.get((entry.concerns_id or 0, entry.collection_id or 0))
-        url = _find_address("person", entry.collection_name, member=page) if page else ""
-        found[entry.pk] = (entry.concerns.username if entry.concerns else "", url)
     return found
 
 
@@ -110,13 +109,6 @@ def _find_rows(key: str, entries: Sequence[AuditEntry]) -> dict[int, ActObject]:
             url += f"#{kind.anchor}{pk}" if kind.anchor else ""
         found[entry.pk] = (str(kind.title) % {"key": value}, url)
     return found
-
-
-def _find_page(entry: AuditEntry) -> ActObject:
-    title, url = PAGES.get(entry.act.partition(".")[0], ("", ""))
-    if not title or entry.collection_id is None:
-        return entry.collection_name, ""
-    return str(title), _find_address(url, entry.collection_name)
 
 
 def _find_address(url: str, collection: str, **more: object) -> str:

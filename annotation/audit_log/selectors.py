@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import date, datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
@@ -47,8 +47,7 @@ class AuditLogFilters:
 
     def query(self) -> str:
         """Return the filters as the query of an address, without the page."""
-        given = {"act": self.act, "actor": self.actor, "person": self.person, "since": self.since, "until": self.until}
-        return urlencode({name: value for name, value in given.items() if value})
+        return urlencode({name: value for name, value in asdict(self).items() if value})
 
 
 def load_page(collection: Collection | None, filters: AuditLogFilters, *, before: int | None) -> dict[str, Any]:
@@ -58,11 +57,8 @@ def load_page(collection: Collection | None, filters: AuditLogFilters, *, before
     rows = list((found.filter(pk__lt=before) if before else found)[: PAGE + 1])
     older = rows[PAGE - 1].pk if len(rows) > PAGE else None
     objects = find_objects(rows[:PAGE])
-    return {
-        "entries": [(row, *objects[row.pk]) for row in rows[:PAGE]],
-        "older": older,
-        "is_newest": before is None,
-    }
+    entries = [(row, *objects[row.pk]) for row in rows[:PAGE]]
+    return {"entries": entries, "older": older, "is_newest": before is None}
 
 
 def filter_records(collection: Collection | None, filters: AuditLogFilters) -> QuerySet[AuditEntry]:
@@ -87,8 +83,8 @@ def csv_lines(found: QuerySet[AuditEntry]) -> Iterator[str]:
     """Yield the lines of a CSV file that a spreadsheet opens without running anything."""
     yield csv_line(COLUMNS)
     for row in found.iterator(CHUNK):
-        values = record_of(row)
-        yield csv_line([_format_value(values[name]) for name in COLUMNS])
+        values = record_of(row) | {"details": json.dumps(row.details, ensure_ascii=False)}
+        yield csv_line(["" if values[name] is None else str(values[name]) for name in COLUMNS])
 
 
 def json_lines(found: QuerySet[AuditEntry]) -> Iterator[str]:
@@ -108,12 +104,6 @@ def record_of(row: AuditEntry) -> dict[str, Any]:
         "whom": row.concerns.username if row.concerns else None,
         "details": row.details,
     }
-
-
-def _format_value(value: Any) -> str:
-    if value is None:
-        return ""
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else str(value)
 
 
 def _parse_name(text: str) -> str:

@@ -28,25 +28,9 @@ FIRST = -1e9
 
 CANDIDATES = read_sql(__file__, "draw_study_pairs")
 MAKE = read_sql(__file__, "make_study")
-
-# The pairs' own items leave the queue while the study runs, but for those that somebody has already.
-HOLD = """
-WITH held AS (
-    UPDATE corpus_item SET reserved = true
-    WHERE pair_id = ANY (%(pairs)s) AND state = 'open' AND NOT reserved AND taken = 0 RETURNING id)
-DELETE FROM annotation_reservedfor WHERE item_id IN (SELECT id FROM held)
-"""
-# Items that are reserved for somebody by another act (a study, a test) stay so.
-RELEASE = """
-UPDATE corpus_item i SET reserved = false
-WHERE i.reserved AND i.state = 'open' AND i.pair_id IN (
-    SELECT i2.pair_id FROM annotation_studyitem s JOIN corpus_item i2 ON i2.id = s.item_id WHERE s.study_id = %(study)s)
-  AND NOT EXISTS (SELECT FROM annotation_reservedfor r WHERE r.item_id = i.id)
-"""
-WITHDRAW = """
-UPDATE corpus_item SET state = 'withdrawn'
-WHERE state = 'open' AND id IN (SELECT item_id FROM annotation_studyitem WHERE study_id = %(study)s)
-"""
+HOLD = read_sql(__file__, "hold_study_pairs")
+RELEASE = read_sql(__file__, "release_study_pairs")
+WITHDRAW = read_sql(__file__, "withdraw_study")
 
 # By whether only pairs with a reference grade are wanted.
 TOO_FEW = {

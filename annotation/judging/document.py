@@ -6,7 +6,7 @@ is the same on the page, in quotes and in judgments. Nothing of the document's o
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, islice, pairwise
 from typing import Any
 
@@ -49,7 +49,12 @@ def document_html(text: str, spans: Sequence[Span] = (), *, markdown: bool = Fal
     if markdown:
         _write_markdown(writer, text)
     else:
-        _write_plain(writer, text)
+        for start, end, (opens, closes) in _code_regions(text):
+            writer.write(writer.at, start)
+            writer.parts.append(opens)
+            writer.write(start, end)
+            writer.parts.append(closes)
+        writer.write(writer.at, len(text))
     return mark_safe("".join(writer.parts))  # every text in it went through escape()
 
 
@@ -71,8 +76,17 @@ class _Writer:
         for piece in self._pieces[max(0, bisect_right(self._starts, at) - 1) :]:
             if piece[0] >= end:
                 break
-            if piece[1] > at:
-                self._write_piece(self.text[max(at, piece[0]) : min(end, piece[1])], piece[2])
+            if piece[1] <= at:
+                continue
+            text, labels = escape(self.text[max(at, piece[0]) : min(end, piece[1])]), piece[2]
+            if not labels:
+                self.parts.append(text)
+                continue
+            sides = {self._labelled[label].side for label in labels}
+            tags = "".join(self._tag(label) for label in labels if label not in self._tagged)
+            self._tagged.update(labels)
+            name = "both" if len(sides) > 1 else sides.pop()
+            self.parts.append(f'<mark class="{name}" data-quotes="{" ".join(labels)}">{tags}{text}</mark>')
         self.at = max(at, end)
 
     def hide(self, until: int) -> None:
@@ -80,16 +94,6 @@ class _Writer:
         if self.at < until:
             self.parts.append(f'<span class="syntax">{escape(self.text[self.at : until])}</span>')
             self.at = until
-
-    def _write_piece(self, text: str, labels: tuple[str, ...]) -> None:
-        if not labels:
-            self.parts.append(escape(text))
-            return
-        sides = {self._labelled[label].side for label in labels}
-        tags = "".join(self._tag(label) for label in labels if label not in self._tagged)
-        self._tagged.update(labels)
-        name = "both" if len(sides) > 1 else sides.pop()
-        self.parts.append(f'<mark class="{name}" data-quotes="{" ".join(labels)}">{tags}{escape(text)}</mark>')
 
     def _tag(self, label: str) -> str:
         side = self._labelled[label].side
@@ -111,15 +115,6 @@ def cut_pieces(length: int, marks: Iterable[tuple[int, int, str]]) -> list[tuple
         (here, there, tuple(name for start, end, name in kept if start <= here and there <= end))
         for here, there in pairwise(edges)
     ]
-
-
-def _write_plain(writer: _Writer, text: str) -> None:
-    for start, end, (opens, closes) in _code_regions(text):
-        writer.write(writer.at, start)
-        writer.parts.append(opens)
-        writer.write(start, end)
-        writer.parts.append(closes)
-    writer.write(writer.at, len(text))
 
 
 def _code_regions(text: str) -> Iterator[tuple[int, int, tuple[str, str]]]:
@@ -155,27 +150,31 @@ def _fenced_blocks(text: str) -> Iterator[tuple[int, int]]:
 
 def _looks_like_code(block: str) -> bool:
     lines = block.splitlines()
-    alike = sum(bool(_CODE_LINE.search(line)) or _has_columns(line) for line in lines)
+    # Three columns at least are a table that is drawn with spaces.
+    alike = sum(bool(_CODE_LINE.search(line)) or len(list(islice(_GAP.finditer(line), 2))) == 2 for line in lines)
     return alike * 2 >= len(lines) if len(lines) > 1 else bool(_PROMPT.match(block))
-
-
-def _has_columns(line: str) -> bool:
-    """Return whether a line stands in three columns at least, as in a table that is drawn with spaces."""
-    return len(list(islice(_GAP.finditer(line), 2))) == 2
 
 
 def _write_markdown(writer: _Writer, text: str) -> None:
     """Follow the parser's events: the text as the source has it, elements around it, what only formats it hidden."""
-    place = _places(text)
+    # From places in the text's bytes, which the parser counts, to places in its characters.
+    begins = None if text.isascii() else [0, *accumulate(len(character.encode()) for character in text)]
     closing: list[str] = []
     cell = "td"
     for event, span in _MARKDOWN.events_with_range(text):
-        start, end = place(span["start"]), place(span["end"])
+        start, end = span["start"], span["end"]
+        if begins is not None:
+            start, end = bisect_left(begins, start), bisect_left(begins, end)
         kind, value = _name_of(event)
         if kind == "Start":
             name, detail = _name_of(value)
             cell = {"TableHead": "th", "TableRow": "td"}.get(name, cell)
-            opens, closes = _element(name, detail, cell)
+            if name == "Heading":
+                opens, closes = f'<h3 class="level-{detail["level"][1:]}">', "</h3>"
+            elif name == "List":
+                opens, closes = ("<ul>", "</ul>") if detail is None else (f'<ol start="{int(detail)}">', "</ol>")
+            else:
+                opens, closes = (f"<{cell}>", f"</{cell}>") if name == "TableCell" else _ELEMENTS[name]
             writer.parts.append(opens)
             closing.append(closes)
         elif kind == "End":
@@ -202,19 +201,3 @@ def _write_markdown(writer: _Writer, text: str) -> None:
 def _name_of(event: Any) -> tuple[str, Any]:
     """The name of an event or element, and what belongs to it."""
     return (event, None) if isinstance(event, str) else next(iter(event.items()))
-
-
-def _element(name: str, detail: Any, cell: str) -> tuple[str, str]:
-    if name == "Heading":
-        return f'<h3 class="level-{detail["level"][1:]}">', "</h3>"
-    if name == "List":
-        return ("<ul>", "</ul>") if detail is None else (f'<ol start="{int(detail)}">', "</ol>")
-    return (f"<{cell}>", f"</{cell}>") if name == "TableCell" else _ELEMENTS[name]
-
-
-def _places(text: str) -> Callable[[int], int]:
-    """Return a function from places in the text's bytes, which the parser counts, to places in its characters."""
-    if text.isascii():
-        return lambda byte: byte
-    begins = [0, *accumulate(len(character.encode()) for character in text)]
-    return lambda byte: bisect_left(begins, byte)

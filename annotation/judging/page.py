@@ -139,24 +139,8 @@ class Desktop:
 
 _TASKS = read_sql(__file__, "read_tasks")
 _MINE = read_sql(__file__, "read_own_task")
-# Of a conflict, under its own id, as adjudicators see it.
-_ITEM = """
-SELECT t.*, i.reason NOT IN ('audit', 'evidence') AS reads,
-       CASE WHEN i.reason NOT IN ('audit', 'evidence')
-            THEN coalesce(i.turns::json, (SELECT turns FROM debate_turns(i.pair_id))) END AS debate,
-       i.id AS public_id, '' AS token, 0 AS seconds
-FROM corpus_item i JOIN task_text t ON t.item = i.id WHERE i.id = %(item)s
-"""
-_WAITING_FOR = """
-SELECT count(*) AS waiting FROM (
-    SELECT FROM corpus_item i
-    WHERE i.collection_id = %(collection)s AND i.state = 'open' AND i.taken < i.overlap
-      AND NOT EXISTS (SELECT FROM annotation_assignment a WHERE a.item_id = i.id
-                      AND a.membership_id = %(membership)s AND a.state <> 'returned')
-      AND CASE WHEN i.reserved THEN EXISTS (SELECT FROM annotation_reservedfor r
-               WHERE r.item_id = i.id AND r.membership_id = %(membership)s) ELSE true END
-    ORDER BY i.priority, i.place LIMIT %(most)s) counted
-"""
+_ITEM = read_sql(__file__, "read_conflict")
+_WAITING_FOR = read_sql(__file__, "count_waiting")
 _NO_ITEM = 0  # No item has this id: of the member the figures alone are read.
 
 

@@ -12,6 +12,7 @@ from psycopg import Connection
 
 from annotation.quality_control import batches, onboarding
 from annotation.queue import assignment
+from annotation.queue import statements as sql
 from annotation.queue.annotators import AnnotatorContext, SubmittedAnswer
 from annotation.queue.check_scheduling import QUALIFICATION
 
@@ -78,7 +79,8 @@ def _claim_new(
         # Closed to the member: what they hold ended already, and nothing new is assigned.
         return None
     if desk.trial is not None:
-        lease = assignment.claim_qualification_task(db, desk)
+        values = {"kind": QUALIFICATION, "trial": desk.trial, "lent": 0, "separate": 0}
+        lease = assignment.claim_lease(db, sql.CLAIM_INSTEAD, desk, **values)
         if lease is None:
             onboarding.decide(desk.membership)
         return lease

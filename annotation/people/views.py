@@ -12,7 +12,6 @@ from django.utils.translation import ngettext
 
 from annotation.accounts import members
 from annotation.accounts.invitations import link_of, mail_invitations, may_hand_link
-from annotation.accounts.withdrawing import Withdrawn
 from annotation.label_quality.statistics import PEOPLE_POPULATION, people_charts
 from annotation.models import Invitation, Membership, Role
 from annotation.models.quality_control import JudgmentExclusion
@@ -148,8 +147,8 @@ def role(request: HttpRequest, scope: Scope, member: int) -> HttpResponse:
     # A lower role takes pages away from somebody, so it is asked about first.
     if new < before and "confirm" not in request.POST:
         return _render_person(request, scope, row, smaller=new)
-    if new != before:
-        _tell_withdrawn(request, members.change_role(membership=row, role=new, by=scope.user))
+    if new != before and (withdrawn := str(members.change_role(membership=row, role=new, by=scope.user))):
+        messages.info(request, withdrawn)
     return redirect(f"{reverse('person', args=[scope.collection.name, row.pk])}?was={before.value}")
 
 
@@ -160,15 +159,10 @@ def active(request: HttpRequest, scope: Scope, member: int) -> HttpResponse:
     renew = request.POST.get("active") == "1"
     if not renew and (problem := members.explain_lockout(scope.user, row, None)):
         return _render_person(request, scope, row, problem=problem)
-    _tell_withdrawn(request, members.set_active(membership=row, active=renew, by=scope.user))
-    return redirect(
-        f"{reverse('person', args=[scope.collection.name, row.pk])}?was={'inactive' if renew else 'active'}"
-    )
-
-
-def _tell_withdrawn(request: HttpRequest, withdrawn: Withdrawn) -> None:
-    if told := str(withdrawn):
-        messages.info(request, told)
+    if withdrawn := str(members.set_active(membership=row, active=renew, by=scope.user)):
+        messages.info(request, withdrawn)
+    before = "inactive" if renew else "active"
+    return redirect(f"{reverse('person', args=[scope.collection.name, row.pk])}?was={before}")
 
 
 @action("admin", "POST")

@@ -3,7 +3,6 @@
 A batch without an answered check is neither: it is not checked, and says so (annotation.models.quality_control.Batch).
 """
 
-from collections.abc import Sequence
 from contextlib import suppress
 
 from django.db import transaction
@@ -37,7 +36,17 @@ def close(membership: int) -> list[Batch]:
         mine = list(held.select_related("item", "judgment"))
         if any(one.state == State.OPEN for one in mine):
             break  # An item of the batch is still open.
-        answers = _check_answers(row, mine)
+        checks = [one for one in mine if one.item.reason == CHECK and one.state == State.DONE and one.judgment]
+        known, mark = (
+            reference_grades(row.collection, [one.item.pair_id for one in checks]),
+            row.collection.relevant_from,
+        )
+        # Of each answered check whether it was passed.
+        answers = [
+            (one.judgment.grade >= mark) == (known[one.item.pair_id] >= mark)
+            for one in checks
+            if one.judgment and one.judgment.grade is not None and one.item.pair_id in known
+        ]
         made = Batch.objects.create(
             membership=row, number=number, size=size, checks=len(answers), missed=answers.count(False)
         )
@@ -51,15 +60,3 @@ def close(membership: int) -> list[Batch]:
         begin, number = begin + size, number + 1
     Membership.objects.filter(pk=row.pk).update(closed_to=begin)
     return found
-
-
-def _check_answers(row: Membership, mine: Sequence[Assignment]) -> list[bool]:
-    """Return for each answered check of these assignments whether it was passed."""
-    checks = [one for one in mine if one.item.reason == CHECK and one.state == State.DONE and one.judgment]
-    known = reference_grades(row.collection, [one.item.pair_id for one in checks])
-    mark = row.collection.relevant_from
-    return [
-        (one.judgment.grade >= mark) == (known[one.item.pair_id] >= mark)
-        for one in checks
-        if one.judgment and one.judgment.grade is not None and one.item.pair_id in known
-    ]

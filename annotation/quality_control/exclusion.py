@@ -250,15 +250,10 @@ def _update_assignments(
     membership: Membership, rows: Sequence[JudgmentKeys], before: Assignment.State, after: Assignment.State
 ) -> set[int]:
     """Point the assignments to the new rows, in the new state, and return the items of finished ones."""
-    own = [row for row in rows if row.item_id is not None]
-    values: dict[str, Any] = {
-        "items": [row.item_id for row in own],
-        "judgments": [row.pk for row in own],
-        "steps": [row.step for row in own],
-        "membership": membership.pk,
-        "before": before.value,
-        "after": after.value,
-    }
+    own = [(row.item_id, row.pk, row.step) for row in rows if row.item_id is not None]
+    items, judgments, steps = map(list, zip(*own, strict=True)) if own else ([], [], [])
+    values: dict[str, Any] = {"items": items, "judgments": judgments, "steps": steps, "membership": membership.pk}
+    values |= {"before": before.value, "after": after.value}
     return {item for item, has_moved in fetch_rows(_UPDATE_ASSIGNMENTS, **values) if has_moved}
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any
 
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import Count, F, Max, Q, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -28,6 +28,7 @@ from corpus.labels import EXPERTS
 from corpus.models import Assessor, Collection, Judgment, Pair
 from judges.campaigns.selectors import debates_of
 from judges.models import Attempt
+from store.sql import fetch_rows, read_sql
 
 PRACTICE = 5
 SPREAD = 7919  # A prime: each expert begins elsewhere, so two of them rarely meet on one pair.
@@ -39,28 +40,7 @@ STRATA = (
     (gettext_noop("several answers, short query"), gettext_noop("several answers, long query")),
 )
 
-# One random pair of each query that no gold set has yet.
-POOL = """
-SELECT DISTINCT ON (p.query_id) p.query_id, p.id, cardinality(q.answers) AS answers,
-       array_length(regexp_split_to_array(trim(q.text), '\\s+'), 1) AS words
-FROM corpus_pair p JOIN corpus_query q ON q.id = p.query_id AND q.is_current
-JOIN corpus_document d ON d.id = p.document_id AND d.is_current
-WHERE p.collection_id = %(collection)s AND p.is_candidate
-  AND NOT EXISTS (SELECT FROM annotation_goldpair g JOIN corpus_pair gp ON gp.id = g.pair_id
-                  WHERE gp.query_id = p.query_id)
-ORDER BY p.query_id, hashint8extended(p.id, %(seed)s)
-"""
-
-
-def stratify_pairs(rows: Sequence[tuple[int, int, int, int]]) -> dict[str, list[int]]:
-    """Group pairs (query, pair, answers, words) by how many answers their query has, and its length. Pure."""
-    lengths = sorted(words for *_rest, words in rows)
-    # The upper median: with equal lengths nobody is "longer than the middle".
-    middle = lengths[len(lengths) // 2] if lengths else 0
-    found = defaultdict(list)
-    for _query, pair, answers, words in rows:
-        found[STRATA[min(answers or 0, 2)][words > middle]].append(pair)
-    return dict(found)
+POOL = read_sql(__file__, "draw_gold_pool")
 
 
 def sample_pairs(by_stratum: Mapping[str, Sequence[int]], size: int, seed: int) -> list[tuple[int, str]]:
@@ -86,18 +66,19 @@ def draw(*, collection: Collection, size: int, seed: int, spot: float, by: User 
     """Draw a new gold set of `size` pairs and PRACTICE more. Raises BadInput when the pool has none left."""
     # One draw at a time: two would take the same queries, which the pool offers until a set has them.
     hold(Collection.objects, collection.pk, no_key=True)
-    with connection.cursor() as cursor:
-        cursor.execute(POOL, {"collection": collection.pk, "seed": seed})
-        rows = cursor.fetchall()
+    rows = fetch_rows(POOL, collection=collection.pk, seed=seed)
     if len(rows) <= PRACTICE:
-        raise BadInput(
-            _(
-                "%(rows)s queries have a pair and are not in a gold set yet; practice alone needs"
-                " %(practice)s. Import more queries"
-            )
-            % {"rows": len(rows), "practice": PRACTICE}
+        refusal = _(
+            "%(rows)s queries have a pair and are not in a gold set yet; practice alone needs"
+            " %(practice)s. Import more queries"
         )
-    drawn = sample_pairs(stratify_pairs(rows), size + PRACTICE, seed)
+        raise BadInput(refusal % {"rows": len(rows), "practice": PRACTICE})
+    # By the number of answers, and whether the query is longer than the upper median: with equal lengths none is.
+    middle = sorted(row[3] for row in rows)[len(rows) // 2]
+    strata = defaultdict(list)
+    for _query, pair, answers, words in rows:
+        strata[STRATA[min(answers or 0, 2)][words > middle]].append(pair)
+    drawn = sample_pairs(strata, size + PRACTICE, seed)
     made = GoldSet.objects.create(collection=collection, seed=seed, spot=spot, made_by=by)
     # A seed of its own: another share of spots must not change the drawn pairs.
     chance = Random(f"{seed}:spot")
@@ -202,6 +183,15 @@ def record_answer(
     if others and not row.practice:
         # Practice is graded by everybody; other pairs by one expert.
         raise BadInput(_("Another person graded this pair while you were reading it. Here is the next one"))
+    reference = None
+    if not row.practice:
+        about = {"collection": row.gold_set.collection, "kind": Assessor.Kind.REFERENCE, "name": EXPERTS}
+        experts = Assessor.objects.get_or_create(**about)[0]
+        # The newest row is superseded, so that one reference grade holds.
+        head = Judgment.objects.heads().filter(assessor=experts, pair=row.pair_id, item=None).first()
+        reference = Judgment.objects.create(
+            pair_id=row.pair_id, assessor=experts, step=Judgment.Step.IMPORT, grade=grade, supersedes=head
+        )
     return GoldAnswer.objects.create(
         gold_pair=row,
         membership=membership,
@@ -209,19 +199,7 @@ def record_answer(
         grade=grade,
         comment=comment,
         milliseconds=milliseconds,
-        judgment=None if row.practice else _record_reference(row, grade),
-    )
-
-
-def _record_reference(row: GoldPair, grade: int) -> Judgment:
-    """Store the reference grade; a later one supersedes it."""
-    experts = Assessor.objects.get_or_create(
-        collection=row.gold_set.collection, kind=Assessor.Kind.REFERENCE, name=EXPERTS
-    )[0]
-    # The newest row is superseded, so that one reference grade holds.
-    head = Judgment.objects.heads().filter(assessor=experts, pair=row.pair_id, item=None).first()
-    return Judgment.objects.create(
-        pair_id=row.pair_id, assessor=experts, step=Judgment.Step.IMPORT, grade=grade, supersedes=head
+        judgment=reference,
     )
 
 
@@ -238,26 +216,26 @@ def list_progress(collection: Collection) -> list[dict[str, Any]]:
         "gold_pair__gold_set", "gold_pair", "who", "grade"
     ):
         said[gold_set][pair, who] = grade
-    return [_set_progress(one, said[one.pk], collection.relevant_from) for one in sets.order_by("-pk")]
-
-
-def _set_progress(gold_set: GoldSet, said: Mapping[tuple[int, str], int], mark: int) -> dict[str, Any]:
-    experts = {pair: grade for (pair, who), grade in said.items() if who == Who.EXPERT}
-    seniors = {pair: grade for (pair, who), grade in said.items() if who == Who.SENIOR}
-    same = [(experts[pair] >= mark) == (grade >= mark) for pair, grade in seniors.items() if pair in experts]
-    # A senior's grade goes before the expert's.
-    final = experts | seniors
-    return {
-        "gold_set": gold_set,
-        "pairs": gold_set.n,  # type: ignore[attr-defined]  # annotated above
-        "graded": len(experts),
-        "relevant": sum(grade >= mark for grade in final.values()),
-        "spots": gold_set.spots,  # type: ignore[attr-defined]
-        "looked": len(seniors),
-        "done": (len(experts), len(seniors)) == (gold_set.n, gold_set.spots),  # type: ignore[attr-defined]
-        # Share of the seniors' looks that found what the expert had said; exact 95% interval.
-        "same": share_statistic(same, _("no pair has been reviewed yet")),
-    }
+    progress, mark = [], collection.relevant_from
+    for gold_set in sets.order_by("-pk"):
+        grades = said[gold_set.pk]
+        experts = {pair: grade for (pair, who), grade in grades.items() if who == Who.EXPERT}
+        seniors = {pair: grade for (pair, who), grade in grades.items() if who == Who.SENIOR}
+        same = [(experts[pair] >= mark) == (grade >= mark) for pair, grade in seniors.items() if pair in experts]
+        row = {
+            "gold_set": gold_set,
+            "pairs": gold_set.n,
+            "graded": len(experts),
+            # A senior's grade goes before the expert's.
+            "relevant": sum(grade >= mark for grade in (experts | seniors).values()),
+            "spots": gold_set.spots,
+            "looked": len(seniors),
+            "done": (len(experts), len(seniors)) == (gold_set.n, gold_set.spots),
+            # Share of the seniors' looks that found what the expert had said; exact 95% interval.
+            "same": share_statistic(same, _("no pair has been reviewed yet")),
+        }
+        progress.append(row)
+    return progress
 
 
 def others_on_practice(membership: Membership) -> tuple[GoldPair, list[GoldAnswer]] | None:

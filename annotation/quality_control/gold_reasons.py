@@ -4,7 +4,7 @@ A worker asks them once a sample is drawn or somebody asks for it (docs/jobs.md)
 its side, the offline pair's words stand. The calls are recorded and limited like all of the collection's.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -86,8 +86,7 @@ def forecast_arguments(collection: Collection, ordinary: Sequence[PairFeatures],
     form = form_for(ordinary, wanted)
     lacking = sum(not look.speaks(form) for look in gold)
     beside_offline = any(look.shape for look in ordinary) and not any(look.by_models for look in ordinary)
-    estimate = forecast_cost(collection, wanted, form, lacking)
-    return Left(len(gold) - lacking, lacking, _debater_names(wanted), estimate, beside_offline)
+    return Left(len(gold) - lacking, lacking, *_forecast(collection, wanted, form, lacking), beside_offline)
 
 
 def of_sample(collection: Collection, pairs: int) -> Left:
@@ -96,19 +95,16 @@ def of_sample(collection: Collection, pairs: int) -> Left:
     if wanted is None:
         return Left(0, pairs)
     form = form_for(attention_checks.read_features(collection)[0], wanted)
-    return Left(0, pairs, _debater_names(wanted), forecast_cost(collection, wanted, form, pairs))
+    return Left(0, pairs, *_forecast(collection, wanted, form, pairs))
 
 
-def _debater_names(wanted: Configuration) -> str:
-    return ", ".join(dict.fromkeys(judge.name for judge in wanted.debaters))
-
-
-def forecast_cost(collection: Collection, wanted: Configuration, form: Form, pairs: int) -> Estimate | None:
-    """Estimate the cost of arguments about so many pairs; None for no pair."""
+def _forecast(collection: Collection, writers: Configuration, form: Form, pairs: int) -> tuple[str, Estimate | None]:
+    """Return the writers' names and the cost of their arguments about so many pairs."""
+    names = ", ".join(dict.fromkeys(judge.name for judge in writers.debaters))
     if not pairs:
-        return None
-    played = replace(_assign_debaters(wanted, form), protocol=replace(wanted.protocol, play_on=True))
-    return forecasts.estimate_pairs(played, pairs, forecasts.sample_inputs(collection))
+        return names, None
+    played = replace(_assign_debaters(writers, form), protocol=replace(writers.protocol, play_on=True))
+    return names, forecasts.estimate_pairs(played, pairs, forecasts.sample_inputs(collection))
 
 
 def _assign_debaters(wanted: Configuration, form: Form) -> Configuration:
@@ -134,11 +130,6 @@ def write_later(collection: Collection, *, gold_set: GoldSet | None = None, by: 
     return True
 
 
-def newest_request(collection: Collection) -> ArgumentsRequest | None:
-    """Return the last request for arguments."""
-    return ArgumentsRequest.objects.filter(collection=collection).order_by("-pk").first()
-
-
 def is_pending(request: ArgumentsRequest | None) -> bool:
     """Return whether a worker has still to finish the request."""
     return request is not None and request.ended_at is None and background.is_unfinished(WRITE, request.pk)
@@ -147,19 +138,19 @@ def is_pending(request: ArgumentsRequest | None) -> bool:
 # --- doing it ---------------------------------------------------------------------------------------------------------
 def process_request(request: ArgumentsRequest, lease: Lease) -> None:
     """Write the arguments that are asked for; pairs about which models argued already are left out."""
-    if (wanted := find_writers(request.collection)) is not None:
-        _write_arguments(request, lease, wanted)
+    if (writers := find_writers(request.collection)) is not None:
+        _write_arguments(request, lease, writers)
     ArgumentsRequest.objects.filter(pk=request.pk).update(ended_at=Now())
 
 
 def _write_arguments(request: ArgumentsRequest, lease: Lease, wanted: Configuration) -> None:
     ordinary, gold = attention_checks.read_features(request.collection)
     form = form_for(ordinary, wanted)
-    pairs = (
-        [look.pair for look in gold if not look.speaks(form)]
-        if request.gold_set is None
-        else _pairs_without_arguments(request, form)
-    )
+    pairs = [look.pair for look in gold if not look.speaks(form)]
+    if request.gold_set is not None:
+        written = GoldArguments.objects.filter(couples=form.couples, rounds__gte=form.rounds).values("pair")
+        drawn = GoldPair.objects.filter(gold_set=request.gold_set).exclude(pair__in=written)
+        pairs = list(drawn.order_by("place").values_list("pair", flat=True))
     # It labels nothing, so it has the policy that does not.
     asked = replace(_assign_debaters(wanted, form), policy=Campaign.Policy.EVIDENCE.value)
     for begin in range(0, len(pairs), AT_ONCE):
@@ -171,13 +162,6 @@ def _write_arguments(request: ArgumentsRequest, lease: Lease, wanted: Configurat
         lease.progress(begin + len(some), len(pairs))
         if lease.is_revoked():
             raise LeaseLost
-
-
-def _pairs_without_arguments(request: ArgumentsRequest, form: Form) -> list[int]:
-    """Pairs of the request's gold set about which models did not argue."""
-    written = GoldArguments.objects.filter(couples=form.couples, rounds__gte=form.rounds).values("pair")
-    pairs = GoldPair.objects.filter(gold_set=request.gold_set).exclude(pair__in=written)
-    return list(pairs.order_by("place").values_list("pair", flat=True))
 
 
 async def ask_rounds(form: Form, caller: Caller, claimed: Claimed) -> Rounds:
@@ -204,22 +188,16 @@ def _keep_arguments(pair: int, rounds: Rounds, form: Form, wanted: Configuration
     """Store whole arguments, and each side's first beside what experts have to grade. Whether they are whole."""
     seats = arguments.list_agents(form)
     by = {seat: judge.name for seat, judge in zip(seats, wanted.debaters, strict=True)}
-    _replace_offline_turns(pair, rounds[0], by)
+    # Each side's first words stand in the place of the offline pair's, where nobody has graded the pair yet.
+    first = {turn["side"]: turn for turn in arguments.stored_turns(rounds[0], 1) if not turn["couple"]}
+    names = dict.fromkeys(by[seat] if seat in rounds[0] else OFFLINE for seat in arguments.list_agents(Form(1)))
+    rows = GoldPair.objects.filter(pair=pair, written_by=OFFLINE, answers=None)
+    for row in rows if first else ():
+        turns = [first.get(old["side"], old) for old in row.turns]
+        rows.filter(pk=row.pk).update(turns=turns, written_by=", ".join(names)[:200])
     if len(rounds) < form.rounds or len(rounds[-1]) < len(seats):
         return False
     turns = [turn for number, said in enumerate(rounds, 1) for turn in arguments.stored_turns(said, number)]
     values = {"rounds": form.rounds, "turns": turns, "written_by": ", ".join(dict.fromkeys(by.values()))[:200]}
     GoldArguments.objects.update_or_create(pair_id=pair, couples=form.couples, defaults=values)
     return True
-
-
-def _replace_offline_turns(pair: int, said: Mapping[DebateAgent, Turn], by: Mapping[DebateAgent, str]) -> None:
-    """Put each side's first words in the place of the offline pair's, where nobody has graded the pair yet."""
-    first = {turn["side"]: turn for turn in arguments.stored_turns(dict(said), 1) if not turn["couple"]}
-    if not first:
-        return
-    names = dict.fromkeys(by[seat] if seat in said else OFFLINE for seat in arguments.list_agents(Form(1)))
-    rows = GoldPair.objects.filter(pair=pair, written_by=OFFLINE, answers=None)
-    for row in rows:
-        turns = [first.get(old["side"], old) for old in row.turns]
-        rows.filter(pk=row.pk).update(turns=turns, written_by=", ".join(names)[:200])

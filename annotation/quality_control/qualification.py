@@ -3,7 +3,7 @@
 Its items stand, as checks do: everybody who has to pass is assigned each of them once, and their answers measure them.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from random import Random
 
 from django.db import transaction
@@ -35,16 +35,11 @@ def list_tests(collection: Collection) -> list[int]:
     return sorted(set(found))
 
 
-def _free_gold_pairs(collection: Collection, gold: Mapping[int, int]) -> QuerySet[Pair]:
+def free_gold_pairs(collection: Collection, gold: Mapping[int, int]) -> QuerySet[Pair]:
     """Gold pairs that are no checks."""
     checks = Item.objects.filter(collection=collection, reason=Item.Reason.CHECK, state=Item.State.STANDING)
     pairs = Pair.objects.filter(pk__in=gold, query__is_current=True, document__is_current=True)
     return pairs.exclude(pk__in=checks.values("pair"))
-
-
-def has_room(collection: Collection) -> bool:
-    """Return whether the collection has enough gold pairs for a qualification test of at least one pair."""
-    return _free_gold_pairs(collection, reference_grades(collection))[: PRACTICE + 1].count() > PRACTICE
 
 
 @transaction.atomic
@@ -58,7 +53,7 @@ def make_test(*, collection: Collection, size: int, seed: int, by: User | None) 
     gold = reference_grades(collection)
     earlier = Item.objects.filter(collection=collection, reason=Item.Reason.QUALIFICATION)
     used = set(earlier.values_list("pair_id", flat=True))
-    known = sorted(_free_gold_pairs(collection, gold).values_list("pk", flat=True))
+    known = sorted(free_gold_pairs(collection, gold).values_list("pk", flat=True))
     if len(known) < PRACTICE + size:
         raise BadInput(
             _("A test of %(size)s pairs needs %(practice)s gold pairs that are not used as checks; there are %(known)s")
@@ -71,7 +66,9 @@ def make_test(*, collection: Collection, size: int, seed: int, by: User | None) 
     chance.shuffle(drawn)
     chosen = balance_labels([(pair, gold[pair]) for pair in drawn], collection.relevant_from, PRACTICE + size)
     chance.shuffle(chosen)
-    turns = _gold_turns(chosen)
+    # The generated reasons of gold pairs; of none about which judges debated. The newest comes last and stays.
+    made = GoldPair.objects.filter(pair__in=chosen).exclude(pair__in=debates_of(chosen)).exclude(turns=[])
+    turns = dict(made.order_by("pk").values_list("pair", "turns"))
     last = earlier.aggregate(n=Max("seq"))["n"]
     number = 0 if last is None else last + 1
     Item.objects.bulk_create(
@@ -97,12 +94,6 @@ def make_test(*, collection: Collection, size: int, seed: int, by: User | None) 
         started = Assignment.objects.filter(item__reason=Item.Reason.QUALIFICATION, membership__collection=collection)
         newcomers.exclude(pk__in=started.values("membership")).update(trial=number)
     return number
-
-
-def _gold_turns(pairs: Sequence[int]) -> dict[int, list[dict[str, object]]]:
-    """The generated reasons of gold pairs; of none about which judges debated."""
-    made = GoldPair.objects.filter(pair__in=pairs).exclude(pair__in=debates_of(pairs)).exclude(turns=[])
-    return dict(made.order_by("pk").values_list("pair", "turns"))  # The newest of a pair comes last and stays.
 
 
 @transaction.atomic

@@ -16,12 +16,13 @@ from actions.options import ActionForm
 from actions.pages import answer_action, form_of
 from annotation.audit_log.recording import record
 from annotation.models import Membership
-from annotation.models.quality_control import ConsentText, GoldSet
+from annotation.models.quality_control import ArgumentsRequest, ConsentText, GoldSet
 from annotation.permissions import Scope, action
 from annotation.quality_control import attention_checks, consent, gold, gold_reasons, people, qualification
 from annotation.quality_control.forms import ChecksForm, ConsentForm, GoldForm, SizeForm
 from annotation.settings.services import change_settings
 from corpus.errors import BadInput
+from corpus.labels import reference_grades
 from corpus.numbered import numbered_or_404
 
 SETTINGS = ("checks", "repeats", "batch", "qualification", "pass_mark")
@@ -120,9 +121,9 @@ def write_consent(request: HttpRequest, scope: Scope) -> HttpResponse:
     return _confirm(request, scope, text % {"number": number})
 
 
-def _confirm(request: HttpRequest, scope: Scope, text: str) -> HttpResponse:
+def _confirm(request: HttpRequest, scope: Scope, text: str, page: str = "quality_control") -> HttpResponse:
     messages.success(request, text)
-    return redirect("quality_control", scope.collection.name)
+    return redirect(page, scope.collection.name)
 
 
 def _render_quality_settings(
@@ -131,7 +132,9 @@ def _render_quality_settings(
     """Render the page with the forms or the problem that are given in place of its own."""
     # The newest text also where none is asked for any more: the form begins with it.
     held = ConsentText.current(scope.collection)
-    ordinary, gold = attention_checks.read_features(scope.collection)
+    ordinary, gold_pairs = attention_checks.read_features(scope.collection)
+    free = qualification.free_gold_pairs(scope.collection, reference_grades(scope.collection))
+    writing = ArgumentsRequest.objects.filter(collection=scope.collection).order_by("-pk").first()
     context = {
         "scope": scope,
         "form": _settings_form(None, scope),
@@ -140,11 +143,12 @@ def _render_quality_settings(
         "text": ConsentForm(initial={"text": held.text if held else _(consent.DEFAULT)}),
         "problem": "",
         "consent": held if scope.collection.consent_version else None,
-        "pool": attention_checks.count_pool(scope.collection, ordinary, gold),
-        "arguments": gold_reasons.forecast_arguments(scope.collection, ordinary, gold),
-        "writing": (writing := gold_reasons.newest_request(scope.collection)),
+        "pool": attention_checks.count_pool(scope.collection, ordinary, gold_pairs),
+        "arguments": gold_reasons.forecast_arguments(scope.collection, ordinary, gold_pairs),
+        "writing": writing,
         "writing_waits": gold_reasons.is_pending(writing),
-        "test_room": qualification.has_room(scope.collection),
+        # A test has at least one pair after practice.
+        "test_room": free[: gold.PRACTICE + 1].count() > gold.PRACTICE,
         "tests": qualification.list_tests(scope.collection),
         "annotators": qualification.list_annotators(scope.collection),
         "batches": people.batch_counts(scope.collection.pk),
@@ -177,8 +181,7 @@ def person_expert(request: HttpRequest, scope: Scope, member: int) -> HttpRespon
         # Experts make the truth that others are measured by, so the log says who chose them.
         record(scope, "member.expert", concerns=row.user, expert=on)
     words = _("%(name)s can now grade gold pairs.") if on else _("%(name)s no longer grades gold pairs.")
-    messages.success(request, words % {"name": row.user.username})
-    return redirect("gold", scope.collection.name)
+    return _confirm(request, scope, words % {"name": row.user.username}, "gold")
 
 
 # Gold: the samples, and what was said about them
@@ -200,8 +203,7 @@ def gold_sets(request: HttpRequest, scope: Scope) -> HttpResponse:
             problem = str(error)
         else:
             n = made.pairs.filter(practice=False).count()
-            messages.success(request, _("%(n)s pairs drawn, plus practice pairs.") % {"n": n})
-            return redirect("gold", scope.collection.name)
+            return _confirm(request, scope, _("%(n)s pairs drawn, plus practice pairs.") % {"n": n}, "gold")
     members = Membership.objects.filter(collection=scope.collection, is_active=True).select_related("user")
     context = {
         "scope": scope,
@@ -221,8 +223,7 @@ def gold_end(request: HttpRequest, scope: Scope, gold_set: int) -> HttpResponse:
     rows = GoldSet.objects.select_related("collection")
     row = numbered_or_404(rows, scope.collection, gold_set, _("Gold sample not found."))
     gold.end(gold_set=row, by=scope.user)
-    messages.success(request, _("The sample has ended. Expert grades are kept."))
-    return redirect("gold", scope.collection.name)
+    return _confirm(request, scope, _("The sample has ended. Expert grades are kept."), "gold")
 
 
 @action("admin", "GET")

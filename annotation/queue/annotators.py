@@ -30,11 +30,6 @@ def needs_qualification(membership: Membership) -> bool:
     return asked and membership.role == Role.ANNOTATOR
 
 
-def explain_refusal(membership: Membership) -> str:
-    """Explain why a member's decision is refused; "" where it is accepted."""
-    return why_closed(closed(membership))
-
-
 def why_closed(closed: str) -> str:
     """Explain why a decision is not counted, of what `closed` returned."""
     if closed in ("", "consent"):
@@ -90,13 +85,8 @@ class AnnotatorContext:
             trial=membership.trial if needs_qualification(membership) else None,
         )
 
-    @property
-    def arm(self) -> str:
-        """The arm of the next item whose arm is drawn for this member; "" where everybody reads the debate anyway."""
-        return self.arm_at(self.drawn)
-
     def arm_at(self, number: int) -> str:
-        """The arm of the item that draws after `number` others of this member."""
+        """The arm of the item that draws after `number` others of this member; "" where everybody reads the debate."""
         return "" if self.weights == SHOWN_ONLY else draw_arm(self.weights, self.seed, self.membership, number)
 
     @property
@@ -109,8 +99,7 @@ class AnnotatorContext:
     def instead(self) -> str:
         """Kind of item that is assigned next in place of the queue's: check, repeat, or "" for none."""
         size, checks, repeats = self.shares
-        place = {"seed": self.seed, "annotator": self.membership, "number": self.lent, "closed_to": self.closed_to}
-        return schedule_item(**place, checks=checks, repeats=repeats, size=size)
+        return schedule_item(**self._place, checks=checks, repeats=repeats, size=size)
 
     @property
     def batch_begins(self) -> int:
@@ -121,8 +110,11 @@ class AnnotatorContext:
     def passed(self) -> int:
         """Places of checks in this batch that whole queries pass over: before the next item, or soon after it."""
         size, checks, _repeats = self.shares
-        place = {"seed": self.seed, "annotator": self.membership, "number": self.lent, "closed_to": self.closed_to}
-        return count_passed_checks(**place, checks=checks, size=size)
+        return count_passed_checks(**self._place, checks=checks, size=size)
+
+    @property
+    def _place(self) -> dict[str, int]:
+        return {"seed": self.seed, "annotator": self.membership, "number": self.lent, "closed_to": self.closed_to}
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from annotation.models import Assignment, new_token
 from annotation.queue import statements as sql
 from annotation.queue.aggregation import State, aggregate_judgments
 from annotation.queue.annotators import AnnotatorContext, SubmittedAnswer, why_closed
-from annotation.queue.check_scheduling import CHECK, QUALIFICATION, SEPARATE
+from annotation.queue.check_scheduling import CHECK, SEPARATE
 from corpus.collections.arm_allocation import ALL_ROUNDS, HIDDEN, REVEAL, SHOWN
 from corpus.collections.task_order import MEASURING
 from corpus.labels import name_grade
@@ -94,11 +94,6 @@ class EndedWith(NamedTuple):
     texts: tuple[str, ...] = ()
     spans: tuple[tuple[int, int], ...] = ()
 
-    @classmethod
-    def of_answer(cls, answer: SubmittedAnswer) -> "EndedWith":
-        """Return a submitted judgment as a decision."""
-        return cls("judgment", answer.grade, (answer.comment,), tuple(sorted(answer.spans)))
-
     def explain(self, highest: int) -> str:
         """Say what is stored, for whoever has just sent something else."""
         if self.kind == "judgment" and self.grade is not None:
@@ -167,12 +162,7 @@ def resolved_counter(reason: str) -> str:
 
 def in_transaction(work: Callable[[psycopg.Connection[Any]], T]) -> T:
     """Run `work` in one transaction on Django's connection; once more when the database broke up a deadlock."""
-
-    def once() -> T:
-        with transaction.atomic():
-            return work(connection.connection)
-
-    return retry_on_conflict(once)
+    return retry_on_conflict(transaction.atomic(lambda: work(connection.connection)))
 
 
 def retry_on_conflict(once: Callable[[], T]) -> T:
@@ -198,8 +188,15 @@ def submit_judgment(
     debate. Raises Unknown, DecisionRefused when the item is closed, and TooSoon.
     """
     own = _read_assignment(db, desk, answer.item)
-    sent = EndedWith.of_answer(answer)
-    if _is_stored(db, desk, own, answer.token, sent) or _is_first_again(db, desk, own, answer.token, sent):
+    sent = EndedWith("judgment", answer.grade, (answer.comment,), tuple(sorted(answer.spans)))
+    if _is_stored(db, desk, own, answer.token, sent):
+        return None
+    # The first vote's form sent again: its lease goes on under a token that follows from the form's.
+    goes_on = own.first_grade is not None and own.state in ("open", "returned")
+    if goes_on and own.token == final_token(answer.token):
+        stored = _read_decision(db, own, own.first_id)
+        if stored != sent:
+            raise DecidedAlready(stored.explain(desk.grades))
         return None
     _check_lease(own, answer.token)
     if own.reason == EVIDENCE:
@@ -347,23 +344,21 @@ def claim_next_task(
     if before:
         # Most often there is one; else the queue's item comes, as where none is due.
         values = {"kind": before, "trial": 0, "lent": desk.lent, "separate": SEPARATE}
-        if (lease := _claim_lease(db, sql.CLAIM_INSTEAD, desk, **values)) is not None:
+        if (lease := claim_lease(db, sql.CLAIM_INSTEAD, desk, **values)) is not None:
             return lease
+
+    def claim_above(watermark: tuple[float, int], *, again: bool = False) -> int | None:
+        return claim_lease(db, sql.CLAIM, desk, priority=watermark[0], place=watermark[1], again=again)
+
     # Above the watermark first: the items below it are known to be nothing for this member, and reading past them
     # takes time.
-    if watermark and (lease := _claim_above(db, desk, watermark)) is not None:
+    if watermark and (lease := claim_above(watermark)) is not None:
         return lease
     # Nothing above it, so leases that ran out are given back, and everything is looked at.
     run_statement(db, sql.EXPIRE, membership=desk.membership)
-    lease = _claim_above(db, desk, BEGINNING)
+    lease = claim_above(BEGINNING)
     # Last resort: an item whose lease this member let run out themselves.
-    return _claim_above(db, desk, BEGINNING, again=True) if lease is None else lease
-
-
-def claim_qualification_task(db: psycopg.Connection[Any], desk: AnnotatorContext) -> int | None:
-    """Claim the next item of the member's qualification test and return the lease's id; None when all were assigned."""
-    values = {"kind": QUALIFICATION, "trial": desk.trial, "lent": 0, "separate": 0}
-    return _claim_lease(db, sql.CLAIM_INSTEAD, desk, **values)
+    return claim_above(BEGINNING, again=True) if lease is None else lease
 
 
 def claim_lease_group(db: psycopg.Connection[Any], desk: AnnotatorContext, lease: int) -> None:
@@ -382,16 +377,14 @@ def claim_lease_group(db: psycopg.Connection[Any], desk: AnnotatorContext, lease
     )
 
 
-def _claim_above(
-    db: psycopg.Connection[Any], desk: AnnotatorContext, watermark: tuple[float, int], *, again: bool = False
-) -> int | None:
-    priority, place = watermark
-    return _claim_lease(db, sql.CLAIM, desk, priority=priority, place=place, again=again)
-
-
-def _claim_lease(db: psycopg.Connection[Any], statement: str, desk: AnnotatorContext, **values: Any) -> int | None:
+def claim_lease(db: psycopg.Connection[Any], statement: str, desk: AnnotatorContext, **values: Any) -> int | None:
     """Run a claiming statement and return the id of the assignment that it made; None where it found no item."""
-    values |= {"collection": desk.collection, "membership": desk.membership, "minutes": desk.minutes, "arm": desk.arm}
+    values |= {
+        "collection": desk.collection,
+        "membership": desk.membership,
+        "minutes": desk.minutes,
+        "arm": desk.arm_at(desk.drawn),
+    }
     found = fetch_tuples(db, statement, values | {"token": new_token()})
     return int(found[0][0]) if found else None
 
@@ -430,21 +423,8 @@ def _is_stored(
     raise DecidedAlready(stored.explain(desk.grades))
 
 
-def _is_first_again(
-    db: psycopg.Connection[Any], desk: AnnotatorContext, own: OwnAssignment, token: str, sent: EndedWith
-) -> bool:
-    """Return whether this is the first vote's form sent again: its lease goes on under a token that follows from it."""
-    if own.first_grade is None or own.state not in ("open", "returned") or own.token != final_token(token):
-        return False
-    stored = _read_decision(db, own, own.first_id)
-    if stored == sent:
-        return True
-    raise DecidedAlready(stored.explain(desk.grades))
-
-
 def _read_decision(db: psycopg.Connection[Any], own: OwnAssignment, judgment: int | None) -> EndedWith:
-    rows = fetch_dicts(db, sql.DECIDED, assignment=own.id, judgment=judgment)
-    row = rows[0]
+    row = fetch_dicts(db, sql.DECIDED, assignment=own.id, judgment=judgment)[0]
     if row["skipped"]:
         return EndedWith("skip", texts=(row["skip_reason"],))
     if row["flagged"]:
@@ -456,8 +436,7 @@ def _read_decision(db: psycopg.Connection[Any], own: OwnAssignment, judgment: in
 
 def lock_open_lease(db: psycopg.Connection[Any], desk: AnnotatorContext) -> tuple[int, int, str] | None:
     """Lock the member's first open lease and return its id, its item and the item's state; None without one."""
-    found = fetch_tuples(db, sql.OPEN, {"membership": desk.membership})
-    return found[0] if found else None
+    return next(iter(fetch_tuples(db, sql.OPEN, {"membership": desk.membership})), None)
 
 
 def _check_lease(own: OwnAssignment, token: str) -> None:

@@ -2,7 +2,6 @@
 
 from datetime import timedelta
 
-from django.db import connection
 from django.db.models import F, Q
 from django.db.models.functions import Now
 from django.utils import timezone
@@ -10,7 +9,7 @@ from django.utils.translation import gettext as _
 
 from annotation.models import Assignment, Membership, new_token
 from annotation.queue.aggregation import why_not_undo
-from annotation.queue.annotators import explain_refusal
+from annotation.queue.annotators import closed, why_closed
 from annotation.queue.assignment import EVIDENCE, SHARDS, DecisionRefused, Unknown, in_transaction, resolved_counter
 from corpus.collections.task_order import MEASURING, forget_watermarks, next_place
 from corpus.evidence import targets
@@ -18,6 +17,7 @@ from corpus.holding import hold
 from corpus.labels import resolve_pairs
 from corpus.models import CurrentJudgment, ExportRecord, Item, Judgment
 from judges.campaigns import counters
+from store.sql import execute, read_sql
 
 
 def undo_decision(membership: Membership, item: int) -> None:
@@ -29,7 +29,7 @@ def undo_decision(membership: Membership, item: int) -> None:
 
 
 def _undo_once(membership: Membership, item_id: int) -> None:
-    if refused := explain_refusal(membership):
+    if refused := why_closed(closed(membership)):
         raise DecisionRefused(refused)
     # The one to take back, and the open leases: its submit claimed the one in its place.
     locked = Assignment.objects.select_for_update().filter(membership=membership).order_by("pk")
@@ -62,7 +62,7 @@ def _undo_once(membership: Membership, item_id: int) -> None:
 def may_undo(membership: Membership, item: int) -> bool:
     """Return whether the member has a decision on the item that they can take back now."""
     own = Assignment.objects.filter(membership=membership, item=item).select_related("item", "first").first()
-    if own is None or explain_refusal(membership):
+    if own is None or why_closed(closed(membership)):
         return False
     if own.state == Assignment.State.OPEN:
         return own.first is not None and own.first.grade is not None
@@ -93,14 +93,7 @@ def refuse_undo(own: Assignment, item: Item) -> str | None:
     )
 
 
-# What studies and repeats reserve is for nobody else, whatever becomes of the person.
-_RELEASE = """
-WITH kept AS MATERIALIZED (
-    SELECT i.id FROM annotation_reservedfor r JOIN corpus_item i ON i.id = r.item_id
-    WHERE r.membership_id = %(membership)s AND i.reserved AND i.state = 'open' AND i.reason <> ALL (%(measuring)s)
-    ORDER BY i.id FOR UPDATE OF i),
-forgotten AS (DELETE FROM annotation_reservedfor WHERE item_id IN (SELECT id FROM kept))
-UPDATE corpus_item SET reserved = false WHERE id IN (SELECT id FROM kept)"""
+_RELEASE = read_sql(__file__, "release_reserved")
 
 
 def end_lease(membership: Membership) -> None:
@@ -109,10 +102,8 @@ def end_lease(membership: Membership) -> None:
     # By item: two people who hold pairs of one query and are paused at once lock these items in the same order.
     for lease in held.order_by("item"):
         give_back(lease, hold(Item.objects, lease.item_id))
-    with connection.cursor() as cursor:
-        cursor.execute(_RELEASE, {"membership": membership.pk, "measuring": list(MEASURING)})
-        released = cursor.rowcount
-    if released:
+    # What studies and repeats reserve is for nobody else, whatever becomes of the person.
+    if execute(_RELEASE, membership=membership.pk, measuring=list(MEASURING)):
         forget_watermarks(membership.collection)
 
 

@@ -7,7 +7,6 @@ from django.conf import settings
 from django.utils.translation import gettext as _
 
 from annotation.url_fetch.addresses import is_number, is_public, literal_address, resolve_host
-from annotation.url_fetch.problems import NoPage
 from corpus.errors import BadInput
 
 LONGEST = 2_000
@@ -29,7 +28,7 @@ def check_url(url: str) -> httpx2.URL:
         parts = httpx2.URL(url)
         port = PORTS.get(parts.scheme, 0) if parts.port is None else parts.port
     except (httpx2.InvalidURL, ValueError):
-        raise BadInput(_("This is not a valid address. It begins with https:// and names a host.")) from None
+        parts, port = httpx2.URL(), 0
     if parts.scheme not in PORTS or not parts.host or not 0 < port < 1 << 16:
         raise BadInput(_("This is not a valid address. It begins with https:// and names a host."))
     # Only for networks that whoever runs the site has named: elsewhere anybody on the way could read bodies.
@@ -39,19 +38,15 @@ def check_url(url: str) -> httpx2.URL:
     if parts.userinfo or parts.fragment:
         raise BadInput(_("The address contains a user name, a password or a fragment (#). Remove it."))
     if is_number(parts.host):
-        raise BadInput(
-            _("%(host)s is a number and no host. Write the receiver's name, or its address as 203.0.113.7.")
-            % {"host": parts.host}
-        )
+        words = _("%(host)s is a number and no host. Write the receiver's name, or its address as 203.0.113.7.")
+        raise BadInput(words % {"host": parts.host})
     # Said at once, while the admin looks; of a name that is known only when it is resolved, before each request.
     if (literal := literal_address(parts.host)) and not _is_allowed(literal, parts.scheme):
-        raise BadInput(
-            _(
-                "%(host)s is not on the public network. Use a public address, or ask whoever runs this site to allow "
-                "it (QUORUM_WEBHOOK_NETWORKS)."
-            )
-            % {"host": parts.host}
+        words = _(
+            "%(host)s is not on the public network. Use a public address, or ask whoever runs this site to allow "
+            "it (QUORUM_WEBHOOK_NETWORKS)."
         )
+        raise BadInput(words % {"host": parts.host})
     return parts
 
 
@@ -72,6 +67,3 @@ def _is_allowed(address: str, scheme: str) -> bool:
     except ValueError:
         return False
     return any(found in network for network in settings.WEBHOOK_NETWORKS)
-
-
-__all__ = ["AddressRefused", "NoPage", "check_url", "find_address"]

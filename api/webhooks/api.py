@@ -12,9 +12,10 @@ from ninja.decorators import decorate_view
 from api.authentication import MANAGE, may, scope_of
 from api.etags import require_match
 from api.idempotency import once
-from api.models import Webhook, WebhookAttempt, WebhookDelivery
+from api.models import Webhook, WebhookDelivery
+from api.operations import HERE
 from api.paging import Cursor, Limit, Page, find_row, page_of
-from api.problems import Given
+from api.problems import CleanText, Given
 from api.webhooks import services
 from api.webhooks.addresses import LONGEST
 from api.withheld import GuardedSchema
@@ -22,6 +23,7 @@ from corpus.holding import hold_row
 from corpus.numbered import numbered_or_404
 
 router = Router(tags=["webhooks"])
+ONE = f"{HERE}/webhooks/{{number}}"
 State = WebhookDelivery.DeliveryState
 
 
@@ -30,7 +32,7 @@ class WebhookIn(Given):
 
     url: str = Field(min_length=1, max_length=LONGEST, description="Begins with https://.")
     events: list[Webhook.Event] = Field(min_length=1, max_length=len(Webhook.Event))
-    description: str = Field("", max_length=200)
+    description: CleanText = Field("", max_length=200)
 
 
 class WebhookChanges(Given):
@@ -38,7 +40,7 @@ class WebhookChanges(Given):
 
     url: str | None = Field(None, min_length=1, max_length=LONGEST)
     events: list[Webhook.Event] | None = Field(None, min_length=1, max_length=len(Webhook.Event))
-    description: str | None = Field(None, max_length=200)
+    description: CleanText | None = Field(None, max_length=200)
     active: bool | None = Field(None, description="False: nothing is sent, and what is pending fails.")
 
 
@@ -107,8 +109,9 @@ def create_webhook(request: HttpRequest, name: str, body: WebhookIn) -> Any:
     """Create a webhook; its secret is in this answer alone."""
     scope = scope_of(request)
     # Without a key, as the answer would be kept with its secret.
-    given: dict[str, Any] = {"url": body.url, "events": _plain(body.events), "description": _clean(body.description)}
-    row, secret = services.create_webhook(scope.collection, scope.user, **given)
+    row, secret = services.create_webhook(
+        scope.collection, scope.user, url=body.url, events=_plain(body.events), description=body.description
+    )
     row.refresh_from_db()
     return Status(201, {"webhook": _show_webhook(row), "secret": secret})
 
@@ -122,12 +125,11 @@ def read_webhook(request: HttpRequest, name: str, number: int) -> Any:
 @router.patch("/collections/{slug:name}/webhooks/{number}", auth=may("admin", MANAGE), response=WebhookOut)
 def change_webhook(request: HttpRequest, name: str, number: int, body: WebhookChanges) -> Any:
     """Change a webhook, disable or enable it."""
-    events = None if body.events is None else _plain(body.events)
-    description = None if body.description is None else _clean(body.description)
-    user = scope_of(request).user
+    events, user = None if body.events is None else _plain(body.events), scope_of(request).user
+    changes: dict[str, Any] = {"url": body.url, "description": body.description, "active": body.active}
     with transaction.atomic():
         row = _hold_webhook(request, number)
-        services.change_webhook(row, user, url=body.url, events=events, description=description, active=body.active)
+        services.change_webhook(row, user, events=events, **changes)
     return _show_webhook(row)
 
 
@@ -139,11 +141,7 @@ def delete_webhook(request: HttpRequest, name: str, number: int) -> Any:
     return Status(204, None)
 
 
-@router.post(
-    "/collections/{slug:name}/webhooks/{number}/secret",
-    auth=may("admin", MANAGE),
-    response=WebhookSecretOut,
-)
+@router.post(f"{ONE}/secret", auth=may("admin", MANAGE), response=WebhookSecretOut)
 def replace_secret(request: HttpRequest, name: str, number: int) -> Any:
     """Replace the secret; for 24 hours the former one signs beside the new one."""
     with transaction.atomic():
@@ -153,11 +151,7 @@ def replace_secret(request: HttpRequest, name: str, number: int) -> Any:
     return {"webhook": _show_webhook(row), "secret": secret}
 
 
-@router.post(
-    "/collections/{slug:name}/webhooks/{number}/test",
-    auth=may("admin", MANAGE),
-    response={201: WebhookDeliveryOut},
-)
+@router.post(f"{ONE}/test", auth=may("admin", MANAGE), response={201: WebhookDeliveryOut})
 @decorate_view(once)
 def send_test(request: HttpRequest, name: str, number: int) -> Any:
     """Send the event webhook.test, which tells of nothing, to see whether it arrives."""
@@ -167,11 +161,7 @@ def send_test(request: HttpRequest, name: str, number: int) -> Any:
     return Status(201, _show_delivery(made))
 
 
-@router.get(
-    "/collections/{slug:name}/webhooks/{number}/deliveries",
-    auth=may("admin"),
-    response=Page[WebhookDeliveryOut],
-)
+@router.get(f"{ONE}/deliveries", auth=may("admin"), response=Page[WebhookDeliveryOut])
 def list_deliveries(
     request: HttpRequest, name: str, number: int, state: State | None = None, after: Cursor = 0, limit: Limit = 100
 ) -> Any:
@@ -180,11 +170,7 @@ def list_deliveries(
     return page_of(rows.filter(state=state) if state else rows, after, limit, _show_delivery)
 
 
-@router.post(
-    "/collections/{slug:name}/webhooks/{number}/replay",
-    auth=may("admin", MANAGE),
-    response=ReplayedOut,
-)
+@router.post(f"{ONE}/replay", auth=may("admin", MANAGE), response=ReplayedOut)
 @decorate_view(once)
 def replay_deliveries(request: HttpRequest, name: str, number: int, body: ReplayIn) -> Any:
     """Send one delivery, or all that failed, once more under their ids."""
@@ -215,11 +201,6 @@ def _plain(events: list[Webhook.Event]) -> list[str]:
     return list(dict.fromkeys(one.value for one in events))
 
 
-def _clean(text: str) -> str:
-    """Return a text as forms keep it: without the NUL character, which PostgreSQL refuses."""
-    return text.replace("\x00", "").strip()
-
-
 def _show_webhook(row: Webhook) -> dict[str, Any]:
     shown = ("url", "events", "description", "disabled", "failing_since", "created_at")
     return {"number": row.number, **{name: getattr(row, name) for name in shown}, "active": not row.disabled}
@@ -228,8 +209,4 @@ def _show_webhook(row: Webhook) -> dict[str, Any]:
 def _show_delivery(row: WebhookDelivery) -> dict[str, Any]:
     shown = ("event", "data", "state", "created_at")
     found = {"number": row.pk, "id": row.header_id, **{name: getattr(row, name) for name in shown}}
-    return {**found, "attempts": [_show_attempt(one) for one in sorted(row.log.all(), key=lambda one: one.pk)]}
-
-
-def _show_attempt(row: WebhookAttempt) -> dict[str, Any]:
-    return {name: getattr(row, name) for name in ("at", "status", "milliseconds", "problem", "answer")}
+    return {**found, "attempts": sorted(row.log.all(), key=lambda attempt: attempt.pk)}

@@ -9,7 +9,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
@@ -18,10 +18,11 @@ from django.db.models import F
 from django.db.models.functions import Now
 from django.utils import timezone
 
+from annotation.accounts.encryption import Undecipherable
 from api.models import Webhook, WebhookAttempt, WebhookDelivery
 from api.webhooks.sending import BackgroundLoop, Problem, ReceiverAnswer, send_request
 from api.webhooks.services import disable_webhook
-from api.webhooks.signing import Undecipherable, sign_delivery
+from api.webhooks.signing import sign_delivery
 from store.sql import fetch_row, fetch_rows, read_sql
 
 SIDE_BY_SIDE = 32
@@ -42,14 +43,7 @@ State = WebhookDelivery.DeliveryState
 Requests = dict["Future[ReceiverAnswer]", WebhookDelivery]
 
 CLAIM = read_sql(__file__, "claim_deliveries")
-ANY_DUE = """
-SELECT EXISTS (
-    SELECT FROM api_webhook w JOIN api_webhookdelivery one ON one.webhook_id = w.id
-    WHERE w.disabled = '' AND one.state = 'pending' AND one.due_at <= statement_timestamp() AND NOT EXISTS (
-        SELECT FROM api_webhookdelivery earlier
-        WHERE earlier.webhook_id = one.webhook_id AND earlier.subject = one.subject
-          AND earlier.state = 'pending' AND earlier.id < one.id))
-"""
+ANY_DUE = read_sql(__file__, "is_any_due")
 
 
 def is_any_due() -> bool:
@@ -65,8 +59,13 @@ def deliver_due(stopping: Callable[[], bool] = lambda: False) -> int:
         while True:
             # A worker that ends claims nothing more, and waits for the requests that are out.
             for delivery in [] if stopping() else claim_due(list(requests.values())):
-                if (request := _start_request(loop, delivery)) is not None:
-                    requests[request] = delivery
+                body = build_body(delivery)
+                try:
+                    headers = sign_delivery(delivery, body)
+                except Undecipherable:
+                    record_answer(delivery, ReceiverAnswer(None, 0, Problem.SECRET))
+                    continue
+                requests[loop.start(send_request(delivery.webhook.url, headers, body))] = delivery
             if not requests:
                 return made
             done, _ = wait(requests, timeout=POLL_S, return_when=FIRST_COMPLETED)
@@ -98,16 +97,6 @@ def build_body(delivery: WebhookDelivery) -> str:
     return json.dumps(message, ensure_ascii=False, separators=(",", ":"))
 
 
-def _start_request(loop: BackgroundLoop, delivery: WebhookDelivery) -> "Future[ReceiverAnswer] | None":
-    body = build_body(delivery)
-    try:
-        headers = sign_delivery(delivery, body)
-    except Undecipherable:
-        record_answer(delivery, ReceiverAnswer(None, 0, Problem.SECRET))
-        return None
-    return loop.start(send_request(delivery.webhook.url, headers, body))
-
-
 @transaction.atomic
 def record_answer(delivery: WebhookDelivery, answer: ReceiverAnswer) -> None:
     """Add an attempt to the log, and let the delivery end or wait for its next attempt.
@@ -128,24 +117,28 @@ def record_answer(delivery: WebhookDelivery, answer: ReceiverAnswer) -> None:
     )
     # Whoever claimed it after this worker's lease raised the token: then these updates find no row.
     held = WebhookDelivery.objects.filter(pk=delivery.pk, fencing_token=delivery.fencing_token, state=State.PENDING)
-    if not answer.problem:
+    since = row.failing_since
+    row.failing_since = (since or timezone.now()) if answer.problem else None
+    # Most answers change nothing here.
+    if row.failing_since != since:
+        row.save(update_fields=["failing_since"])
+    if row.failing_since is None:
         held.update(state=State.DELIVERED, ended_at=Now())
-        _note_failing(row, None)
         return
-    _note_failing(row, row.failing_since or timezone.now())
     if delivery.attempts + 1 >= MOST_ATTEMPTS:
         held.update(state=State.FAILED, ended_at=Now(), attempts=F("attempts") + 1)
     else:
         pause = timedelta(seconds=pause_after(delivery.attempts + 1))
         held.update(due_at=Now() + pause, attempts=F("attempts") + 1)
-    _disable_if_hopeless(row, answer)
-
-
-def _note_failing(webhook: Webhook, since: datetime | None) -> None:
-    # Most answers change nothing here.
-    if webhook.failing_since != since:
-        webhook.failing_since = since
-        webhook.save(update_fields=["failing_since"])
+    if row.disabled:
+        return
+    if answer.status == GONE:
+        disable_webhook(row, Webhook.Disabled.GONE)
+    elif row.failing_since < timezone.now() - timedelta(days=settings.WEBHOOK_FAILING_DAYS):
+        # A receiver that is rarely told anything is not given up for a single failure.
+        failures = WebhookAttempt.objects.filter(delivery__webhook=row, at__gte=row.failing_since)
+        if failures.count() >= MOST_ATTEMPTS:
+            disable_webhook(row, Webhook.Disabled.FAILING)
 
 
 def pause_after(failures: int) -> float:
@@ -153,15 +146,3 @@ def pause_after(failures: int) -> float:
     pause = min(settings.WEBHOOK_RETRY_SECONDS * 4 ** (failures - 1), LONGEST_PAUSE_S)
     # Deliveries that failed together, as the receiver was down, do not all come back at the same second.
     return float(pause * random.uniform(0.9, 1.1))
-
-
-def _disable_if_hopeless(webhook: Webhook, answer: ReceiverAnswer) -> None:
-    if webhook.disabled or webhook.failing_since is None:
-        return
-    if answer.status == GONE:
-        disable_webhook(webhook, Webhook.Disabled.GONE)
-    elif webhook.failing_since < timezone.now() - timedelta(days=settings.WEBHOOK_FAILING_DAYS):
-        # A receiver that is rarely told anything is not given up for a single failure.
-        failures = WebhookAttempt.objects.filter(delivery__webhook=webhook, at__gte=webhook.failing_since)
-        if failures.count() >= MOST_ATTEMPTS:
-            disable_webhook(webhook, Webhook.Disabled.FAILING)

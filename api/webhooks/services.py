@@ -9,23 +9,25 @@ from smtplib import SMTPException
 import httpx2
 from django.conf import settings
 from django.core.mail import EmailMessage
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
 from django.template.loader import render_to_string
 from django.utils import timezone, translation
 from django.utils.translation import gettext as _
 
+from annotation.accounts.encryption import encrypt_text
 from annotation.audit_log.recording import record
 from annotation.models import Membership, Role, User
 from api.models import Webhook, WebhookAttempt, WebhookDelivery
 from api.webhooks.addresses import check_url
-from api.webhooks.signing import make_secret, seal_secret
+from api.webhooks.signing import PURPOSE, make_secret
 from corpus.errors import BadInput
 from corpus.holding import hold, hold_row
 from corpus.models import Collection
 from jobs.connections import without_connection
 from jobs.notifications import notify
+from store.sql import execute, read_sql
 
 TASK = "webhooks.deliver"
 # Webhooks of a collection.
@@ -37,6 +39,7 @@ KEPT = timedelta(days=30)
 DELETED_AT_ONCE = 10_000
 State = WebhookDelivery.DeliveryState
 logger = logging.getLogger(__name__)
+OLD = read_sql(__file__, "delete_old_deliveries")
 
 
 @transaction.atomic
@@ -57,7 +60,7 @@ def create_webhook(
         url=url,
         events=_check_events(events),
         description=description,
-        secret=seal_secret(secret),
+        secret=encrypt_text(secret, PURPOSE),
     )
     record(user, "webhook.made", collection, webhook=row.number, host=host, events=row.events)
     return row, secret
@@ -105,7 +108,7 @@ def replace_secret(row: Webhook, user: User) -> str:
     hold_row(row)
     secret = make_secret()
     row.former_secret, row.former_secret_until = row.secret, timezone.now() + BOTH_SECRETS
-    row.secret = seal_secret(secret)
+    row.secret = encrypt_text(secret, PURPOSE)
     row.save(update_fields=["secret", "former_secret", "former_secret_until"])
     record(user, "webhook.secret", row.collection, webhook=row.number)
     return secret
@@ -176,9 +179,8 @@ def _mail_admins(row: Webhook) -> None:
     for person in told:
         # A worker has no request that would say a language.
         with translation.override(person.language or settings.LANGUAGE_CODE):
-            subject = settings.ACCOUNT_EMAIL_SUBJECT_PREFIX + _("A webhook of “%(name)s” was disabled") % {
-                "name": row.collection.name
-            }
+            words = _("A webhook of “%(name)s” was disabled") % {"name": row.collection.name}
+            subject = settings.ACCOUNT_EMAIL_SUBJECT_PREFIX + words
             text = render_to_string("webhooks/disabled_mail.txt", {"webhook": row, "person": person}).strip() + "\n"
         try:
             with without_connection():
@@ -193,19 +195,4 @@ def delete_old_deliveries() -> int:
 
     Events that are told once stay: they hold nothing but a number and a route.
     """
-    with connection.cursor() as cursor:
-        cursor.execute(OLD, {"before": timezone.now() - KEPT, "most": DELETED_AT_ONCE})
-        return int(cursor.rowcount)
-
-
-# Nothing else deletes what lost its webhook: there is no foreign key (ADR 0092).
-OLD = """
-WITH old AS (
-    (SELECT id FROM api_webhookdelivery WHERE ended_at < %(before)s AND once = '' LIMIT %(most)s)
-    UNION (SELECT d.id FROM api_webhookdelivery d
-           WHERE NOT EXISTS (SELECT FROM api_webhook w WHERE w.id = d.webhook_id) LIMIT %(most)s)
-), log AS (
-    DELETE FROM api_webhookattempt WHERE delivery_id IN (SELECT id FROM old)
-)
-DELETE FROM api_webhookdelivery WHERE id IN (SELECT id FROM old)
-"""
+    return execute(OLD, before=timezone.now() - KEPT, most=DELETED_AT_ONCE)

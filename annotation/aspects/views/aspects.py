@@ -15,7 +15,7 @@ from annotation.aspects.reviews import blind_review_of, count_reviewed
 from annotation.aspects.workspace import incoming_of, load_workspace
 from annotation.audit_log.recording import record
 from annotation.permissions import Scope, action
-from annotation.queue.annotators import explain_refusal
+from annotation.queue.annotators import closed, why_closed
 from corpus.aspects import documents, revising
 from corpus.aspects.documents import NewPassage
 from corpus.aspects.entries import ANCHORS
@@ -143,7 +143,7 @@ def show_workshop(scope: Scope, query: Query, focus: str) -> HttpResponseRedirec
 
 def may_work(scope: Scope) -> None:
     """BadInput for a member whose work is paused: nothing of theirs would count."""
-    if why := explain_refusal(scope.member):
+    if why := why_closed(closed(scope.member)):
         raise BadInput(why)
 
 
