@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
+from allauth.usersessions.models import UserSession
 from django.apps import apps
 from django.core.cache import cache
 from django.db import DatabaseError
@@ -106,6 +107,8 @@ def test_five_wrong_passwords_lock_the_account_with_a_page_and_one_line_in_the_l
     locked = Client().post("/accounts/login/", {"login": "ALICE", "password": "alice-password"})
     assert (locked.status_code, locked["Retry-After"]) == (429, "300")
     assert "blocked for 5 minutes" in locked.content.decode()
+    make_user("bob")
+    assert inside(sign_in("bob")) and not inside(sign_in("alice")), "others sign in meanwhile"
     wrong(3)
     assert AuditEntry.objects.filter(act="session.locked", concerns=alice).count() == 1
     assert AuditEntry.objects.filter(act="session.failed", concerns=alice).count() == 5
@@ -117,13 +120,6 @@ def test_another_spelling_of_the_address_does_not_give_more_tries(settings) -> N
     for port in range(5):
         wrong(1, host=f"localhost:{8000 + port}")
     assert wrong(1, host="127.0.0.1").status_code == 429
-
-
-def test_others_sign_in_while_one_account_is_locked() -> None:
-    make_user("alice")
-    make_user("bob")
-    wrong(6)
-    assert inside(sign_in("bob")) and not inside(sign_in("alice"))
 
 
 def test_what_was_typed_is_not_in_the_log() -> None:
@@ -358,3 +354,21 @@ def test_an_owner_without_membership_is_not_told_to_wait_for_an_invitation(clien
     client.force_login(make_user("boss", is_owner=True))
     page = client.get("/accounts/").text
     assert "you can open every collection" in page and "need an invitation" not in page
+
+
+def test_a_page_of_a_collection_reads_session_account_and_membership_once_each(django_assert_max_num_queries) -> None:
+    make_member(make_collection("books"), "alice")
+    alice, tables = sign_in(), ["django_session", "annotation_user", "annotation_membership"]
+    with django_assert_max_num_queries(20) as counted:
+        assert alice.get("/c/books/judge/").status_code == 200
+    read = [table for query in counted.captured_queries for table in tables if f'FROM "{table}"' in query["sql"]]
+    assert read == tables
+
+
+def test_whoever_left_and_a_row_that_names_another_person_let_nobody_in() -> None:
+    make_member(make_collection("books"), "alice")
+    alice = sign_in()
+    UserSession.objects.update(user=make_user("bob"))
+    assert alice.get("/c/books/judge/").wsgi_request.user.username == "alice"
+    Membership.objects.update(is_active=False)
+    assert alice.get("/c/books/judge/").status_code == 404

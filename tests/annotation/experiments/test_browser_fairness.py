@@ -4,7 +4,7 @@ import pytest
 from django.db.models import F
 
 from annotation.experiments.studies import make_study
-from annotation.models import Assignment, Role
+from annotation.models import Role
 from corpus.models import Item, Judgment, Label
 from judges.models import JudgeVersion
 from tests.annotation.experiments.test_fairness import answer
@@ -140,25 +140,6 @@ def test_a_second_tab_on_the_blind_page_casts_no_final_vote(books, alice, new_pa
 
 
 @pytest.mark.slow
-def test_a_lease_that_is_lost_between_the_votes_keeps_the_text(books, alice, new_page, console, instance):
-    item, _ = make_scene(books, 2)
-    page = new_page(user=alice.user)
-    begin(page)
-    reveal(page, "1")
-    page.keyboard.press("c")
-    page.keyboard.type("second thoughts")
-    page.keyboard.press("Escape")
-    Assignment.objects.update(state="returned")
-    Item.objects.filter(pk=item.pk).update(state="settled")
-    page.keyboard.press("0")
-    page.wait_for_selector("#kept")
-    assert page.locator("#kept").input_value() == "second thoughts"
-    assert cast() == [("first", 1)]
-    assert all("409" in line for line in console)
-    console.clear()
-
-
-@pytest.mark.slow
 def test_both_steps_on_a_phone_and_without_scripts(books, alice, new_page, violations, instance):
     make_scene(books, 2)
     page = new_page(user=alice.user, **PHONE)
@@ -216,24 +197,3 @@ def test_axe_finds_nothing_on_the_page_of_the_arms(judged, new_page, violations,
     page.goto("/c/books/settings/")
     assert violations(page) == []
     page.locator("#arms").scroll_into_view_if_needed()
-
-
-@pytest.mark.slow
-def test_an_admin_sets_arms_and_begins_and_ends_a_study(judged, new_page, instance):
-    charlie = make_member(judged, "charlie", Role.ADMIN)
-    page = new_page(user=charlie.user)
-    page.goto("/c/books/settings/")
-    page.get_by_role("spinbutton", name="Debate shown").fill("1")
-    page.get_by_role("button", name="Save arms").click()
-    assert page.get_by_text("Applies to pairs assigned from now on").is_visible()
-    page.goto("/c/books/debate-effect/")
-    page.locator("summary", has_text="End study").first.click()
-    page.get_by_role("button", name="End study").first.click()
-    assert page.get_by_text("Study ended").is_visible()
-    page.locator("#new-study summary").click()
-    page.locator("#new-study").get_by_label("Pairs", exact=True).fill("2")
-    page.get_by_label("People per group and pair").fill("1")
-    for number in range(2):
-        page.get_by_label(f"person-{number}").check()
-    page.get_by_role("button", name="Start study").click()
-    assert page.get_by_text("Study started").is_visible()

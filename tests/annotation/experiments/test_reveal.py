@@ -10,16 +10,15 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from annotation.judging import submitting
 from annotation.models import Assignment, Membership
-from annotation.queue import assignment
-from annotation.queue.annotators import AnnotatorContext, SubmittedAnswer
 from annotation.queue.assignment import DecisionRefused, final_token
 from annotation.queue.undo import undo_decision
 from corpus.labels import rebuild_labels
 from corpus.models import Item, Judgment, Label
+from tests import queue_scene
 from tests.factories import make_collection, make_item, make_member, make_pair
 from tests.judging_scene import make_scene
+from tests.queue_scene import claim, flag, skip
 
 pytestmark = pytest.mark.django_db
 REVEAL = {"shown": 0, "hidden": 0, "reveal": 1}
@@ -41,19 +40,9 @@ def bob(collection):
     return make_member(collection, "bob")
 
 
-def claim(member: Membership) -> Assignment | None:
-    member.refresh_from_db()
-    lent = assignment.in_transaction(lambda db: submitting.claim(db, AnnotatorContext.of(member)))
-    return lent and Assignment.objects.select_related("item").get(pk=lent)
-
-
 def submit(member: Membership, item: int, token: str, grade: int, **values: object) -> Assignment | None:
-    member.refresh_from_db()
     Assignment.objects.filter(item=item).update(lent_at=timezone.now() - timedelta(minutes=1))
-    lent = assignment.in_transaction(
-        lambda db: submitting.submit(db, AnnotatorContext.of(member), SubmittedAnswer(item, token, grade, **values))
-    )
-    return lent and Assignment.objects.select_related("item").get(pk=lent)
+    return queue_scene.submit(member, Assignment(item_id=item, token=token), grade, **values)
 
 
 def votes(item: int) -> list[tuple[str, int | None]]:
@@ -201,16 +190,10 @@ def test_a_late_first_vote_counts_while_nobody_else_has_the_item(collection, ali
     assert Item.objects.get(pk=item.pk).state == "settled"
 
 
-def queue_skip(member: Membership, lease: Assignment) -> None:
-    member.refresh_from_db()
-    desk = AnnotatorContext.of(member)
-    assignment.in_transaction(lambda db: submitting.skip(db, desk, lease.item_id, lease.token, "other"))
-
-
 def test_a_late_first_vote_is_refused_while_its_author_holds_another_item(collection, alice):
     item, other = make_scene(collection, 2)
     lease = claim(alice)
-    queue_skip(alice, lease)
+    skip(alice, lease)
     assert claim(alice).item_id == other.pk
     Assignment.objects.filter(pk=lease.pk).update(state="returned")
     with pytest.raises(DecisionRefused, match="another pair was assigned"):
@@ -222,14 +205,13 @@ def test_skip_and_flag_work_after_the_first_vote_and_undo_leads_back_to_it(colle
     (item,) = make_scene(collection, 1)
     lease = claim(alice)
     once = submit(alice, item.pk, lease.token, 0)
-    desk = AnnotatorContext.of(alice)
-    assignment.in_transaction(lambda db: submitting.flag(db, desk, item.pk, once.token, "odd"))
+    flag(alice, once, "odd")
     assert Item.objects.get(pk=item.pk).state == "conflict"
     undo_decision(alice, item.pk)
     own = Assignment.objects.get(pk=lease.pk)
     assert (own.state, own.first.grade) == ("open", 0)
     assert Item.objects.get(pk=item.pk).state == "open"
-    assignment.in_transaction(lambda db: submitting.skip(db, desk, item.pk, own.token, "other"))
+    skip(alice, own)
     undo_decision(alice, item.pk)
     own.refresh_from_db()
     submit(alice, item.pk, own.token, 0)
@@ -242,9 +224,7 @@ def test_both_steps_cost_at_most_six_statements(collection, alice):
     client.force_login(alice.user)
     page = client.post("/c/books/judge/next/", headers=HTMX).text
     for grade in (0, 1):
-        with CaptureQueriesContext(
-            connection,
-        ) as counted:
+        with CaptureQueriesContext(connection) as counted:
             page = client.post("/c/books/judge/submit/", {**fields(page), "grade": grade}, headers=HTMX).text
         mine = [q["sql"] for q in counted if not q["sql"].startswith(("SAVEPOINT", "RELEASE"))]
         assert len(mine) <= 6
@@ -288,7 +268,7 @@ def test_arms_are_drawn_in_balance_for_everybody_and_stay_with_the_item():
         member = people[turn % 2]
         lease = claim(member)
         drawn[member.pk].append(lease.item.arm)
-        queue_skip(member, lease)
+        skip(member, lease)
         Item.objects.filter(pk=lease.item_id).update(state="withdrawn")
     for arms in drawn.values():
         for start in range(0, 18, 3):

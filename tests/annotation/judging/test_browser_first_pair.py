@@ -66,14 +66,6 @@ def test_signing_in_leads_to_the_first_pair_and_ten_are_judged_by_keyboard(alice
     assert "2 left for you" in " ".join(page.locator(".counts").text_content().split())
 
 
-def test_getting_the_page_claims_nothing_and_without_scripts_a_button_does(alice, new_page, instance):
-    page = new_page(user=alice.user, java_script_enabled=False)
-    page.goto("/c/books/judge/?start")
-    assert not Assignment.objects.exists()
-    page.get_by_role("button", name="Start judging").click()
-    assert Assignment.objects.count() == 1
-
-
 def test_a_press_that_comes_too_soon_is_said_to_be_ignored(alice, new_page, instance):
     type(alice.collection).objects.update(min_judgment_ms=900)
     page = new_page(user=alice.user)

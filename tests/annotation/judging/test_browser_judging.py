@@ -52,21 +52,6 @@ def test_thirty_escalations_are_settled_by_keyboard_alone(collection, alice, new
     assert all(ms and ms < 60_000 for ms in Judgment.objects.values_list("milliseconds", flat=True))
 
 
-@pytest.mark.slow
-def test_thirty_pairs_are_judged_on_a_phone_by_touch_alone(collection, alice, new_page, instance):
-    make_scene(collection, 30)
-    page = new_page(user=alice.user, **PHONE)
-    page.goto("/c/books/judge/")
-    page.get_by_role("button", name="Start judging").tap()
-    page.wait_for_selector("#answer")
-    for number in range(30):
-        item = page.locator("#desk").get_attribute("data-item")
-        page.locator(".grade").nth(number % 2).tap()
-        page.wait_for_function("item => (document.querySelector('#desk').dataset.item ?? null) !== item", arg=item)
-    page.wait_for_selector("[data-queue=empty]")
-    assert sorted(Judgment.objects.values_list("grade", flat=True)) == [0] * 15 + [1] * 15
-
-
 def test_undo_skip_with_reason_flag_and_comment(collection, alice, new_page, instance):
     first, *_ = make_scene(collection, 4)
     page = new_page(user=alice.user)
@@ -178,28 +163,6 @@ def test_quotes_lead_to_their_sentences_and_back(collection, alice, new_page, in
     page.keyboard.press("g")
     assert not page.locator("#guidelines .panel").is_visible()
     assert page.evaluate("localStorage.getItem('quorum.keys')") == "off"
-
-
-def test_a_lost_lease_keeps_the_text_and_leads_on(collection, alice, new_page, violations, console, instance):
-    first, second = make_scene(collection, 2)
-    page = new_page(user=alice.user)
-    page.goto("/c/books/judge/")
-    page.keyboard.press("1")
-    page.wait_for_selector("#answer")
-    page.keyboard.press("c")
-    page.keyboard.type("an hour of thought")
-    page.keyboard.press("Escape")
-    Item.objects.filter(pk=first.pk).update(state="settled")
-    page.keyboard.press("1")
-    page.wait_for_selector("#kept")
-    assert page.locator("#kept").input_value() == "an hour of thought"
-    assert violations(page) == []
-    page.keyboard.press("1")
-    page.wait_for_selector("#answer")
-    assert shown(page) == second.pk
-    assert page.locator("#comment-text").input_value() == ""
-    assert all("409" in line for line in console)
-    console.clear()
 
 
 def test_the_lease_is_mentioned_in_its_last_minute_only_and_can_be_kept(collection, alice, new_page, instance):

@@ -4,8 +4,8 @@ import pytest
 
 from annotation.models import Assignment, Membership, Role
 from annotation.models.quality_control import Consent, GoldAnswer
-from annotation.quality_control import attention_checks, consent, exclusion, gold, qualification
-from corpus.models import Assessor, Item, Judgment, Label
+from annotation.quality_control import consent, gold, qualification
+from corpus.models import Assessor, Judgment, Label
 from judges.models import Campaign
 from tests.factories import make_collection, make_document, make_member, make_pair, make_query
 from tests.judging_scene import TEXT, debating_campaign, escalate, make_scene
@@ -93,62 +93,3 @@ def test_an_expert_makes_gold_by_keyboard(collection, new_page, violations, inst
     page.get_by_role("button", name="Not relevant").tap()
     page.wait_for_function("() => document.querySelector('#desk')")
     assert violations(page) == []
-
-
-def test_an_adjudicator_settles_one_conflict_after_the_other_by_keyboard_and_never_their_own(
-    collection, new_page, violations, instance
-):
-    items = make_scene(collection, 5, overlap=2)
-    alice, bob = make_member(collection, "alice"), make_member(collection, "bob")
-    carol = make_member(collection, "carol", Role.ADJUDICATOR)
-    for number, item in enumerate(items):
-        first = carol if number == 2 else alice
-        for member, grade in ((first, 1), (bob, 0)):
-            judgment = Judgment.objects.create(
-                pair=item.pair, item=item, assessor=member.assessor, step="final", grade=grade
-            )
-            Assignment.objects.create(
-                item=item, membership=member, state="done", lease_until="2030-01-01T00:00Z", judgment=judgment
-            )
-    Item.objects.update(state="conflict", taken=2, done=2)
-    page = new_page(user=carol.user)
-    page.goto("/c/books/adjudicate/")
-    seen = []
-    for number in range(4):
-        seen.append(int(page.locator("#desk").get_attribute("data-item")))
-        press(page, "10"[number % 2])  # the next conflict comes with the answer
-    page.wait_for_selector("[data-queue=empty]")
-    assert sorted(seen) == sorted(item.pk for item in items if item != items[2])
-    assert Item.objects.get(state="conflict") == items[2]
-    assert Label.objects.filter(origin="adjudicator").count() == 4
-    refused = page.request.get(f"/c/books/adjudicate/?after={items[2].pk}")
-    assert f'data-item="{items[2].pk}"' not in refused.text()
-
-
-@pytest.mark.slow
-def test_the_admins_pages_of_care_are_clean_in_light_dark_and_on_a_phone(collection, new_page, violations, instance):
-    make_scene(collection, 4)
-    known_pairs(collection, 12)
-    attention_checks.make_checks(collection=collection, count=3, seed=1, by=None)
-    qualification.make_test(collection=collection, size=3, seed=1, by=None)
-    admin, alice = make_member(collection, "admin", Role.ADMIN), make_member(collection, "alice")
-    item = Item.objects.filter(reason="disagreement").first()
-    given = Judgment.objects.create(pair=item.pair, item=item, assessor=alice.assessor, step="final", grade=1)
-    Assignment.objects.create(
-        item=item, membership=alice, state="done", lease_until="2030-01-01T00:00Z", judgment=given
-    )
-    Item.objects.filter(pk=item.pk).update(taken=1, done=1, state="settled")
-    exclusion.exclude_judgments(membership=alice, by=admin.user, note="asleep")
-    exclusion.pause(membership=alice, by=admin.user, note="Let us talk first.")
-    gold.draw(collection=collection, size=2, seed=1, spot=1, by=None)
-    addresses = (
-        "quality-control/",
-        f"people/{alice.pk}/",
-        "gold/",
-        "members/",
-    )
-    for look, options in (("light", {}), ("dark", {"color_scheme": "dark"}), ("phone", PHONE)):
-        page = new_page(user=admin.user, **options)
-        for address in addresses:
-            page.goto(f"/c/books/{address}")
-            assert violations(page) == [], (look, address)

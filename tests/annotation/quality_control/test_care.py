@@ -26,33 +26,20 @@ from annotation.quality_control import (
 from annotation.quality_control.matching import Form
 from annotation.quality_control.onboarding import PRACTICE
 from annotation.queue import assignment, check_scheduling
-from annotation.queue.annotators import AnnotatorContext, SubmittedAnswer
+from annotation.queue.annotators import SubmittedAnswer
 from annotation.queue.assignment import DecisionRefused
 from corpus.errors import BadInput
 from corpus.models import Assessor, Collection, Item, Judgment, Label
 from judges.models import Attempt, JudgeVersion, Panel
 from judges.records import Turn
+from tests.annotation.judging.test_judging_pages import signed_in
 from tests.evidence import make_judge
 from tests.factories import make_collection, make_document, make_item, make_member, make_pair, make_query
 from tests.judging_scene import debating_campaign, escalate
+from tests.queue_scene import claim, desk, skip, submit
 
 pytestmark = pytest.mark.django_db
 HTMX = {"HX-Request": "true"}
-
-
-def desk(member: Membership) -> AnnotatorContext:
-    return AnnotatorContext.of(Membership.objects.select_related("collection").get(pk=member.pk))
-
-
-def claim(member: Membership) -> Assignment | None:
-    lent = assignment.in_transaction(lambda db: submitting.claim(db, desk(member)))
-    return lent and Assignment.objects.select_related("item").get(pk=lent)
-
-
-def submit(member: Membership, lease: Assignment, grade: int) -> Assignment | None:
-    answer = SubmittedAnswer(lease.item_id, lease.token, grade, "", 1000)
-    lent = assignment.in_transaction(lambda db: submitting.submit(db, desk(member), answer))
-    return lent and Assignment.objects.select_related("item").get(pk=lent)
 
 
 def gold(pair, grade: int) -> None:
@@ -123,9 +110,7 @@ def test_a_batch_without_a_check_is_not_checked_and_not_accepted():
     for _ in range(20):
         lease = submit(alice, lease, 1)
     assert [one.outcome for one in Batch.objects.order_by("number")] == ["accepted", "unchecked"]
-    make_member(collection, "charlie", Role.ADMIN)
-    client = Client()
-    client.login(username="charlie", password="charlie-password")
+    client = signed_in(make_member(collection, "charlie", Role.ADMIN))
     page = client.get(f"/c/books/people/{alice.pk}/").text
     assert "not checked" in page and "accepted, no check" not in page
     assert "not checked because they contain no answered check: 1" in client.get("/c/books/quality-control/").text
@@ -231,9 +216,7 @@ def test_the_page_counts_gold_by_whose_arguments_it_has_and_says_what_to_do():
         gold(pair := make_pair(collection), number % 2)
         if number < 2:
             argued(pair, 2)
-    make_member(collection, "charlie", Role.ADMIN)
-    client = Client()
-    client.login(username="charlie", password="charlie-password")
+    client = signed_in(make_member(collection, "charlie", Role.ADMIN))
     JudgeVersion.objects.update(provider="offline")
     page = client.get("/c/books/quality-control/").text
     assert "by the offline pair only: 5" in page and "No model is configured" in page
@@ -262,9 +245,7 @@ def test_nobody_is_asked_to_pay_for_arguments_that_no_check_would_show():
     models = [make_judge(name).name for name in ("x", "y")]
     Panel.objects.update(is_default=False)
     Panel.objects.create(name="models", debate=models, ensemble=[], is_default=True)
-    make_member(collection, "charlie", Role.ADMIN)
-    client = Client()
-    client.login(username="charlie", password="charlie-password")
+    client = signed_in(make_member(collection, "charlie", Role.ADMIN))
     page = client.get("/c/books/quality-control/").text
     assert "checks use its arguments too" in page and "/quality-control/checks/arguments/" not in page
     JudgeVersion.objects.update(provider="openai")
@@ -322,9 +303,7 @@ def test_dreams_own_form_is_a_relevant_pair_with_arguments_about_something_else(
     make_scene(collection, ordinary=6, known=0)
     for number in range(10):
         gold(make_pair(collection), number % 2)
-    make_member(collection, "charlie", Role.ADMIN)
-    client = Client()
-    client.login(username="charlie", password="charlie-password")
+    client = signed_in(make_member(collection, "charlie", Role.ADMIN))
     sent = client.post("/c/books/quality-control/checks/", {"checks-size": 4, "checks-seed": 1, "checks-form": "dream"})
     assert sent.status_code == 302, sent.text[:500]
     made = list(Item.objects.filter(reason="check"))
@@ -407,8 +386,7 @@ def test_a_check_or_a_repeat_costs_no_statement_more_than_any_pair(monkeypatch):
     make_scene(collection, ordinary=40, known=12)
     attention_checks.make_checks(collection=collection, count=12, seed=1, by=None)
     alice = make_member(collection, "alice")
-    client = Client()
-    client.login(username="alice", password="alice-password")
+    client = signed_in(alice)
     client.post("/c/books/judge/next/", headers=HTMX)
     # The queue's statements run on the driver's own cursor, which Django does not log.
     asked: list[str] = []
@@ -448,9 +426,7 @@ def test_without_checks_the_queue_goes_on_as_ever():
 
 def test_what_cannot_be_made_has_a_disabled_button_with_the_reason():
     collection = make_collection("books")
-    make_member(collection, "charlie", Role.ADMIN)
-    client = Client()
-    client.login(username="charlie", password="charlie-password")
+    client = signed_in(make_member(collection, "charlie", Role.ADMIN))
 
     def disabled(button: str) -> bool:
         page = " ".join(client.get("/c/books/quality-control/").text.split())
@@ -528,8 +504,7 @@ def test_a_returned_batch_is_announced_to_its_author_until_they_have_read_of_it(
     attention_checks.make_checks(collection=collection, count=3, seed=1, by=None)
     alice = make_member(collection, "alice")
     with_two_checks(collection, alice)
-    client = Client()
-    client.login(username="alice", password="alice-password")
+    client = signed_in(alice)
     lease = claim(alice)
     for number in range(10):
         assert "batch of your judgments" not in client.get("/c/books/judge/").text, number
@@ -642,9 +617,7 @@ def test_who_failed_takes_another_test_when_there_is_one(tested):
 
 
 def test_practice_says_what_experts_said_and_the_test_says_nothing(tested):
-    make_member(tested, "alice")
-    client = Client()
-    client.login(username="alice", password="alice-password")
+    client = signed_in(make_member(tested, "alice"))
     assert "Practice, then a short test" in client.get("/c/books/judge/").text
     page = client.post("/c/books/judge/next/", headers=HTMX).text
     lease = Assignment.objects.select_related("item").get(state="open")
@@ -662,8 +635,7 @@ def test_nobody_is_lent_a_pair_before_they_agree_and_a_new_text_asks_again():
     alice = make_member(collection, "alice")
     author = alice.user
     consent.write(collection=collection, text="Your answers may be published.", by=author)
-    client = Client()
-    client.login(username="alice", password="alice-password")
+    client = signed_in(alice)
     page = client.get("/c/books/judge/").text
     assert "Your answers may be published." in page and "I agree" in page
     client.post("/c/books/judge/next/")
@@ -686,8 +658,7 @@ def test_changed_guidelines_are_announced_until_they_are_acknowledged():
     collection = make_collection("books")
     make_item(make_pair(collection))
     alice = make_member(collection, "alice")
-    client = Client()
-    client.login(username="alice", password="alice-password")
+    client = signed_in(alice)
     client.post("/c/books/judge/next/")
     assert "guidelines have changed" not in client.get("/c/books/judge/").text
     guidelines.write(collection=collection, text="Only what answers.\n", author=alice.user)
@@ -707,8 +678,7 @@ def test_a_paused_person_meets_a_calm_page():
     collection = make_collection("books")
     make_item(make_pair(collection))
     alice = make_member(collection, "alice")
-    client = Client()
-    client.login(username="alice", password="alice-password")
+    client = signed_in(alice)
     client.post("/c/books/judge/next/")
     held = Assignment.objects.get()
     exclusion.pause(membership=alice, by=None, note="Let us talk first.")
@@ -720,4 +690,4 @@ def test_a_paused_person_meets_a_calm_page():
     assert refused.status_code == 409 and "mine" in refused.text
     assert not Judgment.objects.exists()
     with pytest.raises(DecisionRefused):
-        assignment.in_transaction(lambda db: submitting.skip(db, desk(alice), held.item_id, held.token, "other"))
+        skip(alice, held)

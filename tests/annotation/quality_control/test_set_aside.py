@@ -8,13 +8,10 @@ from django.db import DatabaseError, connection, transaction
 from annotation.agreement.grade_matrix import known_assessors, load_grade_matrix
 from annotation.agreement.report import agreement_report
 from annotation.exports.rows import JUDGMENTS
-from annotation.judging import submitting
 from annotation.label_quality.annotators import measure_annotators
 from annotation.models import Assignment, Membership, Role
 from annotation.models.quality_control import Batch, Consent, GoldPair, JudgmentExclusion
 from annotation.quality_control import consent, exclusion, gold
-from annotation.queue import assignment
-from annotation.queue.annotators import AnnotatorContext, SubmittedAnswer
 from annotation.queue.assignment import DecisionRefused
 from annotation.queue.undo import undo_decision
 from corpus.collections.removal import delete_collection
@@ -24,14 +21,9 @@ from corpus.models import Item, Judgment, Label
 from judges.campaigns import counters
 from tests.factories import make_collection, make_item, make_member, make_pair
 from tests.judging_scene import make_scene
+from tests.queue_scene import claim, submit
 
 pytestmark = pytest.mark.django_db
-
-
-def claim(member: Membership) -> Assignment | None:
-    member = Membership.objects.select_related("collection").get(pk=member.pk)
-    lent = assignment.in_transaction(lambda db: submitting.claim(db, AnnotatorContext.of(member)))
-    return lent and Assignment.objects.select_related("item").get(pk=lent)
 
 
 def judge(member: Membership, grades: list[int]) -> list[Assignment]:
@@ -39,9 +31,7 @@ def judge(member: Membership, grades: list[int]) -> list[Assignment]:
     for grade in grades:
         lease = claim(member)
         assert lease is not None
-        desk = AnnotatorContext.of(Membership.objects.select_related("collection").get(pk=member.pk))
-        answer = SubmittedAnswer(lease.item_id, lease.token, grade, "why", 1200)
-        assignment.in_transaction(lambda db, desk=desk, answer=answer: submitting.submit(db, desk, answer))
+        submit(member, lease, grade, comment="why", milliseconds=1200)
         done.append(lease)
     return done
 
@@ -203,14 +193,11 @@ def test_the_open_items_of_a_paused_person_return_and_nothing_of_theirs_counts_u
     held.refresh_from_db()
     item.refresh_from_db()
     assert (held.state, item.taken) == ("returned", 0)
-    paused = Membership.objects.select_related("collection").get(pk=alice.pk)
     assert claim(alice) is None
     with pytest.raises(DecisionRefused, match="paused"):
-        assignment.in_transaction(
-            lambda db: submitting.submit(db, AnnotatorContext.of(paused), SubmittedAnswer(item.pk, held.token, 1))
-        )
+        submit(alice, held, 1)
     with pytest.raises(DecisionRefused, match="paused"):
-        undo_decision(paused, item.pk)
+        undo_decision(Membership.objects.get(pk=alice.pk), item.pk)
     assert claim(bob).item_id == item.pk
 
     make_item(make_pair(collection))

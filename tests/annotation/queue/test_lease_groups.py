@@ -5,9 +5,10 @@ import pytest
 from annotation.judging import submitting
 from annotation.models import Assignment, Membership
 from annotation.queue import assignment, undo
-from annotation.queue.annotators import AnnotatorContext, SubmittedAnswer
+from annotation.queue.annotators import SubmittedAnswer
 from corpus.models import Collection, Item, Judgment
 from tests.factories import make_collection, make_document, make_item, make_member, make_pair, make_query
+from tests.queue_scene import claim, desk, submit
 
 pytestmark = pytest.mark.django_db
 
@@ -26,10 +27,6 @@ def items_of_query(collection: Collection, number: int, text: str = "tides") -> 
     query = make_query(collection, f"What about {text}?")
     pairs = [make_pair(collection, query, make_document(collection, f"{text} {place}")) for place in range(number)]
     return [make_item(pair) for pair in pairs]
-
-
-def desk(member: Membership) -> AnnotatorContext:
-    return AnnotatorContext.of(Membership.objects.select_related("collection").get(pk=member.pk))
 
 
 def claim_query(member: Membership) -> list[Assignment]:
@@ -85,7 +82,7 @@ def test_a_group_whose_first_pair_was_resolved_meanwhile_goes_on_with_the_next(c
 def test_pairs_that_others_hold_or_that_were_judged_are_not_in_the_group(collection, alice):
     bob = make_member(collection, "bob")
     tides = items_of_query(collection, 3)
-    assignment.in_transaction(lambda db: submitting.claim(db, desk(bob)))
+    claim(bob)
     taken = held(bob)[0].item_id
     assert {lease.item_id for lease in claim_query(alice)} == {item.pk for item in tides} - {taken}
 
@@ -101,8 +98,7 @@ def test_the_page_of_single_pairs_works_a_group_off(collection, alice):
     items_of_query(collection, 1, "moons")
     first, second = claim_query(alice)
     for lease in (first, second):
-        answer = SubmittedAnswer(lease.item_id, lease.token, 1)
-        assignment.in_transaction(lambda db, answer=answer: submitting.submit(db, desk(alice), answer))
+        submit(alice, lease, 1)
     (left,) = held(alice)
     assert left.item.pair.query.text == "What about moons?" and left.place == 0
 

@@ -12,7 +12,7 @@ from django.utils import timezone
 from annotation.accounts.members import set_active
 from annotation.adjudication import conflicts
 from annotation.judging import submitting
-from annotation.models import Assignment, Membership, Role
+from annotation.models import Assignment, Role
 from annotation.queue import assignment
 from annotation.queue.annotators import AnnotatorContext, SubmittedAnswer
 from annotation.queue.assignment import DecisionRefused, Unknown
@@ -21,21 +21,9 @@ from corpus.labels import rebuild_labels
 from corpus.models import ExportRecord, Item, Judgment, Label
 from judges.models import Campaign, Tally
 from tests.factories import make_collection, make_item, make_member, make_pair
+from tests.queue_scene import claim, flag, skip, submit
 
 pytestmark = pytest.mark.django_db
-
-
-def claim(member: Membership) -> Assignment | None:
-    member.refresh_from_db()
-    lent = assignment.in_transaction(lambda db: submitting.claim(db, AnnotatorContext.of(member)))
-    return lent and Assignment.objects.select_related("item").get(pk=lent)
-
-
-def submit(member: Membership, lease: Assignment, grade: int, **values: object) -> Assignment | None:
-    member.refresh_from_db()
-    answer = SubmittedAnswer(lease.item_id, lease.token, grade, **values)
-    lent = assignment.in_transaction(lambda db: submitting.submit(db, AnnotatorContext.of(member), answer))
-    return lent and Assignment.objects.select_related("item").get(pk=lent)
 
 
 def expire(lease: Assignment) -> None:
@@ -204,9 +192,7 @@ def test_an_adjudication_can_be_taken_back_and_given_again(collection, alice, bo
 def test_a_flag_goes_to_the_adjudicators_and_others_may_still_finish(collection, alice, bob, charlie):
     (item,) = items(collection, 1, overlap=3)
     lease, other = claim(alice), claim(bob)
-    assignment.in_transaction(
-        lambda db: submitting.flag(db, AnnotatorContext.of(alice), item.pk, lease.token, "two questions in one")
-    )
+    flag(alice, lease, "two questions in one")
     assert Item.objects.get(pk=item.pk).state == "conflict"
     assert claim(charlie) is None
     submit(bob, other, 1)
@@ -219,9 +205,7 @@ def test_a_flag_goes_to_the_adjudicators_and_others_may_still_finish(collection,
 def test_a_skip_returns_the_item_to_the_others_and_never_to_the_skipper(collection, alice, bob):
     item, second = items(collection, 2)
     lease = claim(alice)
-    assignment.in_transaction(
-        lambda db: submitting.skip(db, AnnotatorContext.of(alice), item.pk, lease.token, "language")
-    )
+    skip(alice, lease, "language")
     returned = Item.objects.get(pk=item.pk)
     assert returned.taken == 0
     assert returned.place != item.place
@@ -304,11 +288,11 @@ def test_undo_reopens_the_same_lease_withdraws_and_gives_the_next_one_back(colle
 def test_undo_of_a_skip_and_of_a_flag(collection, alice):
     (item,) = items(collection, 1)
     lease = claim(alice)
-    assignment.in_transaction(lambda db: submitting.skip(db, AnnotatorContext.of(alice), item.pk, lease.token, "other"))
+    skip(alice, lease)
     undo_decision(alice, item.pk)
     lease = claim(alice)
     assert lease.item_id == item.pk
-    assignment.in_transaction(lambda db: submitting.flag(db, AnnotatorContext.of(alice), item.pk, lease.token, "odd"))
+    flag(alice, lease, "odd")
     undo_decision(alice, item.pk)
     fresh = Item.objects.get(pk=item.pk)
     assert (fresh.state, fresh.taken, fresh.done) == ("open", 1, 0)

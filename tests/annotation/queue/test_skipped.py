@@ -4,15 +4,14 @@ import pytest
 from django.test import Client
 
 from annotation.adjudication import conflicts
-from annotation.judging import submitting
 from annotation.models import Assignment, Membership, Role
-from annotation.queue import assignment
-from annotation.queue.annotators import AnnotatorContext
 from annotation.queue.skipped import hand_over, skipped_by_all
 from corpus.models import Collection, Item, Label
 from judges.campaigns.selectors import collection_status
 from judges.models import Campaign
+from tests import queue_scene
 from tests.factories import make_collection, make_item, make_member, make_pair
+from tests.queue_scene import claim
 from tests.reading import flat
 
 pytestmark = pytest.mark.django_db
@@ -33,17 +32,8 @@ def bob(collection: Collection) -> Membership:
     return make_member(collection, "bob", Role.ADJUDICATOR)
 
 
-def claim(member: Membership) -> Assignment:
-    lent = assignment.in_transaction(lambda db: submitting.claim(db, AnnotatorContext.of(member)))
-    return Assignment.objects.get(pk=lent)
-
-
-def skip(member: Membership) -> Item:
-    lease = claim(member)
-    assignment.in_transaction(
-        lambda db: submitting.skip(db, AnnotatorContext.of(member), lease.item_id, lease.token, "language")
-    )
-    return lease.item
+def skip(member: Membership) -> None:
+    queue_scene.skip(member, claim(member), "language")
 
 
 def stuck(collection: Collection) -> list[Item]:

@@ -126,7 +126,7 @@ def test_the_log_is_read_in_parts(browser: Client, hooked: Hooked) -> None:
     first = browser.get(f"/c/birds/webhooks/{hooked.row.number}/")
     (before,) = re.findall(r"before=(\d+)", first.text)
     second = browser.get(f"/c/birds/webhooks/{hooked.row.number}/?before={before}")
-    seen = [[one.subject for one in page.context["page"].deliveries] for page in (first, second)]
+    seen = [[one.subject for one in page.context["page"]["deliveries"]] for page in (first, second)]
     assert [len(part) for part in seen] == [50, 10] and len({*seen[0], *seen[1]}) == 60
     for odd in ("x", "-1", "9" * 30, "²"):
         assert browser.get(f"/c/birds/webhooks/{hooked.row.number}/?before={odd}&state=odd").status_code == 200
