@@ -1,10 +1,5 @@
 """Celery's side of annotation: exports, figures of large collections, and what asks judges or the web."""
 
-from collections.abc import Callable
-from typing import Any
-
-from django.db.models import QuerySet
-
 from annotation.agreement import cached_results as agreement
 from annotation.aspects import drafts
 from annotation.exports.listing import MAKE
@@ -44,17 +39,6 @@ def _make_snapshot(job: BackgroundJob, lease: Lease) -> None:
 make_snapshot = register_background(MAKE, _make_snapshot, expected=QuorumError)
 
 
-def _act_on(rows: QuerySet[Any], act: Callable[[Any], object]) -> Callable[[BackgroundJob, Lease], None]:
-    """Build the work of a job on the row that is its subject; quiet when the row is gone."""
-
-    def work(job: BackgroundJob, _lease: Lease) -> None:
-        if (found := rows.filter(pk=job.subject).first()) is not None:
-            act(found)
-
-    return work
-
-
-CAMPAIGNS = Campaign.objects.select_related("collection")
 compute_statistics = register_result(STATISTICS)
 compute_agreement = register_result(agreement.AGREEMENT)
 compare_policies = register_result(policies.POLICIES)
@@ -75,30 +59,23 @@ def _write_gold_reasons(job: BackgroundJob, lease: Lease) -> None:
         gold_reasons.process_request(found, lease)
 
 
-def _fetch_passage(job: BackgroundJob, _lease: Lease) -> None:
-    drafts.fetch_draft(job.subject)
+def _go_on_with_lara(job: BackgroundJob, _lease: Lease) -> None:
+    """Let a campaign of LARA go on; quiet when it is gone."""
+    campaigns = Campaign.objects.select_related("collection").filter(policy=lara_live.POLICY)
+    if (campaign := campaigns.filter(pk=job.subject).first()) is not None:
+        lara_live.step(campaign)
 
 
 self_check = register_background(TASK, _self_check, expected=QuorumError)
 write_gold_reasons = register_background(gold_reasons.WRITE, _write_gold_reasons, expected=QuorumError)
-fetch_passage = register_background(drafts.FETCH, _fetch_passage)
-
-
-go_on_with_lara = register_background(
-    lara_live.GO_ON, _act_on(CAMPAIGNS.filter(policy=lara_live.POLICY), lara_live.step), expected=QuorumError
+fetch_passage = register_background(drafts.FETCH, lambda job, _lease: drafts.fetch_draft(job.subject))
+go_on_with_lara = register_background(lara_live.GO_ON, _go_on_with_lara, expected=QuorumError)
+index_documents = register_background(
+    full_text.INDEX,
+    lambda job, lease: full_text.index_documents(job.subject, lease.progress, lease.should_stop),
 )
-
 import_files = register_job_kind(JobKind(importing.TASK, FileImport, importing.perform_import))
 search_web = register_job_kind(JobKind(WEB_SEARCHES.task, WEB_SEARCHES.model, WEB_SEARCHES.perform))
 
-
-def _index_documents(job: BackgroundJob, lease: Lease) -> None:
-    full_text.index_documents(job.subject, lease.progress, lease.should_stop)
-
-
-index_documents = register_background(full_text.INDEX, _index_documents)
-
 # The unnamed queue is the ordinary workers': trainers have other work.
-CHORES.append(("", lara_live.wake))
-CHORES.append(("", sweep_uploads))
-CHORES.append(("", sweep_contents))
+CHORES += [("", lara_live.wake), ("", sweep_uploads), ("", sweep_contents)]

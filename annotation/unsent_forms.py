@@ -1,7 +1,4 @@
-"""Forms that were sent after the session had ended: kept in the visitor's own session until they have signed in.
-
-The request has passed the CSRF check, so the form came from a page of this site. Nothing of it was done.
-"""
+"""Forms that were sent after the session had ended, kept in the visitor's session until they have signed in."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

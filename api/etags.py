@@ -1,7 +1,4 @@
-"""If-Match: a change happens to the object that was read, or not at all.
-
-Reads have the ETags of Django's ConditionalGetMiddleware, which are hashes of what they answer.
-"""
+"""If-Match: a change happens to the object that was read, or not at all; reads have Django's own ETags."""
 
 from typing import Any
 

@@ -155,10 +155,7 @@ def link_of(request: HttpRequest, invitation: Invitation) -> str:
 
 
 def mail_invitations(request: HttpRequest, made: Sequence[Invitation]) -> list[Invitation]:
-    """Mail the invitations whose note is an address, where this site sends mail; return those that could not be sent.
-
-    Call it after the invitations are stored: a mail cannot be taken back.
-    """
+    """Mail stored invitations whose note is an address, where this site sends mail; return those that failed."""
     asked = [one for one in made if is_mail_address(one.note)] if settings.EMAIL_HOST else []
     failed: list[Invitation] = []
     server = get_connection()

@@ -63,10 +63,7 @@ def add_member(*, user: User, collection: Collection, role: Role, by: User | Non
 
 @transaction.atomic
 def change_role(*, membership: Membership, role: Role, by: User | None = None) -> Withdrawn:
-    """Give a member another role from now on; grades that were given stay.
-
-    Returns what was taken back with a role of admin.
-    """
+    """Give a member another role, grades stay; return what was taken back with a role of admin."""
     former = Role(membership.role)
     before, after = former.name.lower(), Role(role).name.lower()
     record(by, "member.role", membership.collection, concerns=membership.user, before=before, after=after)
@@ -76,10 +73,7 @@ def change_role(*, membership: Membership, role: Role, by: User | None = None) -
 
 
 def explain_lockout(user: User, membership: Membership, new: Role | None) -> str:
-    """Explain why an admin may not take away their own access by mistake; "" for any other change, and for owners.
-
-    `new`: the role after the change; None: the membership ends.
-    """
+    """Explain why an admin may not take this role (None: end the membership) from themselves; "": they may."""
     own = membership.user_id == user.pk and not user.is_owner
     if own and (new is None or new < Role.ADMIN):
         return _("You would lose your own access. Ask another admin to change your role.")
@@ -88,10 +82,7 @@ def explain_lockout(user: User, membership: Membership, new: Role | None) -> str
 
 @transaction.atomic
 def set_active(*, membership: Membership, active: bool, by: User | None = None) -> Withdrawn:
-    """End or renew a membership. Its judgments stay, under its name; an open lease goes back to the queue.
-
-    Returns what was taken back with the membership.
-    """
+    """End or renew a membership: judgments stay, an open lease goes back; return what was taken back with it."""
     if not active:
         end_lease(membership)
     record(by, "member.active", membership.collection, concerns=membership.user, active=active)

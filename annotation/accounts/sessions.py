@@ -1,7 +1,4 @@
-"""Signed-in devices of an account: their list, and ending one from another device.
-
-allauth.usersessions keeps one row for each sign-in; nothing is written while people work.
-"""
+"""Signed-in devices of an account: their list, and ending one from another device (allauth.usersessions)."""
 
 import ipaddress
 import re

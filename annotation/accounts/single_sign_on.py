@@ -100,10 +100,7 @@ class OpenIDConnect(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]
     """The flow, with the identity taken from a verified id_token and from nothing else."""
 
     def complete_login(self, request: HttpRequest, app: SocialApp, token: Any, **kwargs: Any) -> Any:
-        """Return the login of the person whom the provider's id_token names.
-
-        Raises OAuth2Error for a token that is missing, forged, expired or somebody else's.
-        """
+        """Return the login of the person whom the id_token names. Raises OAuth2Error for one not to be trusted."""
         id_token = str(kwargs["response"].get("id_token") or "")
         if not id_token:
             raise OAuth2Error("no id_token")
@@ -151,10 +148,7 @@ def connection_of(user: User) -> SocialAccount | None:
 
 @transaction.atomic
 def disconnect_provider(user: User) -> bool:
-    """Disconnect an account from the provider; return False when it is not connected.
-
-    Raises BadInput where the account has no password, since nobody could sign in to it any more.
-    """
+    """Disconnect an account; False: it is not connected. Raises BadInput where it has no password to come in by."""
     connection = connection_of(user)
     if connection is None:
         return False

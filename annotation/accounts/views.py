@@ -255,10 +255,7 @@ def people(request: HttpRequest, scope: SiteScope) -> HttpResponse:
 
 @action("own-site", "POST")
 def control_account(request: HttpRequest, scope: SiteScope, user: int, act: str) -> HttpResponse:
-    """Do an owner's act on an account.
-
-    Acts: stop, start, end-sessions, remove-second-factor, make-owner, unmake-owner, pseudonymise.
-    """
+    """Do one of an owner's acts (site_people.ACTS) on an account."""
     if act not in site_people.ACTS:
         raise Http404("Unknown action.")
     person = get_object_or_404(User, pk=user)

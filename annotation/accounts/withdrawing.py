@@ -1,7 +1,4 @@
-"""Who loses a right loses what it made: invitations, links to new passwords, access tokens, webhooks.
-
-Otherwise an admin who was removed would come back by a link of their own. The audit log has a line for each.
-"""
+"""Who loses a right loses what it made, or would come back by a link of their own; the audit log has each line."""
 
 from dataclasses import dataclass
 from datetime import timedelta

@@ -35,10 +35,7 @@ SPREAD = 7919
 
 
 def find_conflicts(membership: Membership) -> QuerySet[Item]:
-    """Return the conflicts that this adjudicator may decide, in an order of their own.
-
-    A conflict that they judged or hold is never among them.
-    """
+    """Return the conflicts that this adjudicator may decide, none they judged or hold, in an order of their own."""
     theirs = Assignment.objects.filter(item=OuterRef("pk"), membership=membership).exclude(
         state__in=[Assignment.State.RETURNED, Assignment.State.SKIPPED]
     )
@@ -54,10 +51,7 @@ def find_conflicts(membership: Membership) -> QuerySet[Item]:
 def choose_conflict(
     waiting: QuerySet[Item], *, after: int | None = None, show: int | None = None
 ) -> tuple[Item | None, int]:
-    """Return the conflict to show, and how many wait.
-
-    Shown is `show` where it waits, else the first, or the one behind `after` (then from the start).
-    """
+    """Return the conflict to show (`show`, else the first, or the one behind `after`), and how many wait."""
     found = None
     if show is not None:
         found = waiting.filter(pk=show).first()
@@ -78,10 +72,7 @@ def last_decision(membership: Membership) -> int | None:
 
 
 def list_opinions(item: Item) -> list[dict[str, Any]]:
-    """List what annotators said on the item, without names, in an order that does not follow them.
-
-    `grade` is None for a flag or a skip; `note`: of a flag, or why it was skipped.
-    """
+    """List what annotators said on the item, without names: grade, or flag with its note, or why it was skipped."""
     State = Assignment.State
     skipped = Q(state=State.SKIPPED)
     rows = (
@@ -125,10 +116,7 @@ def adjudicate(
     idle: int | None = None,
     shown_ms: int | None = None,
 ) -> None:
-    """Settle a conflict in three statements. The same decision sent again changes nothing.
-
-    Raises Unknown, DecisionRefused when somebody else was first, and TooSoon.
-    """
+    """Settle a conflict; the same decision again changes nothing. Raises Unknown, DecisionRefused and TooSoon."""
     assessor, collection = membership.assessor_id, membership.collection
     who = {"membership": membership.pk, "assessor": assessor, "collection": collection.pk}
 

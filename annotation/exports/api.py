@@ -16,7 +16,7 @@ from annotation.exports.sets.options import SetOptions, format_defaults
 from annotation.exports.snapshots import create_snapshot, write_snapshot
 from annotation.models.snapshots import Snapshot
 from api.authentication import MANAGE, may, scope_of
-from api.downloads import describe_download
+from api.downloads import DOWNLOAD
 from api.idempotency import once
 from api.paging import Cursor, Limit, Page, page_of
 from api.problems import Given
@@ -144,7 +144,7 @@ def read_export(request: HttpRequest, name: str, number: int) -> Any:
 @router.get(
     "/collections/{slug:name}/exports/{number}/files/{path:file}",
     auth=may("admin"),
-    openapi_extra=describe_download("The file."),
+    openapi_extra=DOWNLOAD,
 )
 def read_export_file(request: HttpRequest, name: str, number: int, file: str) -> Any:
     """Download a file of an export."""

@@ -79,10 +79,7 @@ Places = dict[tuple[str, int, int], Span]
 
 
 def debate_of(turns: Sequence[Turn], length: int = 0) -> Debate:
-    """Build the debate of turns in the order in which they were said, for before against.
-
-    `length`: characters of the document, which tell where its windows are.
-    """
+    """Build the debate of turns as they were said, for before against; `length`: characters of the document."""
     # `seen` travels through all turns: only the first quotation of a place is linked from the document.
     spans, seen, changed = _quoted_spans(turns), set[str](), _find_stance_flips(turns)
     said: dict[tuple[int, int, str], DebateTurn] = {}

@@ -230,11 +230,7 @@ def _read_one(statement: str, **values: int | None) -> dict[str, Any]:
 
 
 def draft_of(item: int) -> dict[str, Any]:
-    """Return the texts to edit on an item with the reason `evidence`, with their measures. Two statements.
-
-    `writer`: the judge whose texts failed, "" when none wrote; `scores`: by judged dimension, as the page names it;
-    `meaning`: what they measure, quality or fidelity to teacher.
-    """
+    """Return the texts to edit on an item that asks for evidence, with what the judge's measures say of them."""
     pair = Item.objects.values_list("pair", flat=True).get(pk=item)
     newest, judge = last_text(pair), last_of_judge(pair)
     measures: dict[str, Any] = judge.measures if judge else {}

@@ -43,10 +43,7 @@ def claim(db: Connection[Any], desk: AnnotatorContext, *, catches_up: bool = Fal
 
 
 def claim_query(db: Connection[Any], desk: AnnotatorContext) -> int | None:
-    """Claim a task and, with a new lease, up to 20 waiting tasks of the same query, as one lease group.
-
-    Only the first pair of a group can be a check, so the places that a group passes over are made up for.
-    """
+    """Claim a task and, with a new lease, up to 20 waiting tasks of the same query, as one lease group."""
     held = assignment.lock_open_lease(db, desk)
     lease = claim(db, desk, catches_up=True)
     if held is None and lease is not None:

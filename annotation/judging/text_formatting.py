@@ -9,10 +9,7 @@ _NUMBER = re.compile(r"\d{1,3}[.)]\s+")
 
 
 def split_blocks(text: str) -> list[dict[str, Any]]:
-    """Split a text at its empty lines.
-
-    A block is a paragraph of `lines` (`kind` p), or a list of items (ul, ol) with the `heading` before it.
-    """
+    """Split a text into paragraphs (kind p) and lists (ul, ol, with the `heading` before them) at empty lines."""
     found = _BLOCK.split(text.replace("\r\n", "\n").strip())
     return [_parse_block(block.split("\n")) for block in found if block.strip()]
 

@@ -96,10 +96,7 @@ def read_statistics(collection: Collection) -> tuple[StoredStatistics, str]:
 
 
 def list_rows(collection: Collection, people: Iterable[PersonQuality], order: str) -> list[MemberRow]:
-    """List all members in the order that is asked for (a column's key, "-" before it: descending).
-
-    Without one, who has alerts comes first and who left comes last. What was not measured comes last either way.
-    """
+    """List members in an order (a column's key, "-": descending); without one alerts first; the unmeasured last."""
     measured = {one.membership: one for one in people}
     rows = [
         MemberRow(member, member.judged, member.today, measured.get(member.pk))  # type: ignore[attr-defined]  # annotated

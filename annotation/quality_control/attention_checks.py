@@ -184,7 +184,7 @@ def _dream_checks(
             for said in debates.get(twin.pair, [])
             if said.verdict is not None
         ]
-        found.append(Dressed(look.pair, twin.reason, twin.arm, turns))
+        found.append(Dressed(look.pair, twin.reason, turns))
     return found
 
 

@@ -1,7 +1,4 @@
-"""Batches of an annotator's work: accepted when all their checks were passed, else their items go back (DREAM F.2).
-
-A batch without an answered check is neither: it is not checked, and says so (annotation.models.quality_control.Batch).
-"""
+"""Batches of an annotator's work: accepted where all checks were passed, else returned (DREAM F.2)."""
 
 from contextlib import suppress
 
@@ -21,10 +18,7 @@ State = Assignment.State
 
 @transaction.atomic
 def close(membership: int) -> list[Batch]:
-    """Close every complete batch of this member that is still open, and return those that were closed.
-
-    The judgments of a returned batch are set aside, except those on its checks, which tell why.
-    """
+    """Close a member's complete batches and return them; of a returned one all but its checks is set aside."""
     # The membership's lock: two submits at once would close a batch twice.
     row = hold(Membership.objects.select_related("collection", "user"), membership)
     number = Batch.objects.filter(membership=row).count()

@@ -7,7 +7,7 @@ texts (contribution and evidence) leave with a person's judgments in the same wa
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -114,8 +114,21 @@ def exclude_judgments(
     if not found and not texts:
         raise BadInput(_("Nothing to exclude: this person has no active judgments"))
     locked = _lock_items([*found, *texts])
-    rows = _append(_WITHDRAW, found)
-    withdrawn = _withdraw_texts(membership, texts)
+    rows = [JudgmentKeys(*row) for row in fetch_rows(_WITHDRAW, judgments=[one.pk for one in found])]
+    # Nobody goes on with a withdrawn text; their pairs are locked.
+    withdrawn = [
+        Target.objects.create(
+            pair_id=text.pair_id,
+            version=next_version(text.pair_id),
+            kind=Target.Kind.PERSON,
+            writer=membership.assessor.name,
+            measures=SET_ASIDE,
+            good=False,
+            item_id=text.item_id,
+            withdraws=text,
+        )
+        for text in texts
+    ]
     left = _update_assignments(membership, rows, Assignment.State.DONE, Assignment.State.ASIDE)
     left |= _move_texts(membership, texts, Assignment.State.DONE, Assignment.State.ASIDE)
     # Counts are worked out here and written once, from the items as they were locked.
@@ -141,16 +154,10 @@ def reinstate_judgments(*, act: JudgmentExclusion, by: User | None) -> JudgmentE
     if act.is_reinstatement or JudgmentExclusion.objects.filter(reverses=act).exists():
         raise BadInput(_("These judgments have already been reinstated"))
     _hold_aspects(membership)
-    rows, texts, locked, counted = _bring_back(membership, act.judgments, act.texts)
     if act.why == JudgmentExclusion.Why.BATCH:  # there is nothing to tell any more
         Membership.objects.filter(pk=membership.pk).update(returned=Greatest(F("returned") - 1, 0))
-    counts = {"n": len(rows), "texts": len(texts)}
-    record(by, "judgments.back", membership.collection, concerns=membership.user, **counts)
-    kept = JudgmentExclusion(
-        membership=membership, why=act.why, batch=act.batch, since=act.since, made_by=by, reverses=act
-    )
-    _store_act(kept, rows, texts, locked, counted)
-    return kept
+    back = JudgmentExclusion(why=act.why, batch=act.batch, since=act.since, made_by=by, reverses=act)
+    return _bring_back(membership, back, act.judgments, act.texts)
 
 
 @transaction.atomic
@@ -162,14 +169,9 @@ def reinstate_items(*, membership: Membership, by: User | None, items: Sequence[
     acts = acts.exclude(why=JudgmentExclusion.Why.PAIRS)
     judgments = Judgment.objects.filter(item__in=one_array(items), pk__in=acts.values(one=Unnest("judgments")))
     texts = Target.objects.filter(item__in=one_array(items), pk__in=acts.values(one=Unnest("texts")))
-    found, texts_back, locked, counted = _bring_back(
-        membership, list(judgments.values_list("pk", flat=True)), list(texts.values_list("pk", flat=True))
-    )
-    counts = {"n": len(found), "texts": len(texts_back)}
-    record(by, "judgments.back", membership.collection, concerns=membership.user, **counts)
-    kept = JudgmentExclusion(membership=membership, why=JudgmentExclusion.Why.PAIRS, made_by=by)
-    _store_act(kept, found, texts_back, locked, counted)
-    return kept
+    back = JudgmentExclusion(why=JudgmentExclusion.Why.PAIRS, made_by=by)
+    withdrawals = (list(rows.values_list("pk", flat=True)) for rows in (judgments, texts))
+    return _bring_back(membership, back, *withdrawals)
 
 
 class Unnest(Func):
@@ -180,14 +182,23 @@ class Unnest(Func):
 
 
 def _bring_back(
-    membership: Membership, withdrawals: Sequence[int], text_withdrawals: Sequence[int]
-) -> tuple[list[JudgmentKeys], list[Target], list[LockedItem], list[LockedItem]]:
-    """Append what these rows withdrew once more; return the new rows and their items, as locked and with new counts."""
+    membership: Membership, act: JudgmentExclusion, withdrawals: Sequence[int], text_withdrawals: Sequence[int]
+) -> JudgmentExclusion:
+    """Append what these rows withdrew once more, and store the act with the new rows."""
     # Heads only: a row that something superseded since is not brought back over it.
     gone = _read_keys(Judgment.objects.heads().filter(pk__in=one_array(withdrawals)))
     locked = _lock_items([*gone, *Target.objects.filter(pk__in=text_withdrawals)])
-    rows = _append(_RESTORE, gone)
-    texts = _texts_again(text_withdrawals)
+    rows = [JudgmentKeys(*row) for row in fetch_rows(_RESTORE, judgments=[one.pk for one in gone])]
+    # Withdrawn texts once more, unless somebody has written another one meanwhile: theirs holds.
+    others = Target.objects.filter(
+        pair=OuterRef("pair"), kind=Target.Kind.PERSON, good=True, withdraws=None, withdrawn_by=None
+    )
+    withdrawn = Target.objects.filter(pk__in=list(text_withdrawals), withdraws__isnull=False).exclude(Exists(others))
+    texts = [row.withdraws for row in withdrawn.select_related("withdraws").order_by("pk") if row.withdraws]
+    for text in texts:
+        # A copy of the text as a new row: history is append-only, and `_state.adding` makes Django insert it.
+        text.pk, text.version, text._state.adding = None, next_version(text.pair_id), True
+        text.save(force_insert=True)
     back = _update_assignments(membership, rows, Assignment.State.ASIDE, Assignment.State.DONE)
     back |= _move_texts(membership, texts, Assignment.State.ASIDE, Assignment.State.DONE)
     counted = [
@@ -197,16 +208,15 @@ def _bring_back(
         else one
         for one in locked
     ]
-    return rows, texts, locked, counted
+    counts = {"n": len(rows), "texts": len(texts)}
+    record(act.made_by, "judgments.back", membership.collection, concerns=membership.user, **counts)
+    act.membership = membership
+    _store_act(act, rows, texts, locked, counted)
+    return act
 
 
 def _read_keys(found: QuerySet[Judgment]) -> list[JudgmentKeys]:
     return [JudgmentKeys(*row) for row in found.order_by("pk").values_list(*_READ)]
-
-
-def _append(statement: str, found: Sequence[JudgmentKeys]) -> list[JudgmentKeys]:
-    """Append a row for each judgment by _WITHDRAW or _RESTORE, and return these rows."""
-    return [JudgmentKeys(*row) for row in fetch_rows(statement, judgments=[one.pk for one in found])]
 
 
 def _store_act(
@@ -216,10 +226,7 @@ def _store_act(
     locked: Sequence[LockedItem],
     counted: Sequence[LockedItem],
 ) -> None:
-    """Let items, labels and counters follow the rows that an act appended, and store the act with them.
-
-    `locked`, `counted`: the items as they are stored, and with the numbers of people that hold now.
-    """
+    """Let items (`locked`, and `counted` anew), labels and counters follow the rows of an act; store the act."""
     _update_items(locked, counted, shard=act.membership_id % SHARDS)
     aspects = {row.pair_id for row in rows if row.aspect_id is not None}
     resolve_pairs({item.pair_id for item in locked} | aspects)
@@ -318,40 +325,6 @@ def current_texts(
     if since:
         found = found.filter(created_at__gte=since)
     return found if items is None else found.filter(item__in=one_array(items))
-
-
-def _withdraw_texts(membership: Membership, texts: Iterable[Target]) -> list[Target]:
-    """Append rows that withdraw these texts, whose pairs are locked; nobody goes on with such a text."""
-    return [
-        Target.objects.create(
-            pair_id=one.pair_id,
-            version=next_version(one.pair_id),
-            kind=Target.Kind.PERSON,
-            writer=membership.assessor.name,
-            measures=SET_ASIDE,
-            good=False,
-            item_id=one.item_id,
-            withdraws=one,
-        )
-        for one in texts
-    ]
-
-
-def _texts_again(withdrawals: Iterable[int]) -> list[Target]:
-    """Append withdrawn texts once more, unless somebody has written another one meanwhile: theirs holds."""
-    others = Target.objects.filter(
-        pair=OuterRef("pair"), kind=Target.Kind.PERSON, good=True, withdraws=None, withdrawn_by=None
-    )
-    gone = Target.objects.filter(pk__in=list(withdrawals)).exclude(Exists(others)).select_related("withdraws")
-    back = []
-    for row in gone.order_by("pk"):
-        text = row.withdraws
-        if text is not None:
-            # A copy of the text as a new row: history is append-only, and `_state.adding` makes Django insert it.
-            text.pk, text.version, text._state.adding = None, next_version(text.pair_id), True
-            text.save(force_insert=True)
-            back.append(text)
-    return back
 
 
 def _move_texts(

@@ -159,10 +159,7 @@ def record_answer(
     milliseconds: int | None = None,
     shown_ms: int | None = None,
 ) -> GoldAnswer:
-    """Keep what an expert or senior says; a reference grade comes of it, unless it was practice.
-
-    The same answer again changes nothing. Raises BadInput when somebody else was first, and TooSoon.
-    """
+    """Keep what an expert or senior says; beyond practice it is the reference grade. Raises BadInput, TooSoon."""
     row = (
         GoldPair.objects.select_for_update(of=("self",))
         .select_related("gold_set", "pair")

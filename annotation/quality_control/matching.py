@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 Turn = dict[str, Any]  # A turn as an item keeps it.
 
@@ -40,13 +40,11 @@ class PairFeatures:
         return self.has_arguments(form) or (self.by_models and stance_of(self.shape) == form)
 
 
-@dataclass(frozen=True, slots=True)
-class Dressed:
-    """A gold pair, and the ordinary item whose reason and arm it takes over."""
+class Dressed(NamedTuple):
+    """A gold pair, and the reason of the ordinary item that it looks like."""
 
     pair: int
     reason: str
-    arm: str
     turns: list[Turn] | None = None  # The debate that the check shows; None: that of its own pair.
 
 
@@ -80,8 +78,7 @@ def match_checks(
     left = {look.pair: look for look in gold}
     found: list[Dressed] = []
     # Three tries for each wanted check: some twins have no gold pair that can look like them.
-    drawn = [chance.choice(ordinary) for _ in range(count * 3)] if ordinary else []
-    for twin in drawn:
+    for twin in [chance.choice(ordinary) for _ in range(count * 3)]:
         if len(found) == count or not left:
             break
         label = chance.random() < 0.5
@@ -93,7 +90,7 @@ def match_checks(
             continue
         look, turns = fit
         del left[look.pair]
-        found.append(Dressed(look.pair, twin.reason, twin.arm, turns))
+        found.append(Dressed(look.pair, twin.reason, turns))
     return found
 
 

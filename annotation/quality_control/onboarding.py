@@ -35,10 +35,7 @@ class QualificationResult:
 
 @dataclass(frozen=True, slots=True)
 class OnboardingStop:
-    """The page that stands between a member and their next task.
-
-    `kind`: paused, consent, failed, untested, practice, trial, passed.
-    """
+    """What stands before the next task: paused, consent, failed, untested, practice, trial, passed."""
 
     kind: str
     note: str = ""

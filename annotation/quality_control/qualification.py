@@ -1,7 +1,4 @@
-"""The qualification test: practice with feedback, then a test with a pass mark; below it no items.
-
-Its items stand, as checks do: everybody who has to pass is assigned each of them once, and their answers measure them.
-"""
+"""The qualification test: practice with feedback, then standing items that everybody takes, with a pass mark."""
 
 from collections.abc import Mapping
 from random import Random

@@ -12,11 +12,7 @@ UNDO_WITHIN = timedelta(hours=24)
 
 
 def aggregate_judgments(grades: Sequence[int], *, overlap: int, flagged: bool = False) -> tuple[State, int | None]:
-    """Return the item's state after these standing judgments, and its grade once it is settled.
-
-    More than half of `overlap` equal grades settle it once all of `overlap` have judged; without such a majority,
-    or with any flag, an adjudicator decides.
-    """
+    """Return the item's state after these standing judgments, and its grade where more than half agree."""
     if flagged:
         return "conflict", None
     if len(grades) < overlap:

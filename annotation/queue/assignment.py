@@ -149,9 +149,7 @@ def arm_of(reason: str, arm: str = "", rounds: str = ALL_ROUNDS) -> str:
 
 
 def final_token(first: str) -> str:
-    """Return a lease's token after the first vote of the reveal arm, derived from the token before, so that the first
-    form is recognised when it is sent again.
-    """
+    """Return a lease's token after the first vote, derived from the one before: a form sent again is known by it."""
     return urlsafe_b64encode(sha256(f"final {first}".encode()).digest()).decode().rstrip("=")
 
 
@@ -262,10 +260,7 @@ def submit_texts(
     texts: tuple[str, str, str],
     write: Callable[[int], None],
 ) -> OwnAssignment | None:
-    """Settle an item that asks for texts, which `write` stores for its pair. Return None where these are stored.
-
-    Raises Unknown, and DecisionRefused when the item is closed or asks for a grade.
-    """
+    """Settle an item that asks for texts, which `write` stores; None: they are. Raises Unknown, DecisionRefused."""
     own = _read_assignment(db, desk, item)
     if _is_stored(db, desk, own, token, EndedWith("texts", texts=texts)):
         return None

@@ -22,10 +22,7 @@ def check_places(*, seed: int, annotator: int, begin: int, size: int, checks: fl
 def schedule_item(
     *, seed: int, annotator: int, number: int, checks: float, repeats: float, size: int = 20, closed_to: int = 0
 ) -> str:
-    """Return the kind of an annotator's `number`-th item (from 0): check, repeat, or "" for the next of the queue.
-
-    Batches have `size` items; `closed_to` is where the first one begins that was not looked at yet.
-    """
+    """Return the kind of an annotator's `number`-th item (from 0): check, repeat, or "" for the queue's next."""
     if not checks and not repeats:
         return ""
     at = (number - closed_to) % size

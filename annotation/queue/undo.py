@@ -21,10 +21,7 @@ from store.sql import execute, read_sql
 
 
 def undo_decision(membership: Membership, item: int) -> None:
-    """Undo the member's judgment, flag or skip of an item; in the reveal arm, the final vote before the first.
-
-    Raises Unknown, and DecisionRefused when it is too late.
-    """
+    """Undo a decision, in the reveal arm the final vote first. Raises Unknown, and DecisionRefused where it is late."""
     in_transaction(lambda _db: _undo_once(membership, item))
 
 

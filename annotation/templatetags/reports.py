@@ -54,12 +54,9 @@ def span(statistic: Statistic) -> str:
 
 
 @register.filter
-def percent_span(statistic: Statistic) -> str:
+def tenths_span(statistic: Statistic) -> str:
     """The interval of a share as percentages with one decimal, or a dash."""
     return _format_interval(statistic, tenths)
-
-
-register.filter("tenths_span", percent_span)
 
 
 def _format_interval(statistic: Statistic, form: Callable[[float], str]) -> str:

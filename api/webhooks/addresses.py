@@ -18,10 +18,7 @@ class AddressRefused(Exception):
 
 
 def check_url(url: str) -> httpx2.URL:
-    """Return the parts of a receiver's address. Raises BadInput where nothing could ever be sent to it.
-
-    Where its name leads is looked at before each request (`find_address`), for it may change at any time.
-    """
+    """Return the parts of a receiver's address. Raises BadInput where nothing could ever be sent to it."""
     if len(url) > LONGEST or any(character.isspace() or not character.isprintable() for character in url):
         raise BadInput(_("The address contains spaces or is too long. Copy it from the receiver's documentation."))
     try:

@@ -99,10 +99,7 @@ def build_body(delivery: WebhookDelivery) -> str:
 
 @transaction.atomic
 def record_answer(delivery: WebhookDelivery, answer: ReceiverAnswer) -> None:
-    """Add an attempt to the log, and let the delivery end or wait for its next attempt.
-
-    Of whoever lost the claim only the log is kept; nothing is where the webhook was deleted meanwhile.
-    """
+    """Log an attempt, and end the delivery or let it wait; whoever lost the claim adds to the log alone."""
     # The webhook's row first, as whoever changes or deletes it does.
     webhook = Webhook.objects.select_for_update(no_key=True, of=("self",)).select_related("collection")
     row = webhook.filter(pk=delivery.webhook_id).first()

@@ -31,10 +31,7 @@ def deliveries_of(webhook: Webhook) -> QuerySet[WebhookDelivery]:
 
 
 def read_delivery_page(webhook: Webhook, given: QueryDict) -> dict[str, Any]:
-    """Return the part of the log that a page's address asks for; wrong values in it are ignored.
-
-    `older`: the number below which the next part begins; None where there is none.
-    """
+    """Return a part of the log as an address asks for it; `older`: the number below which the next begins."""
     rows, state = deliveries_of(webhook), given.get("state", "")
     if state in State.values:
         rows = rows.filter(state=state)

@@ -191,8 +191,5 @@ def _mail_admins(row: Webhook) -> None:
 
 
 def delete_old_deliveries() -> int:
-    """Delete what ended 30 days ago and what lost its webhook, some thousands at once; return how many.
-
-    Events that are told once stay: they hold nothing but a number and a route.
-    """
+    """Delete what ended 30 days ago and what lost its webhook, some thousands at once; return how many."""
     return execute(OLD, before=timezone.now() - KEPT, most=DELETED_AT_ONCE)

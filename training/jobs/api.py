@@ -12,7 +12,7 @@ from ninja.decorators import decorate_view
 
 from actions.services import Actor
 from api.authentication import MANAGE, may, scope_of
-from api.downloads import describe_download
+from api.downloads import DOWNLOAD
 from api.idempotency import once
 from api.operations import operation
 from api.paging import Cursor, Limit, Page, find_row, page_of
@@ -145,7 +145,7 @@ def list_model_files(request: HttpRequest, name: str, number: int) -> Any:
 @router.get(
     "/collections/{slug:name}/models/{number}/files/{path:file}",
     auth=may("admin"),
-    openapi_extra=describe_download("The file."),
+    openapi_extra=DOWNLOAD,
 )
 def read_model_file(request: HttpRequest, name: str, number: int, file: str) -> Any:
     """Download a file of a model."""
