@@ -10,13 +10,8 @@ class AnnotationConfig(AppConfig):
     def import_models(self) -> None:
         """Tables of parts that nothing else here needs have files of their own."""
         super().import_models()
-        import_module("annotation.models.aspects")
-        import_module("annotation.models.imports")
-        import_module("annotation.models.pair_table")
-        import_module("annotation.models.quality_control")
-        import_module("annotation.models.self_checks")
-        import_module("annotation.models.snapshots")
-        import_module("annotation.models.web_search")
+        for tables in ("aspects", "imports", "pair_table", "quality_control", "self_checks", "snapshots", "web_search"):
+            import_module(f"annotation.models.{tables}")
 
     def ready(self) -> None:
         """Listen to what Django and allauth do with accounts, and give allauth a lock that waits."""

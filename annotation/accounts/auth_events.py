@@ -17,7 +17,7 @@ from annotation.accounts import sessions
 from annotation.audit_log.recording import record
 from annotation.models import User
 
-TOTP = Authenticator.Type.TOTP
+TOTP, RECOVERY_CODES = Authenticator.Type.TOTP, Authenticator.Type.RECOVERY_CODES
 
 # Signals of which nothing is recorded but who did it. New recovery codes: the earlier ones no longer work.
 PLAIN_ACTS = {
@@ -25,6 +25,14 @@ PLAIN_ACTS = {
     accounts.password_changed: "password.changed",
     accounts.password_reset: "password.reset",
     mfa.authenticator_reset: "recovery-codes.made",
+}
+# A recovery code that is used is a sign that the phone is gone; ordinary codes are part of signing in, and recovery
+# codes that go with the app need no line of their own.
+FACTOR_ACTS = {
+    (mfa.authenticator_added, TOTP): "second-factor.on",
+    (mfa.authenticator_added, RECOVERY_CODES): "recovery-codes.made",
+    (mfa.authenticator_removed, TOTP): "second-factor.off",
+    (mfa.authenticator_used, RECOVERY_CODES): "recovery-code.used",
 }
 
 
@@ -50,24 +58,11 @@ def record_failed_sign_in(
     record(None, "session.failed", concerns=named, address=sessions.client_network(request) if request else "")
 
 
-@receiver(mfa.authenticator_added)
-def added_factor(sender: Any, user: User, authenticator: Authenticator, **kwargs: Any) -> None:
-    """Record that a second factor, or recovery codes, were set up."""
-    record(user, "second-factor.on" if authenticator.type == TOTP else "recovery-codes.made")
-
-
-@receiver(mfa.authenticator_removed)
-def removed_factor(sender: Any, user: User, authenticator: Authenticator, **kwargs: Any) -> None:
-    """Record that a second factor was turned off. Recovery codes go with the app and need no line of their own."""
-    if authenticator.type == TOTP:
-        record(user, "second-factor.off")
-
-
-@receiver(mfa.authenticator_used)
-def used_factor(sender: Any, user: User, authenticator: Authenticator, **kwargs: Any) -> None:
-    """Record that a recovery code was used: a sign that the phone is gone. Ordinary codes are part of signing in."""
-    if authenticator.type == Authenticator.Type.RECOVERY_CODES:
-        record(user, "recovery-code.used")
+@receiver([signal for signal, _kind in FACTOR_ACTS])
+def record_factor(sender: Any, user: User, authenticator: Authenticator, signal: Signal, **kwargs: Any) -> None:
+    """Record what became of a second factor, where the log keeps it."""
+    if act := FACTOR_ACTS.get((signal, authenticator.type)):
+        record(user, act)
 
 
 @receiver(mfa.authentication_failed)

@@ -104,12 +104,6 @@ class OpenIDConnect(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]
         id_token = str(kwargs["response"].get("id_token") or "")
         if not id_token:
             raise OAuth2Error("no id_token")
-        claims = self._decode_id_token(app, id_token)
-        kept = {name: str(claims[name]) for name in KEPT_CLAIMS if claims.get(name)}
-        return self.get_provider().sociallogin_from_response(request, {"id_token": kept})
-
-    def _decode_id_token(self, app: SocialApp, id_token: str) -> dict[str, Any]:
-        """Signature, issuer, audience and expiry, always: allauth skips the first where TLS brought the token."""
         import jwt
 
         try:
@@ -118,14 +112,16 @@ class OpenIDConnect(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]
             algorithm = None
         if algorithm not in ALGORITHMS:
             raise OAuth2Error("the id_token is not signed with a key pair")
-        claims: dict[str, Any] = jwtkit.verify_and_decode(
+        # Signature, issuer, audience and expiry, always: allauth skips the first where TLS brought the token.
+        claims = jwtkit.verify_and_decode(
             credential=id_token,
             keys_url=self.openid_config["jwks_uri"],
             issuer=self.openid_config["issuer"],
             audience=app.client_id,
             lookup_kid=jwtkit.lookup_kid_jwk,
         )
-        return claims
+        kept = {name: str(claims[name]) for name in KEPT_CLAIMS if claims.get(name)}
+        return self.get_provider().sociallogin_from_response(request, {"id_token": kept})
 
 
 def name_of_provider() -> str:
@@ -141,15 +137,10 @@ def invitation_of(request: HttpRequest) -> Invitation | None:
     return found if found is not None and not members.why_closed(found) else None
 
 
-def connection_of(user: User) -> SocialAccount | None:
-    """The user's connection to the provider."""
-    return SocialAccount.objects.filter(user=user).first()
-
-
 @transaction.atomic
 def disconnect_provider(user: User) -> bool:
     """Disconnect an account; False: it is not connected. Raises BadInput where it has no password to come in by."""
-    connection = connection_of(user)
+    connection = SocialAccount.objects.filter(user=user).first()
     if connection is None:
         return False
     if not user.has_usable_password():

@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 
 from allauth.account.utils import perform_login
 from allauth.account.views import password_reset
-from allauth.socialaccount.models import SocialApp
+from allauth.socialaccount.models import SocialAccount, SocialApp
 from allauth.socialaccount.providers.oauth2.views import OAuth2CallbackView, OAuth2LoginView
 from django.conf import settings
 from django.contrib import messages
@@ -46,7 +46,7 @@ def _render_account(
         "sessions": sessions.sessions_of(scope.user, request.session.session_key),
         "second_factor": second_factor.has_second_factor(scope.user),
         "provider": single_sign_on.name_of_provider(),
-        "connection": single_sign_on.connection_of(scope.user) if settings.OIDC_URL else None,
+        "connection": SocialAccount.objects.filter(user=scope.user).first() if settings.OIDC_URL else None,
         "mail": mail,
     }
     return render(request, "accounts/account.html", context, status=status)

@@ -9,7 +9,7 @@ from ninja.decorators import decorate_view
 
 from annotation.adjudication import conflicts
 from annotation.judging import forms, page
-from annotation.judging.api import BIG, PairTextsOut, show_texts
+from annotation.judging.api import BIG, DecidedIn, PairTextsOut, show_texts
 from annotation.judging.forms import LONGEST
 from annotation.permissions import Scope
 from annotation.queue.assignment import Unknown
@@ -57,12 +57,6 @@ class DecisionIn(Given):
     milliseconds: int | None = Field(None, ge=0, le=86_400_000, description="Time that the person spent on it.")
 
 
-class DecidedItemIn(Given):
-    """The conflict whose decision is taken back."""
-
-    item: int = Field(ge=0, lt=BIG)
-
-
 @router.get("/collections/{slug:name}/conflict", auth=may("adjudicate", JUDGE), response=ConflictsOut)
 def read_conflict(request: HttpRequest, name: str, leave: int | None = None) -> Any:
     """Read a conflict that waits; `leave` names the item of one that is left for later."""
@@ -93,7 +87,7 @@ def resolve_conflict(request: HttpRequest, name: str, body: DecisionIn) -> Any:
 
 @router.post("/collections/{slug:name}/conflict/undo", auth=may("adjudicate", JUDGE), response=ConflictsOut)
 @decorate_view(once)
-def undo_resolution(request: HttpRequest, name: str, body: DecidedItemIn) -> Any:
+def undo_resolution(request: HttpRequest, name: str, body: DecidedIn) -> Any:
     """Take your own decision back; the conflict comes with the answer."""
     scope = scope_of(request)
     try:

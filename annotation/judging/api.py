@@ -123,7 +123,7 @@ class FlagIn(HeldTask):
     note: str = Field("", max_length=LONGEST)
 
 
-class UndoIn(Given):
+class DecidedIn(Given):
     """The pair whose decision is taken back."""
 
     item: int = Field(ge=0, lt=BIG)
@@ -197,7 +197,7 @@ def flag_task(request: HttpRequest, name: str, body: FlagIn) -> Any:
 
 @router.post("/collections/{slug:name}/task/undo", auth=may("judge", JUDGE), response=QueueOut)
 @decorate_view(once)
-def undo_task(request: HttpRequest, name: str, body: UndoIn) -> Any:
+def undo_task(request: HttpRequest, name: str, body: DecidedIn) -> Any:
     """Take a decision back: its pair is held again."""
     member = scope_of(request).member
     undo.undo_decision(member, Assignment.item_of(member, body.item))
@@ -216,24 +216,21 @@ def _show_queue(member: Membership) -> dict[str, Any]:
     # Whoever holds a pair may finish it, whatever closes the queue meanwhile.
     stop = onboarding.find_stop(member) if work is None else None
     return {
-        "task": work and _show_task(work, member.collection.grades),
+        "task": work
+        and {
+            **show_texts(work, member.collection.grades),
+            "item": work.item,
+            "token": work.token,
+            "seconds_left": work.seconds,
+            "asks": "texts" if work.draft is not None else "grade",
+            "texts": work.draft,
+            "why": work.why,
+            "step": work.step,
+            "first_grade": work.grade,
+        },
         "waiting": desktop.waiting,
         "judged_today": desktop.today,
         "closed": stop.kind if stop else "",
-    }
-
-
-def _show_task(work: page.TaskView, highest: int) -> dict[str, Any]:
-    return {
-        **show_texts(work, highest),
-        "item": work.item,
-        "token": work.token,
-        "seconds_left": work.seconds,
-        "asks": "texts" if work.draft is not None else "grade",
-        "texts": work.draft,
-        "why": work.why,
-        "step": work.step,
-        "first_grade": work.grade,
     }
 
 

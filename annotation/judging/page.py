@@ -14,6 +14,7 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from annotation.judging.debates import Debate, DebateText, debate_of, final_round, text_of
 from annotation.judging.document import document_html
+from annotation.judging.forms import DRAFTED
 from annotation.models import Assignment, Membership
 from annotation.models.quality_control import GoldPair
 from annotation.queue.aggregation import UNDO_WITHIN
@@ -29,8 +30,7 @@ from store.sql import read_sql
 
 QUEUE_SHOWN = 1000  # The queue is counted up to here: "1,000+" says enough.
 
-# Fields of the page that are kept before they are sent.
-TYPED = ("comment", "note", "contribution", "evidence", "spans")
+TYPED = tuple(DRAFTED)
 SAID_FOR_SECONDS = 8
 COUNTED_FOR_SECONDS = 30.0
 

@@ -317,7 +317,7 @@ def judge_returned(request: HttpRequest, scope: Scope) -> HttpResponse:
     if request.method == "POST":
         Membership.objects.filter(pk=scope.member.pk).update(returned=0)
         return redirect("judge", scope.collection.name)
-    context = {"scope": scope, "section": "judge", "batches": onboarding.returned_batches(scope.member)}
+    context = {"scope": scope, "section": "judge", "batches": onboarding.returned_batches(membership=scope.member)}
     return render(request, "judging/returned.html", context)
 
 

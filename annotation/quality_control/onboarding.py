@@ -72,10 +72,10 @@ def has_new_guidelines(membership: Membership) -> bool:
     return membership.collection.guideline_version > membership.guideline_read
 
 
-def returned_batches(membership: Membership) -> list[JudgmentExclusion]:
-    """Return the member's returned batches, newest first; `reversed_by` is set on those accepted after all."""
-    found = JudgmentExclusion.objects.filter(membership=membership, why=JudgmentExclusion.Why.BATCH, reverses=None)
-    return list(found.select_related("reversed_by").order_by("-pk")[:SHOWN])
+def returned_batches(**of: Any) -> list[JudgmentExclusion]:
+    """Return batches that went back, newest first; `reversed_by` is set on those accepted after all."""
+    acts = JudgmentExclusion.objects.filter(why=JudgmentExclusion.Why.BATCH, reverses=None, **of)
+    return list(acts.select_related("reversed_by", "membership__user").order_by("-pk")[:SHOWN])
 
 
 def guideline_changes(membership: Membership) -> tuple[int, list[tuple[str, str]]]:

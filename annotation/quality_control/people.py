@@ -2,8 +2,6 @@
 
 from typing import Any
 
-from django.db.models import Count, Q
-
 from annotation.agreement.grade_matrix import known_assessors
 from annotation.models import Assignment, Membership
 from annotation.models.quality_control import Batch, JudgmentExclusion
@@ -32,21 +30,3 @@ def annotator_record(membership: Membership) -> dict[str, Any]:
         # The name under which the list of pairs finds what they graded; empty where it finds nothing.
         "listed_as": next(names, ""),
     }
-
-
-def returned_batches(collection: int) -> list[JudgmentExclusion]:
-    """Batches of the collection that went back and were not accepted after all, newest first."""
-    found = JudgmentExclusion.objects.filter(
-        membership__collection=collection,
-        why=JudgmentExclusion.Why.BATCH,
-        reverses=None,
-        reversed_by=None,
-    )
-    return list(found.select_related("membership__user").order_by("-pk")[:SHOWN])
-
-
-def batch_counts(collection: int) -> dict[str, int]:
-    """Count the batches that are closed, and of them those with missed checks and those without any check."""
-    return Batch.objects.filter(membership__collection=collection).aggregate(
-        closed=Count("pk"), missed=Count("pk", filter=Q(missed__gt=0)), unchecked=Count("pk", filter=Q(checks=0))
-    )

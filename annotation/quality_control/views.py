@@ -6,6 +6,7 @@ from functools import wraps
 from django import forms
 from django.contrib import messages
 from django.db import transaction
+from django.db.models import Count, Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -16,9 +17,9 @@ from actions.options import ActionForm
 from actions.pages import answer_action, form_of
 from annotation.audit_log.recording import record
 from annotation.models import Membership
-from annotation.models.quality_control import ArgumentsRequest, ConsentText, GoldSet
+from annotation.models.quality_control import ArgumentsRequest, Batch, ConsentText, GoldSet
 from annotation.permissions import Scope, action
-from annotation.quality_control import attention_checks, consent, gold, gold_reasons, people, qualification
+from annotation.quality_control import attention_checks, consent, gold, gold_reasons, onboarding, qualification
 from annotation.quality_control.forms import ChecksForm, ConsentForm, GoldForm, SizeForm
 from annotation.settings.services import change_settings
 from corpus.errors import BadInput
@@ -151,8 +152,11 @@ def _render_quality_settings(
         "test_room": free[: gold.PRACTICE + 1].count() > gold.PRACTICE,
         "tests": qualification.list_tests(scope.collection),
         "annotators": qualification.list_annotators(scope.collection),
-        "batches": people.batch_counts(scope.collection.pk),
-        "returned": people.returned_batches(scope.collection.pk),
+        # Closed ones, and of them those with missed checks and those without any check.
+        "batches": Batch.objects.filter(membership__collection=scope.collection).aggregate(
+            closed=Count("pk"), missed=Count("pk", filter=Q(missed__gt=0)), unchecked=Count("pk", filter=Q(checks=0))
+        ),
+        "returned": onboarding.returned_batches(membership__collection=scope.collection, reversed_by=None),
         **given,
     }
     return render(request, "quality_control/quality_control.html", context, status=status)

@@ -18,9 +18,9 @@ from api.paging import Cursor, Limit, Page, find_row, page_of
 from api.problems import CleanText, Given
 from api.webhooks import services
 from api.webhooks.addresses import LONGEST
+from api.webhooks.selectors import find_webhook
 from api.withheld import GuardedSchema
 from corpus.holding import hold_row
-from corpus.numbered import numbered_or_404
 
 router = Router(tags=["webhooks"])
 ONE = f"{HERE}/webhooks/{{number}}"
@@ -110,7 +110,7 @@ def create_webhook(request: HttpRequest, name: str, body: WebhookIn) -> Any:
     scope = scope_of(request)
     # Without a key, as the answer would be kept with its secret.
     row, secret = services.create_webhook(
-        scope.collection, scope.user, url=body.url, events=_plain(body.events), description=body.description
+        scope.collection, scope.user, url=body.url, events=body.events, description=body.description
     )
     row.refresh_from_db()
     return Status(201, {"webhook": _show_webhook(row), "secret": secret})
@@ -119,17 +119,15 @@ def create_webhook(request: HttpRequest, name: str, body: WebhookIn) -> Any:
 @router.get("/collections/{slug:name}/webhooks/{number}", auth=may("admin"), response=WebhookOut)
 def read_webhook(request: HttpRequest, name: str, number: int) -> Any:
     """Read a webhook."""
-    return _show_webhook(_find_webhook(request, number))
+    return _show_webhook(find_webhook(scope_of(request).collection, number))
 
 
 @router.patch("/collections/{slug:name}/webhooks/{number}", auth=may("admin", MANAGE), response=WebhookOut)
 def change_webhook(request: HttpRequest, name: str, number: int, body: WebhookChanges) -> Any:
     """Change a webhook, disable or enable it."""
-    events, user = None if body.events is None else _plain(body.events), scope_of(request).user
-    changes: dict[str, Any] = {"url": body.url, "description": body.description, "active": body.active}
     with transaction.atomic():
         row = _hold_webhook(request, number)
-        services.change_webhook(row, user, events=events, **changes)
+        services.change_webhook(row, scope_of(request).user, **body.dict())
     return _show_webhook(row)
 
 
@@ -166,7 +164,9 @@ def list_deliveries(
     request: HttpRequest, name: str, number: int, state: State | None = None, after: Cursor = 0, limit: Limit = 100
 ) -> Any:
     """List the deliveries of the last 30 days, the oldest first."""
-    rows = WebhookDelivery.objects.filter(webhook=_find_webhook(request, number)).prefetch_related("log")
+    rows = WebhookDelivery.objects.filter(webhook=find_webhook(scope_of(request).collection, number)).prefetch_related(
+        "log"
+    )
     return page_of(rows.filter(state=state) if state else rows, after, limit, _show_delivery)
 
 
@@ -185,20 +185,11 @@ def replay_deliveries(request: HttpRequest, name: str, number: int, body: Replay
     return {"replayed": replayed}
 
 
-def _find_webhook(request: HttpRequest, number: int) -> Webhook:
-    rows, collection = Webhook.objects.select_related("collection"), scope_of(request).collection
-    return numbered_or_404(rows, collection, number, _("Webhook not found."))
-
-
 def _hold_webhook(request: HttpRequest, number: int) -> Webhook:
     """Find a webhook as If-Match says; nobody else changes the row until the transaction ends."""
-    found = hold_row(_find_webhook(request, number))
+    found = hold_row(find_webhook(scope_of(request).collection, number))
     require_match(request, WebhookOut, _show_webhook(found))
     return found
-
-
-def _plain(events: list[Webhook.Event]) -> list[str]:
-    return list(dict.fromkeys(one.value for one in events))
 
 
 def _show_webhook(row: Webhook) -> dict[str, Any]:

@@ -4,9 +4,11 @@ from typing import Any
 
 from django.db.models import Count, Max, Prefetch, Q, QuerySet
 from django.http import QueryDict
+from django.utils.translation import gettext as _
 
 from api.models import Webhook, WebhookAttempt, WebhookDelivery
 from corpus.models import Collection
+from corpus.numbered import numbered_or_404
 
 PAGE = 50
 State = WebhookDelivery.DeliveryState
@@ -22,6 +24,11 @@ def list_webhooks(collection: Collection) -> QuerySet[Webhook]:
         last_delivered=Max("deliveries__ended_at", filter=Q(**{state: State.DELIVERED})),
     )
     return rows.order_by("pk")
+
+
+def find_webhook(collection: Collection, number: int) -> Webhook:
+    """Return a webhook by its number in the collection. Raises Http404."""
+    return numbered_or_404(Webhook.objects.select_related("collection"), collection, number, _("Webhook not found."))
 
 
 def deliveries_of(webhook: Webhook) -> QuerySet[WebhookDelivery]:

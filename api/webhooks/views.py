@@ -11,9 +11,8 @@ from api.models import Webhook, WebhookDelivery
 from api.webhooks import services
 from api.webhooks.delivering import build_body
 from api.webhooks.forms import WebhookForm
-from api.webhooks.selectors import deliveries_of, list_webhooks, read_delivery_page
+from api.webhooks.selectors import deliveries_of, find_webhook, list_webhooks, read_delivery_page
 from corpus.errors import BadInput
-from corpus.numbered import numbered_or_404
 from jobs.workers import has_workers
 
 # HTMX stops asking when it gets this status.
@@ -40,7 +39,7 @@ def webhooks(request: HttpRequest, scope: Scope) -> HttpResponse:
 @action("admin", "GET", "POST")
 def webhook(request: HttpRequest, scope: Scope, webhook: int) -> HttpResponse:
     """Show a webhook with its log; a POST changes it."""
-    row = _find_webhook(scope, webhook)
+    row = find_webhook(scope.collection, webhook)
     if request.method == "GET":
         return _render_webhook(request, scope, row)
     form = WebhookForm(request.POST)
@@ -60,7 +59,7 @@ def webhook(request: HttpRequest, scope: Scope, webhook: int) -> HttpResponse:
 @action("admin", "POST")
 def control_webhook(request: HttpRequest, scope: Scope, webhook: int, act: str) -> HttpResponse:
     """Do an act on a webhook: test, secret, enable, disable, replay-failed or delete."""
-    row = _find_webhook(scope, webhook)
+    row = find_webhook(scope.collection, webhook)
     try:
         if act == "test":
             made = services.send_test(row, scope.user)
@@ -86,7 +85,7 @@ def control_webhook(request: HttpRequest, scope: Scope, webhook: int, act: str) 
 @action("admin", "GET")
 def delivery(request: HttpRequest, scope: Scope, webhook: int, delivery: int) -> HttpResponse:
     """Show a delivery: its body, and each attempt with its answer. HTMX asks again until the delivery has ended."""
-    row = _find_webhook(scope, webhook)
+    row = find_webhook(scope.collection, webhook)
     found = get_object_or_404(deliveries_of(row).select_related("webhook__collection"), pk=delivery)
     is_over = found.state != State.PENDING
     context = {
@@ -104,7 +103,7 @@ def delivery(request: HttpRequest, scope: Scope, webhook: int, delivery: int) ->
 @action("admin", "POST")
 def replay(request: HttpRequest, scope: Scope, webhook: int, delivery: int) -> HttpResponse:
     """Send one delivery again."""
-    row = _find_webhook(scope, webhook)
+    row = find_webhook(scope.collection, webhook)
     found = get_object_or_404(WebhookDelivery, webhook=row, pk=delivery)
     try:
         rows = WebhookDelivery.objects.filter(pk=found.pk)
@@ -117,11 +116,6 @@ def replay(request: HttpRequest, scope: Scope, webhook: int, delivery: int) -> H
 def _say_replayed(request: HttpRequest, count: int) -> None:
     said = ngettext("%(count)s delivery will be sent again.", "%(count)s deliveries will be sent again.", count)
     messages.success(request, said % {"count": count})
-
-
-def _find_webhook(scope: Scope, number: int) -> Webhook:
-    rows = Webhook.objects.select_related("collection")
-    return numbered_or_404(rows, scope.collection, number, _("Webhook not found."))
 
 
 def _render_webhook(

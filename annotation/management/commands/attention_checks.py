@@ -11,7 +11,7 @@ from corpus.errors import BadInput
 from corpus.models import Collection
 
 MOST = 10_000
-FORMS = {"own": attention_checks.OWN, "dream": attention_checks.DREAM}
+FORMS = (attention_checks.OWN, attention_checks.DREAM)
 
 
 class Command(QuorumCommand):
@@ -51,7 +51,7 @@ class Command(QuorumCommand):
             raise BadInput(f"--count {count}: give a number from 1 to {MOST:,}")
         seed = collection.seed if seed is None else seed
         made = attention_checks.make_checks(
-            collection=collection, count=count, seed=seed, by=None, form=FORMS[options["form"]]
+            collection=collection, count=count, seed=seed, by=None, form=options["form"]
         )
         self.say(f"{made} checks were made")
         return made
