@@ -8,6 +8,7 @@ import json
 from argparse import BooleanOptionalAction
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from enum import Enum
 from types import NoneType, UnionType
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar, Union, get_args, get_origin
@@ -285,6 +286,8 @@ def make_field(record: type[Options], name: str, choices: Choices | None = None)
     if kind in (int, float):
         number = forms.IntegerField if kind is int else forms.FloatField
         return number(min_value=bound_of(info, "ge", "gt"), max_value=bound_of(info, "le"), **common)
+    if kind is date:
+        return forms.DateField(widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"), **common)
     if several:
         common["initial"] = ", ".join(map(str, initial or ()))
     widget = forms.Textarea() if words.is_long else None

@@ -104,16 +104,14 @@ def invite(
 
 
 @transaction.atomic
-def invite_each(
-    *, collection: Collection, role: Role, author: User, notes: Sequence[str], days: int
-) -> list[Invitation]:
+def invite_each(collection: Collection, author: User, role: Role, notes: Sequence[str], days: int) -> list[Invitation]:
     """Make an invitation for each name or address, or none at all."""
     return [invite(collection=collection, role=role, author=author, note=note, days=days) for note in notes]
 
 
 @transaction.atomic
 def make_reusable_link(
-    *, collection: Collection, role: Role, author: User, note: str, limit: int, last_day: date
+    collection: Collection, author: User, role: Role, *, note: str, limit: int, last_day: date
 ) -> Invitation:
     """Make a link by which at most `limit` people join, until the end of `last_day` in the site's time zone."""
     # The first moment of the day after, so that the last day counts whole.

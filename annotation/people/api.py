@@ -1,7 +1,7 @@
 """Members of a collection and the invitations that lead there."""
 
-from datetime import date, datetime
-from typing import Any, Literal
+from datetime import datetime
+from typing import Any
 
 from django.db import transaction
 from django.http import HttpRequest
@@ -13,19 +13,18 @@ from annotation.accounts import members
 from annotation.accounts.invitations import link_of, mail_invitations
 from annotation.audit_log.recording import record
 from annotation.models import Invitation, Membership, Role
-from annotation.people.forms import AT_ONCE, InvitationForm, ReusableLinkForm
+from annotation.people.options import InvitationOptions, ReusableLinkOptions, RoleName
 from annotation.quality_control import exclusion
 from api.authentication import MANAGE, may, scope_of
 from api.etags import require_match
 from api.idempotency import once
 from api.paging import Cursor, Limit, Page, find_row, page_of
-from api.problems import Given, validate_form
+from api.problems import Given
 from api.withheld import GuardedSchema
 from corpus.errors import BadInput
 from corpus.holding import hold_row
 
 router = Router(tags=["members"])
-RoleName = Literal["annotator", "adjudicator", "admin"]
 
 
 class MemberOut(Schema):
@@ -49,23 +48,6 @@ class MemberIn(Given):
     paused: bool | None = Field(None, description="Somebody who is paused gets no pairs.")
     note: str = Field("", max_length=500, description="What somebody who is paused reads about it.")
     expert: bool | None = Field(None, description="Grades gold pairs.")
-
-
-class InvitationIn(Given):
-    """Whom to invite: a link for each name. Where the site sends mail, names that are addresses get it by mail."""
-
-    people: list[str] = Field(min_length=1, max_length=AT_ONCE, description="Names or email addresses.")
-    role: RoleName = "annotator"
-    days: int = Field(14, ge=1, le=90)
-
-
-class ReusableLinkIn(Given):
-    """A link that several people use."""
-
-    note: str = Field("", max_length=200)
-    role: RoleName = "annotator"
-    limit: int = Field(20, ge=2, le=10_000, description="People who may join by it.")
-    last_day: date
 
 
 class InvitationOut(GuardedSchema):
@@ -161,15 +143,10 @@ def list_invitations(request: HttpRequest, name: str, after: Cursor = 0, limit: 
 
 @router.post("/collections/{slug:name}/invitations", auth=may("admin", MANAGE), response={201: list[InvitationOut]})
 @decorate_view(once)
-def invite_people(request: HttpRequest, name: str, body: InvitationIn) -> Any:
+def invite_people(request: HttpRequest, name: str, body: InvitationOptions) -> Any:
     """Make an invitation for each name, or none."""
     scope = scope_of(request)
-    # The page's form takes a name in each line, and checks them all.
-    data = {"people": "\n".join(body.people), "role": Role[body.role.upper()].value, "days": body.days}
-    given = validate_form(InvitationForm(data))
-    made = members.invite_each(
-        collection=scope.collection, role=given["role"], author=scope.user, notes=given["people"], days=given["days"]
-    )
+    made = members.invite_each(scope.collection, scope.user, body.rank, body.people, body.days)
     # Mailed from here, where the request knows the address of the site that the links begin with.
     mail_invitations(request, made)
     return Status(201, [_show_invitation(request, one) for one in made])
@@ -177,11 +154,12 @@ def invite_people(request: HttpRequest, name: str, body: InvitationIn) -> Any:
 
 @router.post("/collections/{slug:name}/invitations/link", auth=may("admin", MANAGE), response={201: InvitationOut})
 @decorate_view(once)
-def make_reusable_link(request: HttpRequest, name: str, body: ReusableLinkIn) -> Any:
+def make_reusable_link(request: HttpRequest, name: str, body: ReusableLinkOptions) -> Any:
     """Make a link that several people use, up to a limit and a day."""
     scope = scope_of(request)
-    given = validate_form(ReusableLinkForm({**body.dict(), "role": Role[body.role.upper()].value}))
-    made = members.make_reusable_link(collection=scope.collection, author=scope.user, **given)
+    made = members.make_reusable_link(
+        scope.collection, scope.user, body.rank, note=body.note, limit=body.limit, last_day=body.last_day
+    )
     return Status(201, _show_invitation(request, made))
 
 

@@ -1,22 +1,24 @@
 """The People page: members and their quality, invitations; and each person's page, with what can be done."""
 
-from typing import Any
+from datetime import timedelta
+from typing import Any, cast
 
-from django import forms
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from actions.options import ActionForm
 from annotation.accounts import members
 from annotation.accounts.invitations import link_of, mail_invitations, may_hand_link
 from annotation.label_quality.statistics import PEOPLE_POPULATION, people_charts
 from annotation.models import Invitation, Membership, Role
 from annotation.models.quality_control import JudgmentExclusion
 from annotation.people import table
-from annotation.people.forms import InvitationForm, ReusableLinkForm, RoleForm
+from annotation.people.options import InvitationOptions, ReusableLinkOptions
 from annotation.permissions import Scope, action
 from annotation.quality_control import exclusion
 from annotation.quality_control.forms import NoteForm
@@ -34,13 +36,11 @@ def people(request: HttpRequest, scope: Scope) -> HttpResponse:
 @action("admin", "POST")
 def invite(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Make an invitation for each name, or none; mail those that are addresses; the page shows the links."""
-    form = InvitationForm(request.POST)
+    form = _invitation_form(request.POST)
     if not form.is_valid():
         return _render_members(request, scope, form=form, status=422)
-    given = form.cleaned_data
-    made = members.invite_each(
-        collection=scope.collection, role=given["role"], author=scope.user, notes=given["people"], days=given["days"]
-    )
+    told = cast(InvitationOptions, form.options)
+    made = members.invite_each(scope.collection, scope.user, told.rank, told.people, told.days)
     # The invitations stand whether or not their mail left: the page shows the links to copy.
     failed = mail_invitations(request, made)
     if failed:
@@ -52,10 +52,13 @@ def invite(request: HttpRequest, scope: Scope) -> HttpResponse:
 @action("admin", "POST")
 def make_reusable_link(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Make a link that several people use, up to a limit and a day."""
-    form = ReusableLinkForm(request.POST, prefix="link")
+    form = ActionForm(ReusableLinkOptions, request.POST, prefix="link")
     if not form.is_valid():
         return _render_members(request, scope, link_form=form, status=422)
-    made = members.make_reusable_link(collection=scope.collection, author=scope.user, **form.cleaned_data)
+    told = cast(ReusableLinkOptions, form.options)
+    made = members.make_reusable_link(
+        scope.collection, scope.user, told.rank, note=told.note, limit=told.limit, last_day=told.last_day
+    )
     return _show_made(scope, [made])
 
 
@@ -79,6 +82,12 @@ def join(request: HttpRequest, scope: Scope) -> HttpResponse:
     return redirect("members", scope.collection.name)
 
 
+def _invitation_form(*sent: Any) -> ActionForm:
+    form = ActionForm(InvitationOptions, *sent)
+    form.fields["people"].widget.attrs["rows"] = 4
+    return form
+
+
 def _show_made(scope: Scope, made: list[Invitation]) -> HttpResponse:
     # A redirect to the page with these links at its top: loading it again invites nobody twice.
     numbers = ",".join(str(invitation.pk) for invitation in made)
@@ -89,8 +98,8 @@ def _render_members(
     request: HttpRequest,
     scope: Scope,
     *,
-    form: forms.Form | None = None,
-    link_form: forms.Form | None = None,
+    form: ActionForm | None = None,
+    link_form: ActionForm | None = None,
     problem: str = "",
     status: int = 200,
 ) -> HttpResponse:
@@ -106,7 +115,7 @@ def _render_members(
     asked = set(request.GET.get("made", "").split(","))
     # In the order in which they were made; the list above is newest first.
     made = [one for one in reversed(invitations) if str(one["row"].pk) in asked]
-    n = len(made)
+    n, usual_end = len(made), timezone.localdate() + timedelta(days=14)
     context = {
         "scope": scope,
         "rows": table.list_rows(scope.collection, found.people or (), order),
@@ -119,8 +128,8 @@ def _render_members(
         "made": made,
         "mailed": any(one["row"].mailed_at for one in made),
         "made_title": ngettext("%(n)s invitation is ready", "%(n)s invitations are ready", n) % {"n": n},
-        "form": form or InvitationForm(),
-        "link_form": link_form or ReusableLinkForm(prefix="link"),
+        "form": form or _invitation_form(),
+        "link_form": link_form or ActionForm(ReusableLinkOptions, prefix="link", initial={"last_day": usual_end}),
         "problem": problem,
     }
     return render(request, "people/members.html", context, status=status)
@@ -138,10 +147,10 @@ def person(request: HttpRequest, scope: Scope, member: int) -> HttpResponse:
 @action("admin", "POST")
 def role(request: HttpRequest, scope: Scope, member: int) -> HttpResponse:
     """Change a member's role; a lower one needs `confirm`."""
-    row, form = scope.find_member(member), RoleForm(request.POST)
-    if not form.is_valid():
+    row, chosen = scope.find_member(member), request.POST.get("role", "")
+    if chosen not in map(str, Role.values):
         return _render_person(request, scope, row, problem=_("Choose one of the three roles."))
-    before, new = Role(row.role), form.cleaned_data["role"]
+    before, new = Role(row.role), Role(int(chosen))
     if problem := members.explain_lockout(scope.user, row, new):
         return _render_person(request, scope, row, problem=problem)
     # A lower role takes pages away from somebody, so it is asked about first.

@@ -49,7 +49,7 @@ def test_a_failure_of_the_database_is_a_problem_and_a_page(client: Client, code:
         cursor.execute(FAILS.format(code=code))
     answer = client.post(f"{HERE}/invitations", {"people": ["Bob"]}, "application/json")
     assert word in problem(answer, status)["detail"]
-    page = client.post("/c/birds/members/invite/", {"people": "Bob", "role": "1", "days": "14"})
+    page = client.post("/c/birds/members/invite/", {"people": "Bob"})
     assert page.status_code == status and page.headers["Content-Type"].startswith("text/html")
     assert "base/5" not in page.text + answer.text
     if status == 507:
@@ -80,4 +80,4 @@ def test_what_went_away_under_an_operation_is_not_found(client: Client) -> None:
         cursor.execute(FAILS.format(code="23503"))
     answer = client.post(f"{HERE}/invitations", {"people": ["Bob"]}, "application/json")
     assert "deleted" in problem(answer, 409)["detail"]
-    assert client.post("/c/birds/members/invite/", {"people": "Bob", "role": "1", "days": "14"}).status_code == 409
+    assert client.post("/c/birds/members/invite/", {"people": "Bob"}).status_code == 409

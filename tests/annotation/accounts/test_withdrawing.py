@@ -39,7 +39,7 @@ class Scene:
         last = date.today() + timedelta(days=300)
         role = {"collection": collection, "role": Role.ADMIN, "author": person}
         single = members.invite(**role)
-        shared = members.make_reusable_link(**role, note="n", limit=50, last_day=last)
+        shared = members.make_reusable_link(collection, person, Role.ADMIN, note="n", limit=50, last_day=last)
         every = ["read", "judge", "manage"]
         token = make_token(person, collection, name="n", scopes=every, days=9)[1]
         hook = services.create_webhook(collection, person, url="https://ice.example/h", events=["export.ready"])[0]

@@ -66,11 +66,15 @@ LEFT: dict[str, Act] = {
     "member_role": Act("member.role", data={"role": "2"}),
     "member_active": Act("member.active", data={"active": "0"}),
     "member_password_link": Act("password.link"),
-    "invite": Act("invitation.made", data={"role": "1", "days": "14", "people": "Dana"}),
+    "invite": Act("invitation.made", data={"people": "Dana"}),
     "make_reusable_link": Act(
         "invitation.made",
         # Not today: a run goes on over midnight.
-        data={"link-role": "1", "link-limit": "9", "link-last_day": f"{timezone.localdate() + timedelta(2):%Y-%m-%d}"},
+        data={
+            "link-role": "annotator",
+            "link-limit": "9",
+            "link-last_day": f"{timezone.localdate() + timedelta(2):%Y-%m-%d}",
+        },
     ),
     "join_as_owner": Act("member.joined", "owner"),
     "revoke_invitation": Act("invitation.revoked"),

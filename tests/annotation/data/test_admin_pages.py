@@ -270,7 +270,7 @@ def test_a_batch_of_which_nobody_knows_is_sent_again_by_a_press_alone(charlie: C
 
 
 def test_an_invitation_is_made_shown_and_withdrawn(charlie: Client) -> None:
-    charlie.post("/c/books/members/invite/", {"role": 2, "people": "Dana", "days": 3})
+    charlie.post("/c/books/members/invite/", {"role": "adjudicator", "people": "Dana", "days": 3})
     invitation = Invitation.objects.get()
     page = text(charlie.get("/c/books/members/"))
     assert f"/invitations/{invitation.token}/" in page

@@ -32,17 +32,17 @@ def charlie(birds: Collection) -> Client:
 
 
 def invite(client: Client, people: str, **given: object):
-    return client.post("/c/birds/members/invite/", {"people": people, "role": 1, "days": 14, **given}, follow=True)
+    return client.post("/c/birds/members/invite/", {"people": people, **given}, follow=True)
 
 
 def make_link(client: Client, **given: object):
     last = timezone.localdate() + timedelta(days=3)
-    values = {"link-note": "Spring", "link-role": 1, "link-limit": 2, "link-last_day": f"{last:%Y-%m-%d}"}
+    values = {"link-note": "Spring", "link-limit": 2, "link-last_day": f"{last:%Y-%m-%d}"}
     return client.post("/c/birds/members/link/", values | given, follow=True)
 
 
 def test_many_are_invited_at_once_and_their_links_are_shown_once(charlie: Client) -> None:
-    page = invite(charlie, "Alice, Bob\n\n  Carol   Doe ;\n", role=2)
+    page = invite(charlie, "Alice, Bob\n\n  Carol   Doe ;\n", role="adjudicator")
     assert [one["row"].note for one in page.context["made"]] == ["Alice", "Bob", "Carol Doe"]
     assert {one.role for one in Invitation.objects.all()} == {Role.ADJUDICATOR}
     assert {one["link"].split("/")[-2] for one in page.context["made"]} == set(
@@ -141,7 +141,7 @@ def test_a_withdrawn_reusable_link_lets_nobody_in_and_who_joined_stays(charlie: 
         {"link-last_day": "2020-01-01"},
         {"link-last_day": "2999-01-01"},
         {"link-note": "a\0b"},
-        {"link-role": "7"},
+        {"link-role": "king"},
     ],
 )
 def test_a_wrong_reusable_link_is_refused_with_what_was_typed(charlie: Client, wrong: dict[str, str]) -> None:
@@ -156,9 +156,7 @@ def test_people_who_join_at_once_are_not_more_than_the_limit() -> None:
     birds = make_collection("birds")
     boss = make_user("boss", is_owner=True)
     day = timezone.localdate()
-    link = members.make_reusable_link(
-        collection=birds, role=Role.ANNOTATOR, author=boss, note="", limit=3, last_day=day
-    )
+    link = members.make_reusable_link(birds, boss, Role.ANNOTATOR, note="", limit=3, last_day=day)
     people = [make_user(f"p{number}") for number in range(8)]
 
     def join(user: User) -> bool:
