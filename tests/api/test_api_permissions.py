@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from django.test import Client
+from ninja.operation import Operation
 
 from annotation.permissions import SMALLEST
 from api.authentication import AccessTokenAuth
@@ -14,6 +15,10 @@ from tests.site.test_permissions import QUICK, ROLE, WHO, World
 
 pytestmark = pytest.mark.django_db
 MISSING = "Collection not found."
+HERE = "/collections/{slug:name}"
+SITE = {"GET /collections": "site", "POST /collections": "own-site", f"GET {HERE}": "member"}
+# By the first word below the collection; everything else is for its admins.
+ACTIONS = {"task": "judge", "conflict": "adjudicate"}
 
 
 class Door(NamedTuple):
@@ -23,6 +28,13 @@ class Door(NamedTuple):
     path: str
     action: str
     scope: str
+
+
+def operations() -> Iterator[tuple[str, Operation]]:
+    """Each operation with its address below the API's."""
+    for _prefix, router in api._routers:
+        for path, view in router.path_operations.items():
+            yield from ((path, operation) for operation in view.operations)
 
 
 def doors(world: World) -> Iterator[Door]:
@@ -51,16 +63,14 @@ def doors(world: World) -> Iterator[Door]:
         "{act}": "cancel",
         "{path:file}": "labels.csv",
     }
-    for _prefix, router in api._routers:
-        for path, view in router.path_operations.items():
-            for operation in view.operations:
-                for key, value in filled.items():
-                    path = path.replace(key, value)
-                assert "{" not in path, f"tell this test what stands in {path}"
-                (door,) = operation.auth_callbacks
-                assert isinstance(door, AccessTokenAuth)
-                for method in operation.methods:
-                    yield Door(method, f"/api/v1{path}", door.action, door.scope)
+    for path, operation in operations():
+        for key, value in filled.items():
+            path = path.replace(key, value)
+        assert "{" not in path, f"tell this test what stands in {path}"
+        (door,) = operation.auth_callbacks
+        assert isinstance(door, AccessTokenAuth)
+        for method in operation.methods:
+            yield Door(method, f"/api/v1{path}", door.action, door.scope)
 
 
 def expected(door: Door, who: str) -> str:
@@ -124,3 +134,23 @@ def test_reading_asks_for_no_more_than_the_scope_read() -> None:
     assert {door.scope for door in doors(world) if door.method in ("PATCH", "DELETE")} == {"manage"}
     only_read = {door.path for door in doors(world) if door.method == "POST" and door.scope == "read"}
     assert only_read == {f"{here}/{one}/estimate" for one in ("campaigns", "runs", "hole-fillings")}
+
+
+def test_the_api_is_for_programs_and_stays_small() -> None:
+    document = Client().get("/api/v1/openapi.json").json()
+    assert sum(len(methods) for methods in document["paths"].values()) <= 110
+
+
+def test_an_operation_asks_for_the_role_of_its_page() -> None:
+    for path, operation in operations():
+        (door,) = operation.auth_callbacks
+        assert isinstance(door, AccessTokenAuth)
+        word = path.removeprefix(f"{HERE}/").partition("/")[0]
+        for method in operation.methods:
+            assert door.action == SITE.get(f"{method} {path}", ACTIONS.get(word, "admin")), (method, path)
+
+
+def test_operations_stand_in_their_rooms() -> None:
+    for path, operation in operations():
+        module = operation.view_func.__module__
+        assert module.startswith("api.") or (module.count(".") == 2 and module.endswith(".api")), (path, module)

@@ -47,12 +47,6 @@ def alice(transactional_db: None) -> User:
     return make_user("alice")
 
 
-def test_the_codes_are_those_of_the_standard() -> None:
-    # RFC 6238, appendix B: SHA-1 key "12345678901234567890", at 59 s the 8-digit code is 94287082.
-    secret = "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ"
-    assert format_hotp_value(hotp_value(secret, 59 // 30)) == "94287082"[-6:]
-
-
 def test_signing_in_takes_password_and_code(alice: User) -> None:
     client, _ = sign_in()
     secret = turn_on(client)
@@ -90,15 +84,6 @@ def test_a_recovery_code_lets_in_once_and_is_told(alice: User) -> None:
     second, _ = sign_in()
     assert second.post("/accounts/second-factor/code/", {"code": codes[0]}).status_code == 200
     assert AuditEntry.objects.filter(act="recovery-code.used", person=alice).count() == 1
-
-
-def test_new_recovery_codes_end_the_old_ones(alice: User) -> None:
-    client, _ = sign_in()
-    turn_on(client)
-    old = set(re.findall(r"<li>(\d{8})</li>", client.get("/accounts/recovery-codes/").content.decode()))
-    assert client.post("/accounts/recovery-codes/new/")["Location"] == "/accounts/recovery-codes/"
-    new = set(re.findall(r"<li>(\d{8})</li>", client.get("/accounts/recovery-codes/").content.decode()))
-    assert len(new) == 10 and not old & new
 
 
 def test_turning_it_off_takes_a_confirmation_and_ends_the_recovery_codes(alice: User) -> None:

@@ -85,12 +85,6 @@ def test_an_id_token_that_cannot_be_trusted_lets_nobody_in(provider: Provider, f
     assert client.get("/accounts/").status_code == 302
 
 
-def test_the_same_provider_without_a_fault_lets_in(provider: Provider) -> None:
-    connect(provider)
-    provider.fault = ""
-    assert go(Client(), provider)["Location"] == "/"
-
-
 def test_a_stranger_of_the_provider_makes_no_account(provider: Provider) -> None:
     client = Client()
     assert "Invitation required" in go(client, provider).content.decode()

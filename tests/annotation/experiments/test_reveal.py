@@ -74,14 +74,6 @@ def test_the_first_vote_is_kept_then_the_final_one_settles(collection, alice):
     assert rebuild_labels(collection) == 0
 
 
-def test_the_first_vote_alone_settles_nothing_whatever_labels_are_rebuilt(collection, alice):
-    (item,) = make_scene(collection, 1)
-    lease = claim(alice)
-    submit(alice, item.pk, lease.token, 1)
-    assert rebuild_labels(collection) == 0
-    assert not Label.objects.exists()
-
-
 def test_a_double_click_on_either_step_counts_once(collection, alice):
     item, other = make_scene(collection, 2)
     lease = claim(alice)

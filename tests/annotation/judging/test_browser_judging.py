@@ -38,20 +38,6 @@ def alice(collection):
     return make_member(collection, "alice")
 
 
-def test_thirty_escalations_are_settled_by_keyboard_alone(collection, alice, new_page, instance):
-    make_scene(collection, 30)
-    page = new_page(user=alice.user)
-    page.goto("/c/books/judge/")
-    page.keyboard.press("1")
-    page.wait_for_selector("#answer")
-    for number in range(30):
-        settle(page, "10"[number % 2])
-    page.wait_for_selector("[data-queue=empty]")
-    assert sorted(Judgment.objects.values_list("grade", flat=True)) == [0] * 15 + [1] * 15
-    assert Label.objects.filter(origin="people").count() == 30
-    assert all(ms and ms < 60_000 for ms in Judgment.objects.values_list("milliseconds", flat=True))
-
-
 def test_undo_skip_with_reason_flag_and_comment(collection, alice, new_page, instance):
     first, *_ = make_scene(collection, 4)
     page = new_page(user=alice.user)
@@ -203,31 +189,6 @@ def test_axe_finds_nothing_on_the_pages_of_judging(collection, alice, new_page, 
     page.locator("tbody a").first.click()
     page.wait_for_selector(".given")
     assert violations(page) == []
-
-
-@pytest.mark.parametrize(
-    ("name", "options"),
-    [
-        ("phone", PHONE),
-        ("zoomed", {"viewport": {"width": 640, "height": 400}}),
-        ("wide", {"viewport": {"width": 1440, "height": 900}}),
-    ],
-)
-def test_query_and_buttons_never_leave_the_screen(collection, alice, new_page, instance, name, options):
-    make_scene(collection, 1, text="A long sentence about something else. " * 200)
-    page = new_page(user=alice.user, **options)
-    page.goto("/c/books/judge/")
-    page.locator("[data-queue=waiting] button").click()
-    page.wait_for_selector("#answer")
-    page.evaluate("scrollTo({top: 1200, behavior: 'instant'})")
-    inside = """selector => [...document.querySelectorAll(selector)].every(e => {
-        const box = e.getBoundingClientRect();
-        return box.height > 0 && box.top >= 0 && box.bottom <= innerHeight
-            && box.left >= 0 && box.right <= innerWidth; })"""
-    assert page.evaluate(inside, "#query, .grade, .others summary")
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    heights = page.evaluate("[...document.querySelectorAll('.grade, .others .button')].map(e => e.offsetHeight)")
-    assert min(heights) >= 44
 
 
 def test_without_scripts_a_pair_is_settled_and_taken_back(collection, alice, new_page, instance):

@@ -82,14 +82,6 @@ def test_plain_forms_get_303_and_htmx_gets_the_next_pair(collection, client):
     assert list(Judgment.objects.order_by("pk").values_list("grade", "comment")) == [(2, "plain"), (3, "")]
 
 
-def test_a_repeated_submit_answers_the_same_and_counts_once(collection, client):
-    make_scene(collection, 2)
-    data = {**claim(client), "grade": 1}
-    answers = [client.post("/c/books/judge/submit/", data, headers=HTMX) for _ in range(3)]
-    assert len({fields(answer.text)["token"] for answer in answers}) == 1
-    assert Judgment.objects.count() == 1
-
-
 @pytest.mark.parametrize("grade", ["", "4", "-1", "1.5", "yes", "٣", "9" * 30])
 def test_a_grade_off_the_scale_is_422_and_keeps_what_was_typed(collection, client, grade):
     make_scene(collection, 1)

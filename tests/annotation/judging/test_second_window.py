@@ -90,19 +90,6 @@ def test_only_the_same_decision_sent_again_is_answered_as_done(
     assert stored(int(held["item"])) != before
 
 
-def test_the_first_vote_of_the_reveal_arm_is_not_another_one() -> None:
-    books = make_collection("books", grades=3, relevant_from=2, arms={"shown": 0, "hidden": 0, "reveal": 1})
-    client = signed_in(make_member(books, "alice"))
-    make_scene(books, 1)
-    held = claim(client)
-    assert send(client, "", held, "grade").status_code == 200
-    assert send(client, "", held, "grade").status_code == 200
-    for other in ("another grade", "a comment", "evidence"):
-        answer = send(client, "", held, other)
-        assert answer.status_code == 409 and "2 relevant" in answer.text
-    assert list(Judgment.objects.values_list("step", "grade", "comment")) == [("first", 2, "")]
-
-
 def test_other_texts_on_a_pair_that_asks_for_texts_are_refused_and_kept(books: Collection, client: Client) -> None:
     document = make_document(books, "Water boils at 100 °C at sea level. Ice melts at 0 °C.")
     pair = make_pair(books, make_query(books, "When does water boil?"), document)
@@ -135,26 +122,6 @@ def test_an_adjudicators_other_decision_is_refused_and_can_be_changed(books: Col
     assert again.status_code == 200 and ">another thought</textarea>" in again.text
     assert charlie.post(address, form | {"grade": 0}, headers=HTMX).status_code == 200
     assert Label.objects.get().grade == 0
-
-
-def test_the_api_refuses_the_other_decision(books: Collection, alice: Membership, call: Any) -> None:
-    make_scene(books, 3)
-    task = call(alice.user, "POST", "collections/books/task/claim").json()["task"]
-    held = {"item": task["item"], "token": task["token"]}
-    judged = {**held, "grade": 2, "comment": "plain", "spans": [[0, 7]]}
-    for _ in range(2):
-        assert call(alice.user, "POST", "collections/books/task/judge", judged).status_code == 200
-    for action, other in (
-        ("judge", judged | {"grade": 1}),
-        ("judge", judged | {"comment": "else"}),
-        ("judge", judged | {"spans": []}),
-        ("flag", {**held, "note": "look"}),
-        ("skip", {**held, "reason": "other"}),
-    ):
-        answer = call(alice.user, "POST", f"collections/books/task/{action}", other)
-        assert answer.status_code == 409, answer.content
-        assert "2 relevant, with the comment “plain”" in answer.json()["detail"]
-    assert Judgment.objects.count() == 1 and not Assignment.objects.filter(flagged=True).exists()
 
 
 def test_a_second_reading_of_the_same_query_is_the_same_or_refused() -> None:

@@ -13,7 +13,7 @@ import httpx2
 import pytest
 
 from annotation.url_fetch.problems import NoPage
-from api.webhooks import addresses, sending
+from api.webhooks import sending
 from api.webhooks.addresses import AddressRefused, check_url, find_address
 from api.webhooks.sending import send_request
 from corpus.errors import BadInput
@@ -198,9 +198,3 @@ def test_the_setting_takes_networks_and_says_what_is_wrong(
     with pytest.raises(SystemExit, match="2"):
         env.networks("QUORUM_WEBHOOK_NETWORKS")
     assert "QUORUM_WEBHOOK_NETWORKS: 10.0.0.1/8 has host bits set" in capsys.readouterr().err
-
-
-def test_names_are_resolved_in_the_one_place_that_does() -> None:
-    import inspect
-
-    assert "getaddrinfo" not in inspect.getsource(addresses) + inspect.getsource(sending)
