@@ -211,9 +211,8 @@ def collection_scope(user: User, name: Action, collection: str) -> Scope:
     if name == "own":
         require_owner(user)
     if name in AS_MEMBER and membership is None:
-        raise PermissionDenied(
-            _("You are not a member of this collection. Join it on the People page before you judge.")
-        )
+        words = _("You are not a member of this collection. Join it on the People page before you judge.")
+        raise PermissionDenied(words)
     return scope
 
 

@@ -14,14 +14,12 @@ LOOK_FOR_ALARMS_S = 30
 CLEAN_UP_S = 3_600
 
 
-def _deliver() -> None:
-    # First of all: what comes while this worker delivers must be told of again.
+# Nobody waits for a result: the log of deliveries says what became of each.
+@shared_task(name=services.TASK, ignore_result=True)
+def deliver_webhooks() -> None:
+    """Send what is due. What comes while this worker delivers must be told of again, so that is forgotten first."""
     redis_client().delete(redis_key("told", services.TASK))
     delivering.deliver_due(is_shutting_down)
-
-
-# Nobody waits for a result: the log of deliveries says what became of each.
-deliver_webhooks = shared_task(_deliver, name=services.TASK, ignore_result=True)
 
 
 def wake_deliverer() -> None:

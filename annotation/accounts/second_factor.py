@@ -69,11 +69,6 @@ class ConfirmForm(_Once, ReauthenticateForm):  # type: ignore[misc]
     """The code before something delicate."""
 
 
-def has_second_factor(user: User) -> bool:
-    """Return whether the user signs in with a code besides the password."""
-    return bool(Authenticator.objects.filter(user=user, type=Authenticator.Type.TOTP).exists())
-
-
 def remove(user: User) -> int:
     """Remove an account's second factor and recovery codes, as when a phone is lost; return their number."""
     deleted, _counts = Authenticator.objects.filter(user=user).delete()

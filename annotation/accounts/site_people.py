@@ -90,7 +90,17 @@ def pseudonymise(person: User, *, by: User) -> Withdrawn:
     _refuse_oneself(person, by)
     if person.is_owner:
         raise BadInput(_("Remove the owner role first"))
-    old, new = person.username, _free_pseudonym(person)
+    # With a number behind it where somebody calls themselves so already, here or as an assessor.
+    theirs = Membership.objects.filter(user=person).values("collection")
+    beside = Assessor.objects.filter(collection__in=theirs, kind=Assessor.Kind.PERSON)
+    beside = beside.exclude(membership__user=person)
+    old, first = person.username, f"person-{person.pk}"
+    new = next(
+        name
+        for name in chain([first], (f"{first}-{number}" for number in count(2)))
+        if not User.objects.filter(username__iexact=name).exclude(pk=person.pk).exists()
+        and not beside.filter(name=name).exists()
+    )
     _set_active(person, False)
     sessions.end_others(person, None)
     second_factor.remove(person)
@@ -128,21 +138,6 @@ ACTS: dict[str, tuple[Callable[..., Withdrawn | None], str]] = {
     "unmake-owner": (partial(set_owner, owner=False), gettext_noop("%(name)s is no longer an owner.")),
     "pseudonymise": (pseudonymise, gettext_noop("%(old)s has been renamed %(new)s. Existing judgments are kept.")),
 }
-
-
-def _free_pseudonym(person: User) -> str:
-    """The name with a number behind it where somebody calls themselves so already, here or as an assessor."""
-    first = f"person-{person.pk}"
-    beside = Assessor.objects.filter(
-        collection__in=Membership.objects.filter(user=person).values("collection"), kind=Assessor.Kind.PERSON
-    ).exclude(membership__user=person)
-    names = chain([first], (f"{first}-{number}" for number in count(2)))
-    return next(
-        name
-        for name in names
-        if not User.objects.filter(username__iexact=name).exclude(pk=person.pk).exists()
-        and not beside.filter(name=name).exists()
-    )
 
 
 def _refuse_oneself(person: User, by: User) -> None:

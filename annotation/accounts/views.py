@@ -1,10 +1,10 @@
 """Accounts: one's own page, sessions, invitations, the provider; what owners do to accounts; refused forms."""
 
-from typing import Any
 from urllib.parse import urlsplit
 
 from allauth.account.utils import perform_login
 from allauth.account.views import password_reset
+from allauth.mfa.models import Authenticator
 from allauth.socialaccount.models import SocialAccount, SocialApp
 from allauth.socialaccount.providers.oauth2.views import OAuth2CallbackView, OAuth2LoginView
 from django.conf import settings
@@ -21,7 +21,7 @@ from django.utils.translation import ngettext
 from requests import RequestException
 
 from annotation import languages, unsent_forms
-from annotation.accounts import invitations, members, second_factor, sessions, single_sign_on, site_people
+from annotation.accounts import invitations, members, sessions, single_sign_on, site_people
 from annotation.accounts.forms import MailForm, SignUpForm
 from annotation.audit_log.recording import record
 from annotation.models import Invitation, User
@@ -44,7 +44,7 @@ def _render_account(
         "scope": scope,
         "memberships": joined,
         "sessions": sessions.sessions_of(scope.user, request.session.session_key),
-        "second_factor": second_factor.has_second_factor(scope.user),
+        "second_factor": Authenticator.objects.filter(user=scope.user, type=Authenticator.Type.TOTP).exists(),
         "provider": single_sign_on.name_of_provider(),
         "connection": SocialAccount.objects.filter(user=scope.user).first() if settings.OIDC_URL else None,
         "mail": mail,
@@ -122,24 +122,20 @@ def invitation(request: HttpRequest, scope: PublicScope, token: str) -> HttpResp
         return redirect(members.home_of(invited))
     form = SignUpForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
-        return _sign_up(request, form, invited, context)
+        username, password = form.cleaned_data["username"], form.cleaned_data["password1"]
+        try:
+            user = members.sign_up(invitation=invited, username=username, password=password)
+        # Two people chose the same name between the check and the insert.
+        except IntegrityError:
+            form.add_error("username", _("This user name has just been taken. Choose another one."))
+            return render(request, "accounts/sign_up.html", {**context, "form": form}, status=422)
+        except BadInput as error:
+            return render(request, "accounts/invitation_closed.html", {**context, "reason": str(error)}, status=409)
+        _greet_member(request, user)
+        response: HttpResponse = perform_login(request, user, redirect_url=members.home_of(invited))
+        return response
     status = 422 if request.method == "POST" else 200
     return render(request, "accounts/sign_up.html", {**context, "form": form}, status=status)
-
-
-def _sign_up(request: HttpRequest, form: SignUpForm, invited: Invitation, context: dict[str, Any]) -> HttpResponse:
-    username, password = form.cleaned_data["username"], form.cleaned_data["password1"]
-    try:
-        user = members.sign_up(invitation=invited, username=username, password=password)
-    # Two people chose the same name between the check and the insert.
-    except IntegrityError:
-        form.add_error("username", _("This user name has just been taken. Choose another one."))
-        return render(request, "accounts/sign_up.html", {**context, "form": form}, status=422)
-    except BadInput as error:
-        return render(request, "accounts/invitation_closed.html", {**context, "reason": str(error)}, status=409)
-    _greet_member(request, user)
-    response: HttpResponse = perform_login(request, user, redirect_url=members.home_of(invited))
-    return response
 
 
 def _greet_member(request: HttpRequest, user: User) -> None:

@@ -2,25 +2,62 @@
 
 import json
 from datetime import date
+from typing import Any
 
+from django import forms
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.dateparse import parse_date
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from actions.options import show_refusal, text_of
 from annotation.experiments import report
-from annotation.experiments.forms import StudyForm
 from annotation.experiments.page import build_page
-from annotation.experiments.studies import end_study, make_study
+from annotation.experiments.studies import MOST, end_study, list_candidates, make_study
 from annotation.models import Study
 from annotation.permissions import Scope, action
 from corpus.chart_downloads import download
 from corpus.collections.arm_allocation import ARMS
 from corpus.collections.options import ArmWeights
 from corpus.errors import BadInput
+from corpus.models import Collection
 from corpus.numbered import numbered_or_404
+
+
+class StudyForm(forms.Form):
+    """The form that starts a debate effect study: its pairs, people and overlap."""
+
+    pairs = forms.IntegerField(
+        min_value=1,
+        max_value=MOST,
+        initial=50,
+        label=gettext_lazy("Pairs"),
+        help_text=gettext_lazy("Drawn at random from the escalated pairs."),
+    )
+    overlap = forms.IntegerField(
+        min_value=1,
+        max_value=25,
+        initial=3,
+        label=gettext_lazy("People per group and pair"),
+        help_text=gettext_lazy("Usually three: an odd number always gives a majority."),
+    )
+    people = forms.MultipleChoiceField(
+        widget=forms.CheckboxSelectMultiple,
+        label=gettext_lazy("Participants"),
+        help_text=gettext_lazy("They are assigned to two groups at random."),
+    )
+    gold = forms.BooleanField(
+        required=False,
+        initial=True,
+        label=gettext_lazy("Only pairs with a reference grade, so that correct votes can be counted"),
+    )
+
+    def __init_gettext_lazy(self, data: Any = None, *, collection: Collection) -> None:
+        super().__init_gettext_lazy(data)
+        names = list_candidates(collection).order_by("user__username").values_list("pk", "user__username")
+        self.fields["people"].choices = [(str(pk), name) for pk, name in names]  # type: ignore[attr-defined]
 
 
 @action("admin", "GET")

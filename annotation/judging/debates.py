@@ -85,7 +85,20 @@ def debate_of(turns: Sequence[Turn], length: int = 0) -> Debate:
     said: dict[tuple[int, int, str], DebateTurn] = {}
     for turn in turns:
         place = turn["round"], turn.get("couple", 0), turn["side"]
-        said[place] = _build_turn(turn, spans, seen, place in changed)
+        quotes = []
+        for quote in turn["quotes"]:
+            span = spans.get((turn["side"], quote.get("start"), quote.get("end")))
+            label = span.label if span else ""
+            quotes.append({"text": quote["text"], "label": label, "is_first": label not in seen})
+            seen.add(label)
+        said[place] = DebateTurn(
+            side=turn["side"],
+            verdict=turn["verdict"],
+            reason=text_of(turn["reason"]),
+            judge=turn.get("judge", ""),
+            changed_sides=place in changed,
+            quotes=tuple(quotes),
+        )
     rounds = []
     for number, couple in sorted({place[:2] for place in said}):
         # A silent side is shown as such, but three agents make no second couple.
@@ -97,12 +110,6 @@ def debate_of(turns: Sequence[Turn], length: int = 0) -> Debate:
     return Debate(
         tuple(rounds), tuple(spans.values()), windows[number - 1] if number <= len(windows) and number else None
     )
-
-
-def final_round(turns: Sequence[Turn]) -> list[Turn]:
-    """Return the turns of the last round; none where there are no turns."""
-    last = max((turn["round"] for turn in turns), default=0)
-    return [turn for turn in turns if turn["round"] == last]
 
 
 def _find_stance_flips(turns: Sequence[Turn]) -> set[tuple[int, int, str]]:
@@ -131,20 +138,3 @@ def _quoted_spans(turns: Sequence[Turn]) -> Places:
             count[side] += 1
             found[side, start, end] = Span(start, end, side, f"{side[0].upper()}{count[side]}")
     return found
-
-
-def _build_turn(turn: Turn, spans: Places, seen: set[str], changed: bool) -> DebateTurn:
-    side, quotes = turn["side"], []
-    for quote in turn["quotes"]:
-        span = spans.get((side, quote.get("start"), quote.get("end")))
-        label = span.label if span else ""
-        quotes.append({"text": quote["text"], "label": label, "is_first": label not in seen})
-        seen.add(label)
-    return DebateTurn(
-        side=side,
-        verdict=turn["verdict"],
-        reason=text_of(turn["reason"]),
-        judge=turn.get("judge", ""),
-        changed_sides=changed,
-        quotes=tuple(quotes),
-    )

@@ -12,7 +12,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from annotation.judging.debates import Debate, DebateText, debate_of, final_round, text_of
+from annotation.judging.debates import Debate, DebateText, debate_of, text_of
 from annotation.judging.document import document_html
 from annotation.judging.forms import DRAFTED
 from annotation.models import Assignment, Membership
@@ -264,7 +264,9 @@ def grade_choices(collection: Collection) -> list[dict[str, Any]]:
 
 def _build_task_view(row: dict[str, Any], collection: Collection, rounds: str = "") -> TaskView:
     turns = row["debate"] or []
-    shown = final_round(turns) if (rounds or collection.rounds) == FINAL_ROUND else turns
+    last = max((turn["round"] for turn in turns), default=0)
+    ends = (rounds or collection.rounds) == FINAL_ROUND
+    shown = [turn for turn in turns if turn["round"] == last] if ends else turns
     debate = debate_of(shown, len(row["document"]))
     held = {(turn["round"], turn.get("couple", 0)) for turn in turns}
     step = ""

@@ -60,7 +60,8 @@ def take_back(request: HttpRequest, scope: Scope, item: int) -> None:
     except assignment.Unknown:
         raise Http404(_("You have no decision to undo.")) from None
     # The page of a refused decision sends what was written with it: it waits on the pair again.
-    undo.keep_typed(scope.member, item, parse_draft(request.POST))
+    if typed := parse_draft(request.POST):
+        Assignment.objects.filter(membership=scope.member, item=item, state=Assignment.State.OPEN).update(draft=typed)
 
 
 # The page of one pair

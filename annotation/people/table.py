@@ -10,12 +10,17 @@ from django.utils.translation import gettext_lazy as _
 
 from annotation.accounts import members
 from annotation.agreement.cached_results import MeasuringFailed, measuring
+from annotation.agreement.grade_matrix import known_assessors
 from annotation.agreement.measures import Statistic
 from annotation.label_quality.records import PersonQuality
 from annotation.label_quality.statistics import StoredStatistics, cached_statistics
-from annotation.models import Membership
+from annotation.models import Assignment, Membership
+from annotation.models.quality_control import Batch, JudgmentExclusion
+from annotation.quality_control import exclusion, onboarding
 from annotation.queue.annotators import needs_qualification
-from corpus.models import Collection
+from corpus.models import Assessor, Collection
+
+SHOWN = 50  # Acts and batches on a person's page.
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,3 +134,24 @@ def find_quality(collection: Collection, member: Membership) -> tuple[StoredStat
     one = next((one for one in found.people or () if one.membership == member.pk), None)
     # The same rule as in the table, on the person's own page.
     return found, problem, replace(one, alarms=one.alarms if member.is_active else ()) if one else None
+
+
+def annotator_record(membership: Membership) -> dict[str, Any]:
+    """Read what the page of a person shows. Nine statements."""
+    acts = JudgmentExclusion.objects.filter(membership=membership)
+    acts = acts.select_related("made_by", "reverses", "reversed_by").order_by("-pk")
+    result = onboarding.read_result(membership)
+    own = (Assessor.Kind.PERSON, membership.assessor_id)
+    names = (one.name for one in known_assessors(membership.collection) if (one.kind, one.id) == own)
+    standing = membership.assignments.filter(Assignment.judgments()).count()
+    return {
+        "standing": standing,
+        # With those that are no tasks: under aspects, and an adjudicator's.
+        "excludable": standing > 0 or exclusion.current_judgments(membership).exists(),
+        "texts": exclusion.current_texts(membership).count(),
+        "acts": list(acts[:SHOWN]),
+        "batches": list(Batch.objects.filter(membership=membership).order_by("-number")[:SHOWN]),
+        "result": result if result.answered else None,
+        # The name under which the list of pairs finds what they graded; empty where it finds nothing.
+        "listed_as": next(names, ""),
+    }

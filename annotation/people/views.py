@@ -22,7 +22,6 @@ from annotation.people.options import InvitationOptions, ReusableLinkOptions
 from annotation.permissions import Scope, action
 from annotation.quality_control import exclusion
 from annotation.quality_control.forms import NoteForm
-from annotation.quality_control.people import annotator_record
 from corpus.chart_downloads import download
 from corpus.errors import BadInput
 
@@ -228,7 +227,7 @@ def _render_person(
     context = {
         "scope": scope,
         "member": row,
-        "care": annotator_record(row),
+        "care": table.annotator_record(row),
         "found": found,
         "failure": failure,
         "quality": quality,

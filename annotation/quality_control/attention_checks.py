@@ -89,9 +89,8 @@ def make_checks(*, collection: Collection, count: int, seed: int, by: User | Non
     hold(Collection.objects, collection.pk, no_key=True)
     ordinary, gold = read_features(collection)
     if not ordinary:
-        raise BadInput(
-            _("No pair is waiting for people yet, so checks have no pairs to resemble. Start a campaign first")
-        )
+        words = _("No pair is waiting for people yet, so checks have no pairs to resemble. Start a campaign first")
+        raise BadInput(words)
     if not gold:
         raise BadInput(_("No gold pairs left for checks. Import reference grades, or let experts create gold"))
     if form == DREAM:
@@ -101,13 +100,12 @@ def make_checks(*, collection: Collection, count: int, seed: int, by: User | Non
         pool = draw_pool(gold, max(POOL, count), seed)
         made = match_checks(ordinary, pool, count=count, seed=seed, write=_argument_writer(pool))
     if not made:
-        raise BadInput(
-            _("No gold pair can resemble the pairs that people read: the DREAM form needs relevant gold and a debate")
-            if form == DREAM
-            else _(
-                "No gold pair can resemble the pairs that people read: their debates do not end with for and against"
+        words = _("No gold pair can resemble the pairs that people read: their debates do not end with for and against")
+        if form == DREAM:
+            words = _(
+                "No gold pair can resemble the pairs that people read: the DREAM form needs relevant gold and a debate"
             )
-        )
+        raise BadInput(words)
     pairs = [one.pair for one in made]
     earlier = Counter(Item.objects.filter(pair__in=pairs, reason=Item.Reason.CHECK).values_list("pair_id", flat=True))
     Item.objects.bulk_create(

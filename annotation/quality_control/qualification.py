@@ -52,10 +52,10 @@ def make_test(*, collection: Collection, size: int, seed: int, by: User | None) 
     used = set(earlier.values_list("pair_id", flat=True))
     known = sorted(free_gold_pairs(collection, gold).values_list("pk", flat=True))
     if len(known) < PRACTICE + size:
-        raise BadInput(
-            _("A test of %(size)s pairs needs %(practice)s gold pairs that are not used as checks; there are %(known)s")
-            % {"size": size, "practice": PRACTICE + size, "known": len(known)}
+        words = _(
+            "A test of %(size)s pairs needs %(practice)s gold pairs that are not used as checks; there are %(known)s"
         )
+        raise BadInput(words % {"size": size, "practice": PRACTICE + size, "known": len(known)})
     chance = Random(seed)
     # Pairs that no earlier test used, as long as they suffice: whoever takes a second test must not know them.
     fresh = [pair for pair in known if pair not in used]

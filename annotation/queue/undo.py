@@ -66,12 +66,6 @@ def may_undo(membership: Membership, item: int) -> bool:
     return own.state in (Assignment.State.DONE, Assignment.State.SKIPPED) and refuse_undo(own, own.item) is None
 
 
-def keep_typed(membership: Membership, item: int, typed: dict[str, str]) -> None:
-    """Keep what its author sent about a pair in vain as the draft of the lease that is open again."""
-    if typed:
-        Assignment.objects.filter(membership=membership, item=item, state=Assignment.State.OPEN).update(draft=typed)
-
-
 def refuse_undo(own: Assignment, item: Item) -> str | None:
     """Explain why a decision can no longer be undone; None when it can."""
     if own.state == Assignment.State.SKIPPED:

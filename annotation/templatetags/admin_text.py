@@ -1,12 +1,14 @@
 """Filters of the admin pages."""
 
+import re
+from typing import Any
+
 from django import template
 from django.template.loader import render_to_string
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 
-from annotation.judging.text_formatting import split_blocks
 from annotation.languages import is_english, translate_stored
 from corpus.collections.task_order import BACK, FRONT
 from corpus.labels import grade_label, name_grade
@@ -18,12 +20,40 @@ register = template.Library()
 register.filter("lang", text.detect_language)
 register.filter("dir", text.text_direction)
 register.filter("dollars", format_price)
+_BLOCK = re.compile(r"\n[ \t]*\n")
+_BULLET = re.compile(r"[-*•]\s+")
+_NUMBER = re.compile(r"\d{1,3}[.)]\s+")
 
 
 @register.filter
 def paragraphs(value: str) -> SafeString:
     """Plain text as paragraphs and lists; everything in it is escaped."""
-    return render_to_string("_prose.html", {"blocks": split_blocks(value)})
+    blocks = _BLOCK.split(value.replace("\r\n", "\n").strip())
+    return render_to_string(
+        "_prose.html", {"blocks": [_parse_block(block.split("\n")) for block in blocks if block.strip()]}
+    )
+
+
+def _parse_block(lines: list[str]) -> dict[str, Any]:
+    """Parse a block into a paragraph or a list; lines that go on from an item are joined to it."""
+    first = next((position for position, line in enumerate(lines) if _list_marker(line)), None)
+    before = tuple(line.strip() for line in lines[:first])
+    if first is None:
+        return {"kind": "p", "lines": before, "heading": ""}
+    items: list[str] = []
+    for line in lines[first:]:
+        if bullet := _list_marker(line):
+            items.append(line.strip()[len(bullet) :])
+        else:
+            items[-1] += " " + line.strip()
+    kind = "ol" if _NUMBER.match(lines[first].strip()) else "ul"
+    return {"kind": kind, "lines": items, "heading": " ".join(before)}
+
+
+def _list_marker(line: str) -> str:
+    """Return the mark that begins a list item; "" when the line begins none."""
+    found = _BULLET.match(line.strip()) or _NUMBER.match(line.strip())
+    return found.group() if found else ""
 
 
 @register.filter

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from annotation.accounts.encryption import encrypt_text
 from annotation.models import Role
 from api.models import Webhook, WebhookDelivery
 from api.webhooks import services, signing
@@ -23,7 +24,7 @@ def sent(settings: pytest.MonkeyPatch) -> tuple[str, WebhookDelivery, str]:
         collection=collection,
         url="https://ice.example/hook",
         events=["export.ready"],
-        secret=signing.seal_secret(secret),
+        secret=encrypt_text(secret, signing.PURPOSE),
         made_by=alice.user,
     )
     delivery = WebhookDelivery.objects.create(webhook=row, event="export.ready", subject="export:1", data={"export": 1})
