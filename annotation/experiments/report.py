@@ -6,9 +6,16 @@ from datetime import date
 from typing import Any
 
 from annotation.experiments import votes as measures
-from annotation.experiments.flips import both_votes, count_flips, flip_table
 from annotation.experiments.paired import PairedTable, judged_pairs, paired_table
-from annotation.experiments.votes import Vote, debate_gain, seconds_saved, side_by_side
+from annotation.experiments.votes import (
+    Vote,
+    both_votes,
+    count_flips,
+    debate_gain,
+    flip_table,
+    seconds_saved,
+    side_by_side,
+)
 from annotation.models import Membership, ReservedFor, Study
 from charts.cells import csv_line
 from corpus.models import Collection

@@ -2,11 +2,12 @@
 
 A check is one standing item that everybody is assigned once. It is the twin of an ordinary item: the same reason,
 the same arm, a two-sided debate of the same shape. Where judges held no such debate about the pair, arguments for and
-against are written for it once (annotation.quality_control.arguments), so easy gold of both labels serves.
+against are written for it once (below), so easy gold of both labels serves.
 """
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import asdict
 from random import Random
 from typing import Any
 
@@ -15,7 +16,6 @@ from django.utils.translation import gettext as _
 
 from annotation.audit_log.recording import record
 from annotation.models import User
-from annotation.quality_control import arguments
 from annotation.quality_control.matching import (
     BLIND,
     Dressed,
@@ -34,6 +34,11 @@ from corpus.errors import BadInput
 from corpus.holding import hold
 from corpus.models import Collection, Item, Pair
 from judges.campaigns.selectors import debates_of
+from judges.domain import debate
+from judges.offline import debate as offline_debate
+from judges.offline.judges import UniformLexicon
+from judges.records import DebateAgent, Inputs
+from judges.records import Turn as SaidTurn
 from store.sql import read_sql
 
 # Forms of a check: arguments about its own pair; or DREAM's, a relevant pair beside arguments about something else.
@@ -131,6 +136,58 @@ def make_checks(*, collection: Collection, count: int, seed: int, by: User | Non
     return len(made)
 
 
+# Arguments for and against, each agent keeping its stance: a debate about an easy pair agrees, so it would stand out.
+# Configured models write them (annotation.quality_control.gold_reasons); else the offline pair does.
+
+
+def list_agents(form: Form) -> tuple[DebateAgent, ...]:
+    """Return the agents of a debate of this form."""
+    return debate.debate_agents(2 * form.couples)
+
+
+def of_models(pair: Pair, form: Form) -> list[dict[str, Any]] | None:
+    """Return what models argued about a pair, of more rounds the first ones; None where they did not."""
+    for kept in pair.gold_arguments.all():
+        if kept.couples == form.couples and kept.rounds >= form.rounds:
+            return [turn for turn in kept.turns if turn["round"] <= form.rounds]
+    return None
+
+
+def offline_turns(pair: Pair, form: Form) -> list[dict[str, Any]]:
+    """Return what the offline agents say about a pair whose query and document are loaded."""
+    inputs = Inputs(
+        query=pair.query.text,
+        answers=tuple(pair.query.answers),
+        title=pair.document.title,
+        document=pair.document.text,
+    )
+    turns: list[dict[str, Any]] = []
+    before: dict[DebateAgent, SaidTurn] | None = None
+    for number in range(1, form.rounds + 1):
+        # `before` on the right is the round before: both sides answer that one, and not each other.
+        before = {
+            seat: offline_debate.argue_turn(seat, inputs, UniformLexicon(), before, gives_in=False)
+            for seat in list_agents(form)
+        }
+        turns += stored_turns(before, number)
+    return turns
+
+
+def stored_turns(spoken: dict[DebateAgent, SaidTurn], number: int) -> list[dict[str, Any]]:
+    """Return the turns of a round as items keep them."""
+    return [
+        {
+            "side": seat.side.value,
+            "round": number,
+            "couple": seat.couple,
+            "verdict": said.verdict,
+            "reason": said.reason,
+            "quotes": [asdict(quote) for quote in said.quotes],
+        }
+        for seat, said in spoken.items()
+    ]
+
+
 def _argument_writer(gold: Sequence[PairFeatures]) -> Writer:
     """Return what writes arguments that make one of these gold pairs look like a twin.
 
@@ -147,8 +204,8 @@ def _argument_writer(gold: Sequence[PairFeatures]) -> Writer:
         if form is None:
             return None
         # The offline pair's words stand in where no model has argued about the pair yet.
-        said = arguments.of_models(found[pair], form) if twin.by_models else None
-        return said or arguments.offline_turns(found[pair], form)
+        said = of_models(found[pair], form) if twin.by_models else None
+        return said or offline_turns(found[pair], form)
 
     return write
 

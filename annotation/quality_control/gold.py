@@ -19,7 +19,7 @@ from annotation.agreement.proportions import share_statistic
 from annotation.audit_log.recording import record
 from annotation.models import Membership, User
 from annotation.models.quality_control import GoldAnswer, GoldPair, GoldSet
-from annotation.quality_control import arguments, gold_reasons
+from annotation.quality_control import attention_checks, gold_reasons
 from annotation.quality_control.matching import Form
 from annotation.queue.assignment import check_time
 from corpus.errors import BadInput
@@ -116,7 +116,7 @@ def _find_reasons(pair: Pair, debate: Sequence[Attempt]) -> dict[str, Any]:
         if said.verdict == (said.role == "for"):
             found.setdefault(said.role, said)
     if len(found) < 2:
-        return {"turns": arguments.offline_turns(pair, Form(1)), "written_by": gold_reasons.OFFLINE}
+        return {"turns": attention_checks.offline_turns(pair, Form(1)), "written_by": gold_reasons.OFFLINE}
     place = {"round": 1, "couple": 0}
     turns = [
         {"side": side, **place, "verdict": int(said.verdict or 0), "reason": said.reason, "quotes": said.quotes}

@@ -15,7 +15,7 @@ from django.db.models.functions import Now
 from annotation.audit_log.recording import record
 from annotation.models import User
 from annotation.models.quality_control import ArgumentsRequest, GoldArguments, GoldPair, GoldSet
-from annotation.quality_control import arguments, attention_checks
+from annotation.quality_control import attention_checks
 from annotation.quality_control.matching import Form, PairFeatures
 from corpus.errors import BadInput
 from corpus.holding import hold
@@ -166,7 +166,7 @@ def _write_arguments(request: ArgumentsRequest, lease: Lease, wanted: Configurat
 
 async def ask_rounds(form: Form, caller: Caller, claimed: Claimed) -> Rounds:
     """Ask for every round about one pair, until an agent leaves its side or says nothing usable; BudgetExhausted."""
-    seats = arguments.list_agents(form)
+    seats = attention_checks.list_agents(form)
     rounds: Rounds = []
     for number in range(1, form.rounds + 1):
         said: dict[DebateAgent, Turn] = {}
@@ -186,18 +186,18 @@ async def ask_rounds(form: Form, caller: Caller, claimed: Claimed) -> Rounds:
 
 def _keep_arguments(pair: int, rounds: Rounds, form: Form, wanted: Configuration) -> bool:
     """Store whole arguments, and each side's first beside what experts have to grade. Whether they are whole."""
-    seats = arguments.list_agents(form)
+    seats = attention_checks.list_agents(form)
     by = {seat: judge.name for seat, judge in zip(seats, wanted.debaters, strict=True)}
     # Each side's first words stand in the place of the offline pair's, where nobody has graded the pair yet.
-    first = {turn["side"]: turn for turn in arguments.stored_turns(rounds[0], 1) if not turn["couple"]}
-    names = dict.fromkeys(by[seat] if seat in rounds[0] else OFFLINE for seat in arguments.list_agents(Form(1)))
+    first = {turn["side"]: turn for turn in attention_checks.stored_turns(rounds[0], 1) if not turn["couple"]}
+    names = dict.fromkeys(by[seat] if seat in rounds[0] else OFFLINE for seat in attention_checks.list_agents(Form(1)))
     rows = GoldPair.objects.filter(pair=pair, written_by=OFFLINE, answers=None)
     for row in rows if first else ():
         turns = [first.get(old["side"], old) for old in row.turns]
         rows.filter(pk=row.pk).update(turns=turns, written_by=", ".join(names)[:200])
     if len(rounds) < form.rounds or len(rounds[-1]) < len(seats):
         return False
-    turns = [turn for number, said in enumerate(rounds, 1) for turn in arguments.stored_turns(said, number)]
+    turns = [turn for number, said in enumerate(rounds, 1) for turn in attention_checks.stored_turns(said, number)]
     values = {"rounds": form.rounds, "turns": turns, "written_by": ", ".join(dict.fromkeys(by.values()))[:200]}
     GoldArguments.objects.update_or_create(pair_id=pair, couples=form.couples, defaults=values)
     return True

@@ -1,16 +1,17 @@
 """Webhooks of a collection: the list, one with its log, one delivery, and what an admin does with them."""
 
+from django import forms
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import gettext_lazy, ngettext
 
 from annotation.permissions import Scope, action
 from api.models import Webhook, WebhookDelivery
 from api.webhooks import services
+from api.webhooks.addresses import LONGEST
 from api.webhooks.delivering import build_body
-from api.webhooks.forms import WebhookForm
 from api.webhooks.selectors import deliveries_of, find_webhook, list_webhooks, read_delivery_page
 from corpus.errors import BadInput
 from jobs.workers import has_workers
@@ -18,6 +19,26 @@ from jobs.workers import has_workers
 # HTMX stops asking when it gets this status.
 STOP_POLLING = 286
 State = WebhookDelivery.DeliveryState
+
+
+class WebhookForm(forms.Form):
+    """Form of a webhook: the address of its receiver, a description and its events."""
+
+    url = forms.CharField(
+        max_length=LONGEST,
+        label=gettext_lazy("Address of the receiver"),
+        help_text=gettext_lazy("It begins with https://. Redirects are not followed."),
+        widget=forms.TextInput(attrs={"inputmode": "url", "autocomplete": "off", "spellcheck": "false"}),
+    )
+    description = forms.CharField(
+        max_length=200,
+        required=False,
+        label=gettext_lazy("Description"),
+        help_text=gettext_lazy("What it is for; shown in this list."),
+    )
+    events = forms.MultipleChoiceField(
+        choices=Webhook.Event.choices, label=gettext_lazy("Events"), widget=forms.CheckboxSelectMultiple
+    )
 
 
 @action("admin", "GET", "POST")

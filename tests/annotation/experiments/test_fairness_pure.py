@@ -7,13 +7,15 @@ import pytest
 
 from annotation.agreement.measures import compute_measures
 from annotation.experiments import paired, votes
-from annotation.experiments.flips import both_votes, count_flips, flip_table
 from annotation.experiments.paired import ArmCell, JudgedPair, judged_pairs, paired_table
 from annotation.experiments.votes import (
     MOMENTS,
     Vote,
     bootstrap_statistic,
+    both_votes,
+    count_flips,
     debate_gain,
+    flip_table,
     median_seconds,
     seconds_saved,
     side_by_side,

@@ -14,7 +14,6 @@ from annotation.judging import submitting
 from annotation.models import Assignment, AuditEntry, Membership, Role
 from annotation.models.quality_control import ArgumentsRequest, Batch, Consent, GoldArguments, JudgmentExclusion
 from annotation.quality_control import (
-    arguments,
     attention_checks,
     batches,
     consent,
@@ -159,19 +158,20 @@ def test_easy_gold_of_both_labels_gets_arguments_that_are_written_once():
 def argued(pair, rounds: int, couples: int = 1, by: str = "a model") -> GoldArguments:
     """Arguments of models about a gold pair."""
     said = {
-        seat: Turn(int(seat.side == "for"), f"{by}: {seat}") for seat in arguments.list_agents(Form(rounds, couples))
+        seat: Turn(int(seat.side == "for"), f"{by}: {seat}")
+        for seat in attention_checks.list_agents(Form(rounds, couples))
     }
-    turns = [turn for number in range(1, rounds + 1) for turn in arguments.stored_turns(said, number)]
+    turns = [turn for number in range(1, rounds + 1) for turn in attention_checks.stored_turns(said, number)]
     return GoldArguments.objects.create(pair=pair, couples=couples, rounds=rounds, turns=turns, written_by=by)
 
 
 def test_what_models_argued_serves_in_as_many_rounds_as_people_read():
     pair = make_pair(make_collection())
     kept = argued(pair, 2)
-    assert arguments.of_models(pair, Form(2)) == kept.turns
-    assert arguments.of_models(pair, Form(1)) == kept.turns[:2]
-    assert arguments.of_models(pair, Form(3)) is None is arguments.of_models(pair, Form(2, couples=2))
-    offline = arguments.offline_turns(pair, Form(2))
+    assert attention_checks.of_models(pair, Form(2)) == kept.turns
+    assert attention_checks.of_models(pair, Form(1)) == kept.turns[:2]
+    assert attention_checks.of_models(pair, Form(3)) is None is attention_checks.of_models(pair, Form(2, couples=2))
+    offline = attention_checks.offline_turns(pair, Form(2))
     assert [(turn["side"], turn["round"], turn["verdict"]) for turn in offline] == [
         ("for", 1, 1), ("against", 1, 0), ("for", 2, 1), ("against", 2, 0),
     ]  # fmt: skip
@@ -245,7 +245,7 @@ def test_each_of_four_agents_has_a_statement_of_its_own():
     query = make_query(collection, "Do dictionaries keep their order?", answers=["The order of insertion is kept."])
     pair = make_pair(collection, query, make_document(collection, document))
     for one in (pair, make_pair(collection, make_query(collection, "?"), make_document(collection, "."))):
-        turns = arguments.offline_turns(one, Form(3, couples=2))
+        turns = attention_checks.offline_turns(one, Form(3, couples=2))
         for number in (1, 2, 3):
             said = [turn["reason"] for turn in turns if turn["round"] == number]
             assert len(said) == len(set(said)) == 4

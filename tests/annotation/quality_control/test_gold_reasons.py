@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from annotation.models import Role
 from annotation.models.quality_control import ArgumentsRequest, GoldArguments, GoldPair, GoldSet
-from annotation.quality_control import arguments, gold, gold_reasons
+from annotation.quality_control import attention_checks, gold, gold_reasons
 from annotation.quality_control.matching import Form
 from annotation.tasks import write_gold_reasons
 from jobs import background, leases, notifications, tasks
@@ -49,7 +49,7 @@ def test_the_default_panels_debaters_argue_for_two_rounds(
         for turn in row.turns:
             for quote in turn["quotes"]:
                 assert row.pair.document.text[quote["start"] : quote["end"]] == quote["text"]
-        argued = arguments.of_models(row.pair, Form(2))
+        argued = attention_checks.of_models(row.pair, Form(2))
         said = [(turn["round"], turn["side"], turn["verdict"], turn["reason"]) for turn in argued or []]
         assert said == ([] if gave_in else [
             (1, "for", 1, "Scripted yes of A in round 1."), (1, "against", 0, "Scripted no of B in round 1."),
