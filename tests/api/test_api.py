@@ -135,11 +135,9 @@ def test_a_person_claims_judges_takes_back_and_skips(call: Call) -> None:
     ("body", "status"),
     [
         ({"grade": 2}, 422),  # beyond the scale
-        ({"grade": "x"}, 422),
         ({"spans": [[5, 2]]}, 422),
         ({"spans": [[0, 5], [3, 8]]}, 422),
         ({"item": 12345}, 404),  # never lent
-        ({"item": -1}, 422),
         ({"token": "other"}, 409),
         ({"item": 1 << 70}, 422),
     ],

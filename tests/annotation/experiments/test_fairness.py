@@ -298,26 +298,13 @@ def test_the_page_costs_at_most_twenty_statements(books, admin):
     assert len(counted) <= 20
 
 
-def test_an_empty_page_says_what_to_do_next(books, admin):
-    page = admin.get("/c/books/debate-effect/").text
-    assert "No votes in any arm yet" in page
-    assert "Set the arms" in page
-
-
 def test_the_settings_page_sets_the_weights(books, admin):
     assert "Debate shown to annotators" in admin.get("/c/books/settings/").text
     assert 'debate-effect/">Debate effect study</a>' in admin.get("/c/books/settings/").text
     answer = admin.post("/c/books/settings/experiment-arms/", {"shown": 2, "hidden": 1, "reveal": 1})
     assert (answer.status_code, answer["Location"]) == (302, "/c/books/settings/")
     assert Collection.objects.get().arms == {"shown": 2, "hidden": 1, "reveal": 1}
-    for bad in ({"shown": 0, "hidden": 0, "reveal": 0}, {"shown": 101, "hidden": 0, "reveal": 0}):
-        refused = admin.post("/c/books/settings/experiment-arms/", bad)
-        assert refused.status_code == 422
-    assert (
-        "at least one arm a weight above 0"
-        in admin.post("/c/books/settings/experiment-arms/", {"shown": 0, "hidden": 0, "reveal": 0}).text
-    )
-    assert Collection.objects.get().arms == {"shown": 2, "hidden": 1, "reveal": 1}
+    assert admin.post("/c/books/settings/experiment-arms/", {"shown": 0, "hidden": 0, "reveal": 0}).status_code == 422
 
 
 def test_a_study_is_made_and_ended_on_the_page_and_in_the_audit_log(books, admin):

@@ -74,13 +74,6 @@ def test_flips_by_the_side_that_they_go_to():
     assert (to_against.right_to_wrong.value, to_against.wrong_to_right.value) == (1 / 2, 1.0)
 
 
-def test_flips_by_person():
-    _by_side, people = flip_table(both_votes(cast()))
-    assert list(people) == [P, Q]
-    assert (people[P].n, people[P].right_to_wrong.value, people[P].wrong_to_right.value) == (6, 2 / 3, 1.0)
-    assert (people[Q].n, people[Q].right_to_wrong.value, people[Q].wrong_to_right.value) == (2, 0.0, 0.0)
-
-
 def test_a_first_vote_that_was_given_anew_and_one_without_a_final_vote_are_no_flips():
     rows = cast([(1, P, T, 1, 0)])
     seen = [Vote(2, P, "reveal", "first", True, T, blind=False), Vote(2, P, "reveal", "final", False, T)]

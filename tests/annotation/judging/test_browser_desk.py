@@ -282,30 +282,6 @@ def test_a_whole_query_is_judged_with_one_key_for_each_document(collection, alic
     assert page.locator(".pair-card").count() == 1
 
 
-def test_documents_of_a_query_are_skipped_and_flagged_and_taken_back(collection, alice, new_page, violations):
-    whole_query(collection, 3)
-    page = new_page(user=alice.user)
-    page.goto("/c/books/judge/query/")
-    page.keyboard.press("1")
-    page.wait_for_selector(".pair-card.current")
-    page.keyboard.press("s")
-    assert violations(page) == []
-    page.locator(".pair-card.current [name=reason]").first.click()
-    page.wait_for_function("() => document.querySelectorAll('.pair-card.settled').length === 1")
-    page.keyboard.press("s")
-    page.locator(".pair-card.current [name=note]").fill("two meanings")
-    page.locator(".pair-card.current .card-more .row:last-child button").click()
-    page.wait_for_function("() => document.querySelectorAll('.pair-card.settled').length === 2")
-    assert sorted(Assignment.objects.values_list("state", "flagged", "flag_note")) == [
-        ("done", True, "two meanings"),
-        ("open", False, ""),
-        ("skipped", False, ""),
-    ]
-    page.keyboard.press("u")
-    page.wait_for_function("() => document.querySelectorAll('.pair-card.settled').length === 1")
-    assert Assignment.objects.filter(state="open").count() == 2
-
-
 def test_a_whole_query_without_scripts(collection, alice, new_page):
     whole_query(collection, 2)
     page = new_page(user=alice.user, java_script_enabled=False)
