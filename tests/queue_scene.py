@@ -1,9 +1,18 @@
-"""Annotators at the queue itself, without pages: claim, judge, skip, flag."""
+"""Annotators: signed in to the pages, or at the queue itself: claim, judge, skip, flag."""
+
+from django.test import Client
 
 from annotation.judging import submitting
 from annotation.models import Assignment, Membership
 from annotation.queue import assignment
 from annotation.queue.annotators import AnnotatorContext, SubmittedAnswer
+
+
+def signed_in(member: Membership, **headers: str) -> Client:
+    """Return the browser of somebody who is signed in."""
+    client = Client(headers=headers)
+    client.force_login(member.user)
+    return client
 
 
 def desk(member: Membership) -> AnnotatorContext:

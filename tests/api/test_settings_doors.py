@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.test import Client
 
 from annotation.models import Membership, Role
 from corpus.models import Collection
@@ -14,6 +13,7 @@ from tests.api.conftest import Call
 from tests.called import call as run
 from tests.evidence import make_assessor, make_judgment
 from tests.factories import make_collection, make_member, make_pair
+from tests.queue_scene import signed_in
 
 pytestmark = pytest.mark.django_db
 KEPT = {"title": "", "overlap": 1, "order": "uncertain", "lease_minutes": 30, "relevant_from": 1}
@@ -39,8 +39,7 @@ def by_command(folder: Path, name: str, value: Any) -> tuple[bool, str]:
 
 
 def by_page(admin: Membership, name: str, value: Any) -> tuple[bool, str]:
-    client = Client()
-    client.force_login(admin.user)
+    client = signed_in(admin)
     answer = client.post("/c/books/settings/", {**KEPT, name: value})
     return answer.status_code == 302, unescape(re.sub(r"\s+", " ", answer.content.decode()))
 

@@ -14,6 +14,7 @@ from annotation.accounts import members
 from annotation.models import Invitation, Membership, Role, User
 from corpus.models import Assessor, Collection
 from tests.factories import make_collection, make_member, make_user
+from tests.queue_scene import signed_in
 
 pytestmark = pytest.mark.django_db
 PASSWORD = "a long enough secret"
@@ -132,8 +133,7 @@ def test_a_deactivated_member_does_not_come_back_by_another_invitation(birds: Co
     bob = make_member(birds, "bob")
     members.set_active(membership=bob, active=False)
     invitation = invite(birds)
-    client = Client()
-    client.force_login(bob.user)
+    client = signed_in(bob)
     assert client.post(f"/invitations/{invitation.token}/").status_code == 409
     assert client.get("/c/birds/").status_code == 404
     assert members.why_closed(Invitation.objects.get(pk=invitation.pk)) == ""

@@ -11,6 +11,7 @@ from django.test import Client
 from annotation.models import Guideline, Membership, Role
 from corpus.models import Collection
 from tests.factories import make_collection, make_member
+from tests.queue_scene import signed_in
 
 pytestmark = pytest.mark.django_db
 
@@ -36,8 +37,7 @@ def sign_in(client: Client, address: str) -> Any:
 
 
 def test_what_an_admin_typed_outlives_the_session(charlie: Membership) -> None:
-    client = Client()
-    client.force_login(charlie.user)
+    client = signed_in(charlie)
     Session.objects.all().delete()
     page = "/c/books/settings/guidelines/"
     answer = client.post(page, {"text": TEXT}, headers={"Referer": f"http://testserver{page}"})

@@ -23,6 +23,7 @@ from corpus.commands import QuorumCommand
 from corpus.errors import BadInput
 from corpus.models import Collection
 from tests.factories import make_collection, make_member, make_user
+from tests.queue_scene import signed_in
 
 pytestmark = pytest.mark.django_db
 
@@ -150,8 +151,7 @@ def test_an_object_is_linked_while_it_exists() -> None:
     record(admin.user, "run.control", birds, run="bm25", what="delete")
     record(admin.user, "settings.changed", birds, keys=["title"])
     record(admin.user, "campaign.control", birds, campaign={"not": "a number"})
-    client = Client()
-    client.force_login(admin.user)
+    client = signed_in(admin)
     shown = {title: url for _entry, title, url in client.get("/c/birds/audit-log/").context["page"]["entries"]}
     assert shown["alice"] == f"/c/birds/people/{alice.pk}/"
     assert shown[f"Invitation {made.pk}"] == f"/c/birds/members/#invitation-{made.pk}"

@@ -6,7 +6,6 @@ from datetime import timedelta
 
 import pytest
 from django.db import connection
-from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
@@ -25,7 +24,7 @@ from corpus.models import Collection, Item, Judgment, Label
 from tests.evidence import make_assessor, make_judgment
 from tests.factories import make_collection, make_item, make_member, make_pair
 from tests.judging_scene import make_scene
-from tests.queue_scene import claim, skip, submit
+from tests.queue_scene import claim, signed_in, skip, submit
 
 pytestmark = pytest.mark.django_db
 REVEAL = {"shown": 0, "hidden": 0, "reveal": 1}
@@ -261,9 +260,7 @@ def test_a_study_never_asks_somebody_about_a_pair_that_they_have_met(books):
 
 @pytest.fixture
 def admin(books):
-    client = Client()
-    client.force_login(make_member(books, "charlie", Role.ADMIN).user)
-    return client
+    return signed_in(make_member(books, "charlie", Role.ADMIN))
 
 
 def test_the_page_its_json_and_its_csv_say_the_same(books, admin):

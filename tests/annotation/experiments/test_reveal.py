@@ -6,7 +6,6 @@ from datetime import timedelta
 
 import pytest
 from django.db import connection
-from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
@@ -18,7 +17,7 @@ from corpus.models import Item, Judgment, Label
 from tests import queue_scene
 from tests.factories import make_collection, make_item, make_member, make_pair
 from tests.judging_scene import make_scene
-from tests.queue_scene import claim, flag, skip
+from tests.queue_scene import claim, flag, signed_in, skip
 
 pytestmark = pytest.mark.django_db
 REVEAL = {"shown": 0, "hidden": 0, "reveal": 1}
@@ -212,8 +211,7 @@ def test_skip_and_flag_work_after_the_first_vote_and_undo_leads_back_to_it(colle
 
 def test_both_steps_cost_at_most_six_statements(collection, alice):
     make_scene(collection, 3, overlap=2)
-    client = Client()
-    client.force_login(alice.user)
+    client = signed_in(alice)
     page = client.post("/c/books/judge/next/", headers=HTMX).text
     for grade in (0, 1):
         with CaptureQueriesContext(connection) as counted:
@@ -229,8 +227,7 @@ def fields(page: str) -> dict[str, str]:
 
 def test_the_page_hides_the_debate_until_the_first_vote_is_in(collection, alice):
     make_scene(collection, 2)
-    client = Client()
-    client.force_login(alice.user)
+    client = signed_in(alice)
     page = client.post("/c/books/judge/next/", headers=HTMX).text
     for told in ("opponent", 'id="debate"', "<mark", "says relevant", ">F1<"):
         assert told not in page

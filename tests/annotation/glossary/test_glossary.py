@@ -18,9 +18,7 @@ PROMISED = {
 
 
 def signed_in(collection) -> Client:
-    client = Client()
-    client.force_login(make_member(collection, "alice", Role.ADMIN).user)
-    return client
+    return signed_in(make_member(collection, "alice", Role.ADMIN))
 
 
 def test_every_promised_term_has_an_anchor_and_a_meaning():

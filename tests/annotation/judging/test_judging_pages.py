@@ -9,6 +9,7 @@ from annotation.models import Assignment, Role
 from corpus.models import Item, Judgment, Label
 from tests.factories import make_collection, make_member
 from tests.judging_scene import make_scene
+from tests.queue_scene import signed_in as signed_in
 
 pytestmark = pytest.mark.django_db
 
@@ -28,12 +29,6 @@ def alice(collection):
 @pytest.fixture
 def client(alice):
     return signed_in(alice)
-
-
-def signed_in(member) -> Client:
-    client = Client()
-    client.force_login(member.user)
-    return client
 
 
 def fields(page: str) -> dict[str, str]:

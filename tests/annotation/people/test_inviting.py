@@ -14,6 +14,7 @@ from annotation.models import AuditEntry, Invitation, Membership, Role, User
 from corpus.errors import BadInput
 from corpus.models import Collection
 from tests.factories import make_collection, make_member, make_user
+from tests.queue_scene import signed_in
 
 pytestmark = pytest.mark.django_db
 PASSWORD = "a long enough secret"
@@ -26,9 +27,7 @@ def birds() -> Collection:
 
 @pytest.fixture
 def charlie(birds: Collection) -> Client:
-    client = Client()
-    client.force_login(make_member(birds, "charlie", Role.ADMIN).user)
-    return client
+    return signed_in(make_member(birds, "charlie", Role.ADMIN))
 
 
 def invite(client: Client, people: str, **given: object):

@@ -8,6 +8,7 @@ from annotation.models import Assignment, Membership, Role
 from annotation.people import table
 from corpus.models import Assessor, Collection, Judgment
 from tests.factories import make_collection, make_item, make_member, make_pair
+from tests.queue_scene import signed_in
 
 pytestmark = pytest.mark.django_db
 
@@ -46,9 +47,7 @@ def judged(member: Membership, item, grade: int) -> None:
 
 @pytest.fixture
 def charlie(books: Collection) -> Client:
-    client = Client()
-    client.force_login(Membership.objects.get(user__username="charlie").user)
-    return client
+    return signed_in(Membership.objects.get(user__username="charlie"))
 
 
 def names(client: Client, order: str = "") -> list[str]:

@@ -2,7 +2,6 @@
 
 import pytest
 from django.db import connection
-from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from annotation.models import Membership, Role
@@ -12,6 +11,7 @@ from corpus.errors import BadInput
 from corpus.labels import reference_grades
 from corpus.models import Judgment, Label
 from tests.factories import make_collection, make_document, make_member, make_pair, make_query
+from tests.queue_scene import signed_in
 
 pytestmark = pytest.mark.django_db
 
@@ -135,14 +135,12 @@ def test_the_same_answer_again_changes_nothing(books):
 def test_the_pages_of_gold_lead_from_the_draw_to_the_last_pair(books):
     admin = make_member(books, "admin", Role.ADMIN)
     alice = make_member(books, "alice")
-    client = Client()
-    client.force_login(admin.user)
+    client = signed_in(admin)
     assert "No sample yet" in client.get("/c/books/gold/").text
     assert client.post("/c/books/gold/", {"size": 2, "seed": 1, "spot": 2}).status_code == 422
     assert client.post("/c/books/gold/", {"size": 2, "seed": 1, "spot": 0}).status_code == 302
     client.post(f"/c/books/people/{alice.pk}/expert/", {"on": "1"})
-    desk = Client()
-    desk.force_login(alice.user)
+    desk = signed_in(alice)
     for _ in range(7):
         page = desk.get("/c/books/gold/grade/").text
         assert "Arguments for and against" in page

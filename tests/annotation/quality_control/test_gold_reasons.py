@@ -19,6 +19,7 @@ from tests.engine_parts import collection_of, make_judge, make_panel
 from tests.evidence import make_campaign
 from tests.factories import make_member
 from tests.modelserver.fixtures import KEY, KEY_ENV, LocalModels
+from tests.queue_scene import signed_in
 
 
 def request_of(made: GoldSet) -> ArgumentsRequest:
@@ -102,9 +103,7 @@ def test_the_debaters_of_the_last_campaign_write_before_those_of_the_panel(model
 
 
 def admin(collection: Any) -> Client:
-    client = Client()
-    client.force_login(make_member(collection, "charlie", Role.ADMIN).user)
-    return client
+    return signed_in(make_member(collection, "charlie", Role.ADMIN))
 
 
 @pytest.mark.django_db(transaction=True)

@@ -5,13 +5,13 @@ from html.parser import HTMLParser
 from typing import Any
 
 import pytest
-from django.test import Client
 
 from annotation.models import LOWEST_PUBLIC_ID, Assignment, Membership
 from annotation.quality_control import attention_checks
 from tests.annotation.quality_control.test_care import HTMX, make_scene
 from tests.api.conftest import call  # noqa: F401
 from tests.factories import make_collection, make_member
+from tests.queue_scene import signed_in
 
 PAIRS = 20
 pytestmark = pytest.mark.django_db
@@ -51,8 +51,7 @@ def lent(member: Membership) -> Assignment:
 
 
 def test_the_page_and_the_addresses_of_a_check_have_the_shape_of_another_pairs(alice: Membership) -> None:
-    client = Client()
-    client.force_login(alice.user)
+    client = signed_in(alice)
     client.post("/c/books/judge/next/", headers=HTMX)
     shapes: dict[bool, set[str]] = {True: set(), False: set()}
     for _ in range(PAIRS):

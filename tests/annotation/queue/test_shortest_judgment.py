@@ -4,7 +4,6 @@ import re
 import time
 
 import pytest
-from django.test import Client
 
 from annotation.models import Membership, Role
 from annotation.models.quality_control import GoldAnswer, GoldPair
@@ -13,16 +12,11 @@ from corpus.collections.configure import configure_collection
 from corpus.models import Judgment
 from tests.factories import make_collection, make_item, make_member, make_pair
 from tests.judging_scene import make_scene
+from tests.queue_scene import signed_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
 HTMX = {"HX-Request": "true"}
 LOOKED = 0.32
-
-
-def signed_in(member: Membership) -> Client:
-    client = Client(headers=HTMX)
-    client.force_login(member.user)
-    return client
 
 
 def fields(page: str, proof: str = "token") -> dict[str, str]:
@@ -32,7 +26,7 @@ def fields(page: str, proof: str = "token") -> dict[str, str]:
 def test_a_grade_right_after_its_pair_came_is_refused_and_the_text_kept() -> None:
     books = make_collection("books", min_judgment_ms=300)
     make_scene(books, 2)
-    alice = signed_in(make_member(books, "alice"))
+    alice = signed_in(make_member(books, "alice"), **HTMX)
     page = alice.post("/c/books/judge/next/").text
     assert 'data-rest="400"' in page
     answer = alice.post("/c/books/judge/submit/", {**fields(page), "grade": 1, "comment": "typed fast"})
@@ -54,7 +48,7 @@ def test_looking_at_the_page_again_does_not_begin_anew_and_undo_does() -> None:
     # Two requests come within two seconds on a loaded machine too.
     books = make_collection("books", min_judgment_ms=2000)
     make_scene(books, 1)
-    alice = signed_in(make_member(books, "alice"))
+    alice = signed_in(make_member(books, "alice"), **HTMX)
     page = alice.post("/c/books/judge/next/").text
     time.sleep(2.02)
     for again in (alice.get("/c/books/judge/"), alice.post("/c/books/judge/next/")):
@@ -69,7 +63,7 @@ def test_looking_at_the_page_again_does_not_begin_anew_and_undo_does() -> None:
 def test_a_revealed_debate_is_read_before_the_final_vote() -> None:
     books = make_collection("books", min_judgment_ms=300, arms={"shown": 0, "hidden": 0, "reveal": 1})
     make_scene(books, 1)
-    alice = signed_in(make_member(books, "alice"))
+    alice = signed_in(make_member(books, "alice"), **HTMX)
     page = alice.post("/c/books/judge/next/").text
     time.sleep(LOOKED)
     revealed = alice.post("/c/books/judge/submit/", {**fields(page), "grade": 1}).text
@@ -80,7 +74,7 @@ def test_a_revealed_debate_is_read_before_the_final_vote() -> None:
 def test_what_the_page_measured_counts_too_and_on_whole_queries_it_is_all_there_is() -> None:
     books = make_collection("books", min_judgment_ms=300)
     make_scene(books, 2)
-    alice = signed_in(make_member(books, "alice"))
+    alice = signed_in(make_member(books, "alice"), **HTMX)
     page = alice.post("/c/books/judge/query/next/", follow=True).text
     time.sleep(LOOKED)
     asked = {**fields(page), "grade": 1, "comment": "typed fast"}
@@ -92,7 +86,7 @@ def test_what_the_page_measured_counts_too_and_on_whole_queries_it_is_all_there_
 def test_an_adjudicator_reads_the_next_conflict_first() -> None:
     books = make_collection("books", min_judgment_ms=300)
     items = [make_item(make_pair(books), reason="conflict", state="conflict") for _ in range(2)]
-    bob = signed_in(make_member(books, "bob", Role.ADJUDICATOR))
+    bob = signed_in(make_member(books, "bob", Role.ADJUDICATOR), **HTMX)
     asked = fields(bob.get("/c/books/adjudicate/").text, "shown")
     assert bob.post("/c/books/adjudicate/submit/", {**asked, "grade": 1}).status_code == 422, "the first one too"
     time.sleep(LOOKED)
@@ -111,7 +105,7 @@ def test_a_conflict_that_came_by_later_is_read_first_too() -> None:
     books = make_collection("books", min_judgment_ms=300)
     for _ in range(2):
         make_item(make_pair(books), reason="conflict", state="conflict")
-    bob = signed_in(make_member(books, "bob", Role.ADJUDICATOR))
+    bob = signed_in(make_member(books, "bob", Role.ADJUDICATOR), **HTMX)
     first = fields(bob.get("/c/books/adjudicate/").text, "shown")
     time.sleep(LOOKED)
     second = fields(bob.get(f"/c/books/adjudicate/?after={first['item']}").text, "shown")
@@ -134,7 +128,7 @@ def test_an_expert_and_a_senior_read_a_gold_pair_first() -> None:
     expert = make_member(books, "alice")
     Membership.objects.filter(pk=expert.pk).update(is_expert=True)
     for person, address in ((expert, "grade"), (make_member(books, "bob", Role.ADJUDICATOR), "review")):
-        known, client = GoldAnswer.objects.count(), signed_in(person)
+        known, client = GoldAnswer.objects.count(), signed_in(person, **HTMX)
         page = client.get(f"/c/books/gold/{address}/").text
         assert 'data-rest="400"' in page
         asked = fields(page, "shown")
@@ -152,7 +146,7 @@ def test_an_expert_and_a_senior_read_a_gold_pair_first() -> None:
 def test_the_time_is_a_setting_and_zero_asks_for_none() -> None:
     books = make_collection("books", min_judgment_ms=300)
     make_scene(books, 3)
-    admin = signed_in(make_member(books, "charlie", Role.ADMIN))
+    admin = signed_in(make_member(books, "charlie", Role.ADMIN), **HTMX)
     form = {"title": "Books", "overlap": 1, "order": "random", "lease_minutes": 20, "relevant_from": 1}
     assert admin.post("/c/books/settings/", {**form, "min_judgment_ms": 10_001}).status_code == 422
     assert admin.post("/c/books/settings/", form).status_code == 302

@@ -1,7 +1,6 @@
 """Pairs that everybody skipped are seen by admins and handed to adjudicators."""
 
 import pytest
-from django.test import Client
 
 from annotation.adjudication import conflicts
 from annotation.models import Assignment, Membership, Role
@@ -11,7 +10,7 @@ from judges.campaigns.selectors import collection_status
 from judges.models import Campaign
 from tests import queue_scene
 from tests.factories import make_collection, make_item, make_member, make_pair
-from tests.queue_scene import claim
+from tests.queue_scene import claim, signed_in
 from tests.reading import flat
 
 pytestmark = pytest.mark.django_db
@@ -85,8 +84,7 @@ def test_the_home_says_so_and_opens_the_pairs(collection, alice, bob):
     make_item(pair, campaign=campaign.pk)
     for member in (alice, bob, admin):
         skip(member)
-    client = Client()
-    client.force_login(admin.user)
+    client = signed_in(admin)
     home = client.get("/c/books/").content.decode()
     assert "was skipped by every annotator" in flat(home)
     assert f"/c/books/pairs/{pair.pk}/" in client.get("/c/books/pairs/?state=skipped").content.decode()
@@ -101,8 +99,7 @@ def test_the_home_counts_what_waits_from_earlier_campaigns_apart(collection):
     first, _second = (Campaign.objects.create(collection=collection, policy="debate", panel="offline") for _ in "12")
     pair = make_pair(collection)
     make_item(pair, campaign=first.pk)
-    client = Client()
-    client.force_login(admin.user)
+    client = signed_in(admin)
     home = client.get("/c/books/").content.decode()
     # A pair that nobody labelled stands among those that wait for people, whichever campaign sent it.
     assert "other task" not in home

@@ -13,15 +13,14 @@ from api.webhooks.delivering import deliver_due
 from tests.api.conftest import Call
 from tests.api.webhooks.conftest import Hooked, Receiver
 from tests.factories import make_collection, make_member
+from tests.queue_scene import signed_in
 
 pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
 def browser(admin: Membership) -> Client:
-    client = Client()
-    client.force_login(admin.user)
-    return client
+    return signed_in(admin)
 
 
 def acts() -> list[str]:
@@ -133,8 +132,7 @@ def test_the_log_is_read_in_parts(browser: Client, hooked: Hooked) -> None:
 
 def test_an_admin_of_another_collection_reaches_nothing_of_it(hooked: Hooked) -> None:
     other = make_member(make_collection("stones"), "dave", Role.ADMIN)
-    client = Client()
-    client.force_login(other.user)
+    client = signed_in(other)
     made = WebhookDelivery.objects.create(webhook=hooked.row, event="task.resolved", subject="task:1")
     here = f"/c/stones/webhooks/{hooked.row.number}/"
     for path in (here, f"{here}deliveries/{made.pk}/"):
