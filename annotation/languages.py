@@ -81,11 +81,6 @@ def look_context(request: HttpRequest) -> dict[str, Any]:
     return {"look": SimpleLazyObject(look)}
 
 
-def is_english() -> bool:
-    """Return whether the page speaks the language of the source, in which workers store their messages."""
-    return (get_language() or settings.LANGUAGE_CODE) == settings.LANGUAGE_CODE
-
-
 def translate_stored(text: str, depth: int = 0) -> str | None:
     """Say in the reader's language what a worker stored in English; None where the catalogue does not have it.
 

@@ -327,9 +327,12 @@ def judge_guidelines(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Show what is new in the guidelines; POST says that it was read."""
     if request.method == "POST":
         try:
-            onboarding.acknowledge_guidelines(scope.member, forms.parse_whole_number(request.POST, "version"))
+            version = forms.parse_whole_number(request.POST, "version")
         except Invalid as error:
             return HttpResponse(str(error), status=422, content_type="text/plain; charset=utf-8")
+        # Never one that was not written, or less than before.
+        version = min(version, scope.collection.guideline_version)
+        Membership.objects.filter(pk=scope.member.pk, guideline_read__lt=version).update(guideline_read=version)
         return redirect("judge", scope.collection.name)
     number, lines = onboarding.guideline_changes(scope.member)
     context = {"scope": scope, "section": "judge", "number": number, "lines": lines}

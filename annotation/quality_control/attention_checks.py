@@ -77,16 +77,6 @@ def count_pool(
     }
 
 
-def usual_form(ordinary: Sequence[PairFeatures]) -> Form | None:
-    """Return the form of debate that people read most, with as many rounds as the longest of it; None for no debate."""
-    found = Counter(form for look in ordinary if (form := stance_of(look.shape)))
-    if not found:
-        return None
-    # The longest debate of the usual number of agents: shorter ones can be cut from it.
-    couples = found.most_common(1)[0][0].couples
-    return Form(max(form.rounds for form in found if form.couples == couples), couples)
-
-
 @transaction.atomic
 def make_checks(*, collection: Collection, count: int, seed: int, by: User | None, form: str = OWN) -> int:
     """Make up to `count` checks and return how many were made. Raises BadInput that says what is missing."""

@@ -4,6 +4,7 @@ A worker asks them once a sample is drawn or somebody asks for it (docs/jobs.md)
 its side, the offline pair's words stand. The calls are recorded and limited like all of the collection's.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,7 +17,7 @@ from annotation.audit_log.recording import record
 from annotation.models import User
 from annotation.models.quality_control import ArgumentsRequest, GoldArguments, GoldPair, GoldSet
 from annotation.quality_control import attention_checks
-from annotation.quality_control.matching import Form, PairFeatures
+from annotation.quality_control.matching import Form, PairFeatures, stance_of
 from corpus.errors import BadInput
 from corpus.holding import hold
 from corpus.models import Collection
@@ -62,7 +63,12 @@ def _model_debaters(debaters: Sequence[str]) -> Configuration | None:
 
 def form_for(ordinary: Sequence[PairFeatures], wanted: Configuration) -> Form:
     """The form of debate that models play about gold: what people read here, else what a campaign plays by default."""
-    return attention_checks.usual_form(ordinary) or Form(wanted.rounds, len(wanted.debaters) // 2)
+    forms = Counter(form for look in ordinary if (form := stance_of(look.shape)))
+    if not forms:
+        return Form(wanted.rounds, len(wanted.debaters) // 2)
+    # The longest debate of the usual number of agents: shorter ones can be cut from it.
+    couples = forms.most_common(1)[0][0].couples
+    return Form(max(form.rounds for form in forms if form.couples == couples), couples)
 
 
 @dataclass(frozen=True, slots=True)

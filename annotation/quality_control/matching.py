@@ -132,12 +132,3 @@ def shape_of(turns: Sequence[Mapping[str, object]]) -> str:
     last = [turn for turn, round in zip(turns, rounds, strict=True) if round == max(rounds)]
     said = "-".join(str(turn["verdict"]) for turn in sorted(last, key=lambda t: (str(t["side"]), str(t["couple"]))))
     return f"{max(rounds)} rounds, {len(turns)} turns, {said}"
-
-
-def balance_labels(graded: Sequence[tuple[int, int]], mark: int, size: int) -> list[int]:
-    """Return the first `size` pairs of (pair, grade), as many relevant as not, as far as there are."""
-    yes = [pair for pair, grade in graded if grade >= mark]
-    no = [pair for pair, grade in graded if grade < mark]
-    # More of one kind where the other has too few.
-    some = max(size // 2, size - len(no))
-    return (yes[:some] + no)[:size]

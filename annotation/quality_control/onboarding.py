@@ -93,12 +93,6 @@ def guideline_changes(membership: Membership) -> tuple[int, list[tuple[str, str]
     return number, found
 
 
-def acknowledge_guidelines(membership: Membership, version: int) -> None:
-    """Record that the member has read this version; never one that was not written, or less than before."""
-    version = min(version, membership.collection.guideline_version)
-    Membership.objects.filter(pk=membership.pk, guideline_read__lt=version).update(guideline_read=version)
-
-
 @transaction.atomic
 def accept_consent(*, membership: Membership, version: int) -> None:
     """Record that a member agreed to the text. Raises BadInput for another version than the one that holds."""

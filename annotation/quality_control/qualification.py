@@ -11,7 +11,6 @@ from django.utils.translation import gettext as _
 from annotation.audit_log.recording import record
 from annotation.models import Assignment, Membership, Role, User
 from annotation.models.quality_control import GoldPair
-from annotation.quality_control.matching import balance_labels
 from annotation.quality_control.onboarding import PRACTICE
 from corpus.errors import BadInput
 from corpus.holding import hold
@@ -61,7 +60,10 @@ def make_test(*, collection: Collection, size: int, seed: int, by: User | None) 
     fresh = [pair for pair in known if pair not in used]
     drawn = fresh if len(fresh) >= PRACTICE + size else known
     chance.shuffle(drawn)
-    chosen = balance_labels([(pair, gold[pair]) for pair in drawn], collection.relevant_from, PRACTICE + size)
+    # As many relevant as not, as far as there are: more of one kind where the other has too few.
+    mark, most = collection.relevant_from, PRACTICE + size
+    yes, no = [pair for pair in drawn if gold[pair] >= mark], [pair for pair in drawn if gold[pair] < mark]
+    chosen = (yes[: max(most // 2, most - len(no))] + no)[:most]
     chance.shuffle(chosen)
     # The generated reasons of gold pairs; of none about which judges debated. The newest comes last and stays.
     made = GoldPair.objects.filter(pair__in=chosen).exclude(pair__in=debates_of(chosen)).exclude(turns=[])

@@ -4,12 +4,14 @@ import re
 from typing import Any
 
 from django import template
+from django.conf import settings
 from django.template.loader import render_to_string
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
-from annotation.languages import is_english, translate_stored
+from annotation.languages import translate_stored
 from corpus.collections.task_order import BACK, FRONT
 from corpus.labels import grade_label, name_grade
 from corpus.models import Collection, Judgment
@@ -65,7 +67,7 @@ def choice_label(value: object) -> str:
 @register.filter
 def in_reader_language(stored: str) -> str | SafeString:
     """Translate a text that a worker stored in English to the page's language; mark it as English if unknown."""
-    if not stored or is_english():
+    if not stored or get_language() in (None, settings.LANGUAGE_CODE):
         return stored
     return translate_stored(stored) or format_html('<span lang="en">{}</span>', stored)
 

@@ -182,7 +182,7 @@ def test_the_server_fetches_addresses_of_people_in_one_place_only() -> None:
         "annotation/url_fetch": "addresses that people give (passages): private ones are refused there",
         "api/webhooks": "receivers that admins name (webhooks): private networks are refused there",
         "annotation/reranker_scores/client.py": "the rerank API that the command's caller names",
-        "annotation/accounts/views/single_sign_on.py": "only the names of errors",
+        "annotation/accounts/views.py": "only the names of errors",
         "annotation/accounts/invitations.py": "only the names of errors",
         "judges/providers": "the judges file of the owner",
         "judges/batch/endpoints.py": "the judges file of the owner",
