@@ -54,8 +54,8 @@ class StudyForm(forms.Form):
         label=gettext_lazy("Only pairs with a reference grade, so that correct votes can be counted"),
     )
 
-    def __init_gettext_lazy(self, data: Any = None, *, collection: Collection) -> None:
-        super().__init_gettext_lazy(data)
+    def __init__(self, data: Any = None, *, collection: Collection) -> None:
+        super().__init__(data)
         names = list_candidates(collection).order_by("user__username").values_list("pk", "user__username")
         self.fields["people"].choices = [(str(pk), name) for pk, name in names]  # type: ignore[attr-defined]
 
