@@ -57,10 +57,10 @@ class InvitationOnlyAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # all
     def get_login_redirect_url(self, request: HttpRequest) -> str:
         """Return the page that opens after sign-in; for members of one collection who only judge, their first pair."""
         # Two are enough to know that there is more than one.
-        user = request.user
-        own = user.memberships.filter(is_active=True).select_related("collection")[:2] if user.is_authenticated else ()
-        if len(own) == 1 and own[0].role < Role.ADMIN and not user.is_owner:
-            return members.first_pair_url(own[0].collection)
+        if request.user.is_authenticated and not request.user.is_owner:
+            own = request.user.memberships.filter(is_active=True).select_related("collection")[:2]
+            if len(own) == 1 and own[0].role < Role.ADMIN:
+                return members.first_pair_url(own[0].collection)
         return reverse("home")
 
     def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:

@@ -91,8 +91,8 @@ def pseudonymise(person: User, *, by: User) -> Withdrawn:
     if person.is_owner:
         raise BadInput(_("Remove the owner role first"))
     # With a number behind it where somebody calls themselves so already, here or as an assessor.
-    theirs = Membership.objects.filter(user=person).values("collection")
-    beside = Assessor.objects.filter(collection__in=theirs, kind=Assessor.Kind.PERSON)
+    collections = Membership.objects.filter(user=person).values("collection")
+    beside = Assessor.objects.filter(collection__in=collections, kind=Assessor.Kind.PERSON)
     beside = beside.exclude(membership__user=person)
     old, first = person.username, f"person-{person.pk}"
     new = next(
@@ -105,15 +105,14 @@ def pseudonymise(person: User, *, by: User) -> Withdrawn:
     sessions.end_others(person, None)
     second_factor.remove(person)
     SocialAccount.objects.filter(user=person).delete()
-    collections = Membership.objects.filter(user=person).values("collection")
     Assessor.objects.filter(membership__user=person).update(name=new)
     # Stored figures but agreement's name people; they are computed anew when a page asks.
     StoredResult.objects.filter(collection__in=collections).exclude(kind="agreement").delete()
     Invitation.objects.filter(accepted_by=person).update(note="")
     # Some tables name people by text. Texts are append-only, but for this.
     with pgtrigger.ignore("corpus.Target:append_only"):
-        theirs = Target.objects.filter(kind=Target.Kind.PERSON, writer=old, pair__collection__in=collections)
-        theirs.update(writer=new)
+        texts = Target.objects.filter(kind=Target.Kind.PERSON, writer=old, pair__collection__in=collections)
+        texts.update(writer=new)
     # Asked of Django: most of these tables are of layers above, and a new one cannot be forgotten.
     for model in apps.get_models():
         if any(field.name == "made_by" and isinstance(field, CharField) for field in model._meta.concrete_fields):

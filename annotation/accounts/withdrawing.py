@@ -66,7 +66,7 @@ def withdraw(person: User, *, by: User | None) -> Withdrawn:
     links += theirs.filter(last_login=None).update(last_login=F("date_joined"))
     counts: dict[str, int] = {"invitations": invitations, "links": links}
     for _receiver, more in rights_lost.send(sender=User, person=person, by=by):
-        counts |= more
+        counts |= more or {}
     return Withdrawn(**counts)
 
 

@@ -21,7 +21,7 @@ from annotation.queue.annotators import AnnotatorContext, closed
 from corpus.errors import BadInput
 
 # How the form of each decision is read, what it does with the next pair claimed, and what on the page of a query.
-DECISIONS = {
+DECISIONS: dict[str, tuple[Callable[..., tuple[Any, ...]], Callable[..., Any], Callable[..., Any]]] = {
     "submit": (forms.parse_answer, submitting.submit, assignment.submit_judgment),
     "skip": (forms.parse_skip, submitting.skip, assignment.skip),
     "flag": (forms.parse_flag, submitting.flag, assignment.flag),

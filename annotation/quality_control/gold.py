@@ -182,8 +182,8 @@ def record_answer(
         raise BadInput(_("Another person graded this pair while you were reading it. Here is the next one"))
     reference = None
     if not row.practice:
-        about = {"collection": row.gold_set.collection, "kind": Assessor.Kind.REFERENCE, "name": EXPERTS}
-        experts = Assessor.objects.get_or_create(**about)[0]
+        kind = Assessor.Kind.REFERENCE
+        experts = Assessor.objects.get_or_create(collection=row.gold_set.collection, kind=kind, name=EXPERTS)[0]
         # The newest row is superseded, so that one reference grade holds.
         head = Judgment.objects.heads().filter(assessor=experts, pair=row.pair_id, item=None).first()
         reference = Judgment.objects.create(
@@ -209,10 +209,8 @@ def list_progress(collection: Collection) -> list[dict[str, Any]]:
     )
     said: dict[int, dict[tuple[int, str], int]] = defaultdict(dict)
     rows = GoldAnswer.objects.filter(gold_pair__gold_set__collection=collection, gold_pair__practice=False)
-    for gold_set, pair, who, grade in rows.order_by("pk").values_list(
-        "gold_pair__gold_set", "gold_pair", "who", "grade"
-    ):
-        said[gold_set][pair, who] = grade
+    for key, pair, who, grade in rows.order_by("pk").values_list("gold_pair__gold_set", "gold_pair", "who", "grade"):
+        said[key][pair, who] = grade
     progress, mark = [], collection.relevant_from
     for gold_set in sets.order_by("-pk"):
         grades = said[gold_set.pk]

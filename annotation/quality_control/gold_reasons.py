@@ -154,8 +154,8 @@ def _write_arguments(request: ArgumentsRequest, lease: Lease, wanted: Configurat
     form = form_for(ordinary, wanted)
     pairs = [look.pair for look in gold if not look.speaks(form)]
     if request.gold_set is not None:
-        written = GoldArguments.objects.filter(couples=form.couples, rounds__gte=form.rounds).values("pair")
-        drawn = GoldPair.objects.filter(gold_set=request.gold_set).exclude(pair__in=written)
+        known = GoldArguments.objects.filter(couples=form.couples, rounds__gte=form.rounds).values("pair")
+        drawn = GoldPair.objects.filter(gold_set=request.gold_set).exclude(pair__in=known)
         pairs = list(drawn.order_by("place").values_list("pair", flat=True))
     # It labels nothing, so it has the policy that does not.
     asked = replace(_assign_debaters(wanted, form), policy=Campaign.Policy.EVIDENCE.value)
