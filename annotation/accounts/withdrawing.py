@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 
 from django.conf import settings
 from django.db import transaction
@@ -65,8 +66,9 @@ def withdraw(person: User, *, by: User | None) -> Withdrawn:
     # Nobody who never signed in has such a moment: that of the account is one that no link holds for.
     links += theirs.filter(last_login=None).update(last_login=F("date_joined"))
     counts: dict[str, int] = {"invitations": invitations, "links": links}
-    for _receiver, more in rights_lost.send(sender=User, person=person, by=by):
-        counts |= more or {}
+    replies: list[tuple[Any, Any]] = rights_lost.send(sender=User, person=person, by=by)
+    for _receiver, more in replies:
+        counts |= more
     return Withdrawn(**counts)
 
 
