@@ -15,7 +15,7 @@ CLEAN_UP_S = 3_600
 
 
 # Nobody waits for a result: the log of deliveries says what became of each.
-@shared_task(name=services.TASK, ignore_result=True)
+@shared_task(name=services.TASK, ignore_result=True)  # type: ignore[untyped-decorator]  # celery has no types
 def deliver_webhooks() -> None:
     """Send what is due. What comes while this worker delivers must be told of again, so that is forgotten first."""
     redis_client().delete(redis_key("told", services.TASK))

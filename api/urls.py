@@ -100,7 +100,7 @@ for room in ROOMS:
     api.add_router("", room.router)
 handle_problems(api)
 # ninja turns exceptions into answers: this one holds the first.
-api.add_exception_handler(Replayed, lambda request, error: error.answer)  # type: ignore[arg-type, attr-defined, misc]
+api.add_exception_handler(Replayed, lambda request, error: error.answer)  # type: ignore[misc]
 operations, api_name, api_namespace = api.urls
 
 urlpatterns: list[URLPattern | URLResolver] = [

@@ -81,9 +81,9 @@ def find_objects(entries: Sequence[AuditEntry]) -> dict[int, ActObject]:
         if key:
             named[key].append(entry)
         elif entry.pk not in found:
-            title, page = PAGES.get(entry.act.partition(".")[0], ("", ""))
+            title, address = PAGES.get(entry.act.partition(".")[0], ("", ""))
             is_page = title and entry.collection_id is not None
-            url = _find_address(page, entry.collection_name) if is_page else ""
+            url = _find_address(address, entry.collection_name) if is_page else ""
             found[entry.pk] = (str(title) if is_page else entry.collection_name, url)
     for key, rows in named.items():
         found |= _find_rows(key, rows)

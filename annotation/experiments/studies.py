@@ -84,8 +84,8 @@ def make_study(
     values |= {"study": study.pk, "pairs": chosen, "shown": shown, "hidden": hidden}
     execute(MAKE, **values, overlap=overlap, first=FIRST)
     forget_watermarks(collection)
-    sizes = {"pairs": pairs, "overlap": overlap, "people": len(shown) + len(hidden)}
-    record(by, "study.made", collection, study=study.number, **sizes)
+    both = len(shown) + len(hidden)
+    record(by, "study.made", collection, study=study.number, pairs=pairs, overlap=overlap, people=both)
     return study
 
 

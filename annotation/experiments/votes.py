@@ -154,10 +154,10 @@ def bootstrap_statistic(reason: str, *terms: tuple[Measure, int], bootstrap: int
         )
         for seed, (measure, items) in enumerate(terms)
     ]
-    low, high = percentile_interval((samples[0] - sum(samples[1:]))[:, None])
+    low, high = (float(bound[0]) for bound in percentile_interval((samples[0] - sum(samples[1:]))[:, None]))
     # None where too few resamples have a value.
-    has_bounds = np.isfinite(low[0]) and np.isfinite(high[0])
-    return Statistic(value, *((float(low[0]), float(high[0])) if has_bounds else (None, None)), n, None)
+    has_bounds = np.isfinite(low) and np.isfinite(high)
+    return Statistic(value, low if has_bounds else None, high if has_bounds else None, n, None)
 
 
 def accuracy(votes: Sequence[Vote], owners: NDArray[np.intp]) -> Measure:
