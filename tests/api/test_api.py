@@ -355,20 +355,6 @@ def test_an_export_with_a_key_is_of_one_moment_and_a_second_request_gets_its_ans
     assert again.json() == first.json() and Snapshot.objects.count() == 1
 
 
-def test_a_nul_character_in_an_address_is_a_problem_as_any_other_refusal(call: Call) -> None:
-    alice = make_member(make_collection("c"), "alice", Role.ADMIN)
-    answer = call(alice.user, "GET", "collections/c/agreement?assessors=%00")
-    assert answer.status_code == 400 and answer["Content-Type"] == "application/problem+json"
-
-
-@pytest.mark.parametrize("address", ["nothing", "collections/%3F/runs", "collections/birds/runs/1/files/a%0Ab"])
-@pytest.mark.parametrize("method", ["GET", "POST"])
-def test_an_address_without_an_operation_is_refused_as_a_problem(address: str, method: str) -> None:
-    answer = Client().generic(method, f"/api/v1/{address}")
-    assert (answer.status_code, answer["Content-Type"]) == (404, "application/problem+json")
-    assert answer.json()["detail"] == "Not found."
-
-
 def test_half_a_surrogate_pair_which_nothing_can_store_is_refused_as_no_json(call: Call, client: Client) -> None:
     alice = make_member(make_collection("c"), "alice", Role.ADMIN)
     for method, path, body in (

@@ -67,6 +67,7 @@ def test_refusals_of_the_framework_are_problems(client: Client, settings: Any) -
     for method in ("get", "post", "put", "delete", "patch"):
         problem(getattr(client, method)("/api/v1/nowhere"), 404)
         problem(getattr(client, method)("/api/v2/collections"), 404)
+        problem(getattr(client, method)(f"{HERE}/runs/1/files/a%0Ab"), 404)
     problem(client.get(f"{HERE}?x=%00"), 400)
     problem(client.get(HERE, headers={"host": "elsewhere.example"}), 400)
     problem(client.post(f"{HERE}/invitations", "{", "application/json"), 400)
