@@ -26,7 +26,9 @@ def sessions_of(user: User, current: str | None) -> list[dict[str, Any]]:
     alive = Session.objects.filter(expire_date__gt=timezone.now()).values("session_key")
     rows = UserSession.objects.filter(user=user, session_key__in=alive).order_by("-created_at", "-pk")
     return [
-        {"row": row, "browser": describe_browser(row.user_agent), "is_this": row.session_key == current} for row in rows
+        {"pk": row.pk, "address": row.ip, "since": row.created_at, "is_this": row.session_key == current}
+        | {"browser": describe_browser(row.user_agent)}
+        for row in rows
     ]
 
 

@@ -54,9 +54,12 @@ def span(statistic: Statistic) -> str:
 
 
 @register.filter
-def tenths_span(statistic: Statistic) -> str:
+def percent_span(statistic: Statistic) -> str:
     """The interval of a share as percentages with one decimal, or a dash."""
     return _format_interval(statistic, tenths)
+
+
+register.filter("tenths_span", percent_span)
 
 
 def _format_interval(statistic: Statistic, form: Callable[[float], str]) -> str:

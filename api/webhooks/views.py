@@ -53,7 +53,11 @@ def webhooks(request: HttpRequest, scope: Scope) -> HttpResponse:
             form.add_error("url", str(error))
         else:
             return _render_webhook(request, scope, row, secret=secret)
-    context = {"scope": scope, "form": form, "webhooks": list_webhooks(scope.collection)}
+    counts = ("pending", "failed", "last_delivered")
+    rows = [
+        {"webhook": row, **{name: getattr(row, name) for name in counts}} for row in list_webhooks(scope.collection)
+    ]
+    context = {"scope": scope, "form": form, "webhooks": rows}
     return render(request, "webhooks/webhooks.html", context, status=422 if request.method == "POST" else 200)
 
 

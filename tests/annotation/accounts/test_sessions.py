@@ -74,7 +74,7 @@ def test_nobody_ends_a_session_of_somebody_else() -> None:
     make_user("bob")
     desk = sign_in()
     (session,) = sessions.sessions_of(alice, None)
-    assert sign_in("bob").post(f"/accounts/sessions/{session['row'].pk}/end/").status_code == 404
+    assert sign_in("bob").post(f"/accounts/sessions/{session['pk']}/end/").status_code == 404
     assert inside(desk)
 
 

@@ -10,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from annotation.agreement.measures import Statistic
 from annotation.label_quality.statistics import STATISTICS, cached_statistics
 from annotation.models import Role
-from annotation.templatetags.reports import places, tenths_span
+from annotation.templatetags.reports import percent_span, places
 from corpus.models import Collection
 from tests.evidence import make_campaign, make_judge, make_votes
 from tests.factories import client_of, make_collection, make_member, make_pair
@@ -64,5 +64,5 @@ def test_the_menu_shows_the_stored_alpha(books: Collection, charlie: Client):
 
 
 def test_the_interval_of_a_share_is_in_percent_as_the_share_is() -> None:
-    assert tenths_span(Statistic(0.95, 0.895, 0.984, 40, None)) == "89.5% to 98.4%"
-    assert tenths_span(Statistic(None, None, None, 0, "no pair")) == "–"
+    assert percent_span(Statistic(0.95, 0.895, 0.984, 40, None)) == "89.5% to 98.4%"
+    assert percent_span(Statistic(None, None, None, 0, "no pair")) == "–"
