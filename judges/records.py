@@ -84,7 +84,7 @@ class Inputs:
 
     @property
     def parts(self) -> list["Inputs"]:
-        """Return the views of a long document's windows, in order; none of one that is shown whole."""
+        """The views of a long document's windows, in order; none of one that is shown whole."""
         windows = cut_windows(len(self.document))
         return [replace(self, document=self.document[one.start : one.end], window=one) for one in windows]
 
@@ -355,7 +355,7 @@ class Provider(Protocol):
         """Return the raw answer to a request. Raises ProviderError when there is none."""
 
     def meaning(self, body: Body, judge: Judge) -> Reply:
-        """Return the reply that a kept body means. Raises the ProviderError that it means otherwise."""
+        """The reply that a kept body means. Raises the ProviderError that it means otherwise."""
 
     async def close(self) -> None:
         """Close the connections."""

@@ -89,7 +89,7 @@ def worker_engine() -> Any:
 
 
 def database_parameters() -> dict[str, Any]:
-    """Return Django's connection as psycopg takes it; the pool, if there is one, is not for the writer."""
+    """Django's connection as psycopg takes it; the pool, if there is one, is not for the writer."""
     # All that libpq knows, certificates among it, and nothing that is Django's or psycopg's own.
     known = {option.keyword.decode() for option in Conninfo.get_defaults()}
     values: dict[str, Any] = connection.get_connection_params()

@@ -16,8 +16,7 @@ from actions.pages import answer_action
 from actions.services import Actor
 from annotation.audit_log.recording import record
 from annotation.campaigns.forms import StartForm, WriteForm
-from annotation.campaigns.rows import campaign_rows
-from annotation.campaigns.selectors import estimate_campaign
+from annotation.campaigns.selectors import campaign_rows, estimate_campaign
 from annotation.permissions import Scope, action
 from corpus.errors import BadInput
 from corpus.numbered import numbered_or_404

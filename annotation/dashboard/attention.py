@@ -7,7 +7,7 @@ from django.urls import reverse
 from django.utils import formats, timezone
 from django.utils.translation import gettext as _
 
-from annotation.campaigns.rows import read_accounts, silent_since
+from annotation.campaigns.selectors import read_accounts, silent_since
 from annotation.dashboard.overview import CollectionOverview
 from annotation.label_quality.canaries import CanaryFlips
 from annotation.label_quality.loading import LabelQuality

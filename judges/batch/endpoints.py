@@ -364,7 +364,7 @@ def status_of(error: Exception) -> int | None:
 
 
 def was_not_created(error: Exception) -> bool:
-    """Return whether the provider surely has not begun the batch: it refused it, or was never reached."""
+    """Whether the provider surely has not begun the batch: it refused it, or was never reached."""
     status = status_of(error)
     if status is not None:
         return 400 <= status < 500 and status not in UNCLEAR

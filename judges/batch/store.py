@@ -190,7 +190,7 @@ def open_batches(connection: Connection[Any], campaign: int) -> list[Out]:
 def pending_calls(
     connection: Connection[Any], batch: int, ids: Sequence[int] | None = None
 ) -> dict[int, tuple[Sent, ModelRequest]]:
-    """Return calls of a batch that wait still, with the requests that they are; `ids`: only these."""
+    """Calls of a batch that wait still, with the requests that they are; `ids`: only these."""
     rows = connection.execute(CALLS, {"batch": batch, "ids": None if ids is None else list(ids)})
     return {id: _unpack_call(bytes(sent)) for id, sent in rows.fetchall()}
 

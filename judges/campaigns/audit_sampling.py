@@ -85,7 +85,7 @@ def draw_more(*, campaign: Campaign, up_to: int, route: str = "") -> int:
 
 
 def remaining_by_stratum(campaign: int) -> dict[str, int]:
-    """Return how many more pairs of each stratum can be drawn: labelled ones that people have not met."""
+    """How many more pairs of each stratum can be drawn: labelled ones that people have not met."""
     connection.ensure_connection()
     sizes, drawn = _stratum_sizes(connection.connection, campaign)
     return {key: size - drawn[key] for key, size in sizes.items()}

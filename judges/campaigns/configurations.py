@@ -52,7 +52,7 @@ class Configuration:
 
     @property
     def seats(self) -> list[tuple[str, Judge]]:
-        """Return the voters with the name of each vote; `judge #2` is the second sample of one judge."""
+        """The voters with the name of each vote; `judge #2` is the second sample of one judge."""
         return list(zip(copies.number_names([judge.name for judge in self.voters]), self.voters, strict=True))
 
     @property
@@ -81,7 +81,7 @@ def build_configuration(**given: Any) -> Configuration:
 
 
 def configuration_of(options: CampaignOptions) -> Configuration:
-    """Return the panel's members in their present versions, some replaced by name. Raises BadInput."""
+    """The panel's members in their present versions, some replaced by name. Raises BadInput."""
     panel = find_panel(options.panel)
     names = options.debaters or panel.debate, options.judges or panel.ensemble
     rule = options.policy or usual_policy(*names)
@@ -179,7 +179,7 @@ def describe_panel(policy: str, voters: Sequence[copies.AskedModel], majority: i
 def _select_judges(
     rule: str, chosen: Panel, agents: list[Judge], panelists: list[Judge]
 ) -> tuple[list[Judge], list[Judge]]:
-    """Return the debaters and the judges that the policy asks. Raises BadInput where there are too few."""
+    """The debaters and the judges that the policy asks. Raises BadInput where there are too few."""
     if rule in (Policy.DEBATE, Policy.DEBATE_ENSEMBLE) and not agents:
         raise BadOption(
             "debaters",
@@ -224,7 +224,7 @@ def _select_judges(
 
 
 def _choose_debaters(judges: list[Judge], number: int | None) -> list[Judge]:
-    """Return the debate's agents, A first. Four of two judges: each holds both stances (DREAM B.4.1)."""
+    """The debate's agents, A first. Four of two judges: each holds both stances (DREAM B.4.1)."""
     if number == 1 or len(judges) == 1:
         raise BadOption("agents", _("A debate has 2 to 4 agents. For a single judge, choose the policy single."))
     # One after the other, so that A and B of each judge sit on opposite sides.

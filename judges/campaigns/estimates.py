@@ -282,7 +282,7 @@ def _context_tokens(kind: str, rounds: int, most: int) -> Range:
 
 
 def _reasoning_tokens(judge: Judge, mix: Mix) -> Range:
-    """Return tokens of reasoning in an answer: as in earlier ones, else assumed where the judge thinks."""
+    """Tokens of reasoning in an answer: as in earlier ones, else assumed where the judge thinks."""
     if not (mix.answers or requests_reasoning(judge)):
         return NOTHING
     budget = judge.parameters.get("thinking")

@@ -92,7 +92,7 @@ def join_reports(campaigns: Iterable[Iterable[JudgeReport]]) -> list[JudgeReport
 
 
 def other_models(sums: Mapping[str, float]) -> list[dict[str, Any]]:
-    """Return the calls that other models answered than the judges name, from a campaign's counters."""
+    """The calls that other models answered than the judges name, from a campaign's counters."""
     keys = sorted(key for key in sums if key.startswith(ANSWERED))
     parts = {key: key.removeprefix(ANSWERED).partition(":") for key in keys}
     judges = JudgeVersion.objects.in_bulk([int(part[0]) for part in parts.values()]) if keys else {}

@@ -77,7 +77,7 @@ def annotate_cost(campaigns: QuerySet[Campaign]) -> QuerySet[Campaign]:
 def collection_status(
     collection: Collection, states: PairStates | None = None, *, by_judge: bool = True
 ) -> dict[str, Any]:
-    """Return the document of the contract for the whole collection: every pair once, whoever labelled it.
+    """The document of the contract for the whole collection: every pair once, whoever labelled it.
 
     Calls and money are those of all its campaigns that judge; `campaign` names the newest that was not cancelled.
     `states`: the counts of its pairs, where they are known already. `by_judge`: with what became of each judge's calls,
@@ -295,7 +295,7 @@ def debates_of(pairs: Iterable[int]) -> dict[int, list[Attempt]]:
 
 
 def voter_name(attempt: Attempt) -> str:
-    """Return the judge's name, with the number of the sample where it is on the panel several times."""
+    """The judge's name, with the number of the sample where it is on the panel several times."""
     name, voters = attempt.judge.name, attempt.campaign.voters
     if attempt.role not in ("vote", "generation") or voters.count(attempt.judge_id) < 2:
         return name

@@ -21,7 +21,7 @@ Price = Annotated[
 
 
 def incomplete_price(given: Mapping[str, object]) -> tuple[str, str] | None:
-    """Return the key whose price lacks another one, and what is wrong; None where they hold together."""
+    """The key whose price lacks another one, and what is wrong; None where they hold together."""
     for first, second in (("input_price", "output_price"), ("batch_input_price", "batch_output_price")):
         if (first in given) != (second in given):
             return first, _("needs %(second)s beside it, or leave both out") % {"second": second}

@@ -103,7 +103,7 @@ def taken_over(*, provider: str, base_url: str, model: str) -> PriceRow | None:
 
 
 def judges_sharing(judge: Judge) -> list[str]:
-    """Return the names of other current judges whom a price of this judge's model and address concerns."""
+    """The names of other current judges whom a price of this judge's model and address concerns."""
     same = JudgeVersion.objects.filter(is_current=True, provider=judge.provider, model=judge.model)
     same = same.filter(base_url=judge.base_url) if judge.base_url else same
     return list(same.exclude(name=judge.name).order_by("name").values_list("name", flat=True))

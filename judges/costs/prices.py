@@ -162,7 +162,7 @@ def describe_price_source(judge: Judge) -> str:
 
 
 def requests_reasoning(judge: Judge) -> bool:
-    """Return whether the judge is asked to reason before it answers, as far as its parameters say."""
+    """Whether the judge is asked to reason before it answers, as far as its parameters say."""
     return thinking.thinks(judge.model, judge.parameters, judge.preset)
 
 

@@ -143,7 +143,7 @@ class Sent:
         )
 
     def _turn(self, reply: Reply, start: int) -> Turn:
-        """Return the turn in the reply; its JSON begins at `start` of the text, after the reasoning."""
+        """The turn in the reply; its JSON begins at `start` of the text, after the reasoning."""
         role, rules = self.row["role"], ParsingRules.of(self.judge)
         if role in TEXT_ROLES:
             turn = writings.parse_answer(role, reply.text, self.document, rules)

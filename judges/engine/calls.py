@@ -610,7 +610,7 @@ def update_limits(
 
 
 def read_failure(document: int, result: Reply | ProviderError, row: Mapping[str, Any], sent: float) -> Failure | None:
-    """Return what an answer that was of no use says of its judge; None where it speaks of the moment.
+    """What an answer that was of no use says of its judge; None where it speaks of the moment.
 
     So does None of what refuses the account outright: that pauses by itself.
     """

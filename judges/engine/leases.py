@@ -196,7 +196,7 @@ def claim(
 
 
 def running_pairs(connection: Connection[Any], plan: Plan, *, after: int, n: int = BATCH) -> list[Claimed]:
-    """Return up to `n` running pairs after `after`, of a campaign that only one process works on."""
+    """Up to `n` running pairs after `after`, of a campaign that only one process works on."""
     rows = connection.execute(HELD, {"campaign": plan.campaign, "after": after, "n": n}).fetchall()
     return _with_material(connection, rows, plan, again=True)
 

@@ -86,7 +86,7 @@ def clear_errors(campaign: int) -> None:
 
 
 def repeated_error(campaign: int) -> str:
-    """Return the last error, once so many drains in a row broke that more tries are of no use; else ""."""
+    """The last error, once so many drains in a row broke that more tries are of no use; else ""."""
     errors: list[Any] = redis_client().lrange(redis_key("broken", campaign), 0, -1)
     return errors[-1].decode() if len(errors) >= TRIES else ""
 

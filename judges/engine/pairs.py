@@ -239,7 +239,7 @@ def build_decision(plan: Plan, claimed: Claimed, outcome: RoutingOutcome) -> Dec
 
 
 def _label_route(claimed: Claimed, outcome: RoutingOutcome) -> audits.Route:
-    """Return how the pair came to its label: the round that agreed, by how many votes, and the label."""
+    """How the pair came to its label: the round that agreed, by how many votes, and the label."""
     label = outcome.label or 0
     cast = [one.verdict for one in votes_of(claimed).values() if not isinstance(one, NoVerdict)]
     # The margin of votes for the label: for minus against, over those that were cast.

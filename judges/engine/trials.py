@@ -128,7 +128,7 @@ class Trials:
             logger.warning("Redis is away, a failing question is not noted: %s", found)
 
     async def find_failing(self, campaign: int, question: str) -> tuple[float, str] | None:
-        """Return since when the question fails, and why; None where its tries were not used up yet."""
+        """Since when the question fails, and why; None where its tries were not used up yet."""
         try:
             found = await self.redis.hget(f"{self.failing}:{campaign}", question)
         except (RedisError, OSError):
@@ -148,7 +148,7 @@ class Trials:
         return [self.failures[start, one] for one in others if (start, one) in self.failures]
 
     def is_held_back(self, doubt: Doubt, accounts: Accounts) -> bool:
-        """Return whether calls are held back until it is known what the judge's last failure means."""
+        """Whether calls are held back until it is known what the judge's last failure means."""
         failures = self.failures.get(doubt)
         if not failures or self.lifted.get(doubt) == failures[-1]:
             return False

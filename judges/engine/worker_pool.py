@@ -55,7 +55,7 @@ class WorkerPool(AbstractContextManager["WorkerPool"]):
             notifications.notify_workers(campaign.pk)
 
     def serves(self) -> bool:
-        """Return whether a worker serves the queue; where none is free, start one. Raises CannotStart."""
+        """Whether a worker serves the queue; where none is free, start one. Raises CannotStart."""
         # Of ours one is enough, whatever it is at: more would only share the same machine.
         alive = {worker.pid for worker in workers.live_workers()}
         if any(child.pid in alive for child in self.children):

@@ -159,7 +159,7 @@ def answer_containment(inputs: Inputs, lexicon: Lexicon) -> float:
 
 
 def bm25(inputs: Inputs, lexicon: Lexicon) -> float:
-    """Return how near the document comes to the best of the whole collection for an answer, 0 to 1."""
+    """How near the document comes to the best of the whole collection for an answer, 0 to 1."""
     return max(min(1.0, lexicon.share(text, inputs)) for text in inputs.answers or (inputs.query,))
 
 

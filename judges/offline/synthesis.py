@@ -60,7 +60,7 @@ def _outline_answer(told: Told, lexicon: Lexicon) -> dict[str, object]:
 
 
 def pick_text(query: str, document: str, lexicon: Lexicon, most: int, without: frozenset[str] = frozenset()) -> str:
-    """Return the document's sentences that hold most of the query; none with a stem of `without`."""
+    """The document's sentences that hold most of the query; none with a stem of `without`."""
     (need,) = information_needs(query, (), lexicon)
     spoken = [one for one in read_sentences(document) if without.isdisjoint(one.stems)]
     return join_sentences(document, pick_sentences(need, spoken, most))

@@ -14,7 +14,7 @@ SITE = "https://offline-web-search.example/"  # A domain that nobody can own: it
 
 
 def find_pages(query: str, lexicon: Lexicon, most: int) -> dict[str, object]:
-    """Return the passages that hold most of the query's rare terms, longer ones holding them less."""
+    """The passages that hold most of the query's rare terms, longer ones holding them less."""
     terms = [term.lower() for term in find_rare_terms(query, lexicon, TERMS)]
     ranked = sorted(((_score(one.text, terms), one.id) for one in _pages().values()), key=lambda two: (-two[0], two[1]))
     found = [_pages()[name] for score, name in ranked[:most] if score > 0]

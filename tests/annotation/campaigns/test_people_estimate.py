@@ -2,7 +2,7 @@
 
 import pytest
 
-from annotation.campaigns.people import ESCALATED, PERSON_SECONDS, estimate_people
+from annotation.campaigns.selectors import ESCALATED, PERSON_SECONDS, estimate_people
 from annotation.models import Role
 from corpus.models import Collection
 from judges.campaigns import counters

@@ -104,15 +104,10 @@ def test_the_ledger_of_a_campaign_adds_up(books: Collection) -> None:
         ("two@1", "votes", "labelled"): (4, 0, 4, 0.0),
         ("two@1", "votes", "unparsed"): (4, 0, 4, 0.0),
     }
-    assert [(one.name, one.paid.text) for one in found.by_judge] == [
-        ("one@1", "$1.00"),
-        ("two@1", "unknown (8 calls without a price)"),
-    ]
-    assert [(one.name, one.calls) for one in found.by_step] == [
-        ("debate, round 1", 5),
-        ("debate, round 2", 5),
-        ("votes", 8),
-    ]
+    by_judge = {"one@1": "$1.00", "two@1": "unknown (8 calls without a price)"}
+    assert {one.name: one.paid.text for one in found.by_judge} == by_judge
+    by_step = [("debate, round 1", 5), ("debate, round 2", 5), ("votes", 8)]
+    assert [(one.name, one.calls) for one in found.by_step] == by_step
     assert found.machine.text == "at least $1.00 (8 calls without a price)"
     assert found.wasted.calls == 4 and found.wasted.paid.text == "unknown (4 calls without a price)"
     assert found.pairs is not None
@@ -176,8 +171,6 @@ def test_status_says_at_least_too(books: Collection) -> None:
     lines = "\n".join(summary_lines(found := campaign_status(books)))
     pairs, ended = found["pairs"], found["labelled"] + found["escalated"] + found["failed"]
     assert f"; judges are done with {ended} of {pairs} pairs\n" in lines and found["open"] == 0
-    waiting = {**found, "pairs": 387, "labelled": 342, "escalated": 45, "failed": 0, "open": 45}
-    assert next(summary_lines(waiting)).endswith("judges are done with 387 of 387 pairs, 45 of them wait for people")
     assert "cost at least $1.00 (8 calls without a price)" in lines
 
 

@@ -7,7 +7,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from annotation.campaigns import rows
+from annotation.campaigns import selectors
 from annotation.dashboard import attention
 from annotation.models import Assignment, Membership, Role
 from annotation.models.quality_control import ConsentText
@@ -104,7 +104,7 @@ def test_a_provider_that_does_not_answer_stands_on_the_overview_with_since_when(
     at = timezone.now() - timedelta(seconds=ago)
     make_attempt(campaign, make_pair(books), judge, None, outcome="error", counts=False, created_at=at)
     state: dict[str, Any] = {"name": "openai http://127.0.0.1:9", "errors": 3}
-    monkeypatch.setattr(rows, "read_account_states", lambda accounts: [state])
+    monkeypatch.setattr(selectors, "read_account_states", lambda accounts: [state])
     page = charlie.get("/c/books/").text
     assert ("openai http://127.0.0.1:9 has not answered since" in page) == shown
     assert attention.SILENT_S == 15

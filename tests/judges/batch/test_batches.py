@@ -429,11 +429,8 @@ def test_failed_calls_of_a_batch_are_in_the_next_one(models: LocalModels) -> Non
     )
     status = judge("--batch", "--policy", "debate").json
     assert status["labels"] == {"1": 3} and status["calls_failed"] == 2
-    assert sorted(Attempt.objects.filter(judge__name="a").values_list("outcome", flat=True)) == [
-        *["error"] * 2,
-        *["labelled"] * 3,
-        "unparsed",
-    ]
+    outcomes = sorted(Attempt.objects.filter(judge__name="a").values_list("outcome", flat=True))
+    assert outcomes == [*["error"] * 2, *["labelled"] * 3, "unparsed"]
     repaired = Attempt.objects.get(prompt__name="debate-answers-repair")
     assert repaired.counts and repaired.number == 2
 

@@ -46,9 +46,7 @@ def test_a_sample_is_two_percent_of_the_labels_and_at_least_thirty_in_all():
     assert audit_sample_size(0.02, 12) == 12 and audit_sample_size(0.02, 0) == 0
     assert audit_sample_size(0.02, 10_000) == 200
     assert audit_sample_size(0.0, 10_000) == 0
-    assert audit_sample_size(0.02, 900, others=100) == 27, (
-        "of the whole collection: another campaign's labels take their part"
-    )
+    assert audit_sample_size(0.02, 900, others=100) == 27, "another campaign's labels take their part"
 
 
 def test_a_sample_is_spread_over_routes_by_size_and_risk():

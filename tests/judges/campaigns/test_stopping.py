@@ -18,10 +18,8 @@ from tests.factories import make_member
 def test_the_bound_is_that_of_the_confidence_sequence() -> None:
     for settled in range(0, 61):
         for right in range(settled + 1):
-            assert surely_over(right, settled) is (confidence_sequence(right, settled).high < 1 - LIMIT), (
-                right,
-                settled,
-            )
+            is_over = confidence_sequence(right, settled).high < 1 - LIMIT
+            assert surely_over(right, settled) is is_over, (right, settled)
 
 
 def test_a_route_within_its_limit_is_rarely_stopped_however_often_one_looks() -> None:
@@ -51,9 +49,8 @@ def test_a_route_that_is_surely_over_the_limit_stops_and_stays_stopped(campaign:
     assert counters.read(campaign.pk)[f"stopped:{ROUTE}"] == 1
     assert of(campaign) == {ROUTE} and counters.read(campaign.pk)[f"stopped:{ROUTE}"] == 1
     none = {ROUTE: route_breakers.AnsweredAudits(10, 10, 10, 0)}
-    assert route_breakers.tripped_routes(none, counters.read(campaign.pk)) == {ROUTE}, (
-        "later right answers do not start it again"
-    )
+    stopped = route_breakers.tripped_routes(none, counters.read(campaign.pk))
+    assert stopped == {ROUTE}, "later right answers do not start it again"
     assert route_breakers.tripped_routes(none, {}) == frozenset()
 
 

@@ -60,10 +60,8 @@ def test_a_table_prices_every_judge_that_asks_the_model_and_the_most_exact_row_h
     assert [(one["model"], one["change"]) for one in document["prices"]] == [("m-*", "new"), ("m-b", "new")]
     assert price_for_judge(held("a")) == Price(1.0, 1.0, 4.0, 1.25, 6.0)
     assert describe_price_source(held("a")) == "price table in the judges file"
-    assert (
-        price_for_judge(held("b")) == FREE
-        and describe_price_source(held("b")) == "free (set by you): price table in the judges file"
-    )
+    assert price_for_judge(held("b")) == FREE
+    assert describe_price_source(held("b")) == "free (set by you): price table in the judges file"
     again = configuration.store_judges_file(parse(FILE + TABLE))
     assert {one["change"] for one in again["prices"]} == {"unchanged"} and PriceRow.objects.count() == 2
     assert {one["change"] for one in again["judges"]} == {"unchanged"}, "a price makes no new version of a judge"
@@ -89,10 +87,8 @@ def test_a_judges_own_price_comes_before_the_table_and_a_later_word_on_the_page_
     assert price_for_judge(held("a")) == Price(7.0, 7.0, 8.0) and describe_price_source(held("a")) == "judges file"
     said = {"provider": "openai-compatible", "base_url": "http://127.0.0.1:1/v1", "model": "m-a", "source": "page"}
     assert enter_price(prices={"input_price": 5.0, "output_price": 6.0}, **said) == "new"
-    assert (
-        price_for_judge(held("a")) == Price(5.0, 5.0, 6.0)
-        and describe_price_source(held("a")) == "entered on the Prices page"
-    )
+    assert price_for_judge(held("a")) == Price(5.0, 5.0, 6.0)
+    assert describe_price_source(held("a")) == "entered on the Prices page"
     assert enter_price(prices={}, **said) == "changed"
     assert price_for_judge(held("a")) == Price(7.0, 7.0, 8.0), "taken away: the judges file counts again"
     enter_price(prices={"input_price": 5.0, "output_price": 6.0}, **said)
@@ -109,15 +105,10 @@ def test_taken_away_from_the_page_what_the_file_said_counts_again() -> None:
     enter_price(prices={"input_price": 3.0, "output_price": 4.0}, **said)
     assert price_for_judge(held("a")) == Price(3.0, 3.0, 4.0)
     assert enter_price(prices={}, **said) == "changed"
-    assert (
-        price_for_judge(held("a")) == Price(1.0, 1.0, 2.0)
-        and describe_price_source(held("a")) == "price table in the judges file"
-    )
+    assert price_for_judge(held("a")) == Price(1.0, 1.0, 2.0)
     assert configuration.store_judges_file(parse(FILE + table))["prices"][0]["change"] == "unchanged"
     assert price_for_judge(held("a")) == Price(1.0, 1.0, 2.0) and PriceRow.objects.count() == 3
-    assert enter_price(prices={}, **said) == "changed" and price_for_judge(held("a")) is None, (
-        "a second time: the file's too"
-    )
+    assert enter_price(prices={}, **said) == "changed" and price_for_judge(held("a")) is None, "the file's too"
     assert enter_price(prices={}, **said) == "unchanged" and price_for_judge(held("a")) is None
 
 

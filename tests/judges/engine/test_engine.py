@@ -74,15 +74,8 @@ def test_outcomes_become_judgments_labels_and_items(models: LocalModels) -> None
     assert Label.objects.get().pair == pairs[0]
     assert Judgment.objects.get().assessor.name == "debate+ensemble"
     reasons = {item.pair_id: item.reason for item in Item.objects.all()}
-    assert [reasons.get(pair.pk, "") for pair in pairs] == [
-        "",
-        "disagreement",
-        "conflict",
-        "refused",
-        "unparsed",
-        "split",
-        "",
-    ]
+    expected = ["", "disagreement", "conflict", "refused", "unparsed", "split", ""]
+    assert [reasons.get(pair.pk, "") for pair in pairs] == expected
     failed = Work.objects.get(state="failed")
     assert "500" in failed.error and "\n" not in failed.error
     errors = Attempt.objects.filter(pair=pairs[6], role="against")
