@@ -298,9 +298,13 @@ def make_field(record: type[Options], name: str, choices: Choices | None = None)
 # The arguments of a command
 
 
-def add_arguments(parser: CommandParser, record: type[Options], positional: Sequence[str] = ()) -> None:
+def add_arguments(
+    parser: CommandParser, record: type[Options], positional: Sequence[str] = (), without: Sequence[str] = ()
+) -> None:
     """Add the options of a record to a command. Their values are checked by the record, not by argparse."""
     for name in record.names("command"):
+        if name in without:
+            continue
         info = record.model_fields[name]
         kind, _empty = kind_of(info)
         more: dict[str, Any] = {"help": _help_of(record, name)}

@@ -93,12 +93,14 @@ def action(
     key: str = "",
     noted: Callable[..., Mapping[str, Any]] | None = None,
     record: type[Options] | None = None,
+    after: Callable[[Any], None] | None = None,
 ) -> Callable[[Callable[P, R | Unchanged]], Callable[P, R]]:
     """Make a function `(actor, subject, options)` the service of an action.
 
     `name`: its word in the audit log; `role`: who may, as pages say it; `scope`: what a token needs; `key`: what the
     log calls the result, whose number it keeps; `noted`: what it keeps where that is not the options; `record`: of
-    the options, where the function's signature does not name it.
+    the options, where the function's signature does not name it; `after`: what is done with the result when the
+    action's transaction has ended.
     """
 
     def decorate(service: Callable[P, R | Unchanged]) -> Callable[P, R]:
@@ -115,6 +117,8 @@ def action(
                     return result.result
                 collection = getattr(subject, "collection", subject)
                 actor.record(name, collection, **about.details(options, result))
+            if after is not None:
+                after(result)
             return result
 
         ACTIONS[act] = about

@@ -1,11 +1,13 @@
 """Operations that are made from actions: their body is the record of options."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, cast
 
 from django.http import HttpRequest
 from ninja import Router, Status
 from ninja.decorators import decorate_view
+from pydantic import create_model
 
 from actions.options import Options
 from actions.services import ACTIONS, Actor
@@ -26,18 +28,20 @@ def operation(
     show: Callable[[Any], Any] = lambda result: result,
     find: Callable[[Any, int], Any] | None = None,
     status: int = 201,
+    one_view: bool = False,
 ) -> Any:
     """Add the operation of an action to a room's router; `path` begins after the collection's.
 
     Its body is the record of options, its name and description are the service's. `show`: what is answered of the
-    result; `find`: what has the path's `number` in the collection, for an action on that.
+    result; `find`: what has the path's `number` in the collection, for an action on that; `one_view`: it sees the
+    database at one moment.
     """
     about = ACTIONS[service]
 
     def act(request: HttpRequest, number: int | None, body: Options | None) -> Any:
         scope = scope_of(request)
         subject = scope.collection if find is None else find(scope.collection, number or 0)
-        given = () if about.options is None else (body,)
+        given = () if about.options is None else (_read(about.options, body),)
         return Status(status, show(service(Actor.of(scope), subject, *given)))
 
     view = _signature(act, about.options, has_number=find is not None)
@@ -45,7 +49,7 @@ def operation(
     add = router.api_operation(
         [method], HERE + path, auth=may(cast(Action, about.role), about.scope), response={status: response}
     )
-    return add(decorate_view(once)(view))
+    return add(decorate_view(partial(once, one_view=one_view))(view))
 
 
 def estimate_operation(
@@ -62,15 +66,30 @@ def estimate_operation(
 
     def act(request: HttpRequest, number: int | None, body: Options | None) -> Any:
         scope = scope_of(request)
-        return show(estimate(Actor.of(scope), scope.collection, body))
+        return show(estimate(Actor.of(scope), scope.collection, _read(about.options, body)))
 
     view = _signature(act, about.options, has_number=False)
     view.__name__, view.__doc__ = estimate.__name__, estimate.__doc__
     return router.post(f"{HERE}{path}/estimate", auth=may(cast(Action, about.role)), response=response)(view)
 
 
+def body_of(record: type[Options]) -> type[Options]:
+    """Return the record without what operations leave out."""
+    names = record.names("operation")
+    if len(names) == len(record.model_fields):
+        return record
+    fields: dict[str, Any] = {name: (record.model_fields[name].annotation, record.model_fields[name]) for name in names}
+    return create_model(f"{record.__name__}Body", __base__=Options, __doc__=record.__doc__, **fields)
+
+
+def _read(record: Any, body: Any) -> Options:
+    given: Options = body if isinstance(body, record) else record.read(body.model_dump(exclude_unset=True))
+    return given
+
+
 def _signature(act: Callable[..., Any], record: Any, *, has_number: bool) -> Callable[..., Any]:
     """Return the view with the parameters that its path and its body have: ninja reads them from the signature."""
+    record = record and body_of(record)
     if record is None:
 
         def control(request: HttpRequest, name: str, number: int) -> Any:

@@ -4,8 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from annotation.exports.formats import EVERY
-from annotation.exports.sets.options import SetOptions, format_defaults
+from annotation.exports.options import ExportOptions
 from annotation.exports.snapshots import create_snapshot, write_snapshot
 from corpus.models import Collection, Document, Label, Pair, Query, Target
 from judges.models import Attempt, JudgeVersion
@@ -62,8 +61,7 @@ def write_targets(books: Collection) -> None:
 
 def export(collection: Collection, name: str, folder: Path, **options: Any) -> dict[str, Any]:
     """Make a training set; its manifest."""
-    asked = SetOptions(**{**format_defaults(name), **options})
-    write_snapshot(create_snapshot(collection=collection, form=EVERY[name], folder=folder, asked=asked))
+    write_snapshot(create_snapshot(collection, ExportOptions(format=name, **options), folder))
     manifest: dict[str, Any] = json.loads((folder / "manifest.json").read_text())
     return manifest
 

@@ -11,7 +11,6 @@ from django.utils.translation import gettext_noop
 
 from charts.cells import csv_line
 from corpus.aspects.files import aspect_line as aspect_line
-from corpus.errors import BadInput
 
 Row = Sequence[Any]
 
@@ -227,10 +226,3 @@ SETS = {
     )
 }
 EVERY = FORMATS | SETS
-
-
-def format_named(name: str) -> Format:
-    """Return the format; raises BadInput for one that does not exist."""
-    if name not in EVERY:
-        raise BadInput(f"No format named {name}; there are {', '.join(EVERY)}")
-    return EVERY[name]

@@ -1,4 +1,4 @@
-"""The form of a training set: the options of `export` in plain words, and the files that come with it."""
+"""The form of an export: its options, and the files that come with it."""
 
 from collections import deque
 from hashlib import sha256
@@ -8,26 +8,18 @@ from uuid import uuid4
 
 from django import forms
 from django.core.files.uploadedfile import UploadedFile
-from django.utils.text import format_lazy
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from actions.options import show_refusal
-from annotation.exports.sets.options import (
-    ENTROPIES,
-    LABELS,
-    PRESETS,
-    RANKS,
-    SHAPES,
-    SPLITS,
-    TEACHERS,
-    SetOptions,
-    format_defaults,
-)
+from actions.options import ActionForm, Choices, choices_of, text_of
+from annotation.exports.formats import EVERY
+from annotation.exports.listing import count_origins
+from annotation.exports.options import OF_FORMAT, ExportOptions
+from annotation.exports.sets.rows import SPLITS
 from annotation.exports.snapshots import exports_folder
 from annotation.label_sources.qrels_versions import list_versions
 from annotation.query_splits.lists import list_names
-from annotation.query_splits.named import SPLIT, suggest_split
+from annotation.query_splits.named import suggest_split
 from corpus.errors import BadInput
 from corpus.formats.files import FileSource
 from corpus.importing.run_lines import top_of_run
@@ -36,171 +28,83 @@ from corpus.search import lengths
 from store.files import publish
 
 MOST = 200_000_000  # Bytes of a file that comes with the page; the command export takes any.
+FIRST = (*OF_FORMAT, "teacher", "split", "seed")  # Fields that have a place of their own on the page.
+FILES = ("run", "tokenizer")
+NAMED = {
+    "test": gettext_lazy("A kept list, or the split that queries carry. Blank: no test split."),
+    "dev": gettext_lazy("Blank: a share of the queries."),
+    "train": gettext_lazy("Blank: a share of the queries, or all that are in no other split."),
+}
+TITLES = {
+    "test": gettext_lazy("Test split"),
+    "dev": gettext_lazy("Dev split"),
+    "train": gettext_lazy("Training split"),
+}
 
 
-def _labelled_choices(known: dict[str, str]) -> list[tuple[str, Any]]:
-    return [(name, format_lazy("{}: {}", name, gettext_lazy(words))) for name, words in known.items()]
+class ExportForm(ActionForm):
+    """The options of an export. What its format does not take is not read. A split that can test is offered."""
 
-
-class SetForm(forms.Form):
-    """The options of a training set. Initial values are the command's defaults, and a split that can test."""
-
-    teacher = forms.ChoiceField(
-        label=gettext_lazy("Target score"),
-        choices=_labelled_choices(TEACHERS),
-        help_text=gettext_lazy(
-            "Target score. With “votes”, pairs with fewer votes than the panel has members are excluded."
-        ),
-    )
-    split = forms.FloatField(
-        min_value=0.01,
-        max_value=1,
-        initial=SPLIT,
-        label=gettext_lazy("Share of queries for training"),
-        help_text=gettext_lazy("1 = no dev set"),
-    )
-    seed = forms.IntegerField(
-        label=gettext_lazy("Seed"),
-        min_value=0,
-        initial=0,
-        help_text=gettext_lazy("The same seed selects the same queries."),
-    )
-    near = forms.FloatField(
-        min_value=0,
-        max_value=1,
-        required=False,
-        label=gettext_lazy("Similarity of near-duplicates"),
-        help_text=gettext_lazy(
-            "Texts at least this similar stay in the same split. Blank: 0.8, or off for BEIR and MTEB, which keep "
-            "every judgment. 0: off."
-        ),
-    )
-    labels = forms.ChoiceField(
-        choices=_labelled_choices(LABELS), initial="resolved", label=gettext_lazy("Label precedence")
-    )
-    relevant_from = forms.IntegerField(
-        min_value=1,
-        required=False,
-        label=gettext_lazy("Lowest grade that counts as relevant"),
-        help_text=gettext_lazy("Leave blank for the collection's setting."),
-    )
-    agreement = forms.FloatField(
-        min_value=0,
-        max_value=1,
-        required=False,
-        label=gettext_lazy("Minimum panel agreement"),
-        help_text=gettext_lazy(
-            "Share of votes that match a model's label. Labels from people are always kept. Leave blank for no minimum."
-        ),
-    )
-    negatives = forms.IntegerField(
-        min_value=1,
-        required=False,
-        label=gettext_lazy("Negatives per positive"),
-        help_text=gettext_lazy("Maximum. Leave blank for all."),
-    )
-    documents = forms.IntegerField(
-        min_value=1,
-        required=False,
-        label=gettext_lazy("Documents per query"),
-        help_text=gettext_lazy("Exact number; queries with fewer documents are excluded. Leave blank for all."),
-    )
-    run = forms.FileField(
-        required=False,
-        label=gettext_lazy("Hard negatives from a run"),
-        help_text=gettext_lazy("A TREC run file. Its unjudged documents become negatives marked as assumed."),
-    )
-    first_rank = forms.IntegerField(min_value=1, initial=RANKS[0], required=False, label=gettext_lazy("From rank"))
-    last_rank = forms.IntegerField(min_value=1, initial=RANKS[1], required=False, label=gettext_lazy("To rank"))
-    keep_holes = forms.BooleanField(
-        required=False, label=gettext_lazy("Include documents that a panel or a reranker scores high (likely holes)")
-    )
-    balance = forms.BooleanField(
-        required=False, label=gettext_lazy("Balance length by score, so that models cannot use length as a shortcut")
-    )
-    balance_entropy = forms.ChoiceField(
-        choices=_labelled_choices(ENTROPIES),
-        initial="filled",
-        required=False,
-        label=gettext_lazy("Balance measure"),
-    )
-    tokenizer = forms.FileField(
-        required=False,
-        label=gettext_lazy("Tokenizer for lengths"),
-        help_text=gettext_lazy("A tokenizer.json file. Lengths are counted in its tokens. Leave blank to count words."),
-    )
-    test_queries = forms.ChoiceField(
-        required=False,
-        label=gettext_lazy("Test split"),
-        help_text=gettext_lazy("A kept list, or the split that queries carry. Blank: no test split."),
-    )
-    dev_queries = forms.ChoiceField(
-        required=False,
-        label=gettext_lazy("Dev split"),
-        help_text=gettext_lazy("Blank: a share of the queries."),
-    )
-    train_queries = forms.ChoiceField(
-        required=False,
-        label=gettext_lazy("Training split"),
-        help_text=gettext_lazy("Blank: a share of the queries, or all that are in no other split."),
-    )
-    qrels = forms.TypedChoiceField(
-        required=False,
-        coerce=int,
-        empty_value=None,
-        label=gettext_lazy("Grades of a qrels version (BEIR, MTEB)"),
-        help_text=gettext_lazy("Such as one with its holes filled. All queries are then in the test split."),
-    )
-    preset = forms.ChoiceField(
-        choices=_labelled_choices(PRESETS), initial="paper", label=gettext_lazy("Losses (Prism)")
-    )
-    shape = forms.ChoiceField(
-        choices=_labelled_choices(SHAPES), initial="pair", label=gettext_lazy("Shape (sentence-transformers)")
-    )
-    allow_incomplete = forms.BooleanField(
-        required=False, label=gettext_lazy("Export even if a split is empty or the training split has only one label")
-    )
-
-    def __init__(self, *args: Any, collection: Collection, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        scored = Pair.objects.filter(collection=collection, teacher_score__isnull=False).exists()
-        self.fields["teacher"].initial = "scores" if scored else "votes"
-        self.fields["split"].initial = suggest_split(collection)
-        self.fields["relevant_from"].max_value = collection.grades  # type: ignore[attr-defined]
+    def __init__(self, *args: Any, collection: Collection, initial: dict[str, Any] | None = None) -> None:
         self.collection = collection
-        self.options = SetOptions()
-        self._offer_names(collection)
+        origins, versions, names = count_origins(collection), list_versions(collection), list_names(collection)
+        self.origins = {origin for origin, _n in origins}
+        scored = Pair.objects.filter(collection=collection, teacher_score__isnull=False).exists()
+        shown = {
+            "origins": self.origins,
+            "teacher": "scores" if scored else "votes",
+            "split": suggest_split(collection),
+            **(initial or {}),
+        }
+        choices: dict[str, Choices] = {
+            "origins": [(origin, f"{_(origin)} {n:,}") for origin, n in origins],
+            "aggregate": [("", _("current labels")), *choices_of(ExportOptions, "aggregate")],
+            "qrels": [("", _("none")), *((one["number"], _name_version(one)) for one in reversed(versions))],
+        }
+        super().__init__(ExportOptions, *args, choices=choices, initial=shown)
+        whose = [("", _("judges, people and imports")), ("people", _("people only")), ("judges", _("judges only"))]
+        self.fields["assessors"] = forms.ChoiceField(label=_("Grades by"), choices=whose, required=False)
+        for name in FILES:
+            words = text_of(ExportOptions, name)
+            self.fields[name] = forms.FileField(required=False, label=words.title, help_text=words.help)
+        if not versions:
+            del self.fields["qrels"]
+        for side, help_text in NAMED.items() if names else ():
+            split = [("", _("none")), *((name, name) for name in names)]
+            self.fields[f"{side}_queries"] = forms.ChoiceField(
+                required=False, label=TITLES[side], help_text=help_text, choices=split
+            )
+        self.order_fields(list(ExportOptions.model_fields))
 
-    def _offer_names(self, collection: Collection) -> None:
-        """Offer the names of splits and the versions of the qrels; without any, nothing is asked."""
-        names = list_names(collection)
-        versions = list_versions(collection)
-        for field, choices in {
-            **{f"{side}_queries": [(name, name) for name in names] for side in SPLITS},
-            "qrels": [(one["number"], _name_version(one)) for one in reversed(versions)],
-        }.items():
-            if choices:
-                self.fields[field].choices = [("", _("none")), *choices]  # type: ignore[attr-defined]
-            else:
-                del self.fields[field]
+    @property
+    def more(self) -> list[forms.BoundField]:
+        """The fields that few change."""
+        return [self[name] for name in self.fields if name not in FIRST]
 
     def clean(self) -> dict[str, Any]:
-        """Gather the options as the command would take them."""
-        given = {name: value for name, value in self.cleaned_data.items() if value not in (None, "")}
-        first, last = given.pop("first_rank", RANKS[0]), given.pop("last_rank", RANKS[1])
-        names = {side: given.pop(f"{side}_queries", "") for side in SPLITS}
-        given["named_splits"] = tuple(f"{side}={name}" for side, name in names.items() if name)
-        uploads: dict[str, Any] = {name: given.pop(name) for name in ("run", "tokenizer") if name in given}
+        """Read the record, with the files that came; what the format does not take is left out."""
+        given = self.cleaned_data
+        if (form := EVERY.get(given.get("format", ""))) is not None:
+            without = set() if form.is_set else set(self.fields) - set(OF_FORMAT)
+            for name in without | (set() if form.labels else set(OF_FORMAT[1:])):
+                given.pop(name, None)
+                self.errors.pop(name, None)
+        if set(given.get("origins", ())) == self.origins:
+            given.pop("origins", None)
+        if given.get("qrels"):
+            given.pop("split", None)  # The version decides, not a share.
+        if not given.get("aggregate"):
+            given.pop("assessors", None)
+        if named := {side: name for side in SPLITS if (name := given.pop(f"{side}_queries", ""))}:
+            self.fixed = {**self.fixed, "named_splits": named}
         if not self.errors:
-            try:
-                files = {name: keep_upload(self.collection, upload, name) for name, upload in uploads.items()}
-                if "near" in given:
-                    given["near"] = given["near"] or None
-                defaults = format_defaults(self.data.get("format", ""))
-                self.options = SetOptions(**{**defaults, **given, **files, "ranks": (first, last)})
-            except BadInput as error:
-                show_refusal(self, error)
-        return self.cleaned_data
+            for name in FILES:
+                try:
+                    if upload := given.pop(name, None):
+                        self.fixed = {**self.fixed, name: keep_upload(self.collection, upload, name)}
+                except BadInput as error:
+                    self.add_error(name, str(error))
+        return super().clean()
 
 
 def _name_version(version: dict[str, Any]) -> str:

@@ -5,7 +5,6 @@ from typing import Any
 
 from annotation.exports.sets.rows import SetQuery
 from annotation.label_sources.aggregated_labels import AggregatedLabels
-from annotation.label_sources.choices import MADE_OF_GRADES
 from annotation.models.snapshots import Snapshot
 from corpus.models import ExportedLabels, ExportRecord
 from store.sql import execute, read_sql
@@ -16,7 +15,14 @@ HOLD_MADE_LABELS = read_sql(__file__, "hold_made_labels")
 HOLD_JUDGMENTS = read_sql(__file__, "hold_judgments")
 
 
-def hold_rows(snapshot: Snapshot, left_out: Sequence[int], aggregated: AggregatedLabels | None = None) -> None:
+def hold_rows(
+    snapshot: Snapshot,
+    origins: Sequence[str] | None,
+    left_out: Sequence[int],
+    aggregated: AggregatedLabels | None,
+    *,
+    by_grades: bool,
+) -> None:
     """Write what an export of one file holds. Nothing where the snapshot has no record: it locks nothing then."""
     statement = HOLD_MADE_LABELS if aggregated is not None else HOLD_LABELS
     if snapshot.format in ("judgments", "marks"):
@@ -25,16 +31,16 @@ def hold_rows(snapshot: Snapshot, left_out: Sequence[int], aggregated: Aggregate
         parameters = {
             "record": record.pk,
             "collection": snapshot.collection_id,
-            "origins": snapshot.options["origins"],
+            "origins": origins,
             "left_out": list(left_out),
             "marks": snapshot.format == "marks",
-            "by_grades": snapshot.options["aggregate"] in MADE_OF_GRADES,
+            "by_grades": by_grades,
             **(aggregated.columns if aggregated is not None else {}),
         }
         execute(statement, **parameters)
 
 
-def hold_sets(snapshot: Snapshot, sides: Mapping[str, Sequence[SetQuery]], *, as_judgments: bool = False) -> None:
+def hold_sets(snapshot: Snapshot, sides: Mapping[str, Sequence[SetQuery]], *, as_judgments: bool) -> None:
     """Write which labels stand in which split of a training set; pairs that nobody judged have none.
 
     `as_judgments`: its labels are made of grades, or are those of a version of the qrels: only the pairs are noted.

@@ -4,7 +4,6 @@ import json
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
@@ -14,23 +13,19 @@ from uuid import uuid4
 from django.conf import settings
 from django.db import connection, transaction
 from django.db.models import Exists, OuterRef, Q
-from django.utils.translation import gettext as _
 
 from annotation import guidelines
-from annotation.audit_log.recording import record
 from annotation.exports import files, held_labels
-from annotation.exports.formats import EVERY, Format
+from annotation.exports.formats import Format
+from annotation.exports.options import MADE_OF_GRADES, ExportOptions
 from annotation.exports.rows import rows_of
 from annotation.exports.sets.building import make_set
 from annotation.exports.sets.hard_negatives import identify_run
-from annotation.exports.sets.options import SetOptions, format_defaults
 from annotation.label_sources.aggregated_labels import aggregate_labels
-from annotation.label_sources.choices import MADE_OF_GRADES, check_aggregate
 from annotation.label_sources.failed_routes import describe_left_out, list_unsettled_pairs
 from annotation.models import User
 from annotation.models.snapshots import Snapshot
 from corpus.document_limit import SHOWN
-from corpus.errors import BadInput
 from corpus.long_documents import count_long_labels
 from corpus.models import Collection, ExportRecord, Label, Pair
 from corpus.search.lengths import file_of
@@ -44,45 +39,13 @@ Progress = Callable[[int], None]
 
 
 def build_snapshot(
-    *,
-    collection: Collection,
-    form: Format,
-    folder: Path | None = None,
-    origins: Sequence[str] | None = None,
-    asked: SetOptions | None = None,
-    leave_out_failed: bool = False,
-    aggregate: str | None = None,
-    assessors: Sequence[str] = (),
-    user: User | None = None,
+    collection: Collection, options: ExportOptions, folder: Path | None = None, user: User | None = None
 ) -> Snapshot:
-    """Build the row of a snapshot and do not save it. Without a folder it lies under VAR.
-
-    `origins`: whose labels, for formats of labels; None: everybody's. `asked`: the choices of a training set.
-    `leave_out_failed`: without unsettled labels of routes that failed their audit. `aggregate`: labels made of all
-    grades, or of those of some `assessors` (AGGREGATES), in place of the collection's. Raises BadInput for what a
-    format without labels does not take.
-    """
-    if origins is not None and not form.labels:
-        raise BadInput(_("Format %(form)s has no labels, so it cannot be limited by source") % {"form": form.name})
-    if leave_out_failed and not form.labels:
-        raise BadInput(_("Format %(form)s has no labels, so none can be left out") % {"form": form.name})
-    if aggregate is not None:
-        _check_aggregate(form, aggregate, origins)
-        if asked is not None:
-            # Checked with the other options of a set, too.
-            asked = replace(asked, aggregate=aggregate, assessors=tuple(assessors))
-    elif assessors:
-        raise BadInput(_("Assessors are named where labels are made of their grades alone: choose an aggregate"))
-    options: dict[str, Any] = {"origins": sorted(set(origins)) if origins is not None else None}
-    options["leave_out_failed"] = leave_out_failed
-    options |= {"aggregate": aggregate, "assessors": list(assessors)}
-    if form.is_set:
-        default = SetOptions(**format_defaults(form.name), aggregate=aggregate, assessors=tuple(assessors))
-        options["set"] = (asked or default).in_manifest()
+    """Build the row of a snapshot and do not save it. Without a folder it lies under VAR."""
     return Snapshot(
         collection=collection,
-        format=form.name,
-        options=options,
+        format=options.format,
+        options=options.model_dump(mode="json", exclude_unset=True),
         folder=str(folder or exports_folder(collection) / uuid4().hex),
         state=Snapshot.State.MAKING,
         made_by=user,
@@ -90,23 +53,27 @@ def build_snapshot(
 
 
 @transaction.atomic
-def create_snapshot(*, collection: Collection, form: Format, user: User | None = None, **options: Any) -> Snapshot:
-    """Save the row of a snapshot (`options`: as `build_snapshot` takes them); `write_snapshot` makes its files.
+def create_snapshot(
+    collection: Collection, options: ExportOptions, folder: Path | None = None, user: User | None = None
+) -> Snapshot:
+    """Save the row of a snapshot; `write_snapshot` makes its files.
 
     From now on its judgments are locked: nobody takes them back.
     """
-    snapshot = build_snapshot(collection=collection, form=form, user=user, **options)
+    snapshot = build_snapshot(collection, options, folder, user)
     snapshot.save()
-    if form.name not in WITHOUT_JUDGMENTS:
-        # Of each collection that a training set is drawn from, too, it is known now that it is exported.
-        drawn = snapshot.options.get("set", {}).get("collections") or []
-        held = Collection.objects.filter(Q(pk=snapshot.collection_id) | Q(name__in=drawn))
-        by_policies = snapshot.options.get("set", {}).get("labels") == "machine"
-        about: dict[str, Any] = {"home": collection.name, "number": snapshot.number, "format": form.name}
-        about["by_policies"] = by_policies
+    if options.format not in WITHOUT_JUDGMENTS:
+        about: dict[str, Any] = {"home": collection.name, "number": snapshot.number, "format": options.format}
+        about["by_policies"] = options.labels == "machine"
+        held = _held_collections(collection, options)
         ExportRecord.objects.bulk_create(ExportRecord(collection=one, export=snapshot.pk, **about) for one in held)
-    record(user, "export.made", collection, snapshot=snapshot.number, format=form.name)
     return snapshot
+
+
+def _held_collections(collection: Collection, options: ExportOptions) -> list[Collection]:
+    """Return the collections that an export is drawn from."""
+    held = Collection.objects.filter(Q(pk=collection.pk) | Q(name__in=options.collections))
+    return list(held.order_by("pk"))
 
 
 def write_snapshot(snapshot: Snapshot, progress: Progress = lambda rows: None) -> Snapshot:
@@ -117,7 +84,7 @@ def write_snapshot(snapshot: Snapshot, progress: Progress = lambda rows: None) -
     try:
         written = files.ExportFiles(Path(snapshot.folder))
         try:
-            moment, manifest = write_files(snapshot, EVERY[snapshot.format], written, progress)
+            moment, manifest = write_files(snapshot, written, progress)
             publish(written.folder)
         # Whatever ended it, the stop of a worker too: half an export must not be taken for one.
         except BaseException:
@@ -152,47 +119,41 @@ def begin_again(snapshot: Snapshot) -> None:
 
 
 def write_files(
-    snapshot: Snapshot, form: Format, written: files.ExportFiles, progress: Progress = lambda rows: None
+    snapshot: Snapshot, written: files.ExportFiles, progress: Progress = lambda rows: None
 ) -> tuple[datetime, dict[str, Any]]:
     """Write the files and their manifest. Everything that they hold is read in one transaction."""
-    collection, origins = snapshot.collection, snapshot.options["origins"]
-    leave_out_failed = snapshot.options["leave_out_failed"]
+    collection, options = snapshot.collection, ExportOptions.read(snapshot.options)
+    form, origins = options.form, list(options.origins) if options.origins is not None else None
     # Before the transaction, which would hold back vacuum while the store is waited for.
-    for given in (snapshot.options.get("set", {}).get(name) for name in ("run", "tokenizer")):
-        if given is not None:
-            fetch(Path(given))
+    for path in (options.run, options.tokenizer):
+        if path is not None:
+            fetch(Path(path))
     with one_view() as moment:
         manifest = _build_manifest(collection, form, origins)
-        if leave_out_failed:
-            drawn = snapshot.options.get("set", {}).get("collections") or []
-            held = Collection.objects.filter(Q(pk=collection.pk) | Q(name__in=drawn)).order_by("pk")
-            manifest["left_out"] = describe_left_out(list(held))
+        if options.leave_out_failed:
+            manifest["left_out"] = describe_left_out(_held_collections(collection, options))
+        as_judgments = options.qrels is not None or options.aggregate in MADE_OF_GRADES
         if not form.is_set:
-            left_out = list_unsettled_pairs(collection) if leave_out_failed else []
+            left_out = list_unsettled_pairs(collection) if options.leave_out_failed else []
             aggregated = None
-            if (how := snapshot.options["aggregate"]) is not None:
-                aggregated = aggregate_labels(collection, how, snapshot.options["assessors"])
-                manifest["aggregate"] = {"by": how, "of": {collection.name: aggregated.described}}
+            if options.aggregate is not None:
+                aggregated = aggregate_labels(collection, options.aggregate, options.assessors)
+                of = {collection.name: aggregated.described}
+                manifest["aggregate"] = {"by": options.aggregate, "of": of}
                 form = form.with_posterior()
             rows = rows_of(form.name, collection, origins, left_out, aggregated)
             manifest["counts"] = files.write_rows(written, form, rows, progress)
-            held_labels.hold_rows(snapshot, left_out, aggregated)
+            held_labels.hold_rows(snapshot, origins, left_out, aggregated, by_grades=as_judgments)
         else:
-            asked = SetOptions.of(snapshot.options["set"])
-            asked = replace(
-                asked, origins=None if origins is None else tuple(origins), leave_out_failed=leave_out_failed
-            )
-            manifest["counts"], details, sides = make_set(collection, form.name, asked, written, progress)
-            as_judgments = asked.qrels is not None or asked.aggregate in MADE_OF_GRADES
+            manifest["counts"], details, sides = make_set(collection, form.name, options, written, progress)
             held_labels.hold_sets(snapshot, sides, as_judgments=as_judgments)
             manifest |= details
-            relevant_from = asked.relevant_from or collection.relevant_from
-            run = identify_run(asked.run) if asked.run is not None else None
-            tokenizer = identify_run(str(file_of(asked.tokenizer))) if asked.tokenizer is not None else None
-            own = {"origins": origins, "relevant_from": relevant_from, "run": run, "tokenizer": tokenizer}
-            if asked.qrels is not None:
+            own: dict[str, Any] = {"relevant_from": options.relevant_from or collection.relevant_from}
+            own["run"] = identify_run(options.run) if options.run is not None else None
+            own["tokenizer"] = identify_run(str(file_of(options.tokenizer))) if options.tokenizer is not None else None
+            if options.qrels is not None:
                 own["split"] = None  # The version decides, not a share.
-            manifest["options"] |= {**asked.in_manifest(), **own}
+            manifest["options"] |= {**options.in_manifest(), **own}
         manifest["files"] = written.written
     # The manifest comes last: a folder that has one is whole.
     part = written.folder / f".{files.MANIFEST}.part"
@@ -203,17 +164,6 @@ def write_files(
 
 def _manifest_text(manifest: dict[str, Any]) -> str:
     return json.dumps(manifest, ensure_ascii=False, indent=2, sort_keys=True) + "\n"
-
-
-def _check_aggregate(form: Format, aggregate: str, origins: Sequence[str] | None) -> None:
-    check_aggregate(aggregate)
-    if not form.labels:
-        raise BadInput(_("Format %(form)s has no labels, so none can be aggregated") % {"form": form.name})
-    if origins is not None and aggregate in MADE_OF_GRADES:
-        raise BadInput(
-            _("Labels by %(aggregate)s are made of all grades, so they cannot be limited by source")
-            % {"aggregate": aggregate}
-        )
 
 
 @contextmanager
@@ -240,6 +190,11 @@ def _build_manifest(collection: Collection, form: Format, origins: Sequence[str]
     )
     labelled = current.filter(Exists(Label.objects.filter(pair=OuterRef("pk"), aspect=None)))
     pairs, labels = current.count(), labelled.count()
+    # Labels of documents that judges do not read whole.
+    long, long_documents = count_long_labels(collection), {}
+    if long:
+        handling = {"characters": SHOWN, "handling": collection.long_documents, "labels": long}
+        long_documents = {"long_documents": handling}
     return {
         "collection": collection.name,
         "format": form.name,
@@ -251,17 +206,10 @@ def _build_manifest(collection: Collection, form: Format, origins: Sequence[str]
             "instruction": collection.instruction,
             "relevance": {one.name: one.text for one in collection.relevance.definitions()},
         },
-        **_describe_long_documents(collection),
+        **long_documents,
         "coverage": {"pairs": pairs, "labelled": labels, "share": round(labels / pairs, 6) if pairs else None},
         "versions": {"manifest": 1, "format": form.version, "guidelines": guidelines.current(collection)[0]},
     }
-
-
-def _describe_long_documents(collection: Collection) -> dict[str, Any]:
-    """Return what the manifest says of labels of documents that judges do not read whole; nothing where none is."""
-    if not (labels := count_long_labels(collection)):
-        return {}
-    return {"long_documents": {"characters": SHOWN, "handling": collection.long_documents, "labels": labels}}
 
 
 def exports_folder(collection: Collection) -> Path:

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from annotation.agreement.aggregates import Second, fit_matrix
 from annotation.agreement.grade_matrix import choose_assessors, known_assessors, load_grade_matrix
 from annotation.agreement.resampling import MISSING
-from annotation.label_sources.choices import check_aggregate
 from corpus.errors import BadOption
 from corpus.models import Collection, Label
 
@@ -50,7 +49,6 @@ def aggregate_labels(collection: Collection, how: str, assessors: Sequence[str] 
     BadInput where nobody has such a name or graded anything, and for Dawid-Skene where it cannot be fitted or has
     collapsed.
     """
-    check_aggregate(how)
     kinds = {kind: kind in assessors for kind in ("people", "judges")}
     names = [name for name in assessors if name not in kinds]
     matrix = load_grade_matrix(collection, choose_assessors(known_assessors(collection), names=names, **kinds))

@@ -5,15 +5,9 @@ from typing import Any
 
 from django.db import connection
 
-from corpus.errors import BadInput, BadOption
+from corpus.errors import BadInput
 from corpus.models import Collection
 
-FORMATS = ("beir", "mteb")  # What a version can be exported as: corpus, queries and qrels.
-# Options that would change the grades of a version of the qrels, or which of them there are.
-CHANGING = (
-    "aggregate", "origins", "leave_out_failed", "run", "agreement", "negatives", "documents", "balance", "collections",
-    "quota", "uniform",
-)  # fmt: skip
 KNOWN = """
     SELECT number, kind, note, content_hash, counts FROM benchmark_qrels WHERE collection_id = %s ORDER BY number
 """
@@ -43,14 +37,3 @@ def _judged_pairs(counts: Any) -> int:
     # A cursor of Django's gives JSON as text.
     found: dict[str, Any] = json.loads(counts) if isinstance(counts, str) else counts
     return int(found.get("judged", 0))
-
-
-def check_version_options(name: str, asked: Any) -> None:
-    """Raise BadInput for options of a set (SetOptions) that would change a version of the qrels."""
-    if name not in FORMATS:
-        raise BadOption("qrels", f"Only the formats {' and '.join(FORMATS)} take a version of the qrels, not {name}.")
-    given = [option for option in CHANGING if getattr(asked, option)]
-    if asked.labels != "resolved":
-        given.append("labels")
-    if given:
-        raise BadOption(given[0], "A version of the qrels is exported as it is: leave this out.")

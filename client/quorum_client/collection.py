@@ -222,7 +222,7 @@ class Exports(Jobs[ExportOut, ExportOut]):
     row = record = ExportOut
 
     def create(self, **fields: Any) -> ExportOut:
-        """Make an export (`format`, `origins`, `set` ...). A large one is made by a worker: wait for it."""
+        """Make an export (`format`, `origins`, `split` ...). A large one is made by a worker: wait for it."""
         return self.transport.post(ExportOut, self.at("exports"), fields)
 
     def download(

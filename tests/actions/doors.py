@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from annotation.exports import services as exports
 from annotation.imports import importing
 from annotation.label_quality import services as audits
 from annotation.settings import services as settings
@@ -68,5 +69,6 @@ DOORS: dict[Callable[..., Any], Doors] = {
     STARTS["ask"]: Doors(command="write_queries"),
     WEB_SEARCHES.start: Doors(command="web_search"),
     trainings.use_model: Doors(operation="POST /collections/{slug:name}/models/{number}/{act}"),
+    exports.create_export: Doors(operation="POST /collections/{slug:name}/exports", command="export"),
     curves.start_curve: Doors(command="learning_curve"),
 }

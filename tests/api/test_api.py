@@ -347,7 +347,7 @@ def test_an_export_with_a_key_is_of_one_moment_and_a_second_request_gets_its_ans
             levels.append(cursor.fetchone()[0])
         return write_snapshot(snapshot)
 
-    monkeypatch.setattr("annotation.exports.api.write_snapshot", write)
+    monkeypatch.setattr("annotation.exports.services.write_snapshot", write)
     key = {"Idempotency-Key": "one"}
     first = call(alice.user, "POST", "collections/c/exports", {"format": "csv"}, **key)
     again = call(alice.user, "POST", "collections/c/exports", {"format": "csv"}, **key)

@@ -26,20 +26,20 @@ def alice(settings: Any, tmp_path: Path) -> Any:
 
 def test_a_kept_list_is_named_as_a_split(call: Call, alice: Any) -> None:
     keep_split(None, Collection.objects.get(), "fixed", ["q0", "q1"], made_by="alice")
-    asked = {"format": "beir", "set": {"named_splits": {"test": "fixed"}}}
+    asked = {"format": "beir", "named_splits": {"test": "fixed"}}
     made = call(alice, "POST", EXPORTS, asked)
     assert made.status_code == 201 and "qrels/test.tsv" in made.json()["files"]
-    refused = call(alice, "POST", EXPORTS, {"format": "beir", "set": {"named_splits": {"test": "none"}}})
+    refused = call(alice, "POST", EXPORTS, {"format": "beir", "named_splits": {"test": "none"}})
     assert refused.status_code == 422 and "No kept list" in refused.json()["detail"]
 
 
 def test_near_duplicates_are_as_the_format_has_them_where_nobody_says(call: Call, alice: Any) -> None:
     for form, asked, near in (
         ("mteb", {}, None),
-        ("mteb", {"set": {"seed": 1}}, None),
-        ("mteb", {"set": {"near": 0.9}}, 0.9),
-        ("rtriever", {"set": {"teacher": None}}, 0.8),
-        ("rtriever", {"set": {"near": None}}, None),
+        ("mteb", {"seed": 1}, None),
+        ("mteb", {"near_duplicates": 0.9}, 0.9),
+        ("rtriever", {"teacher": None}, 0.8),
+        ("rtriever", {"near_duplicates": None}, None),
     ):
         made = call(alice, "POST", EXPORTS, {"format": form, **asked}).json()
         assert made["manifest"]["options"]["near"] == near, (form, asked)
@@ -51,9 +51,9 @@ def test_aggregates_and_versions_of_the_qrels_are_exported(call: Call, alice: An
     file = call(alice, "GET", f"{EXPORTS}/{made['number']}/files/labels.csv")
     assert b"".join(file.streaming_content).startswith(b"query_id,doc_id,grade,origin,posterior\n")
     number = labels_version(Collection.objects.get()).number
-    made = call(alice, "POST", EXPORTS, {"format": "mteb", "set": {"qrels": number}}).json()
+    made = call(alice, "POST", EXPORTS, {"format": "mteb", "qrels": number}).json()
     assert made["manifest"]["qrels"]["number"] == number and "qrels/test.jsonl" in made["files"]
-    assert call(alice, "POST", EXPORTS, {"format": "mteb", "set": {"qrels": 99}}).status_code == 422
+    assert call(alice, "POST", EXPORTS, {"format": "mteb", "qrels": 99}).status_code == 422
     assert call(alice, "POST", EXPORTS, {"format": "debates", "aggregate": "majority"}).status_code == 422
 
 

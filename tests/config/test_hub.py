@@ -11,8 +11,7 @@ from django.core.management import call_command
 from django.urls import reverse
 from huggingface_hub import constants
 
-from annotation.exports.formats import EVERY
-from annotation.exports.sets.options import SetOptions
+from annotation.exports.options import ExportOptions
 from annotation.exports.snapshots import create_snapshot, write_snapshot
 from annotation.models import AuditEntry, Role
 from annotation.models.snapshots import Snapshot
@@ -43,8 +42,7 @@ def books(settings: Any, tmp_path: Path) -> Collection:
 
 
 def make_export(books: Collection, name: str = "parquet", **options: Any) -> Snapshot:
-    asked = SetOptions(**options) if EVERY[name].is_set else None
-    return write_snapshot(create_snapshot(collection=books, form=EVERY[name], asked=asked))
+    return write_snapshot(create_snapshot(books, ExportOptions(format=name, **options)))
 
 
 def push(*arguments: str) -> tuple[int, dict[str, Any], str]:

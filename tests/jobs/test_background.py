@@ -7,7 +7,7 @@ import pytest
 from django.utils import timezone
 
 from annotation.exports import listing, snapshots
-from annotation.exports.formats import FORMATS
+from annotation.exports.options import ExportOptions
 from annotation.models.snapshots import Snapshot
 from annotation.tasks import make_snapshot
 from jobs import background, leases
@@ -23,7 +23,7 @@ def expire() -> None:
 
 
 def begin() -> Snapshot:
-    return snapshots.create_snapshot(collection=collection_of(2), form=FORMATS["csv"])
+    return snapshots.create_snapshot(collection_of(2), ExportOptions(format="csv"))
 
 
 def test_who_asks_while_a_job_is_unfinished_joins_it() -> None:

@@ -11,7 +11,7 @@ from django.db import connection
 from django.test import Client
 
 from annotation.audit_log.recording import record
-from annotation.exports.formats import FORMATS
+from annotation.exports.options import ExportOptions
 from annotation.exports.snapshots import create_snapshot
 from annotation.models import Membership, Role, Study
 from annotation.models.imports import FileImport
@@ -108,7 +108,7 @@ KINDS = (
         page="import/{}/", shown="import/", api="imports", act="import.files", detail="number",
     ),
     NumberedKind(
-        Snapshot, lambda admin: create_snapshot(collection=admin.collection, form=FORMATS["csv"], user=admin.user),
+        Snapshot, lambda admin: create_snapshot(admin.collection, ExportOptions(format="csv"), user=admin.user),
         page="exports/{}/manifest.json", api="exports", act="export.made", detail="snapshot",
     ),
     NumberedKind(

@@ -12,9 +12,8 @@ from django.db import connection
 from django.test import Client
 
 from annotation.exports import snapshots
-from annotation.exports.formats import EVERY
 from annotation.exports.forms import keep_upload
-from annotation.exports.sets.options import SetOptions
+from annotation.exports.options import ExportOptions
 from annotation.exports.snapshots import begin_again, create_snapshot, write_snapshot
 from annotation.imports import shared_parts, uploads
 from annotation.models import Role
@@ -59,7 +58,7 @@ def charlie(birds: Collection) -> Client:
 
 
 def export(birds: Collection, form: str = "qrels", **options: Any) -> Snapshot:
-    return write_snapshot(create_snapshot(collection=birds, form=EVERY[form], **options))
+    return write_snapshot(create_snapshot(birds, ExportOptions(format=form, **options)))
 
 
 def test_an_export_of_one_machine_is_downloaded_from_another(
@@ -103,8 +102,8 @@ def test_a_worker_elsewhere_has_the_run_and_the_tokenizer_that_were_uploaded(
     make_pair(birds, birds.query_set.get(), make_document(birds, external_id="d2"))
     turn_to("a")
     run = keep_upload(birds, SimpleUploadedFile("bm25.run", b"q1 Q0 d2 1 9.5 bm25\n"), "run")
-    asked = SetOptions(run=run, teacher="labels", split=1.0, allow_incomplete=True)
-    made = create_snapshot(collection=birds, form=EVERY["prism"], asked=asked)
+    options = ExportOptions(format="prism", run=run, teacher="labels", split=1.0, allow_incomplete=True)
+    made = create_snapshot(birds, options)
     b = turn_to("b")
     depths = [len(connection.savepoint_ids)]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from django.db import connection
 
-from annotation.exports.formats import FORMATS
+from annotation.exports.options import ExportOptions
 from annotation.exports.snapshots import create_snapshot, write_snapshot
 from corpus.models import Collection
 
@@ -62,7 +62,7 @@ def export(collection: Collection, name: str) -> float:
     folder = Path(tempfile.mkdtemp())
     try:
         started = time.perf_counter()
-        write_snapshot(create_snapshot(collection=collection, form=FORMATS[name], folder=folder / "out"))
+        write_snapshot(create_snapshot(collection, ExportOptions(format=name), folder / "out"))
         return time.perf_counter() - started
     finally:
         shutil.rmtree(folder)

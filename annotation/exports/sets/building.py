@@ -3,11 +3,11 @@
 import json
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import chain
 from typing import Any
 
 from annotation.exports.files import Counts, ExportFiles
+from annotation.exports.options import ExportOptions
 from annotation.exports.sets import source
 from annotation.exports.sets.batches import LinesWriter, SetWriter, build_batches
 from annotation.exports.sets.beir import Beir
@@ -17,14 +17,12 @@ from annotation.exports.sets.erank import Chains, read_scored_rows
 from annotation.exports.sets.grouped import GROUPED, Grouped
 from annotation.exports.sets.hard_negatives import add_assumed
 from annotation.exports.sets.mteb import Mteb
-from annotation.exports.sets.options import DEV, TRAIN, SetOptions
 from annotation.exports.sets.parquet import Parquet
 from annotation.exports.sets.prism import PrismWriter
-from annotation.exports.sets.rows import SetQuery, SetRow, by_query, keep_rows, order_key
+from annotation.exports.sets.rows import DEV, TRAIN, SetQuery, SetRow, by_query, keep_rows, order_key
 from annotation.exports.sets.shapes import Completions, Shaped, rows_used
 from annotation.exports.sets.source import SetSource
 from annotation.exports.sets.splitting import Sides
-from annotation.label_sources.qrels_versions import check_version_options
 from annotation.length_balance.balancing import balance_pairs
 from annotation.query_splits.named import fixed_ids, hold_out
 from charts.translation import gettext_noop
@@ -42,18 +40,16 @@ WITHOUT_TEACHER = ("beir", "mteb", "trl", "erank-sft", "rtriever", "ms-swift", "
 
 
 def make_set(
-    collection: Collection, name: str, asked: SetOptions, files: ExportFiles, progress: Progress
+    collection: Collection, name: str, asked: ExportOptions, files: ExportFiles, progress: Progress
 ) -> tuple[Counts, dict[str, Any], dict[str, list[SetQuery]]]:
     """Write the files of the format `name`; return counts and details for the manifest, and the queries by split.
 
     Raises BadInput when the options leave nothing, or a score is missing.
     """
     if name in WITHOUT_TEACHER:
-        asked = replace(asked, teacher="labels")
+        asked = asked.model_copy(update={"teacher": "labels"})
     if name != "prism":
-        asked = replace(asked, preset="paper")
-    if asked.qrels is not None:
-        check_version_options(name, asked)
+        asked = asked.model_copy(update={"preset": "paper"})
     sources = _find_sources(collection, asked)
     left: Left = Counter()
     queries = _choose_queries(sources, name, asked, left)
@@ -82,7 +78,7 @@ def make_set(
     return _count_rows(sides, written, left), details, sides
 
 
-def _describe_labels(sources: list[SetSource], asked: SetOptions) -> dict[str, Any]:
+def _describe_labels(sources: list[SetSource], asked: ExportOptions) -> dict[str, Any]:
     """Say for the manifest what the labels are, where they are not those of now, and which queries are held out."""
     details: dict[str, Any] = {}
     if asked.aggregate is not None:
@@ -95,7 +91,7 @@ def _describe_labels(sources: list[SetSource], asked: SetOptions) -> dict[str, A
     return details
 
 
-def _find_sources(collection: Collection, asked: SetOptions) -> list[SetSource]:
+def _find_sources(collection: Collection, asked: ExportOptions) -> list[SetSource]:
     """Find the collections that the set is drawn from. Ids carry the collection's name where there are several."""
     names = dict.fromkeys((collection.name, *asked.collections))
     found = {one.name: one for one in Collection.objects.filter(name__in=names)}
@@ -104,11 +100,14 @@ def _find_sources(collection: Collection, asked: SetOptions) -> list[SetSource]:
     return [SetSource(found[name], prefix=f"{name}:" if len(names) > 1 else "") for name in names]
 
 
-def _choose_queries(sources: list[SetSource], name: str, asked: SetOptions, left: Left) -> list[SetQuery]:
+def _choose_queries(sources: list[SetSource], name: str, asked: ExportOptions, left: Left) -> list[SetQuery]:
     """Return the queries of all collections with the rows that stay."""
-    chosen = [_of_one(one, name, asked if one is sources[0] else replace(asked, run=None), left) for one in sources]
+    chosen = [
+        _of_one(one, name, asked if one is sources[0] else asked.model_copy(update={"run": None}), left)
+        for one in sources
+    ]
     quota = asked.quota or (min(map(len, chosen)) if asked.uniform else None)
-    fixed = {pk for one in sources for pk in fixed_ids(one.collection, one.prefix, asked.named_sides.values())}
+    fixed = {pk for one in sources for pk in fixed_ids(one.collection, one.prefix, asked.named_splits.values())}
     kept = [query for queries in chosen for query in _draw_queries(queries, quota, asked.seed, left, fixed)]
     source.mark_synthetic(kept, {one.collection.name: one.prefix for one in sources})
     if not kept:
@@ -120,7 +119,7 @@ def _format_reasons(left: Left) -> str:
     return "; ".join(f"{n} pairs left out: {reason}" for reason, n in left.items() if n)
 
 
-def _of_one(one: SetSource, name: str, asked: SetOptions, left: Left) -> list[SetQuery]:
+def _of_one(one: SetSource, name: str, asked: ExportOptions, left: Left) -> list[SetQuery]:
     rows = read_scored_rows(one, asked, left) if name == "erank-sft" else one.rows(asked, left)
     if held := _hold_out(one, asked):
         every, rows = len(rows), [row for row in rows if row.query_id not in held]
@@ -138,14 +137,15 @@ def _of_one(one: SetSource, name: str, asked: SetOptions, left: Left) -> list[Se
     queries = by_query(rows)
     if asked.run is not None:
         add_assumed(queries, one, asked, left)
-    return _with_a_line(filter_queries(queries, asked, left), name, asked, left)
+    chosen = asked.model_dump(include={"agreement", "negatives", "documents", "seed"})
+    return _with_a_line(filter_queries(queries, left, **chosen), name, asked, left)
 
 
-def _hold_out(one: SetSource, asked: SetOptions) -> set[str]:
+def _hold_out(one: SetSource, asked: ExportOptions) -> set[str]:
     """Return the ids of the queries that kept lists take out of this set, and note the lists for the manifest."""
     if asked.qrels is not None:
         return set()
-    held, one.described["held_out"] = hold_out(one.collection, one.prefix, asked.named_sides.values())
+    held, one.described["held_out"] = hold_out(one.collection, one.prefix, asked.named_splits.values())
     return held
 
 
@@ -156,7 +156,7 @@ def _drop_without_text(rows: list[SetRow], pairs: list[int], reason: str, left: 
     return [row for row in rows if row.pair not in without]
 
 
-def _with_a_line(queries: list[SetQuery], name: str, asked: SetOptions, left: Left) -> list[SetQuery]:
+def _with_a_line(queries: list[SetQuery], name: str, asked: ExportOptions, left: Left) -> list[SetQuery]:
     """Return the queries with the pairs that stand in some line of the format; some formats' lines skip some."""
     if name in GROUPED:
         queries = _drop_copies_of_positives(queries, left)
@@ -188,12 +188,12 @@ def _drop_copies_of_positives(queries: list[SetQuery], left: Left) -> list[SetQu
     return keep_rows(queries, choose)
 
 
-def _check_whole(sides: Sides, asked: SetOptions, left: Left) -> None:
+def _check_whole(sides: Sides, asked: ExportOptions, left: Left) -> None:
     """Refuse a set that teaches nothing, or that nothing can be measured on, unless it was asked for."""
     why = f" ({reasons})" if (reasons := _format_reasons(left)) else ""
     for side, queries in sides.items():
         if not queries:
-            named = f"no query named {name} has a label" if (name := asked.named_sides.get(side)) else ""
+            named = f"no query named {name} has a label" if (name := asked.named_splits.get(side)) else ""
             other = named or ("take another split (1: no dev set)" if side == DEV else "choose other options")
             raise BadOption(
                 "allow_incomplete", f"{side.capitalize()} would be empty{why}: {other}, or allow an incomplete set."
@@ -232,7 +232,7 @@ def _write_answers(files: ExportFiles, sources: list[SetSource]) -> None:
             output.put(json.dumps(answer, ensure_ascii=False) + "\n", rows=1)
 
 
-def _balance_train(queries: list[SetQuery], asked: SetOptions, left: Left) -> tuple[list[SetQuery], dict[str, Any]]:
+def _balance_train(queries: list[SetQuery], asked: ExportOptions, left: Left) -> tuple[list[SetQuery], dict[str, Any]]:
     """Cap the cells of the training side; return its queries, and what the manifest says. Dev stays as it is."""
     rows = [row for query in queries for row in query.rows]
     count, unit = length_counter(asked.tokenizer)
@@ -250,7 +250,7 @@ def _balance_train(queries: list[SetQuery], asked: SetOptions, left: Left) -> tu
     return by_query([rows[place] for place in places]), details
 
 
-def _create_writer(name: str, files: ExportFiles, asked: SetOptions, sources: list[SetSource]) -> SetWriter:
+def _create_writer(name: str, files: ExportFiles, asked: ExportOptions, sources: list[SetSource]) -> SetWriter:
     if name == "prism":
         return PrismWriter(files, asked, {judge: voter for one in sources for judge, voter in one.judges.items()})
     if name == "beir":

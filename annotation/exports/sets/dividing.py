@@ -3,10 +3,10 @@
 import math
 from typing import Any
 
+from annotation.exports.options import ExportOptions
 from annotation.exports.sets import source
 from annotation.exports.sets.choosing import Left
-from annotation.exports.sets.options import SPLITS, TEST, TRAIN, SetOptions
-from annotation.exports.sets.rows import SetQuery
+from annotation.exports.sets.rows import SPLITS, TEST, TRAIN, SetQuery
 from annotation.exports.sets.source import SetSource
 from annotation.exports.sets.splitting import Sides, split_queries
 from annotation.query_splits.named import find_named
@@ -16,11 +16,11 @@ from corpus.search.text import tokenize_text
 
 
 def divide_queries(
-    queries: list[SetQuery], sources: list[SetSource], asked: SetOptions, left: Left
+    queries: list[SetQuery], sources: list[SetSource], asked: ExportOptions, left: Left
 ) -> tuple[Sides, dict[str, Any]]:
     """Divide the queries, and say for the manifest by which names and near-duplicates."""
     places = [(one.collection, one.prefix) for one in sources]
-    found = [(side, *find_named(places, side, name)) for side, name in asked.named_sides.items()]
+    found = [(side, *find_named(places, side, name)) for side, name in asked.named_splits.items()]
     named = {side: {query.key for query in queries if query.id in ids} for side, ids, _described in found}
     details: dict[str, Any] = {}
     if found:
@@ -43,9 +43,9 @@ def divide_queries(
     return sides, details
 
 
-def _explain_empty_train(queries: list[SetQuery], named: dict[str, set[int]], asked: SetOptions) -> str:
+def _explain_empty_train(queries: list[SetQuery], named: dict[str, set[int]], asked: ExportOptions) -> str:
     if TRAIN in named and not named[TRAIN]:
-        return f"no query named {asked.named_sides[TRAIN]} has a label; name other queries"
+        return f"no query named {asked.named_splits[TRAIN]} has a label; name other queries"
     if TRAIN not in named and len(queries) == sum(map(len, named.values())):
         return "every query with a label is one of dev or test; name fewer queries"
     return (
@@ -54,7 +54,7 @@ def _explain_empty_train(queries: list[SetQuery], named: dict[str, set[int]], as
     )
 
 
-def _group_near_duplicates(queries: list[SetQuery], asked: SetOptions) -> tuple[dict[int, int], dict[int, int], int]:
+def _group_near_duplicates(queries: list[SetQuery], asked: ExportOptions) -> tuple[dict[int, int], dict[int, int], int]:
     """Return groups of near-duplicate queries and documents by key (none without a split), and the sample taken."""
     if asked.near is None or (asked.split >= 1 and not asked.named_splits):
         return {}, {}, 1

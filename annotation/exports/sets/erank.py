@@ -4,28 +4,24 @@ from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from typing import Any
 
+from annotation.exports.options import ExportOptions
 from annotation.exports.rows import fetch_batches
 from annotation.exports.sets.batches import Filled, LinesWriter
 from annotation.exports.sets.choosing import Left
-from annotation.exports.sets.options import SetOptions
 from annotation.exports.sets.rows import SetRow, newest_label
 from annotation.exports.sets.source import SetSource, in_pieces
 from charts.translation import gettext_noop
-from corpus.errors import BadInput, BadOption
+from corpus.errors import BadInput
 from judges.domain.chains import HIGHEST, SYSTEM, render_answer, render_prompt
 from judges.retrieval.synthesis import KINDS, read_scored_pairs
 from store.sql import read_sql
 
 # The drawn documents of each query, as the newest synthesize_scores of the query drew them.
 SCORED = read_sql(__file__, "read_scored")
-# Options about whose labels are taken, and documents from elsewhere: what was drawn and scored is fixed.
-FIXED = ("run", "agreement", "origins", "balance", "aggregate", "qrels")
 
 
-def read_scored_rows(source: SetSource, asked: SetOptions, left: Left) -> list[SetRow]:
+def read_scored_rows(source: SetSource, asked: ExportOptions, left: Left) -> list[SetRow]:
     """Return the drawn documents of all queries whose generations are whole. Raises BadInput where there are none."""
-    if given := next((name for name in FIXED if getattr(asked, name)), None):
-        raise BadOption(given, "This does not go with erank-sft: synthesize_scores chose its documents.")
     name, prefix = source.collection.name, source.prefix
     relevant_from = asked.relevant_from or source.collection.relevant_from
     rows = []

@@ -4,17 +4,18 @@ RTriever (BRIGHT-Pro 5.2), FlagEmbedding, ms-swift and Tevatron.
 """
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from annotation.exports.files import ExportFiles
+from annotation.exports.options import ExportOptions
 from annotation.exports.sets.batches import Filled, LinesWriter
-from annotation.exports.sets.options import SetOptions
 from annotation.exports.sets.rows import SetRow, newest_label
 
 Line = dict[str, Any]
 
 
-def _rtriever_line(filled: Filled, positives: list[SetRow], negatives: list[SetRow], asked: SetOptions) -> Line:
+def _rtriever_line(filled: Filled, positives: list[SetRow], negatives: list[SetRow], asked: ExportOptions) -> Line:
     def build_document(row: SetRow) -> Line:
         return {"doc_id": row.doc_id, "text": filled.documents[row.document].whole}
 
@@ -29,7 +30,7 @@ def _rtriever_line(filled: Filled, positives: list[SetRow], negatives: list[SetR
     }
 
 
-def _flagembedding_line(filled: Filled, positives: list[SetRow], negatives: list[SetRow], asked: SetOptions) -> Line:
+def _flagembedding_line(filled: Filled, positives: list[SetRow], negatives: list[SetRow], asked: ExportOptions) -> Line:
     line: Line = {
         "query": filled.text.text,
         "pos": [filled.documents[row.document].whole for row in positives],
@@ -41,7 +42,7 @@ def _flagembedding_line(filled: Filled, positives: list[SetRow], negatives: list
 
 
 def _swift_line(
-    filled: Filled, positives: list[SetRow], negatives: list[SetRow], asked: SetOptions, role: str = "assistant"
+    filled: Filled, positives: list[SetRow], negatives: list[SetRow], asked: ExportOptions, role: str = "assistant"
 ) -> Line:
     def build_messages(rows: list[SetRow]) -> list[list[Line]]:
         return [[{"role": role, "content": filled.documents[row.document].whole}] for row in rows]
@@ -53,12 +54,7 @@ def _swift_line(
     }
 
 
-def _swift_embedding_line(filled: Filled, positives: list[SetRow], negatives: list[SetRow], asked: SetOptions) -> Line:
-    """Return the line for an embedder, which reads query and document alike: both are the user's."""
-    return _swift_line(filled, positives, negatives, asked, role="user")
-
-
-def _tevatron_line(filled: Filled, positives: list[SetRow], negatives: list[SetRow], asked: SetOptions) -> Line:
+def _tevatron_line(filled: Filled, positives: list[SetRow], negatives: list[SetRow], asked: ExportOptions) -> Line:
     def build_passages(rows: list[SetRow]) -> list[Line]:
         texts = [(row.doc_id, filled.documents[row.document]) for row in rows]
         return [{"docid": doc_id, "title": text.title, "text": text.text} for doc_id, text in texts]
@@ -71,11 +67,12 @@ def _tevatron_line(filled: Filled, positives: list[SetRow], negatives: list[SetR
     }
 
 
-GROUPED: dict[str, Callable[[Filled, list[SetRow], list[SetRow], SetOptions], Line]] = {
+GROUPED: dict[str, Callable[[Filled, list[SetRow], list[SetRow], ExportOptions], Line]] = {
     "rtriever": _rtriever_line,
     "flagembedding": _flagembedding_line,
     "ms-swift": _swift_line,
-    "ms-swift-embedding": _swift_embedding_line,
+    # An embedder reads query and document alike: both are the user's.
+    "ms-swift-embedding": partial(_swift_line, role="user"),
     "tevatron": _tevatron_line,
 }
 
@@ -83,7 +80,7 @@ GROUPED: dict[str, Callable[[Filled, list[SetRow], list[SetRow], SetOptions], Li
 class Grouped(LinesWriter):
     """Writes a line for each query. It is given no query that lacks a relevant or another document."""
 
-    def __init__(self, files: ExportFiles, name: str, asked: SetOptions) -> None:
+    def __init__(self, files: ExportFiles, name: str, asked: ExportOptions) -> None:
         super().__init__(files)
         self.marks_rows = name == "rtriever"
         self.build_line = GROUPED[name]

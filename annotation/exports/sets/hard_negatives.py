@@ -10,8 +10,8 @@ from pathlib import Path
 
 from django.db import connection
 
+from annotation.exports.options import ExportOptions
 from annotation.exports.sets.choosing import Left
-from annotation.exports.sets.options import SetOptions
 from annotation.exports.sets.rows import SetQuery, SetRow
 from annotation.exports.sets.source import SetSource, in_pieces, teacher_of
 from charts.translation import gettext_noop
@@ -34,7 +34,7 @@ WANTED = """
 """
 
 
-def add_assumed(queries: list[SetQuery], source: SetSource, asked: SetOptions, left: Left) -> None:
+def add_assumed(queries: list[SetQuery], source: SetSource, asked: ExportOptions, left: Left) -> None:
     """Give every query the documents at the ranks asked for, and the judged ones among them their rank.
 
     Raises BadInput for a file that is no run, and for documents that the collection does not have.
@@ -52,10 +52,10 @@ def add_assumed(queries: list[SetQuery], source: SetSource, asked: SetOptions, l
             query.rows = sorted(query.rows + kept, key=lambda row: row.doc_id.encode())
 
 
-def _read_ranks(wanted: set[str], asked: SetOptions) -> dict[str, dict[str, int]]:
+def _read_ranks(wanted: set[str], asked: ExportOptions) -> dict[str, dict[str, int]]:
     """Read for each query of the set its documents at the ranks asked for, with their rank."""
     assert asked.run is not None
-    first, last = asked.ranks
+    first, last = asked.rank_range
     ranked: dict[str, dict[str, int]] = defaultdict(dict)
     seen: Counter[str] = Counter()
     for _line, query, document in top_of_run(Lines(asked.run), last):
@@ -102,7 +102,7 @@ def _read_known_pairs(source: SetSource, new: dict[int, list[SetRow]]) -> Known:
     return {(query, document): tuple(rest) for query, document, *rest in found}
 
 
-def _may_enter(row: SetRow, known: Known, asked: SetOptions, left: Left) -> bool:
+def _may_enter(row: SetRow, known: Known, asked: ExportOptions, left: Left) -> bool:
     """Complete the row from what is known about its pair, and say whether it is taken as a negative."""
     pair = known.get((row.query, row.document))
     score = None

@@ -5,8 +5,8 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from annotation.exports.files import ExportFiles
+from annotation.exports.options import ExportOptions
 from annotation.exports.sets.batches import Batch, Filled
-from annotation.exports.sets.options import SetOptions
 from annotation.exports.sets.rows import SetQuery, SetRow, newest_label
 from corpus.models import Collection
 from corpus.search.text import detect_language
@@ -44,7 +44,7 @@ def column_schema(*, posterior: bool = False) -> "pyarrow.Schema":
 class Parquet:
     """Writes data/<split>-00000-of-0000N.parquet and README.md."""
 
-    def __init__(self, files: ExportFiles, asked: SetOptions, collection: Collection) -> None:
+    def __init__(self, files: ExportFiles, asked: ExportOptions, collection: Collection) -> None:
         self.files = files
         self.asked = asked
         self.collection = collection
@@ -136,7 +136,7 @@ def column_values(filled: Filled, row: SetRow) -> dict[str, Any]:
 
 
 def dataset_card(
-    collection: Collection, asked: SetOptions, splits: dict[str, int], languages: list[str], rows: int
+    collection: Collection, asked: ExportOptions, splits: dict[str, int], languages: list[str], rows: int
 ) -> str:
     """Return the text of README.md: the header that the Hub reads, and what a reader must know."""
     lines = ["---", "configs:", "- config_name: default", "  data_files:"]

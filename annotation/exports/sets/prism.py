@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from annotation.exports.files import ExportFiles
+from annotation.exports.options import ExportOptions
 from annotation.exports.sets.batches import Filled, LinesWriter
-from annotation.exports.sets.options import SetOptions
 from annotation.exports.sets.rows import SetRow, newest_label
 
 POINT, SFT = "point-wise", "sft"
@@ -26,7 +26,7 @@ class PrismWriter(LinesWriter):
 
     marks_rows = True
 
-    def __init__(self, files: ExportFiles, asked: SetOptions, judges: Mapping[tuple[int, int], str]) -> None:
+    def __init__(self, files: ExportFiles, asked: ExportOptions, judges: Mapping[tuple[int, int], str]) -> None:
         super().__init__(files)
         self.asked = asked
         self.judges = judges

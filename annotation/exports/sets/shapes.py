@@ -8,8 +8,8 @@ from hashlib import sha256
 from typing import Any
 
 from annotation.exports.files import ExportFiles
+from annotation.exports.options import ExportOptions
 from annotation.exports.sets.batches import Filled, LinesWriter
-from annotation.exports.sets.options import SetOptions
 from annotation.exports.sets.rows import SetRow
 
 Line = dict[str, Any]
@@ -26,12 +26,12 @@ Answer:
 """
 
 
-def _pair_lines(filled: Filled, asked: SetOptions) -> Iterator[Line]:
+def _pair_lines(filled: Filled, asked: ExportOptions) -> Iterator[Line]:
     for row in filled.query.rows:
         yield {"query": filled.text.text, "document": _document_text(filled, row), "label": value_of(row, asked)}
 
 
-def _triplet_lines(filled: Filled, asked: SetOptions) -> Iterator[Line]:
+def _triplet_lines(filled: Filled, asked: ExportOptions) -> Iterator[Line]:
     positives, negatives = _split_by_label(filled.query.rows)
     for place, positive in enumerate(positives):
         for negative in _in_turn(negatives, place, asked.negatives or len(negatives)):
@@ -42,7 +42,7 @@ def _triplet_lines(filled: Filled, asked: SetOptions) -> Iterator[Line]:
             }
 
 
-def _n_tuple_lines(filled: Filled, asked: SetOptions) -> Iterator[Line]:
+def _n_tuple_lines(filled: Filled, asked: ExportOptions) -> Iterator[Line]:
     """Yield a row for each positive with enough negatives: every row must have the same columns."""
     positives, negatives = _split_by_label(filled.query.rows)
     wanted = asked.negatives or NEGATIVES
@@ -55,7 +55,7 @@ def _n_tuple_lines(filled: Filled, asked: SetOptions) -> Iterator[Line]:
         }
 
 
-def _list_lines(filled: Filled, asked: SetOptions) -> Iterator[Line]:
+def _list_lines(filled: Filled, asked: ExportOptions) -> Iterator[Line]:
     """Yield a row, or none for a query without a relevant document, which ranks nothing."""
     rows = filled.query.rows
     if any(row.relevant for row in rows):
@@ -66,7 +66,7 @@ def _list_lines(filled: Filled, asked: SetOptions) -> Iterator[Line]:
         }
 
 
-SHAPES: dict[str, Callable[[Filled, SetOptions], Iterator[Line]]] = {
+SHAPES: dict[str, Callable[[Filled, ExportOptions], Iterator[Line]]] = {
     "pair": _pair_lines,
     "triplet": _triplet_lines,
     "n-tuple": _n_tuple_lines,
@@ -74,12 +74,12 @@ SHAPES: dict[str, Callable[[Filled, SetOptions], Iterator[Line]]] = {
 }
 
 
-def value_of(row: SetRow, asked: SetOptions) -> float | int:
+def value_of(row: SetRow, asked: ExportOptions) -> float | int:
     """Return the label, 0 or 1, or the teacher's score where one was asked for."""
     return int(row.relevant) if asked.teacher == "labels" or row.teacher is None else row.teacher
 
 
-def rows_used(rows: list[SetRow], asked: SetOptions) -> list[SetRow]:
+def rows_used(rows: list[SetRow], asked: ExportOptions) -> list[SetRow]:
     """Return those of a query's rows that stand in some line of the shape; none where the query makes no line."""
     positives, negatives = _split_by_label(rows)
     if asked.shape == "pair":
@@ -112,7 +112,7 @@ def _in_turn(rows: list[SetRow], place: int, wanted: int) -> list[SetRow]:
 class Shaped(LinesWriter):
     """Writes the shape that was asked for."""
 
-    def __init__(self, files: ExportFiles, asked: SetOptions) -> None:
+    def __init__(self, files: ExportFiles, asked: ExportOptions) -> None:
         super().__init__(files)
         self.asked = asked
 

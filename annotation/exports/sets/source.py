@@ -10,9 +10,9 @@ from typing import Any
 from django.db import connection
 
 from annotation.agreement.grade_matrix import vote_names
+from annotation.exports.options import ExportOptions
 from annotation.exports.rows import fetch_batches
 from annotation.exports.sets.choosing import SETTLED, Left
-from annotation.exports.sets.options import SetOptions
 from annotation.exports.sets.rows import SetQuery, SetRow
 from annotation.label_sources.aggregated_labels import aggregate_labels
 from annotation.label_sources.failed_routes import list_unsettled_pairs
@@ -84,7 +84,7 @@ class SetSource:
         """The names of those whose votes are the last of some pair, by judge and sample."""
         return vote_names([campaign for (campaign,) in fetch_rows(VOTERS, campaigns=self.campaigns)])
 
-    def rows(self, asked: SetOptions, left: Left) -> list[SetRow]:
+    def rows(self, asked: ExportOptions, left: Left) -> list[SetRow]:
         """Return the labelled pairs by query id and document id; `left` counts those with other labels."""
         origins = list(asked.origins) if asked.origins is not None else None
         if asked.labels == "people":
@@ -104,7 +104,7 @@ class SetSource:
             left[gettext_noop("unresolved, from a route that failed its label audit")] += len(left_out)
         return rows
 
-    def _choose_labels(self, asked: SetOptions, left: Left) -> tuple[str, dict[str, Any]]:
+    def _choose_labels(self, asked: ExportOptions, left: Left) -> tuple[str, dict[str, Any]]:
         """Return the statement that reads the rows, and its parameters that say which labels they have."""
         if asked.qrels is not None:
             self.described["qrels"] = find_version(self.collection, asked.qrels)
@@ -116,7 +116,7 @@ class SetSource:
             return READ_ROWS, {"labels": "made", **made.columns}
         return READ_ROWS, {"labels": "machine" if asked.labels == "machine" else "resolved", **NOTHING_MADE}
 
-    def _row(self, values: Sequence[Any], asked: SetOptions) -> SetRow:
+    def _row(self, values: Sequence[Any], asked: ExportOptions) -> SetRow:
         pair, query, document, query_id, doc_id, grade, origin, score, yes, votes, panel, at, posterior = values
         relevant = grade >= (asked.relevant_from or self.collection.relevant_from)
         name, query_id, doc_id = self.collection.name, self.prefix + query_id, self.prefix + doc_id
@@ -131,7 +131,7 @@ def _read_json(value: Any) -> Any:
     return json.loads(value) if isinstance(value, str) else value
 
 
-def teacher_of(row: SetRow, score: float | None, asked: SetOptions) -> float | None:
+def teacher_of(row: SetRow, score: float | None, asked: ExportOptions) -> float | None:
     """Return the chosen teacher's score of the pair, in [0, 1]; None where it gives none."""
     if asked.teacher == "scores":
         released = asked.preset == "released" and score is not None and 0 <= score <= 1
@@ -139,7 +139,7 @@ def teacher_of(row: SetRow, score: float | None, asked: SetOptions) -> float | N
     return row.annotated_score if asked.teacher == "votes" else float(row.relevant)
 
 
-def check_teacher(rows: Iterable[SetRow], asked: SetOptions) -> None:
+def check_teacher(rows: Iterable[SetRow], asked: ExportOptions) -> None:
     """Refuse to train on scores that are not there, or are none."""
     rows = [row for row in rows if not row.assumed]
     if asked.teacher == "votes" and rows and all(row.teacher is None for row in rows):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from annotation.exports.formats import FORMATS
+from annotation.exports.options import ExportOptions
 from annotation.exports.snapshots import create_snapshot, write_snapshot
 from annotation.models import Role
 from annotation.models.snapshots import Snapshot
@@ -115,7 +115,7 @@ def test_a_download_has_the_sum_that_the_page_shows(charlie, new_page, instance)
 @pytest.mark.slow
 def test_the_list_shows_by_itself_when_an_export_is_ready(charlie, new_page, instance, tmp_path):
     books = charlie.memberships.get().collection
-    snapshot = create_snapshot(collection=books, form=FORMATS["qrels"], folder=tmp_path / "out")
+    snapshot = create_snapshot(books, ExportOptions(format="qrels"), tmp_path / "out")
     page = new_page(user=charlie)
     page.goto("/c/books/exports/")
     assert "Waiting for a worker" in page.inner_text("#snapshots")

@@ -17,7 +17,7 @@ from tests.kept_scene import built_once
 from tests.reading import flat
 
 pytestmark = pytest.mark.django_db
-SET = {"teacher": "labels", "split": "1", "seed": "0", "labels": "resolved", "preset": "paper", "shape": "pair"}
+SET = {"teacher": "labels", "split": "1"}
 
 
 @pytest.fixture(autouse=True)
@@ -107,7 +107,7 @@ def test_the_page_warns_in_the_overviews_words_and_offers_to_leave_them_out(char
 
 @pytest.mark.parametrize("name", ["csv", "judgments", "prism", "parquet"])
 def test_a_preview_has_counts_and_first_rows_and_locks_nothing(charlie: Client, var: Path, name: str) -> None:
-    given = {"format": name, "leave_out_failed": "on", "origin": ["people", "debate+ensemble"], **SET}
+    given = {"format": name, "leave_out_failed": "on", "origins": ["people", "debate+ensemble"], **SET}
     answer = charlie.post("/c/books/exports/preview/", given)
     assert answer.status_code == 200
     page = flat(answer.text)

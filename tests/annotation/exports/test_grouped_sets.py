@@ -32,7 +32,7 @@ def test_rtriever_has_each_query_with_its_positives_and_its_marked_negatives(boo
     Document.objects.filter(external_id="d0-2").update(title="", text="Unjudged.")
     Label.objects.filter(pair__document__external_id="d0-2").delete()
     (tmp_path / "a.run").write_text("q0 Q0 d0-2 1 9.0 system\n")
-    manifest = export(books, "rtriever", tmp_path / "out", split=1, run=str(tmp_path / "a.run"), ranks=(1, 5))
+    manifest = export(books, "rtriever", tmp_path / "out", split=1, run=str(tmp_path / "a.run"), ranks="1-5")
     assert first_line(tmp_path / "out") == {
         "query_id": "q0",
         "query": QUERY,
@@ -101,7 +101,7 @@ def test_a_negative_with_the_text_of_a_positive_is_left_out_and_counted(books, t
     copy = make_document(books, original.text, title=original.title, external_id="copy")
     pair = make_pair(books, books.query_set.get(external_id="q0"), copy)
     make_label(pair, 0)
-    counts = export(books, "rtriever", tmp_path / "out", split=1, near=None)["counts"]
+    counts = export(books, "rtriever", tmp_path / "out", split=1, near_duplicates=0)["counts"]
     assert counts["left_out"] == {"a negative with the same text as a relevant document": 1}
     line = first_line(tmp_path / "out")
     assert not {one["text"] for one in line["positives"]} & {one["text"] for one in line["negatives"]}

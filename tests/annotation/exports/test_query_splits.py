@@ -107,7 +107,7 @@ def test_queries_of_a_kept_list_enter_no_set_unless_it_is_named(books, tmp_path)
     assert manifest["counts"]["left_out"]["its query is on a kept list, and held out"] == 6
     (told,) = manifest["held_out"]
     assert (told["name"], told["queries"], told["from"]) == ("fixed", 2, "list")
-    manifest = export(books, "prism", tmp_path / "two", teacher="votes", named_splits=("test=fixed",))
+    manifest = export(books, "prism", tmp_path / "two", teacher="votes", named_splits={"test": "fixed"})
     assert {row["query_id"] for row in lines(tmp_path / "two" / "test.jsonl")} == {"q0", "q1"}
     assert manifest["named_splits"][0] | told == manifest["named_splits"][0]  # the same queries, the same sha256
     assert manifest["counts"]["splits"]["test"] == {"rows": 6, "pairs": 6, "queries": 2, "relevant": 2}
@@ -118,7 +118,7 @@ def test_queries_of_a_kept_list_enter_no_set_unless_it_is_named(books, tmp_path)
 
 def test_the_labels_of_a_test_split_are_held_as_such(books, tmp_path):
     keep(books)
-    export(books, "beir", tmp_path / "out", named_splits=("test=fixed",))
+    export(books, "beir", tmp_path / "out", named_splits={"test": "fixed"})
     assert set(ExportedLabels.objects.values_list("split", flat=True)) == {"train", "dev", "test"}
     assert (tmp_path / "out" / "qrels" / "test.tsv").read_text().count("\n") == 7
 
@@ -128,7 +128,7 @@ def test_queries_may_carry_their_split(books, tmp_path):
         ids = [f"q{n}" for n in numbers]
         Query.objects.filter(collection=books, external_id__in=ids).update(metadata={"split": name})
     assert carried_names(books) == ["dev", "test", "train"]
-    every = tuple(f"{side}={side}" for side in ("train", "dev", "test"))
+    every = {side: side for side in ("train", "dev", "test")}
     manifest = export(books, "prism", tmp_path / "out", teacher="votes", named_splits=every)
     assert {side: n["queries"] for side, n in manifest["counts"]["splits"].items()} == {"train": 5, "dev": 2, "test": 3}
     assert {one["from"] for one in manifest["named_splits"]} == {"queries"}
@@ -139,7 +139,7 @@ def test_a_query_whose_text_is_updated_stays_on_its_list(books, tmp_path):
     old = Query.objects.get(collection=books, external_id="q0")
     Query.objects.filter(pk=old.pk).update(is_current=False)
     Query.objects.create(collection=books, external_id="q0", text="What is it?", content_hash="new", version=2)
-    manifest = export(books, "prism", tmp_path / "out", teacher="votes", named_splits=("test=fixed",))
+    manifest = export(books, "prism", tmp_path / "out", teacher="votes", named_splits={"test": "fixed"})
     assert manifest["named_splits"][0]["queries"] == 2
 
 
@@ -147,10 +147,8 @@ def test_names_that_do_not_exist_or_overlap_are_refused(books, tmp_path):
     keep(books)
     keep(books, "other", ["q1", "q2"])
     for named, words in (
-        (("test=none",), r"No kept list .* is named none \(for test\). There are: fixed, other"),
-        (("test=fixed", "dev=other"), "Query q1 stands in two of the named splits"),
-        (("test=fixed", "test=other"), "at most one name"),
-        (("best=fixed",), "Enter a share such as 0.9, or train=NAME"),
+        ({"test": "none"}, r"No kept list .* is named none \(for test\). There are: fixed, other"),
+        ({"test": "fixed", "dev": "other"}, "Query q1 stands in two of the named splits"),
     ):
         with pytest.raises(BadInput, match=words):
             export(books, "prism", tmp_path / "out", teacher="votes", named_splits=named)
@@ -161,9 +159,9 @@ def test_a_split_without_a_labelled_query_is_named_in_the_refusal(books, tmp_pat
     keep(books, "nobody", ["new"])
     Query.objects.filter(collection=books).exclude(external_id="new").update(metadata={"split": "everything"})
     for named, words in (
-        (("dev=nobody",), "Dev would be empty.*: no query named nobody has a label, or allow an incomplete set"),
-        (("train=nobody",), "Nothing is left to train on: no query named nobody has a label"),
-        (("test=everything",), "Nothing is left to train on: every query with a label is one of dev or test"),
+        ({"dev": "nobody"}, "Dev would be empty.*: no query named nobody has a label, or allow an incomplete set"),
+        ({"train": "nobody"}, "Nothing is left to train on: no query named nobody has a label"),
+        ({"test": "everything"}, "Nothing is left to train on: every query with a label is one of dev or test"),
     ):
         with pytest.raises(BadInput, match=words):
             export(books, "prism", tmp_path / "out", teacher="votes", named_splits=named)
@@ -171,7 +169,7 @@ def test_a_split_without_a_labelled_query_is_named_in_the_refusal(books, tmp_pat
 
 def test_a_quota_never_takes_from_a_named_split(books, tmp_path):
     keep(books)
-    manifest = export(books, "prism", tmp_path / "out", teacher="votes", named_splits=("test=fixed",), quota=4)
+    manifest = export(books, "prism", tmp_path / "out", teacher="votes", named_splits={"test": "fixed"}, quota=4)
     assert manifest["counts"]["queries"] == 6
 
 
@@ -205,7 +203,7 @@ def test_the_commands_keep_a_list_and_export_by_its_name(books, tmp_path, capsys
     code, _, err = command(
         capsys, "export", "books", "--format", "csv", "--split", "test=fixed", "--out", str(tmp_path / "no")
     )
-    assert code == 2 and "--split is for training sets" in err
+    assert code == 2 and "--split: This is for training sets" in err
     assert command(capsys, "query_splits", "books", "--delete", "fixed")[0] == 0 and not list_splits(books)
     assert list(
         AuditEntry.objects.filter(act__startswith="export.split").order_by("id").values_list("act", flat=True)
@@ -224,7 +222,14 @@ def test_the_page_keeps_a_list_makes_the_set_and_deletes_it(alice, books):
     assert "2 queries of “fixed” stay out of training sets." in alice.get(address).content.decode()
     page = flat(alice.get(reverse("exports", args=["books"])).content.decode())
     assert '<option value="fixed">fixed</option>' in page
-    values = {"format": "beir", "split": "0.9", "seed": "0", "near": "0.8", "labels": "resolved", "teacher": "labels"}
+    values = {
+        "format": "beir",
+        "split": "0.9",
+        "seed": "0",
+        "near_duplicates": "0.8",
+        "labels": "resolved",
+        "teacher": "labels",
+    }
     values |= {"preset": "paper", "shape": "pair", "test_queries": "fixed"}
     assert alice.post(reverse("make_export", args=["books"]), values).status_code == 302
     assert Snapshot.objects.get().manifest["counts"]["splits"]["test"]["queries"] == 2

@@ -32,8 +32,7 @@ def books(client):
     return books
 
 
-DEFAULTS = {"format": "prism", "teacher": "votes", "split": "0.9", "seed": "0", "near": "0.8", "labels": "resolved"}
-DEFAULTS |= {"preset": "paper", "shape": "pair", "first_rank": "11", "last_rank": "100"}
+DEFAULTS = {"format": "prism", "teacher": "votes"}
 
 
 def post(client, **values):
@@ -61,10 +60,10 @@ def test_a_file_in_a_folder_of_the_set_downloads_too(client, books):
 
 def test_a_benchmark_keeps_every_judgment_unless_near_duplicates_are_asked_for(client, books):
     for asked, near in (
-        ({"format": "beir", "near": ""}, None),
-        ({"format": "beir", "near": "0.9"}, 0.9),
-        ({"near": ""}, 0.8),
-        ({"near": "0"}, None),
+        ({"format": "beir", "near_duplicates": ""}, None),
+        ({"format": "beir", "near_duplicates": "0.9"}, 0.9),
+        ({"near_duplicates": ""}, 0.8),
+        ({"near_duplicates": "0"}, None),
     ):
         assert post(client, **asked).status_code == 302
         assert Snapshot.objects.latest("pk").manifest["options"]["near"] == near, asked
@@ -111,12 +110,12 @@ def test_wrong_options_are_marked_and_nothing_is_made(client, books):
     page = response.content.decode()
     assert "Nothing was created" in page and 'value="1.4"' in page
     assert not Snapshot.objects.exists()
-    assert post(client, first_rank="9", last_rank="3").status_code == 422
+    assert post(client, ranks="9-3").status_code == 422
 
 
 def test_a_run_that_is_uploaded_gives_hard_negatives(client, books, var):
     run = SimpleUploadedFile("bm25.run", b"q0 Q0 d5-1 1 9.5 bm25\nq0 Q0 d6-1 2 9.0 bm25\n")
-    assert post(client, run=run, first_rank="1", last_rank="2", teacher="labels").status_code == 302
+    assert post(client, run=run, ranks="1-2", teacher="labels").status_code == 302
     manifest = Snapshot.objects.get().manifest
     assert manifest["counts"]["assumed"] + sum(manifest["counts"]["left_out"].values()) >= 2
     assert manifest["options"]["run"]["name"] == "bm25.run"

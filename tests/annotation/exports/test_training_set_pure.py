@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from annotation.exports.options import ExportOptions
 from annotation.exports.sets.choosing import filter_queries
-from annotation.exports.sets.options import SetOptions
 from annotation.exports.sets.parquet import list_languages
 from annotation.exports.sets.rows import SetQuery, SetRow, order_key
 from annotation.exports.sets.splitting import split_queries
@@ -143,7 +143,7 @@ def test_one_word_changed_in_a_short_passage_makes_a_near_duplicate():
 
 def chosen(rows, **options):
     left = Counter()
-    kept = filter_queries([query("q1", *rows)], SetOptions(**options), left)
+    kept = filter_queries([query("q1", *rows)], left, **options)
     return [one.doc_id for q in kept for one in q.rows], dict(+left)
 
 
@@ -175,19 +175,23 @@ def test_a_fixed_number_of_documents_leaves_room_for_a_negative():
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "named"),
     [
-        ({"split": 0}, "Enter a share above 0"),
-        ({"teacher": "gut"}, "Choose one of scores, votes, labels"),
-        ({"negatives": 0}, "Enter 1 or more"),
-        ({"ranks": (5, 2)}, "Enter two ranks from 1, the smaller first"),
-        ({"agreement": 1.5}, "Enter a share from 0"),
+        ({"ranks": "5-2"}, "ranks"),
+        ({"ranks": "0-2"}, "ranks"),
+        ({"format": "csv", "seed": 1}, "seed"),
+        ({"format": "debates", "origins": "people"}, "origins"),
+        ({"format": "csv", "assessors": "people"}, "assessors"),
+        ({"aggregate": "majority", "labels": "people"}, "labels"),
+        ({"format": "erank-sft", "balance": True}, "balance"),
+        ({"qrels": 1}, "qrels"),
+        ({"format": "beir", "qrels": 1, "negatives": 1}, "negatives"),
     ],
 )
-def test_options_that_make_no_sense_are_refused_by_name(options, said):
-    with pytest.raises(BadOption, match=said) as refused:
-        SetOptions(**options)
-    assert [name for name, _sentence in refused.value.problems] == list(options)
+def test_options_that_do_not_go_together_are_refused_by_name(options, named):
+    with pytest.raises(BadOption) as refused:
+        ExportOptions.read({"format": "prism", **options})
+    assert [name for name, _sentence in refused.value.problems] == [named]
 
 
 # Balance

@@ -87,7 +87,7 @@ def test_hard_negatives_come_from_the_ranks_asked_for_and_are_marked_as_assumed(
     run = run_file(
         tmp_path / "bm25.run", {"q0": ["d0-0", "d1-0", "d2-1", "d0-2", "d3-0"], "q1": ["d4-1"], "q99": ["x"]}
     )
-    manifest = export(books, "prism", tmp_path / "out", teacher="labels", run=run, ranks=(2, 4), split=1)
+    manifest = export(books, "prism", tmp_path / "out", teacher="labels", run=run, ranks="2-4", split=1)
     rows = [row for row in lines(tmp_path / "out" / "train.jsonl") if row["query_id"] == "q0"]
     assert [(row["doc_id"], row["assumed"], row["annotated_label"]) for row in rows] == [
         ("d0-0", False, "yes"),
@@ -113,7 +113,7 @@ def test_what_a_panel_or_a_reranker_scores_high_is_a_hole_and_no_negative(books,
     Pair.objects.filter(pk=quiet.pk).update(teacher_score=0.1)
     make_item(waiting)
     run = run_file(tmp_path / "a.run", {"q0": ["d1-0", "d1-1", "d1-2", "d2-0"]})
-    options = {"teacher": "labels", "run": run, "ranks": (1, 10), "split": 1}
+    options = {"teacher": "labels", "run": run, "ranks": "1-10", "split": 1}
     manifest = export(books, "prism", tmp_path / "out", **options)
     assert manifest["counts"]["assumed"] == 1
     assert manifest["counts"]["left_out"] == {"in the run, but scored high or waiting for people (likely hole)": 3}
@@ -123,7 +123,7 @@ def test_what_a_panel_or_a_reranker_scores_high_is_a_hole_and_no_negative(books,
 def test_a_run_with_documents_from_elsewhere_is_refused(books, tmp_path):
     run = run_file(tmp_path / "a.run", {"q0": ["nowhere"]})
     with pytest.raises(BadInput, match="1 documents that books does not have; the first: nowhere"):
-        export(books, "beir", tmp_path / "out", run=run, ranks=(1, 10))
+        export(books, "beir", tmp_path / "out", run=run, ranks="1-10")
 
 
 def test_the_label_that_wins_is_chosen(books, tmp_path):
@@ -182,7 +182,7 @@ def test_scores_off_the_scale_are_refused(books, tmp_path):
 def test_a_set_is_drawn_from_several_collections_with_a_quota(books, tmp_path):
     make_books("films", queries=4)
     manifest = export(
-        books, "prism", tmp_path / "out", teacher="votes", collections=("films",), uniform=True, near=None
+        books, "prism", tmp_path / "out", teacher="votes", collections=("films",), uniform=True, near_duplicates=0
     )
     assert manifest["counts"]["queries"] == 8
     rows = [row for split in ("train", "dev") for row in lines(tmp_path / "out" / f"{split}.jsonl")]
@@ -227,7 +227,7 @@ def test_a_set_whose_documents_are_all_alike_is_refused_with_what_to_do(books, t
     with pytest.raises(BadInput, match="every document is, or nearly equals, one of dev"):
         export(books, "prism", tmp_path / "out", teacher="votes")
     assert not (tmp_path / "out").exists()
-    export(books, "prism", tmp_path / "off", teacher="votes", near=None)
+    export(books, "prism", tmp_path / "off", teacher="votes", near_duplicates=0)
 
 
 def test_a_failed_training_set_leaves_nothing(books, tmp_path, monkeypatch):

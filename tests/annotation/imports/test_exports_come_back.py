@@ -60,7 +60,7 @@ def test_a_training_set_comes_back_with_its_pairs_grades_and_texts(case: str, tm
     books = make_books(queries=3)
     if name in ("prism", "trl"):
         write_targets(books)
-    export(books, name, tmp_path / "out", split=1, near=None, **options)
+    export(books, name, tmp_path / "out", split=1, near_duplicates=0, **options)
     (file,) = [one for one in (tmp_path / "out").rglob("*") if one.suffix in (".jsonl", ".parquet")]
     report, told = import_files("back", file)
     how = {"one_text": name in ONE_TEXT, "two_values": name in TWO_VALUES}
@@ -82,7 +82,7 @@ def test_a_training_set_comes_back_with_its_pairs_grades_and_texts(case: str, tm
 def test_train_and_dev_come_back_together_and_one_of_them_may_be_left_out(name: str, tmp_path: Path) -> None:
     write_targets(make_books(queries=6))
     options = {"teacher": "labels"} if name == "prism" else {}
-    export(Collection.objects.get(), name, tmp_path / "out", split=0.5, near=None, **options)
+    export(Collection.objects.get(), name, tmp_path / "out", split=0.5, near_duplicates=0, **options)
     files = sorted(one.name for one in (tmp_path / "out").rglob("*") if one.suffix in (".jsonl", ".parquet"))
     assert len(files) == 2 and files[0].startswith("dev")
     how = {"one_text": name in ONE_TEXT, "two_values": name in TWO_VALUES}
@@ -100,7 +100,16 @@ def test_documents_that_nobody_judged_come_back_without_a_grade(tmp_path: Path) 
     (tmp_path / "a.run").write_text("q0 Q0 d0-2 1 9.0 system\n")
     for name in ("rtriever", "prism", "parquet"):
         options = {"teacher": "labels"} if name == "prism" else {}
-        export(books, name, tmp_path / name, split=1, near=None, run=str(tmp_path / "a.run"), ranks=(1, 5), **options)
+        export(
+            books,
+            name,
+            tmp_path / name,
+            split=1,
+            near_duplicates=0,
+            run=str(tmp_path / "a.run"),
+            ranks="1-5",
+            **options,
+        )
         (file,) = [one for one in (tmp_path / name).rglob("*") if one.suffix in (".jsonl", ".parquet")]
         import_files(f"back-{name}", file)
         graded = Judgment.objects.filter(pair__collection__name=f"back-{name}")

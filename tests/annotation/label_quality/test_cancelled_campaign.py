@@ -8,6 +8,7 @@ import pytest
 from django.test import Client
 
 from annotation.exports.formats import EVERY
+from annotation.exports.options import ExportOptions
 from annotation.exports.snapshots import create_snapshot, write_snapshot
 from annotation.models import Membership
 from annotation.models.snapshots import Snapshot
@@ -76,7 +77,7 @@ class Site:
         if options:
             export(self.books, name, target, **options)
         else:
-            write_snapshot(create_snapshot(collection=self.books, form=EVERY[name], folder=target))
+            write_snapshot(create_snapshot(self.books, ExportOptions(format=name), target))
         Snapshot.objects.all().delete()  # the page lists exports, which is not what is compared
         return {one.name: one.read_bytes() for one in target.iterdir() if one.name != "manifest.json"}
 

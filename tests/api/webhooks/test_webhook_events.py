@@ -6,7 +6,7 @@ import pytest
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
-from annotation.exports.formats import EVERY
+from annotation.exports.options import ExportOptions
 from annotation.exports.snapshots import create_snapshot, write_snapshot
 from annotation.models import Membership
 from annotation.quality_control.exclusion import exclude_judgments, reinstate_judgments
@@ -164,7 +164,7 @@ def test_a_cost_centre_is_no_campaign(campaign: Campaign) -> None:
 
 def test_an_export_is_told_when_its_files_are_there(hooked: Hooked) -> None:
     make_pair(hooked.row.collection)
-    snapshot = create_snapshot(collection=hooked.row.collection, form=EVERY["csv"])
+    snapshot = create_snapshot(hooked.row.collection, ExportOptions(format="csv"))
     assert told() == []
     write_snapshot(snapshot)
     ((event, subject, data),) = told()

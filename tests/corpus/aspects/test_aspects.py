@@ -371,16 +371,14 @@ def test_the_command_goes_both_ways_and_exits_2_for_a_bad_file(manage, tmp_path:
 
 
 def test_the_export_of_aspects_is_the_same_file_with_a_manifest(query: Query, alice: Assessor, tmp_path: Path) -> None:
-    from annotation.exports.formats import FORMATS
+    from annotation.exports.options import ExportOptions
     from annotation.exports.snapshots import create_snapshot, write_snapshot
 
     document = make_document(query.collection, external_id="d1")
     revising.add_aspect(query, alice, wording("Flow", 4))
     documents.keep(query, alice, document, ["a1"])
     export_aspects(query.collection, tmp_path / "plain")
-    snapshot = write_snapshot(
-        create_snapshot(collection=query.collection, form=FORMATS["aspects"], folder=tmp_path / "out")
-    )
+    snapshot = write_snapshot(create_snapshot(query.collection, ExportOptions(format="aspects"), tmp_path / "out"))
     assert (tmp_path / "out" / "aspects.jsonl").read_text() == (tmp_path / "plain").read_text()
     assert snapshot.manifest["counts"]["importances"] == {"4": 1}
 

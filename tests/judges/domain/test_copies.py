@@ -15,8 +15,7 @@ from annotation.agreement import page as agreement_page
 from annotation.agreement.grade_matrix import choose_assessors, known_assessors, load_grade_matrix
 from annotation.agreement.report import agreement_report, build_json_document
 from annotation.dashboard.collection import kappa_bar
-from annotation.exports.formats import FORMATS
-from annotation.exports.sets.options import SetOptions
+from annotation.exports.options import ExportOptions
 from annotation.exports.sets.rows import SetRow
 from annotation.exports.sets.source import SetSource, read_votes
 from annotation.exports.snapshots import create_snapshot, write_snapshot
@@ -136,7 +135,7 @@ def test_the_dashboard_names_each_model_that_is_there_several_times(sampled: Cam
 
 def test_exports_keep_the_samples_apart(sampled: Campaign, tmp_path: Path) -> None:
     books = sampled.collection
-    write_snapshot(create_snapshot(collection=books, form=FORMATS["judgments"], folder=tmp_path / "out"))
+    write_snapshot(create_snapshot(books, ExportOptions(format="judgments"), tmp_path / "out"))
     rows = [json.loads(line) for line in (tmp_path / "out" / "judgments.jsonl").read_text().splitlines()]
     told = sorted((row["doc_id"], row["assessor"], row["grade"]) for row in rows)
     pairs = books.pair_set.select_related("document").order_by("pk")
@@ -159,10 +158,10 @@ def test_the_share_of_votes_needs_all_votes_of_the_panel(panel: int, cast: int, 
 
 def test_a_judge_alone_gives_no_share_of_a_panels_votes(sampled: Campaign) -> None:
     Campaign.objects.filter(pk=sampled.pk).update(policy="single")
-    rows = SetSource(sampled.collection).rows(SetOptions(teacher="labels"), Counter())
+    rows = SetSource(sampled.collection).rows(ExportOptions(format="prism", teacher="labels"), Counter())
     assert {row.annotated_score for row in rows} == {None}
     Campaign.objects.filter(pk=sampled.pk).update(policy="ensemble")
-    rows = SetSource(sampled.collection).rows(SetOptions(teacher="votes"), Counter())
+    rows = SetSource(sampled.collection).rows(ExportOptions(format="prism", teacher="votes"), Counter())
     assert sorted(row.teacher for row in rows if row.teacher is not None) == [0, 1 / 3, 2 / 3, 1]
 
 

@@ -11,6 +11,7 @@ import pytest
 from django.test import Client
 
 from annotation.exports.formats import FORMATS
+from annotation.exports.options import ExportOptions
 from annotation.exports.snapshots import create_snapshot, write_snapshot
 from annotation.models import User
 from corpus.models import Collection, Pair
@@ -140,7 +141,7 @@ def books(db: None) -> Collection:
 
 
 def written(books: Collection, name: str, folder) -> str:
-    write_snapshot(create_snapshot(collection=books, form=FORMATS[name], folder=folder))
+    write_snapshot(create_snapshot(books, ExportOptions(format=name), folder))
     return (folder / FORMATS[name].file).read_bytes().decode()
 
 
@@ -170,7 +171,7 @@ def _lines(text: str) -> list[dict]:
 def test_training_sets_are_read_back_whole_by_their_libraries(books: Collection, tmp_path) -> None:
     texts = {wrapped(text) for text in TEXTS}
     titled = {f"Title {text}" for text in TEXTS}
-    options = {"split": 1.0, "near": None, "teacher": "labels"}
+    options = {"split": 1.0, "near_duplicates": 0, "teacher": "labels"}
     export(books, "beir", tmp_path / "beir", **options)
     corpus = _load(tmp_path, "json", tmp_path / "beir" / "corpus.jsonl")
     assert set(corpus["text"]) == texts and set(corpus["title"]) == titled and len(corpus) == len(texts)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from django.test import Client
 
-from annotation.exports.forms import SetForm
+from annotation.exports.forms import ExportForm
 from annotation.models import Role
 from annotation.query_splits.named import suggest_split
 from config.demo import load_collection
@@ -25,7 +25,7 @@ def test_the_share_for_training_leaves_dev_queries_for_a_test(queries: int, shar
     birds = make_collection("birds")
     Label.objects.bulk_create(Label(pair=make_pair(birds), grade=1, origin="people") for _ in range(queries))
     assert suggest_split(birds) == share
-    assert SetForm(collection=birds)["split"].initial == share
+    assert ExportForm(collection=birds)["split"].initial == share
 
 
 @pytest.mark.slow
@@ -35,7 +35,7 @@ def test_the_demos_export_can_show_a_gain(manage: Manage, tmp_path: Path) -> Non
     manage("judge", collection.name, "--wait", "--workers", 1)
     client = Client()
     client.force_login(make_member(collection, "alice", Role.ADMIN).user)
-    form = SetForm(collection=collection)
+    form = ExportForm(collection=collection)
     given = {"format": "prism"} | {name: form[name].initial for name in form.fields if form[name].initial is not None}
     assert client.post(f"/c/{collection.name}/exports/make/", given).status_code == 302
     ((folder, _label),) = pages.training_sets(collection)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from django.test import Client
 
-from annotation.exports.formats import EVERY
+from annotation.exports.options import ExportOptions
 from annotation.exports.snapshots import create_snapshot, write_snapshot
 from annotation.models import Role
 from annotation.models.snapshots import Snapshot
@@ -54,7 +54,7 @@ def pair_of(collection: Collection, line: dict[str, str]) -> Pair:
 
 
 def whole_export(collection: Collection, name: str, folder: Path, **options: object) -> Snapshot:
-    return write_snapshot(create_snapshot(collection=collection, form=EVERY[name], folder=folder, **options))
+    return write_snapshot(create_snapshot(collection, ExportOptions(format=name, **options), folder))
 
 
 def used_label(books: Collection, folder: Path) -> tuple[Pair, Model, Run, Qrels]:

@@ -1,0 +1,322 @@
+"""What an export can be told: its format, whose labels, and the choices of a training set."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
+
+from django.utils.text import format_lazy
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from pydantic import AfterValidator, BeforeValidator, ValidationInfo, model_validator
+
+from actions.options import Options, option, split_names
+from annotation.exports.formats import EVERY, Format
+from annotation.exports.sets.rows import SPLITS
+from corpus.errors import BadOption
+
+if TYPE_CHECKING:
+    FormatName = str
+else:
+    FormatName = Literal[tuple(EVERY)]
+Side = Literal["train", "dev", "test"]
+NEAR = 0.8
+# Formats that systems are measured by: a judgment that is left out changes their scores.
+BENCHMARKS = ("beir", "mteb")
+MOST = 1 << 31
+MADE_OF_GRADES = ("majority", "dawid-skene")  # Aggregates that are no label of the collection.
+OF_FORMAT = ("format", "origins", "leave_out_failed", "aggregate", "assessors")  # The others are of training sets.
+# Options that would change the grades of a version of the qrels, or which of them there are.
+CHANGING = (
+    "aggregate", "origins", "leave_out_failed", "run", "agreement", "negatives", "documents", "balance", "collections",
+    "quota", "uniform", "labels",
+)  # fmt: skip
+# Of erank-sft, about whose labels are taken, and documents from elsewhere: what was drawn and scored is fixed.
+FIXED = ("run", "agreement", "origins", "balance", "aggregate", "qrels")
+OTHERS = "sets that draw from several collections are made on the server, by who may read them all"
+
+
+def _name(words: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: format_lazy("{}: {}", name, title) for name, title in words.items()}
+
+
+def _choose_teacher(teacher: str | None, info: ValidationInfo) -> str:
+    # Prism must be told when it shall not learn from scores; the others carry labels.
+    return teacher or ("scores" if info.data.get("format") == "prism" else "labels")
+
+
+class ExportOptions(Options):
+    """What an export can be told. `None` leaves a limit out."""
+
+    format: FormatName = option(gettext_lazy("Format"), choices={form.name: form.title for form in EVERY.values()})
+    origins: Annotated[
+        tuple[str, ...] | None,
+        BeforeValidator(split_names),
+        AfterValidator(lambda names: names and tuple(sorted(set(names)))),
+    ] = option(
+        gettext_lazy("Label source"),
+        gettext_lazy("Only their labels: people, adjudicator, or the name of a policy. Empty: everybody's."),
+        default=None,
+        at_most=50,
+    )
+    leave_out_failed: bool = option(
+        gettext_lazy("Leave out failed routes"),
+        gettext_lazy("Leave out labels of routes that failed their label audit and that people have not settled."),
+        default=False,
+    )
+    aggregate: Literal["majority", "dawid-skene", "resolved"] | None = option(
+        gettext_lazy("Labels"),
+        gettext_lazy("Labels of all grades, with Dawid-Skene's posterior. Empty: the labels as they are."),
+        default=None,
+        choices={
+            "majority": gettext_lazy("the grade that most judges, people and imports gave; ties are left out"),
+            "dawid-skene": gettext_lazy("the most probable grade, with each assessor's errors estimated"),
+            "resolved": gettext_lazy("the label of the collection"),
+        },
+    )
+    assessors: Annotated[tuple[str, ...], BeforeValidator(split_names)] = option(
+        gettext_lazy("Grades by"),
+        gettext_lazy("With an aggregate: names of assessors, or people or judges for all of them. Empty: all grades."),
+        default=(),
+        at_most=1000,
+    )
+    teacher: Annotated[Literal["scores", "votes", "labels"], BeforeValidator(_choose_teacher)] = option(
+        gettext_lazy("Target score"),
+        gettext_lazy(
+            "With “votes”, pairs with fewer votes than the panel has members are excluded. "
+            "Where nothing is chosen: scores for Prism, else labels."
+        ),
+        default=None,
+        validate_default=True,
+        choices=_name(
+            {
+                "scores": gettext_lazy("reranker score of each pair"),
+                "votes": gettext_lazy("share of panel votes for “relevant”"),
+                "labels": gettext_lazy("the label: 0 or 1"),
+            }
+        ),
+    )
+    split: float = option(
+        gettext_lazy("Share of queries for training"), gettext_lazy("1 = no dev set"), default=0.9, ge=0.01, le=1
+    )
+    seed: int = option(
+        gettext_lazy("Seed"), gettext_lazy("The same seed selects the same queries."), default=0, ge=0, lt=MOST
+    )
+    near_duplicates: Annotated[float | None, BeforeValidator(lambda value: 0 if value in (None, "off") else value)] = (
+        option(
+            gettext_lazy("Similarity of near-duplicates"),
+            gettext_lazy(
+                "Texts at least this similar stay in the same split. Blank: 0.8, or off for BEIR and MTEB, which keep "
+                "every judgment. 0: off."
+            ),
+            default=None,
+            ge=0,
+            le=1,
+        )
+    )
+    labels: Literal["resolved", "people", "machine"] = option(
+        gettext_lazy("Label precedence"),
+        default="resolved",
+        choices=_name(
+            {
+                "resolved": gettext_lazy("adjudicator, then people, then policies"),
+                "people": gettext_lazy("only labels from people or an adjudicator"),
+                "machine": gettext_lazy("label from the policy, even where people disagree"),
+            }
+        ),
+    )
+    relevant_from: int | None = option(
+        gettext_lazy("Lowest grade that counts as relevant"),
+        gettext_lazy("Leave blank for the collection's setting."),
+        default=None,
+        ge=1,
+        le=100,
+    )
+    agreement: float | None = option(
+        gettext_lazy("Minimum panel agreement"),
+        gettext_lazy(
+            "Share of votes that match a model's label. Labels from people are always kept. Leave blank for no minimum."
+        ),
+        default=None,
+        ge=0,
+        le=1,
+    )
+    negatives: int | None = option(
+        gettext_lazy("Negatives per positive"),
+        gettext_lazy("Maximum. Leave blank for all."),
+        default=None,
+        ge=1,
+        lt=MOST,
+    )
+    documents: int | None = option(
+        gettext_lazy("Documents per query"),
+        gettext_lazy("Exact number; queries with fewer documents are excluded. Leave blank for all."),
+        default=None,
+        ge=1,
+        lt=MOST,
+    )
+    run: str | None = option(
+        gettext_lazy("Hard negatives from a run"),
+        gettext_lazy("A TREC run file. Its unjudged documents become negatives marked as assumed."),
+        default=None,
+    )
+    ranks: str = option(
+        gettext_lazy("Ranks of the run"),
+        gettext_lazy("Where its documents are taken, both included."),
+        default="11-100",
+    )
+    keep_holes: bool = option(
+        gettext_lazy("Include documents that a panel or a reranker scores high (likely holes)"), default=False
+    )
+    balance: bool = option(
+        gettext_lazy("Balance length by score, so that models cannot use length as a shortcut"), default=False
+    )
+    balance_entropy: Literal["filled", "prism"] = option(
+        gettext_lazy("Balance measure"),
+        default="filled",
+        choices=_name(
+            {
+                "filled": gettext_lazy("evenness over the cells that contain a pair"),
+                "prism": gettext_lazy("as in Prism: over all 48 cells, so nearly all of them must contain pairs"),
+            }
+        ),
+    )
+    tokenizer: str | None = option(
+        gettext_lazy("Tokenizer for lengths"),
+        gettext_lazy("A tokenizer.json file. Lengths are counted in its tokens. Leave blank to count words."),
+        default=None,
+    )
+    collections: Annotated[tuple[str, ...], BeforeValidator(split_names)] = option(
+        gettext_lazy("Further collections"), gettext_lazy("The set is drawn from them, too."), default=()
+    )
+    quota: int | None = option(gettext_lazy("Queries of each collection"), default=None, ge=1, lt=MOST)
+    uniform: bool = option(gettext_lazy("The same number of queries from each collection"), default=False)
+    synthetic_dev: bool = option(gettext_lazy("Let synthetic queries enter the dev split, too"), default=False)
+    allow_incomplete: bool = option(
+        gettext_lazy("Export even if a split is empty or the training split has only one label"), default=False
+    )
+    named_splits: dict[Side, str] = option(
+        gettext_lazy("Named splits"),
+        gettext_lazy("A kept list of queries, or the split that queries carry, by the split that they become."),
+        default={},
+    )
+    qrels: int | None = option(
+        gettext_lazy("Grades of a qrels version (BEIR, MTEB)"),
+        gettext_lazy("Such as one with its holes filled. All queries are then in the test split."),
+        default=None,
+        ge=1,
+        lt=MOST,
+    )
+    preset: Literal["paper", "released"] = option(
+        gettext_lazy("Losses (Prism)"),
+        default="paper",
+        choices=_name(
+            {
+                "paper": gettext_lazy("both losses on every row"),
+                "released": gettext_lazy(
+                    "score to the power of 1.609; the point-wise loss only where it agrees with the label"
+                ),
+            }
+        ),
+    )
+    shape: Literal["pair", "triplet", "n-tuple", "list"] = option(
+        gettext_lazy("Shape (sentence-transformers)"),
+        default="pair",
+        choices=_name(
+            {
+                "pair": gettext_lazy("query, document, label"),
+                "triplet": gettext_lazy("anchor, positive, negative"),
+                "n-tuple": gettext_lazy("anchor, positive, negative_1 and more"),
+                "list": gettext_lazy("query, docs, labels"),
+            }
+        ),
+    )
+
+    leaves_out: ClassVar = {
+        "page": {
+            "run": "a file comes with the page: its form has a field of files for it",
+            "tokenizer": "the same",
+            "named_splits": "the form has a field for each of train, dev and test, with the names that there are",
+            **dict.fromkeys(("collections", "quota", "uniform"), OTHERS),
+        },
+        "operation": {
+            **dict.fromkeys(("run", "tokenizer"), "it names a file of the server"),
+            **dict.fromkeys(("ranks", "keep_holes"), "it is about the run"),
+            **dict.fromkeys(("collections", "quota", "uniform"), OTHERS),
+        },
+        "command": {"named_splits": "split takes SPLIT=NAME, too"},
+    }
+
+    @model_validator(mode="after")
+    def go_together(self) -> Self:
+        low, dash, high = self.ranks.partition("-")
+        if not (dash and low.isdecimal() and high.isdecimal() and 1 <= int(low) <= int(high)):
+            raise BadOption("ranks", _("Enter two ranks such as 11-100, the smaller first."))
+        given = [name for name in type(self).model_fields if name in self.model_fields_set]
+        told = [name for name in given if getattr(self, name) != type(self).model_fields[name].default]
+        # The options that do not go with what else was chosen.
+        if not self.form.is_set:
+            sentence = _("This is for training sets: %(format)s is one file and never split.")
+            self._refuse([name for name in given if name not in OF_FORMAT], sentence)
+        if not self.form.labels:
+            without = ("origins", "leave_out_failed", "aggregate")
+            self._refuse([name for name in told if name in without], _("%(format)s has no labels: leave this out."))
+        if self.aggregate in MADE_OF_GRADES:
+            sentence = _("%(aggregate)s makes labels of all grades: leave this out.")
+            self._refuse([name for name in told if name in ("origins", "labels")], sentence)
+        if self.assessors and not self.aggregate:
+            self._refuse(["assessors"], _("An aggregate makes labels of somebody's grades alone: choose one."))
+        if self.format == "erank-sft":
+            sentence = _("This does not go with erank-sft: synthesize_scores chose its documents.")
+            self._refuse([name for name in told if name in FIXED], sentence)
+        if self.qrels is not None:
+            if self.format not in BENCHMARKS:
+                sentence = _("Only the formats beir and mteb take a version of the qrels, not %(format)s.")
+                self._refuse(["qrels"], sentence)
+            sentence = _("A version of the qrels is exported as it is: leave this out.")
+            self._refuse([name for name in told if name in CHANGING], sentence)
+            sentence = _("Queries of a version of the qrels stand in test: give no share; names may be given.")
+            self._refuse([name for name in given if name == "split"], sentence)
+        return self
+
+    def _refuse(self, names: list[str], sentence: str) -> None:
+        if names:
+            name = "split" if names[0] == "named_splits" else names[0]
+            raise BadOption(name, sentence % {"format": self.format, "aggregate": self.aggregate})
+
+    @property
+    def form(self) -> Format:
+        """The format."""
+        return EVERY[self.format]
+
+    @property
+    def near(self) -> float | None:
+        """Jaccard similarity from which texts are near-duplicates; None: they may stand on both sides."""
+        if self.near_duplicates is None:
+            return None if self.format in BENCHMARKS else NEAR
+        return self.near_duplicates or None
+
+    @property
+    def rank_range(self) -> tuple[int, int]:
+        """Ranks of the run from which documents are taken, from 1, both ends included."""
+        low, _dash, high = self.ranks.partition("-")
+        return int(low), int(high)
+
+    def in_manifest(self) -> dict[str, Any]:
+        """Return every choice of a training set by its name, as JSON holds it."""
+        chosen = self.model_dump(mode="json", exclude={"format", "near_duplicates"})
+        named = [f"{side}={name}" for side, name in self.named_splits.items()]
+        return chosen | {"near": self.near, "ranks": list(self.rank_range), "named_splits": named}
+
+
+def read_splits(texts: list[str]) -> dict[str, Any]:
+    """Return the share and the named splits of the command's --split. Raises BadOption for two shares."""
+    shares = [text for text in texts if "=" not in text]
+    if len(shares) > 1:
+        raise BadOption("split", _("Give one share; names are given as test=NAME."))
+    named: dict[str, str] = {}
+    for side, _equals, name in (text.partition("=") for text in texts if "=" in text):
+        if side not in SPLITS or not name:
+            raise BadOption("split", _("Enter a share such as 0.9, or train=NAME, dev=NAME or test=NAME."))
+        if side in named:
+            raise BadOption("split", _("Give each of train, dev and test at most one name."))
+        named[side] = name
+    return ({"split": shares[0]} if shares else {}) | ({"named_splits": named} if named else {})
