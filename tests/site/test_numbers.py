@@ -10,9 +10,10 @@ import pytest
 from django.db import connection
 from django.test import Client
 
+from actions.services import Actor
 from annotation.audit_log.recording import record
 from annotation.exports.options import ExportOptions
-from annotation.exports.snapshots import create_snapshot
+from annotation.exports.services import create_export
 from annotation.models import Membership, Role, Study
 from annotation.models.imports import FileImport
 from annotation.models.pair_table import BulkAct
@@ -108,7 +109,7 @@ KINDS = (
         page="import/{}/", shown="import/", api="imports", act="import.files", detail="number",
     ),
     NumberedKind(
-        Snapshot, lambda admin: create_snapshot(admin.collection, ExportOptions(format="csv"), user=admin.user),
+        Snapshot, lambda admin: create_export(Actor(admin.user.username), admin.collection, ExportOptions(format="csv")),
         page="exports/{}/manifest.json", api="exports", act="export.made", detail="snapshot",
     ),
     NumberedKind(

@@ -46,34 +46,8 @@ ALL = [*(J + key for key in KEYS[:3]), *FILES[:3], *(J + key for key in KEYS[3:]
 # What stays as it is written in the file: keys, tables, providers and values.
 WRITTEN = {
     *(line.split("=")[0].strip() for one in KEYS for line in one.split("\n")),
-    *(
-        "judge",
-        "panel",
-        "price",
-        "name",
-        "provider",
-        "model",
-        "ensemble",
-        "debate",
-        "majority",
-        "adjudicator",
-        "openai",
-    ),
-    *(
-        "openai",
-        "toml",
-        "token",
-        "true",
-        "false",
-        "inf",
-        "nan",
-        "http",
-        "https",
-        "rerank",
-        "quorum",
-        "decisions",
-        "config",
-    ),
+    *re.findall(r"\w+", "judge panel price name provider model ensemble debate majority adjudicator openai toml"),
+    *re.findall(r"\w+", "token true false inf nan http https rerank quorum decisions config"),
 }
 
 

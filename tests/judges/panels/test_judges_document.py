@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from judges.engine.plan import judge_of
-from judges.management.commands.presets import markdown
 from judges.models import JudgeVersion
 from judges.panels.judge_keys import JUDGE_KEYS, JudgeTable
 from judges.panels.judges_file import read
@@ -103,8 +102,3 @@ def test_every_column_of_a_provider_has_a_dated_source(name: str) -> None:
         assert any(re.search(words, fact.what, re.IGNORECASE) for fact in facts), topic
     for fact in facts:
         assert re.fullmatch(r"https://\S+", fact.source) and date.fromisoformat(fact.date) >= date(2024, 1, 1)
-
-
-def test_the_page_of_providers_is_what_the_presets_say() -> None:
-    """Written by `manage.py presets --markdown`; an edit by hand, or a preset without it, fails here."""
-    assert (DOCS / "presets.md").read_text() == markdown(PRESETS.values())

@@ -147,8 +147,6 @@ class LookAlike:
     """Judge keys that a judge of it needs in tests: region, project, api_version, token_command ..."""
     environment: Mapping[str, str] = field(default_factory=dict)
     """Variables that a judge of it needs in tests, such as credentials that sign."""
-    facts: tuple[tuple[str, str, str], ...] = ()
-    """(what the documentation says, its address, the day it was read). What it is silent about is said here too."""
 
     def call(self, path: str, headers: dict[str, str], body: bytes) -> Call | None:
         """The call in a request, with the refusal that it meets; None for another address."""

@@ -14,20 +14,6 @@ from tests.modelserver.presets.asking import Asked
 from tests.modelserver.presets.base import LookAlike, Refusal, words
 from tests.modelserver.presets.writing import Counts
 
-READ = "2026-11-22"
-THINKING = "https://platform.claude.com/docs/en/build-with-claude/extended-thinking"
-BY_THEMSELVES = "https://docs.apiyi.com/en/live/2026-11/claude-thinking-guide-refresh"
-ADAPTIVE = "https://platform.claude.com/docs/en/build-with-claude/thinking#controlling-thinking-display"
-VERSIONS = "https://platform.claude.com/docs/en/api/versioning"
-MESSAGES = "https://github.com/anthropics/anthropic-sdk-python/blob/main/src/anthropic/types/message_create_params.py"
-BEDROCK = (
-    "https://docs.aws.amazon.com/bedrock/latest/userguide/"
-    "model-parameters-anthropic-claude-messages-request-response.html"
-)
-BEDROCK_ERRORS = "https://docs.aws.amazon.com/bedrock/latest/userguide/troubleshooting-api-error-codes.html"
-BEDROCK_SCHEMA = "https://docs.aws.amazon.com/bedrock/latest/userguide/structured-output.html"
-SIGNED = "https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html"
-
 ACCESS_KEY, SECRET_KEY, REGION = "AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY", "us-east-1"
 """What a judge of Bedrock signs with in tests, and where it is asked."""
 NO_SAMPLING = "2026-10-21"
@@ -121,26 +107,6 @@ def _blocks(content: Any) -> list[dict[str, Any]]:
     return [{"type": "text", "text": content}] if isinstance(content, str) and content else list(content)
 
 
-def extra_input(name: str) -> Refusal:
-    """As Anthropic says it of an unknown field."""
-    return Refusal(400, f"{name}: Extra inputs are not permitted")
-
-
-def no_anthropic_key(asked: Asked) -> Refusal:
-    """As Anthropic says it."""
-    return Refusal(401, "x-api-key header is required")
-
-
-def no_anthropic_model(asked: Asked) -> Refusal:
-    """As Anthropic says it."""
-    return Refusal(404, f"model: {asked.model}")
-
-
-def long_prompt(tokens: int, most: int) -> Refusal:
-    """As Anthropic says it."""
-    return Refusal(400, f"prompt is too long: {tokens} tokens > {most} maximum")
-
-
 def may_think(asked: Asked) -> bool:
     """Claude thinks where the request says so; newer models also where it says nothing, and some always."""
     kind = (asked.body.get("thinking") or {}).get("type")
@@ -177,8 +143,8 @@ CLAUDE: dict[str, Any] = {
     "thinks": may_think,
     "budget": thinking_budget,
     "context": 200_000,
-    "unknown_field": extra_input,
-    "too_long": long_prompt,
+    "unknown_field": lambda name: Refusal(400, f"{name}: Extra inputs are not permitted"),
+    "too_long": lambda tokens, most: Refusal(400, f"prompt is too long: {tokens} tokens > {most} maximum"),
     "error": anthropic_error,
     "finish": shown_thoughts,
 }
@@ -188,16 +154,9 @@ ANTHROPIC = LookAlike(
     key="x-api-key",
     fields=MESSAGES_FIELDS,
     rules=(version_header, messages_rules),
-    missing_key=no_anthropic_key,
-    no_model=no_anthropic_model,
+    missing_key=lambda asked: Refusal(401, "x-api-key header is required"),
+    no_model=lambda asked: Refusal(404, f"model: {asked.model}"),
     batches=True,
-    facts=(
-        ("parameters of messages", MESSAGES, READ),
-        ("version 2026-10-21 refuses temperature, top_p and top_k", VERSIONS, READ),
-        ("budget_tokens from 1,024 and below max_tokens; no temperature or forced tool with thinking", THINKING, READ),
-        ("which models always think, think by default, or know no adaptive thinking", BY_THEMSELVES, READ),
-        ("thoughts are left out from Claude 4.7 on unless display says summarized", ADAPTIVE, READ),
-    ),
 )
 
 
@@ -266,11 +225,6 @@ def unsigned(asked: Asked) -> Refusal:
     return Refusal(403, "Missing Authentication Token")
 
 
-def no_bedrock_model(asked: Asked) -> Refusal:
-    """As Bedrock says it."""
-    return Refusal(400, "The provided model identifier is invalid.")
-
-
 PLATFORM_FIELDS = MESSAGES_FIELDS - words("model service_tier container inference_geo") | words(
     "anthropic_version anthropic_beta"
 )
@@ -281,15 +235,7 @@ BEDROCK_CLAUDE = Bedrock(
     fields=PLATFORM_FIELDS,
     rules=(bedrock_version, messages_rules),
     missing_key=unsigned,
-    no_model=no_bedrock_model,
+    no_model=lambda asked: Refusal(400, "The provided model identifier is invalid."),
     judge={"region": REGION, "api_key_env": ""},
     environment={"AWS_ACCESS_KEY_ID": ACCESS_KEY, "AWS_SECRET_ACCESS_KEY": SECRET_KEY},
-    facts=(
-        ("anthropic_version bedrock-2023-05-31 in the body, the model in the address", BEDROCK, READ),
-        ("anthropic_version 2026-10-21 for Claude 4.7 and later", VERSIONS, READ),
-        ("answers bound to a schema by output_config.format, from Claude 4.5 on", BEDROCK_SCHEMA, READ),
-        ("a request is signed with Signature Version 4", SIGNED, READ),
-        ("403 for missing rights and expired credentials; 400 for an invalid request", BEDROCK_ERRORS, READ),
-        ("counts of thinking tokens in usage: the documentation is silent", BEDROCK, READ),
-    ),
 )

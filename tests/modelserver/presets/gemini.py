@@ -8,12 +8,6 @@ from tests.modelserver.presets.base import LookAlike, Refusal, words
 from tests.modelserver.presets.claude import CLAUDE, PLATFORM_FIELDS, anthropic_error, messages_rules
 from tests.modelserver.presets.claude import PLACE as REGIONS
 
-READ = "2026-11-22"
-VERTEX_CLAUDE = "https://docs.anthropic.com/en/api/claude-on-vertex-ai"
-VERTEX_SCHEMA = "https://docs.cloud.google.com/vertex-ai/generative-ai/docs/partner-models/claude/structured_outputs"
-VERTEX = "https://cloud.google.com/vertex-ai/generative-ai/docs/reference/rest/v1beta1/GenerationConfig"
-VERTEX_REST = "https://cloud.google.com/vertex-ai/generative-ai/docs/reference/rest-rpc"
-
 REGION, PROJECT, TOKEN = "us-east1", "a-team", "ya29.test-token-0123456789"
 """Where Vertex is asked in tests, and as whom."""
 
@@ -43,16 +37,6 @@ def google_error(refusal: Refusal) -> dict[str, Any]:
     return {"error": {"code": refusal.status, "message": refusal.message, "status": state}}
 
 
-def unknown_name(name: str) -> Refusal:
-    """As Google says it."""
-    return Refusal(400, f'Invalid JSON payload received. Unknown name "{name}": Cannot find field.')
-
-
-def long_input(tokens: int, most: int) -> Refusal:
-    """As Google says it."""
-    return Refusal(400, f"The input token count ({tokens}) exceeds the maximum number of tokens allowed ({most}).")
-
-
 def no_gemini(asked: Asked) -> Refusal:
     """As Google says it."""
     return Refusal(404, f"models/{asked.model} is not found for API version v1beta.")
@@ -74,11 +58,6 @@ def generate_rules(asked: Asked) -> Refusal | None:
     return None
 
 
-def gemini_thinks(asked: Asked) -> bool:
-    """Gemini thinks unless its budget is 0."""
-    return bool(asked.at("generationConfig.thinkingConfig.thinkingBudget") != 0)
-
-
 def gemini_budget(asked: Asked) -> int | None:
     """-1 leaves it to the model."""
     budget = asked.at("generationConfig.thinkingConfig.thinkingBudget")
@@ -89,20 +68,18 @@ GEMINI: dict[str, Any] = {
     "wire": "generate",
     "home": "",
     "fields": GENERATE_FIELDS,
-    "thinks": gemini_thinks,
+    "thinks": lambda asked: bool(asked.at("generationConfig.thinkingConfig.thinkingBudget") != 0),
     "budget": gemini_budget,
     "context": 1_048_576,
-    "unknown_field": unknown_name,
-    "too_long": long_input,
+    "unknown_field": lambda name: Refusal(
+        400, f'Invalid JSON payload received. Unknown name "{name}": Cannot find field.'
+    ),
+    "too_long": lambda tokens, most: Refusal(
+        400, f"The input token count ({tokens}) exceeds the maximum number of tokens allowed ({most})."
+    ),
     "no_model": no_gemini,
     "error": google_error,
 }
-
-
-def no_google_key(asked: Asked) -> Refusal:
-    """As Google AI says it."""
-    message = "Method doesn't allow unregistered callers (callers without established identity). Please use API Key."
-    return Refusal(403, message)
 
 
 GOOGLE = LookAlike(
@@ -110,19 +87,11 @@ GOOGLE = LookAlike(
     **GEMINI,
     key="x-goog-api-key",
     rules=(generate_rules,),
-    missing_key=no_google_key,
+    missing_key=lambda asked: Refusal(
+        403, "Method doesn't allow unregistered callers (callers without established identity). Please use API Key."
+    ),
     batches=True,
-    facts=(("generationConfig: logprobs from 0 to 20 with responseLogprobs", VERTEX, READ),),
 )
-
-
-def no_token(asked: Asked) -> Refusal:
-    """As Google Cloud says it."""
-    message = (
-        "Request is missing required authentication credential. Expected OAuth 2 access token, login cookie or other "
-        "valid authentication credential."
-    )
-    return Refusal(401, message)
 
 
 def known_project(asked: Asked) -> Refusal | None:
@@ -137,7 +106,11 @@ def known_project(asked: Asked) -> Refusal | None:
 
 CLOUD: dict[str, Any] = {
     "judge": {"region": REGION, "project": PROJECT, "token_command": ["echo", TOKEN]},
-    "missing_key": no_token,
+    "missing_key": lambda asked: Refusal(
+        401,
+        "Request is missing required authentication credential. Expected OAuth 2 access token, login cookie or other "
+        "valid authentication credential.",
+    ),
 }
 PLACE = r"/v1/projects/(?P<project>[^/]+)/locations/(?P<location>[^/]+)/publishers/"
 VERTEX_GEMINI = LookAlike(
@@ -146,10 +119,6 @@ VERTEX_GEMINI = LookAlike(
     **CLOUD,
     path=PLACE + r"google/models/(?P<model>[^/:]+):generateContent",
     rules=(known_project, generate_rules),
-    facts=(
-        ("generationConfig, thinkingConfig refused by models without thinking", VERTEX, READ),
-        ("address of generateContent, with project, location and publisher", VERTEX_REST, READ),
-    ),
 )
 
 
@@ -183,9 +152,4 @@ VERTEX_ANTHROPIC = LookAlike(
     fields=PLATFORM_FIELDS,
     rules=(known_project, not_allowed, vertex_version, messages_rules),
     no_model=no_gemini,
-    facts=(
-        ("anthropic_version in the body, the model in the address", VERTEX_CLAUDE, READ),
-        ("versions vertex-2023-10-16 and 2026-10-21", "https://platform.claude.com/docs/en/api/versioning", READ),
-        ("structured outputs are off until the organization's policy allows them", VERTEX_SCHEMA, READ),
-    ),
 )

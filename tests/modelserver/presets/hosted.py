@@ -9,7 +9,7 @@ import re
 from typing import Any
 
 from tests.modelserver.presets.asking import Asked
-from tests.modelserver.presets.base import LookAlike, Refusal, openai_error
+from tests.modelserver.presets.base import LookAlike, Refusal, openai_error, words
 from tests.modelserver.presets.writing import Counts, chat_usage
 
 
@@ -150,10 +150,6 @@ def _qwen_json(asked: Asked) -> Refusal | None:
     return Refusal(400, words, "invalid_parameter_error")
 
 
-def _qwen_error(refusal: Refusal) -> dict[str, Any]:
-    return openai_error(refusal) | {"request_id": "f5a1f1ee-dac6-9c1b-9bdb-2f0c22b8af45"}
-
-
 def _qwen_finish(body: dict[str, Any], asked: Asked, counts: Counts) -> dict[str, Any]:
     """A stream says what it used only where it is asked to."""
     if asked.body.get("stream") and not asked.at("stream_options.include_usage"):
@@ -179,7 +175,7 @@ QWEN = LookAlike(
             "'messages' must contain the word 'json' in some form, to use 'response_format' of type 'json_object'."
         ),
     ),
-    error=_qwen_error,
+    error=lambda refusal: openai_error(refusal) | {"request_id": "f5a1f1ee-dac6-9c1b-9bdb-2f0c22b8af45"},
     too_long=lambda tokens, most: Refusal(
         400, f"Range of input length should be [1, {most}]", "invalid_parameter_error"
     ),
@@ -188,28 +184,10 @@ QWEN = LookAlike(
 
 # Mistral
 
-MISTRAL_FIELDS = (
-    "model",
-    "messages",
-    "temperature",
-    "top_p",
-    "max_tokens",
-    "stream",
-    "stop",
-    "random_seed",
-    "response_format",
-    "tools",
-    "tool_choice",
-    "parallel_tool_calls",
-    "presence_penalty",
-    "frequency_penalty",
-    "n",
-    "prediction",
-    "prompt_mode",
-    "prompt_cache_key",
-    "reasoning_effort",
-    "safe_prompt",
-    "metadata",
+MISTRAL_FIELDS = words(
+    """model messages temperature top_p max_tokens stream stop random_seed response_format tools
+    tool_choice parallel_tool_calls presence_penalty frequency_penalty n prediction prompt_mode
+    prompt_cache_key reasoning_effort safe_prompt metadata"""
 )
 
 
@@ -237,7 +215,7 @@ def _mistral_finish(body: dict[str, Any], asked: Asked, counts: Counts) -> dict[
 
 MISTRAL = LookAlike(
     name="mistral",
-    fields=frozenset(MISTRAL_FIELDS) | {"messages", "response_format", "tools", "tool_choice"},
+    fields=MISTRAL_FIELDS,
     limits=("max_tokens",),
     alternatives=0,
     thinks=lambda asked: "magistral" in asked.model or _effort(asked) not in (None, "none"),
@@ -276,11 +254,6 @@ def _xai_key(asked: Asked) -> Refusal | None:
     return Refusal(400, "Incorrect API key provided. You can obtain an API key from the console.") if wrong else None
 
 
-def _xai_usage(counts: Counts) -> dict[str, Any]:
-    """Reasoning tokens stand beside those of the completion."""
-    return chat_usage(counts) | {"completion_tokens": counts.output}
-
-
 def _xai_finish(body: dict[str, Any], asked: Asked, counts: Counts) -> dict[str, Any]:
     """One model shows its thoughts."""
     if "grok-3-mini" not in asked.model:
@@ -294,7 +267,7 @@ XAI = LookAlike(
     alternatives=8,
     thinks=lambda asked: not XAI_PLAIN.search(asked.model) and _effort(asked) != "none",
     tool_finish="tool_calls",
-    usage=_xai_usage,
+    usage=lambda counts: chat_usage(counts) | {"completion_tokens": counts.output},
     finish=_xai_finish,
     rules=(_xai_key, _xai_parameters),
     error=lambda refusal: {
@@ -307,31 +280,11 @@ XAI = LookAlike(
 
 # Groq
 
-GROQ_FIELDS = (
-    "model",
-    "messages",
-    "temperature",
-    "top_p",
-    "max_completion_tokens",
-    "max_tokens",
-    "n",
-    "stop",
-    "seed",
-    "stream",
-    "stream_options",
-    "response_format",
-    "tools",
-    "tool_choice",
-    "parallel_tool_calls",
-    "presence_penalty",
-    "frequency_penalty",
-    "reasoning_effort",
-    "reasoning_format",
-    "include_reasoning",
-    "service_tier",
-    "user",
-    "metadata",
-    "store",
+GROQ_FIELDS = words(
+    """model messages temperature top_p max_completion_tokens max_tokens n stop seed stream
+    stream_options response_format tools tool_choice parallel_tool_calls presence_penalty
+    frequency_penalty reasoning_effort reasoning_format include_reasoning service_tier user metadata
+    store"""
 )
 
 
@@ -360,7 +313,7 @@ def _groq_finish(body: dict[str, Any], asked: Asked, counts: Counts) -> dict[str
 GROQ = LookAlike(
     name="groq",
     home="/openai/v1",
-    fields=frozenset(GROQ_FIELDS),
+    fields=GROQ_FIELDS,
     alternatives=0,
     thinks=lambda asked: _effort(asked) != "none",
     reasoning="reasoning",
@@ -410,40 +363,12 @@ TOGETHER = LookAlike(
 
 # Fireworks
 
-FIREWORKS_FIELDS = (
-    "model",
-    "messages",
-    "temperature",
-    "top_p",
-    "top_k",
-    "min_p",
-    "max_tokens",
-    "max_completion_tokens",
-    "n",
-    "stop",
-    "seed",
-    "stream",
-    "stream_options",
-    "response_format",
-    "tools",
-    "tool_choice",
-    "parallel_tool_calls",
-    "presence_penalty",
-    "frequency_penalty",
-    "repetition_penalty",
-    "logit_bias",
-    "logprobs",
-    "top_logprobs",
-    "reasoning_effort",
-    "thinking",
-    "context_length_exceeded_behavior",
-    "prompt_truncate_len",
-    "prompt_cache_isolation_key",
-    "prompt_cache_max_len",
-    "perf_metrics_in_response",
-    "raw_output",
-    "metadata",
-    "user",
+FIREWORKS_FIELDS = words(
+    """model messages temperature top_p top_k min_p max_tokens max_completion_tokens n stop seed stream
+    stream_options response_format tools tool_choice parallel_tool_calls presence_penalty
+    frequency_penalty repetition_penalty logit_bias logprobs top_logprobs reasoning_effort thinking
+    context_length_exceeded_behavior prompt_truncate_len prompt_cache_isolation_key
+    prompt_cache_max_len perf_metrics_in_response raw_output metadata user"""
 )
 
 
@@ -474,7 +399,7 @@ def _fireworks_finish(body: dict[str, Any], asked: Asked, counts: Counts) -> dic
 FIREWORKS = LookAlike(
     name="fireworks",
     home="/inference/v1",
-    fields=frozenset(FIREWORKS_FIELDS),
+    fields=FIREWORKS_FIELDS,
     limits=("max_tokens", "max_completion_tokens"),
     default_limit=4096,
     alternatives=5,

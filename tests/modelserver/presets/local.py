@@ -9,7 +9,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from judges.presets import PRESETS
 from tests.modelserver.presets.asking import Asked
 from tests.modelserver.presets.base import LookAlike, Refusal
 from tests.modelserver.presets.writing import Counts, chat_usage
@@ -26,11 +25,6 @@ def short_usage(counts: Counts) -> dict[str, Any]:
     return {"prompt_tokens": counts.input, "completion_tokens": said, "total_tokens": counts.input + said}
 
 
-def cached_usage(counts: Counts) -> dict[str, Any]:
-    """As `short_usage`, with what came from the cache."""
-    return {**short_usage(counts), "prompt_tokens_details": {"cached_tokens": counts.cached}}
-
-
 def sglang_usage(counts: Counts) -> dict[str, Any]:
     """Reasoning tokens stand beside the others; the cache is told where the server is asked to."""
     return {**short_usage(counts), "prompt_tokens_details": None, "reasoning_tokens": counts.reasoning}
@@ -39,11 +33,6 @@ def sglang_usage(counts: Counts) -> dict[str, Any]:
 def sglang_cache_usage(counts: Counts) -> dict[str, Any]:
     """With --enable-cache-report."""
     return {**sglang_usage(counts), "prompt_tokens_details": {"cached_tokens": counts.cached}}
-
-
-def ollama_usage(counts: Counts) -> dict[str, Any]:
-    """What did not fit was cut off, and is not counted."""
-    return short_usage(replace(counts, input=min(counts.input, OLLAMA_CONTEXT)))
 
 
 def no_tool(body: dict[str, Any], asked: Asked, counts: Counts) -> dict[str, Any]:
@@ -96,17 +85,6 @@ def vllm_error(refusal: Refusal) -> dict[str, Any]:
     return {"error": found}
 
 
-def vllm_too_long(tokens: int, most: int) -> Refusal:
-    """As vLLM says it."""
-    message = f"You passed {tokens} input tokens. However, the model's context length is only {most} tokens."
-    return Refusal(400, message, param="input_tokens")
-
-
-def vllm_no_model(asked: Asked) -> Refusal:
-    """As vLLM says it."""
-    return Refusal(404, f"The model `{asked.model}` does not exist.", param="model")
-
-
 def vllm_tools(asked: Asked) -> Refusal | None:
     """A list of tools is not empty, and a choice of them needs them."""
     if asked.body.get("tools") == []:
@@ -126,8 +104,12 @@ VLLM = LookAlike(
     usage=short_usage,
     rules=(vllm_tools, known_effort(*EFFORTS)),
     error=vllm_error,
-    too_long=vllm_too_long,
-    no_model=vllm_no_model,
+    too_long=lambda tokens, most: Refusal(
+        400,
+        f"You passed {tokens} input tokens. However, the model's context length is only {most} tokens.",
+        param="input_tokens",
+    ),
+    no_model=lambda asked: Refusal(404, f"The model `{asked.model}` does not exist.", param="model"),
     told={
         "/v1/models": {
             "object": "list",
@@ -148,11 +130,6 @@ def sglang_error(refusal: Refusal) -> dict[str, Any]:
     return {"object": "error", "message": refusal.message, "type": kind, "param": None, "code": refusal.status}
 
 
-def sglang_too_long(tokens: int, most: int) -> Refusal:
-    """As SGLang says it."""
-    return Refusal(400, f"The input ({tokens} tokens) is longer than the model's context length ({most} tokens).")
-
-
 SGLANG = LookAlike(
     name="sglang",
     key="",
@@ -162,7 +139,9 @@ SGLANG = LookAlike(
     usage=sglang_usage,
     rules=(known_effort(*EFFORTS),),
     error=sglang_error,
-    too_long=sglang_too_long,
+    too_long=lambda tokens, most: Refusal(
+        400, f"The input ({tokens} tokens) is longer than the model's context length ({most} tokens)."
+    ),
     no_model=lambda asked: None,
     told={
         "/v1/models": {
@@ -176,29 +155,27 @@ SGLANG = LookAlike(
 # llama.cpp server: the code first.
 
 
-def llama_error(refusal: Refusal) -> dict[str, Any]:
-    """As llama-server writes errors."""
-    kind = refusal.kind or {401: "authentication_error"}.get(refusal.status, "invalid_request_error")
-    return {"error": {"code": refusal.status, "message": refusal.message, "type": kind}}
-
-
-def llama_too_long(tokens: int, most: int) -> Refusal:
-    """As llama-server says it."""
-    message = f"request ({tokens} tokens) exceeds the available context size ({most} tokens), try increasing it"
-    return Refusal(400, message, kind="exceed_context_size_error")
-
-
 LLAMA_CPP = LookAlike(
     name="llama-cpp",
     key="",
     unknown="ignore",
     context=8192,
     thinks=template_thinks,
-    usage=cached_usage,
+    usage=lambda counts: {**short_usage(counts), "prompt_tokens_details": {"cached_tokens": counts.cached}},
     finish=no_tool,
-    error=llama_error,
+    error=lambda refusal: {
+        "error": {
+            "code": refusal.status,
+            "message": refusal.message,
+            "type": refusal.kind or {401: "authentication_error"}.get(refusal.status, "invalid_request_error"),
+        }
+    },
     missing_key=lambda asked: Refusal(401, "Invalid API Key"),
-    too_long=llama_too_long,
+    too_long=lambda tokens, most: Refusal(
+        400,
+        f"request ({tokens} tokens) exceeds the available context size ({most} tokens), try increasing it",
+        kind="exceed_context_size_error",
+    ),
     no_model=lambda asked: None,
     told={
         "/v1/models": {"object": "list", "data": [{"id": "model.gguf", "object": "model", "owned_by": "llamacpp"}]},
@@ -212,12 +189,6 @@ LLAMA_CPP = LookAlike(
 OLLAMA_CONTEXT = 4096
 
 
-def ollama_error(refusal: Refusal) -> dict[str, Any]:
-    """As Ollama writes errors."""
-    kind = {400: "invalid_request_error", 404: "not_found_error"}.get(refusal.status, "api_error")
-    return {"error": {"message": refusal.message, "type": kind, "param": None, "code": None}}
-
-
 OLLAMA = LookAlike(
     name="ollama",
     key="",
@@ -226,10 +197,17 @@ OLLAMA = LookAlike(
     limits=("max_tokens",),
     thinks=effort_thinks,
     reasoning="reasoning",
-    usage=ollama_usage,
+    usage=lambda counts: short_usage(replace(counts, input=min(counts.input, OLLAMA_CONTEXT))),
     finish=no_tool,
     rules=(known_effort("high", "medium", "low", "none"),),
-    error=ollama_error,
+    error=lambda refusal: {
+        "error": {
+            "message": refusal.message,
+            "type": {400: "invalid_request_error", 404: "not_found_error"}.get(refusal.status, "api_error"),
+            "param": None,
+            "code": None,
+        }
+    },
     too_long=lambda tokens, most: None,
     no_model=lambda asked: Refusal(404, f"model '{asked.model}' not found"),
     told={
@@ -240,11 +218,6 @@ OLLAMA = LookAlike(
 
 
 # LM Studio: errors are a text.
-
-
-def lm_studio_error(refusal: Refusal) -> dict[str, Any]:
-    """As LM Studio writes the errors that people report."""
-    return {"error": refusal.message}
 
 
 def lm_studio_tool(asked: Asked) -> Refusal | None:
@@ -264,7 +237,7 @@ LM_STUDIO = LookAlike(
     usage=short_usage,
     finish=no_logprobs,
     rules=(lm_studio_tool,),
-    error=lm_studio_error,
+    error=lambda refusal: {"error": refusal.message},
     no_mode=lambda mode: Refusal(400, "'response_format.type' must be 'json_schema' or 'text'"),
     told={
         "/v1/models": {"object": "list", "data": [{"id": MODEL, "object": "model", "owned_by": "organization_owner"}]},
@@ -282,11 +255,6 @@ LM_STUDIO = LookAlike(
 # TGI: 422, and a schema in its own words.
 
 
-def tgi_error(refusal: Refusal) -> dict[str, Any]:
-    """As TGI writes errors."""
-    return {"error": refusal.message, "error_type": refusal.kind or "validation"}
-
-
 def tgi_form(asked: Asked) -> Refusal | None:
     """A response format is a type with its value, and stands alone; four stop sequences are the most."""
     form = asked.body.get("response_format")
@@ -297,12 +265,6 @@ def tgi_form(asked: Asked) -> Refusal | None:
     if len(asked.body.get("stop") or []) > 4:
         return Refusal(422, "Input validation error: `stop` supports up to 4 stop sequences")
     return None
-
-
-def tgi_too_long(tokens: int, most: int) -> Refusal:
-    """As TGI says it."""
-    message = f"Input validation error: `inputs` tokens + `max_new_tokens` must be <= {most}. Given: {tokens} `inputs`"
-    return Refusal(422, message)
 
 
 TGI = LookAlike(
@@ -316,8 +278,10 @@ TGI = LookAlike(
     inline=True,
     usage=short_usage,
     rules=(tgi_form,),
-    error=tgi_error,
-    too_long=tgi_too_long,
+    error=lambda refusal: {"error": refusal.message, "error_type": refusal.kind or "validation"},
+    too_long=lambda tokens, most: Refusal(
+        422, f"Input validation error: `inputs` tokens + `max_new_tokens` must be <= {most}. Given: {tokens} `inputs`"
+    ),
     no_model=lambda asked: None,
     told={
         "/v1/models": {"object": "list", "data": [{"id": MODEL, "object": "model", "owned_by": MODEL}]},
@@ -329,12 +293,6 @@ TGI = LookAlike(
 # LiteLLM: OpenAI's form for whatever stands behind it; codes are texts.
 
 
-def litellm_error(refusal: Refusal) -> dict[str, Any]:
-    """As LiteLLM's proxy writes errors."""
-    found = {"message": refusal.message, "type": refusal.kind or None, "param": None, "code": str(refusal.status)}
-    return {"error": found}
-
-
 def litellm_unsupported(asked: Asked) -> Refusal | None:
     """The model behind it does not take a parameter: here models whose name begins with "plain" do not think."""
     if asked.model.startswith("plain"):
@@ -343,11 +301,6 @@ def litellm_unsupported(asked: Asked) -> Refusal | None:
                 words = f"litellm.UnsupportedParamsError: openai does not support parameters: ['{name}'], for model="
                 return Refusal(400, f"{words}{asked.model}. To drop these, set `litellm.drop_params=True`")
     return None
-
-
-def litellm_thinks(asked: Asked) -> bool:
-    """Unless it is told not to."""
-    return effort_thinks(asked) and asked.at("thinking.type") != "disabled"
 
 
 def litellm_budget(asked: Asked) -> int | None:
@@ -361,11 +314,13 @@ LITELLM = LookAlike(
     key="",
     unknown="ignore",
     context=CONTEXT,
-    thinks=litellm_thinks,
+    thinks=lambda asked: effort_thinks(asked) and asked.at("thinking.type") != "disabled",
     budget=litellm_budget,
     usage=chat_usage,
     rules=(litellm_unsupported,),
-    error=litellm_error,
+    error=lambda refusal: {
+        "error": {"message": refusal.message, "type": refusal.kind or None, "param": None, "code": str(refusal.status)}
+    },
     missing_key=lambda asked: Refusal(401, "Authentication Error, No api key passed in.", kind="auth_error"),
     too_long=lambda tokens, most: Refusal(
         400, f"litellm.ContextWindowExceededError: the maximum context length is {most} tokens, not {tokens}."
@@ -383,11 +338,7 @@ LITELLM = LookAlike(
 )
 
 
-def _with_facts(alike: LookAlike) -> LookAlike:
-    return replace(alike, facts=PRESETS[alike.name].facts)
-
-
-PLAIN = tuple(_with_facts(one) for one in (LITELLM, VLLM, SGLANG, LLAMA_CPP, OLLAMA, LM_STUDIO, TGI))
+PLAIN = (LITELLM, VLLM, SGLANG, LLAMA_CPP, OLLAMA, LM_STUDIO, TGI)
 VARIANTS = (
     *(replace(one, name=f"{one.name}+key", key="authorization") for one in PLAIN if one.name not in ("ollama", "tgi")),
     *(replace(one, name=f"{one.name}+inline", inline=True) for one in (VLLM, SGLANG, LLAMA_CPP)),
