@@ -109,7 +109,7 @@ KINDS = (
         page="import/{}/", shown="import/", api="imports", act="import.files", detail="number",
     ),
     NumberedKind(
-        Snapshot, lambda admin: create_export(Actor(admin.user.username), admin.collection, ExportOptions(format="csv")),
+        Snapshot, lambda admin: create_export(Actor("alice"), admin.collection, ExportOptions(format="csv")),
         page="exports/{}/manifest.json", api="exports", act="export.made", detail="snapshot",
     ),
     NumberedKind(
