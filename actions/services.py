@@ -67,7 +67,7 @@ class Unchanged:
 class Action:
     """What an action is called in the audit log, who may do it, and what it can be told."""
 
-    name: str
+    name: str | Callable[[Any], str]
     role: str
     scope: TokenScope
     options: type[Options] | None
@@ -86,7 +86,7 @@ ACTIONS: dict[Callable[..., Any], Action] = {}
 
 
 def action(
-    name: str,
+    name: str | Callable[[Any], str],
     *,
     role: str = "admin",
     scope: TokenScope = MANAGE,
@@ -94,13 +94,15 @@ def action(
     noted: Callable[..., Mapping[str, Any]] | None = None,
     record: type[Options] | None = None,
     after: Callable[[Any], None] | None = None,
+    retry: Callable[[Callable[[], Any]], Any] = lambda once: once(),
 ) -> Callable[[Callable[P, R | Unchanged]], Callable[P, R]]:
     """Make a function `(actor, subject, options)` the service of an action.
 
-    `name`: its word in the audit log; `role`: who may, as pages say it; `scope`: what a token needs; `key`: what the
-    log calls the result, whose number it keeps; `noted`: what it keeps where that is not the options; `record`: of
-    the options, where the function's signature does not name it; `after`: what is done with the result when the
-    action's transaction has ended.
+    `name`: its word in the audit log, or how that is called of the subject; `role`: who may, as pages say it; `scope`:
+    what a token needs; `key`: what the log calls the result, whose number it keeps; `noted`: what it keeps where that
+    is not the options; `record`: of the options, where the function's signature does not name it; `after`: what is
+    done with the result when the transaction has ended; `retry`: what calls the transaction once more where another
+    one was in its way.
     """
 
     def decorate(service: Callable[P, R | Unchanged]) -> Callable[P, R]:
@@ -111,12 +113,20 @@ def action(
         def act(*args: Any, **kwargs: Any) -> Any:
             actor, subject, options = args[0], args[1], args[2] if len(args) > 2 else None
             actor.check(role)
-            with transaction.atomic():
-                result = service(*args, **kwargs)
-                if isinstance(result, Unchanged):
-                    return result.result
-                collection = getattr(subject, "collection", subject)
-                actor.record(name, collection, **about.details(options, result))
+
+            def once() -> Any:
+                with transaction.atomic():
+                    result = service(*args, **kwargs)
+                    if isinstance(result, Unchanged):
+                        return result
+                    collection = getattr(subject, "collection", subject)
+                    word = name if isinstance(name, str) else name(subject)
+                    actor.record(word, collection, **about.details(options, result))
+                return result
+
+            result = retry(once)
+            if isinstance(result, Unchanged):
+                return result.result
             if after is not None:
                 after(result)
             return result

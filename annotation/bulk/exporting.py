@@ -17,17 +17,13 @@ def write_lines(collection: Collection, pairs: list[int], form: str) -> Iterator
     if form == "csv":
         yield csv_line(NAMES)
     for begin in range(0, len(pairs), CHUNK):
-        for values in _read_values(collection, pairs[begin : begin + CHUNK]):
+        texts = Pair.objects.filter(pk__in=pairs[begin : begin + CHUNK])
+        whole = {pk: texts for pk, *texts in texts.values_list("pk", "query__text", "document__title")}
+        for row in load_rows([pk for pk in pairs[begin : begin + CHUNK] if pk in whole], collection, None):
+            ids = (row["query__external_id"], row["document__external_id"])
+            label = (row["state"], row["reason"], row["grade"], row["origin"], row["gold"], row["priority"])
+            values = (*ids, *whole[row["pk"]], *label)
             if form == "csv":
                 yield csv_line(["" if value is None else value for value in values])
             else:
                 yield json.dumps(dict(zip(NAMES, values, strict=True)), ensure_ascii=False) + "\n"
-
-
-def _read_values(collection: Collection, pairs: list[int]) -> Iterator[tuple[object, ...]]:
-    texts = Pair.objects.filter(pk__in=pairs).values_list("pk", "query__text", "document__title")
-    whole = {pk: (query, title) for pk, query, title in texts}
-    for row in load_rows([pk for pk in pairs if pk in whole], collection, None):
-        ids = (row["query__external_id"], row["document__external_id"])
-        label = (row["state"], row["reason"], row["grade"], row["origin"], row["gold"], row["priority"])
-        yield (*ids, *whole[row["pk"]], *label)

@@ -3,8 +3,10 @@
 from typing import Any
 
 from django.db.models import QuerySet
+from django.utils.translation import gettext as _
 
-from annotation.models import Membership, User
+from annotation.models import Membership
+from annotation.models.pair_table import BulkAct
 from annotation.models.quality_control import JudgmentExclusion
 from annotation.quality_control import exclusion
 from annotation.queue.statements import one_array
@@ -26,40 +28,45 @@ def excluded_judgments(collection: Collection, pairs: list[int]) -> QuerySet[Jud
     return rows.filter(pk__in=acts.values(one=exclusion.Unnest("judgments")))
 
 
-def exclude_pairs(collection: Collection, pairs: list[int], by: User, note: str) -> tuple[int, dict[str, Any]]:
+def _note(act: BulkAct) -> str:
+    return _("Bulk action %(number)s") % {"number": act.number}
+
+
+def exclude_pairs(act: BulkAct) -> tuple[int, dict[str, Any]]:
     """Exclude what people said about these pairs; return how many pairs that were, and what undo needs."""
-    found = list(current_judgments(collection, pairs).values_list("assessor", "item", "pair"))
-    acts = [
-        exclusion.exclude_judgments(membership=member, by=by, note=note, items=items).pk
-        for member, items in _items_by_member(collection, [(assessor, item) for assessor, item, _ in found])
+    rows = list(current_judgments(act.collection, act.pairs).values_list("assessor", "item", "pair"))
+    exclusions = [
+        exclusion.exclude_judgments(membership=member, by=act.made_by, note=_note(act), items=items).pk
+        for member, items in _items_by_member(act.collection, [(assessor, item) for assessor, item, _pair in rows])
     ]
-    return len({pair for _, _, pair in found}), {"exclusions": acts}
+    return len({pair for *_who, pair in rows}), {"exclusions": exclusions}
 
 
-def reinstate_excluded(changes: dict[str, Any], by: User) -> int:
+def reinstate_excluded(act: BulkAct) -> int:
     """Reinstate what an act excluded, where that was not done meanwhile; return how many rows are back."""
-    acts = JudgmentExclusion.objects.filter(pk__in=changes["exclusions"], reversed_by=None).order_by("pk")
-    return sum(exclusion.reinstate_judgments(act=act, by=by).size for act in acts)
+    exclusions = JudgmentExclusion.objects.filter(pk__in=act.changes["exclusions"], reversed_by=None).order_by("pk")
+    return sum(exclusion.reinstate_judgments(act=one, by=act.made_by).size for one in exclusions)
 
 
-def reinstate_pairs(collection: Collection, pairs: list[int], by: User) -> tuple[int, dict[str, Any]]:
+def reinstate_pairs(act: BulkAct) -> tuple[int, dict[str, Any]]:
     """Reinstate what was excluded of these pairs; return how many pairs that were, and what undo needs."""
-    found = list(excluded_judgments(collection, pairs).values_list("assessor", "item", "pair"))
-    back = []
-    for member, items in _items_by_member(collection, [(assessor, item) for assessor, item, _ in found]):
-        exclusion.reinstate_items(membership=member, by=by, items=items)
-        back.append([member.pk, items])
-    return len({pair for _, _, pair in found}), {"reinstated": back}
+    rows = list(excluded_judgments(act.collection, act.pairs).values_list("assessor", "item", "pair"))
+    members = _items_by_member(act.collection, [(assessor, item) for assessor, item, _pair in rows])
+    for member, items in members:
+        exclusion.reinstate_items(membership=member, by=act.made_by, items=items)
+    back = [[member.pk, items] for member, items in members]
+    return len({pair for *_who, pair in rows}), {"reinstated": back}
 
 
-def exclude_reinstated(changes: dict[str, Any], by: User, note: str) -> int:
+def exclude_reinstated(act: BulkAct) -> int:
     """Exclude once more what an act reinstated; return how many rows that were."""
     count = 0
-    for pk, items in changes["reinstated"]:
+    for pk, items in act.changes["reinstated"]:
         member = Membership.objects.select_related("collection", "user", "assessor").get(pk=pk)
         # Excluding nothing is refused, and somebody may have excluded these meanwhile.
         if exclusion.current_judgments(member).filter(item__in=one_array(items)).exists():
-            count += exclusion.exclude_judgments(membership=member, by=by, note=note, items=items).size
+            again = exclusion.exclude_judgments(membership=member, by=act.made_by, note=_note(act), items=items)
+            count += again.size
     return count
 
 

@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from django.db.models import QuerySet
 from django.utils.functional import Promise
-from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from annotation.bulk import judgment_acts, queue_acts, reassigning
@@ -54,24 +54,14 @@ def _count_by(kind: str) -> Callable[[Collection, list[int]], int]:
     return count
 
 
-def _count_current(collection: Collection, pairs: list[int]) -> int:
-    return judgment_acts.current_judgments(collection, pairs).values("pair").distinct().count()
+def _count_pairs(judgments: Callable[[Collection, list[int]], QuerySet[Any]]) -> Callable[[Collection, list[int]], int]:
+    def count(collection: Collection, pairs: list[int]) -> int:
+        return judgments(collection, pairs).order_by().values("pair").distinct().count()
+
+    return count
 
 
-def _count_excluded(collection: Collection, pairs: list[int]) -> int:
-    return judgment_acts.excluded_judgments(collection, pairs).order_by().values("pair").distinct().count()
-
-
-def _count_reassigned(collection: Collection, pairs: list[int]) -> int:
-    # The largest of the choices: the page says how many at most.
-    return max(count for _title, count in reassigning.list_choices(collection, pairs).values())
-
-
-def _note(act: BulkAct) -> str:
-    return _("Bulk action %(number)s") % {"number": act.number}
-
-
-KINDS = {
+KINDS: dict[str, BulkKind] = {
     Kind.SEND: BulkKind(
         "pairs.sent",
         gettext_lazy(
@@ -79,8 +69,8 @@ KINDS = {
         ),
         gettext_lazy("The others already wait for people."),
         _count_by("send"),
-        lambda act: queue_acts.send_pairs(act.collection, act.pairs),
-        undo=lambda act: queue_acts.withdraw_sent(act.collection, act.changes),
+        queue_acts.send_pairs,
+        undo=queue_acts.withdraw_sent,
     ),
     Kind.REASSIGN: BulkKind(
         "pairs.returned",
@@ -91,9 +81,10 @@ KINDS = {
             "this person already judged, skipped or has are not changed."
         ),
         "",
-        _count_reassigned,
+        # The largest of the choices: the page says how many at most.
+        lambda collection, pairs: max(n for _who, n in reassigning.list_choices(collection, pairs).values()),
         reassigning.reassign_pairs,
-        undo=lambda act: reassigning.release_pairs(act.collection, act.changes),
+        undo=reassigning.release_pairs,
         option_title=gettext_lazy("Reassign to"),
         choices=reassigning.describe_choices,
         lasting=reassigning.ANYONE,
@@ -105,8 +96,8 @@ KINDS = {
         ),
         gettext_lazy("The others do not wait for people."),
         _count_by("priority"),
-        lambda act: queue_acts.move_pairs(act.collection, act.pairs, act.option),
-        undo=lambda act: queue_acts.move_back(act.collection, act.changes),
+        queue_acts.move_pairs,
+        undo=queue_acts.move_back,
         options={
             "first": gettext_lazy("first in the queue"),
             "normal": gettext_lazy("normal order"),
@@ -121,17 +112,17 @@ KINDS = {
             "pairs return to the queue for other people. Nothing is deleted."
         ),
         gettext_lazy("The others have no judgments by people."),
-        _count_current,
-        lambda act: judgment_acts.exclude_pairs(act.collection, act.pairs, act.made_by, _note(act)),
-        undo=lambda act: judgment_acts.reinstate_excluded(act.changes, act.made_by),
+        _count_pairs(judgment_acts.current_judgments),
+        judgment_acts.exclude_pairs,
+        undo=judgment_acts.reinstate_excluded,
     ),
     Kind.REINSTATE: BulkKind(
         "pairs.reinstated",
         gettext_lazy("Excluded judgments on these pairs count again."),
         gettext_lazy("The others have no excluded judgments."),
-        _count_excluded,
-        lambda act: judgment_acts.reinstate_pairs(act.collection, act.pairs, act.made_by),
-        undo=lambda act: judgment_acts.exclude_reinstated(act.changes, act.made_by, _note(act)),
+        _count_pairs(judgment_acts.excluded_judgments),
+        judgment_acts.reinstate_pairs,
+        undo=judgment_acts.exclude_reinstated,
     ),
     Kind.EXPORT: BulkKind(
         "pairs.exported",

@@ -5,8 +5,8 @@ Each act locks rows in the order of their ids, assignments before items, as anno
 
 from typing import Any
 
+from annotation.models.pair_table import BulkAct
 from corpus.collections.task_order import BACK, FRONT, forget_watermarks
-from corpus.models import Collection
 from store.sql import execute, fetch_rows, read_sql
 
 BASES = {"first": FRONT, "normal": 0.0, "last": BACK}
@@ -37,30 +37,30 @@ COUNTS = {
 """How many pairs each act would change."""
 
 
-def send_pairs(collection: Collection, pairs: list[int]) -> tuple[int, dict[str, Any]]:
+def send_pairs(act: BulkAct) -> tuple[int, dict[str, Any]]:
     """Open a task for each pair that has none; return how many, and what undo needs."""
-    items = [pk for (pk,) in fetch_rows(SEND, collection=collection.pk, pairs=pairs)]
-    forget_watermarks(collection)
+    items = [pk for (pk,) in fetch_rows(SEND, collection=act.collection_id, pairs=act.pairs)]
+    forget_watermarks(act.collection)
     return len(items), {"items": items}
 
 
-def withdraw_sent(collection: Collection, changes: dict[str, Any]) -> int:
+def withdraw_sent(act: BulkAct) -> int:
     """Withdraw the tasks that nobody took meanwhile; return how many."""
-    return execute(WITHDRAW, items=changes["items"])
+    return execute(WITHDRAW, items=act.changes["items"])
 
 
-def move_pairs(collection: Collection, pairs: list[int], to: str) -> tuple[int, dict[str, Any]]:
+def move_pairs(act: BulkAct) -> tuple[int, dict[str, Any]]:
     """Set waiting tasks' priority to a key of BASES; return the number of pairs changed, and what undo needs."""
-    rows = fetch_rows(MOVE, collection=collection.pk, pairs=pairs, base=BASES[to])
-    forget_watermarks(collection)
-    moved = [(item, before, after) for item, _, before, after in rows]
-    return len({pair for _, pair, _, _ in rows}), {"moved": moved}
+    rows = fetch_rows(MOVE, collection=act.collection_id, pairs=act.pairs, base=BASES[act.option])
+    forget_watermarks(act.collection)
+    moved = [(item, before, after) for item, _pair, before, after in rows]
+    return len({pair for _item, pair, *_moved in rows}), {"moved": moved}
 
 
-def move_back(collection: Collection, changes: dict[str, Any]) -> int:
+def move_back(act: BulkAct, statement: str = MOVE_BACK, **more: Any) -> int:
     """Restore tasks' earlier priority where nothing else changed it since; return their number."""
-    moved = changes["moved"]
+    moved = act.changes["moved"]
     columns = {name: [row[place] for row in moved] for place, name in enumerate(("items", "before", "after"))}
-    count = execute(MOVE_BACK, **columns)
-    forget_watermarks(collection)
+    count = execute(statement, **columns, **more)
+    forget_watermarks(act.collection)
     return count

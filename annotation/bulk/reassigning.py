@@ -10,6 +10,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from annotation.bulk.queue_acts import move_back
 from annotation.models import Membership
 from annotation.models.pair_table import BulkAct
 from annotation.queue.annotators import closed, needs_qualification
@@ -17,7 +18,7 @@ from corpus.collections.task_order import forget_watermarks
 from corpus.errors import BadInput
 from corpus.holding import hold
 from corpus.models import Collection
-from store.sql import execute, fetch_rows, read_sql
+from store.sql import fetch_rows, read_sql
 
 ANYONE = "anyone"
 _RETURN = read_sql(__file__, "return_pairs")
@@ -58,9 +59,10 @@ def may_get_pairs(member: Membership) -> bool:
 
 def describe_choices(act: BulkAct) -> dict[str, str]:
     """Return the options of an act's page."""
-    found = list_choices(act.collection, act.pairs)
-    said = {key: ngettext("%(who)s (%(n)s pair)", "%(who)s (%(n)s pairs)", n) for key, (_who, n) in found.items()}
-    return {key: said[key] % {"who": who, "n": f"{n:,}"} for key, (who, n) in found.items()}
+    return {
+        key: ngettext("%(who)s (%(n)s pair)", "%(who)s (%(n)s pairs)", n) % {"who": who, "n": f"{n:,}"}
+        for key, (who, n) in list_choices(act.collection, act.pairs).items()
+    }
 
 
 def reassign_pairs(act: BulkAct) -> tuple[int, dict[str, Any]]:
@@ -68,30 +70,21 @@ def reassign_pairs(act: BulkAct) -> tuple[int, dict[str, Any]]:
 
     Raises BadInput.
     """
-    if act.option == ANYONE:
-        return _return_pairs(act.collection, act.pairs), {}
-    member = int(act.option)
-    fetch_rows(_RETURN, collection=act.collection_id, pairs=act.pairs, member=member)
+    member = None if act.option == ANYONE else int(act.option)
+    returned = fetch_rows(_RETURN, collection=act.collection_id, pairs=act.pairs, member=member)
+    if member is None:
+        released = fetch_rows(_RELEASE, collection=act.collection_id, pairs=act.pairs)
+        forget_watermarks(act.collection)
+        return len({*returned, *released}), {}
     rows = fetch_rows(_RESERVE, collection=act.collection_id, pairs=act.pairs, member=member)
     # Locked after the tasks, as a claim does; whoever pauses or removes the member now waits, and then releases these.
-    found = hold(Membership.objects.select_related("user", "collection"), member)
-    if not may_get_pairs(found):
-        raise BadInput(_("%(user)s cannot get pairs now. Choose someone else.") % {"user": found.user})
+    recipient = hold(Membership.objects.select_related("user", "collection"), member)
+    if not may_get_pairs(recipient):
+        raise BadInput(_("%(user)s cannot get pairs now. Choose someone else.") % {"user": recipient.user})
     forget_watermarks(act.collection)
     return len(rows), {"moved": rows, "member": member}
 
 
-def _return_pairs(collection: Collection, pairs: list[int]) -> int:
-    returned = fetch_rows(_RETURN, collection=collection.pk, pairs=pairs, member=None)
-    released = fetch_rows(_RELEASE, collection=collection.pk, pairs=pairs)
-    forget_watermarks(collection)
-    return len({*returned, *released})
-
-
-def release_pairs(collection: Collection, changes: dict[str, Any]) -> int:
+def release_pairs(act: BulkAct) -> int:
     """Release the pairs that an act still reserves; return their number."""
-    moved = changes["moved"]
-    columns = {name: [row[place] for row in moved] for place, name in enumerate(("items", "before", "after"))}
-    count = execute(_UNDO, **columns, member=changes["member"])
-    forget_watermarks(collection)
-    return count
+    return move_back(act, _UNDO, member=act.changes["member"])

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from annotation.bulk import services as bulk
 from annotation.exports import services as exports
 from annotation.imports import importing
 from annotation.label_quality import services as audits
@@ -70,5 +71,6 @@ DOORS: dict[Callable[..., Any], Doors] = {
     WEB_SEARCHES.start: Doors(command="web_search"),
     trainings.use_model: Doors(operation="POST /collections/{slug:name}/models/{number}/{act}"),
     exports.create_export: Doors(operation="POST /collections/{slug:name}/exports", command="export"),
+    bulk.run_act: Doors(operation="POST /collections/{slug:name}/pair-acts/{number}/run"),
     curves.start_curve: Doors(command="learning_curve"),
 }

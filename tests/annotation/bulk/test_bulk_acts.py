@@ -224,7 +224,7 @@ def test_an_act_is_its_authors_until_it_is_done_and_no_pair_of_another_collectio
     assert charlie.post(f"{address}run/").status_code == 422
     address = plan(charlie, "priority", pair=mine.pk)
     assert charlie.post(f"{address}run/", {"option": "sideways"}).status_code == 422
-    monkeypatch.setattr("annotation.bulk.acts.MOST", 1)
+    monkeypatch.setattr("annotation.bulk.services.MOST", 1)
     make_pair(books)
     refused = charlie.post(ACTIONS, {"act": "send", "all": "1", "query": ""})
     assert refused.status_code == 422 and "at most 1 pairs" in refused.text

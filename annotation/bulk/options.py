@@ -1,0 +1,11 @@
+"""What carrying out a planned act on pairs can be told."""
+
+from django.utils.translation import gettext_lazy as _
+
+from actions.options import Options, option
+
+
+class ActOptions(Options):
+    """Choice with which an act is carried out, where it has some."""
+
+    option: str = option(_("Option"), _("Among those that the plan names."), default="", at_most=20)
