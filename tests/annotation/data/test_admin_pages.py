@@ -11,7 +11,7 @@ from django.utils.timezone import now
 from annotation import guidelines
 from annotation.agreement.grade_matrix import pairs_where
 from annotation.data import pairs
-from annotation.models import Invitation, Membership
+from annotation.models import Membership
 from corpus.models import Collection, Item, Pair
 from judges.campaigns import counters
 from judges.domain.protocol import Protocol
@@ -269,16 +269,6 @@ def test_a_batch_of_which_nobody_knows_is_sent_again_by_a_press_alone(charlie: C
 # Members, settings, texts
 
 
-def test_an_invitation_is_made_shown_and_withdrawn(charlie: Client) -> None:
-    charlie.post("/c/books/members/invite/", {"role": "adjudicator", "people": "Dana", "days": 3})
-    invitation = Invitation.objects.get()
-    page = text(charlie.get("/c/books/members/"))
-    assert f"/invitations/{invitation.token}/" in page
-    charlie.post(f"/c/books/invitations/{invitation.pk}/revoke/")
-    assert invitation.token not in text(charlie.get("/c/books/members/"))
-    assert charlie.get(f"/c/books/members/?made={invitation.pk}").context["made"] == []
-
-
 def test_roles_change_and_an_admin_does_not_lock_themselves_out(charlie: Client, people: dict[str, Membership]) -> None:
     page = f"/c/books/members/{people['alice'].pk}/role/"
     done = charlie.post(page, {"role": 2}, follow=True)
@@ -292,15 +282,6 @@ def test_roles_change_and_an_admin_does_not_lock_themselves_out(charlie: Client,
     assert "lose your own access" in text(charlie.post(f"/c/books/members/{own}/role/", {"role": 1}))
     assert "lose your own access" in text(charlie.post(f"/c/books/members/{own}/active/", {"active": "0"}))
     assert Membership.objects.get(pk=own).role == 3
-
-
-def test_a_deactivated_member_is_out_and_their_judgments_stay(charlie: Client, people: dict[str, Membership]) -> None:
-    alice = people["alice"]
-    charlie.post(f"/c/books/members/{alice.pk}/active/", {"active": "0"})
-    assert client_of(alice.user).get("/c/books/").status_code == 404
-    assert alice.assessor.judgment_set.count() == 1
-    charlie.post(f"/c/books/members/{alice.pk}/active/", {"active": "1"})
-    assert client_of(alice.user).get("/c/books/").status_code == 200
 
 
 def test_guidelines_are_kept_in_versions_and_can_be_previewed(charlie: Client, books: Collection) -> None:

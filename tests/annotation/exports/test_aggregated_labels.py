@@ -2,11 +2,9 @@
 
 import csv
 import json
-from io import StringIO
 
 import numpy as np
 import pytest
-from django.core.management import call_command
 from django.urls import reverse
 
 from annotation.agreement.aggregates import fit_matrix
@@ -122,18 +120,6 @@ def test_training_sets_take_the_aggregate_and_say_the_posterior(books, tmp_path)
     assert table.column_names[-1] == "posterior" and table["posterior"].null_count == 0
 
 
-def test_options_that_contradict_it_are_refused(books, tmp_path):
-    for options, words in (
-        ({"aggregate": "majority", "origins": ["people"]}, "makes labels of all grades"),
-        ({"name": "debates", "aggregate": "majority"}, "has no labels"),
-        ({"name": "beir", "aggregate": "majority", "labels": "people"}, "makes labels of all grades"),
-    ):
-        with pytest.raises(BadInput, match=words):
-            write(books, tmp_path / "out", **options)
-    with pytest.raises(BadInput, match="has no labels"):
-        export(books, "erank-sft", tmp_path / "out", aggregate="majority")
-
-
 def test_the_grades_may_be_those_of_some_assessors(books, tmp_path):
     """People use the whole scale while judges say yes or no: all of them together make no usable estimate."""
     for judgment in Judgment.objects.filter(assessor__kind="person", grade=1):
@@ -169,11 +155,7 @@ def test_the_same_grades_give_the_same_bytes_and_the_file_is_read_back(books, tm
     assert len(grades) == 30 and not any(row.problem for row in grades)
 
 
-def test_command_and_page_ask_for_it(books, tmp_path, client, settings):
-    out = StringIO()
-    options = ("--format", "qrels", "--aggregate", "majority", "--out", str(tmp_path / "out"), "--json")
-    call_command("export", "books", *options, stdout=out, stderr=StringIO())
-    assert json.loads(out.getvalue())["aggregate"]["by"] == "majority"
+def test_the_page_asks_for_it(books, tmp_path, client, settings):
     settings.VAR = tmp_path / "var"
     client.force_login(make_member(books, "alice", Role.ADMIN).user)
     page = client.get(reverse("exports", args=["books"])).content.decode()
@@ -182,5 +164,3 @@ def test_command_and_page_ask_for_it(books, tmp_path, client, settings):
     made = Snapshot.objects.order_by("-pk")[0]
     assert made.manifest["aggregate"]["by"] == "dawid-skene"
     assert "Aggregation</dt><dd>dawid-skene" in client.get(reverse("exports", args=["books"])).content.decode()
-    wrong = client.post(reverse("make_export", args=["books"]), {"format": "csv", "aggregate": "mean"})
-    assert wrong.status_code == 422

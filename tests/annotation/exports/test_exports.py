@@ -63,22 +63,12 @@ def lines(text):
     return [json.loads(line) for line in text.splitlines()]
 
 
-def test_qrels_have_four_columns_in_the_order_of_bytes(books, tmp_path):
-    assert export(books, "qrels", tmp_path / "out") == "Q2 0 b 1\nq10 0 B 0\nq10 0 b 2\n"
-
-
-def test_qrels_load_in_ir_measures(books, tmp_path):
+def test_qrels_have_four_columns_in_the_order_of_bytes_and_load_in_ir_measures(books, tmp_path):
     import ir_measures
 
-    export(books, "qrels", tmp_path / "out")
-    loaded = list(ir_measures.read_trec_qrels(str(tmp_path / "out" / "qrels.txt")))
-    assert [(row.query_id, row.doc_id, row.relevance) for row in loaded] == [
-        ("Q2", "b", 1),
-        ("q10", "B", 0),
-        ("q10", "b", 2),
-    ]
-    found = [ir_measures.ScoredDoc("q10", "b", 2.0), ir_measures.ScoredDoc("q10", "B", 1.0)]
-    assert ir_measures.calc_aggregate([ir_measures.P @ 1], loaded, found)[ir_measures.P @ 1] == 0.5
+    assert export(books, "qrels", tmp_path / "out") == "Q2 0 b 1\nq10 0 B 0\nq10 0 b 2\n"
+    loaded = ir_measures.read_trec_qrels(str(tmp_path / "out" / "qrels.txt"))
+    assert [tuple(row)[:3] for row in loaded] == [("Q2", "b", 1), ("q10", "B", 0), ("q10", "b", 2)]
 
 
 def test_csv_names_the_origin_of_each_label(books, tmp_path):
@@ -323,21 +313,6 @@ def test_the_command_refuses_what_it_does_not_know(books, tmp_path):
     assert "never split" in refused("export", "books", "--format", "qrels", "--split", "0.9", *out)
     assert "no labels" in refused("export", "books", "--format", "debates", "--origins", "people", *out)
     assert not (tmp_path / "out").exists()
-
-
-def test_the_command_agreement_prints_the_document_and_refuses_what_it_does_not_know(books):
-    for name, grade in (("alice", 1), ("bob", 2)):
-        make_judgment(pair_of(books, "b"), make_assessor(books, name), grade)
-    found = run("agreement", "books", "--bootstrap", "20", "--binarize", "1")
-    assert (found["binarize"], found["items"]) == (1, 1)
-    assert found["pairwise"][0]["percent"]["value"] == 1.0
-    assert run("agreement", "books", "--assessors", "bob")["assessors"] == [{"name": "bob", "kind": "person", "n": 1}]
-    assert 'There is no collection "films"' in refused("agreement", "films")
-    assert "No assessor named charlie" in refused("agreement", "books", "--assessors", "charlie")
-    assert "grades 0 to 3" in refused("agreement", "books", "--binarize", "4")
-    assert "cannot be negative" in refused("agreement", "books", "--bootstrap", "-1")
-    call_command("agreement", "books", stdout=(spoken := StringIO()))
-    assert "alice - bob: kappa 0.000, percent 0.000, n 1" in spoken.getvalue()
 
 
 @pytest.mark.django_db(transaction=True)

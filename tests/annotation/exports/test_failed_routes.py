@@ -81,12 +81,6 @@ def test_a_pair_that_a_later_campaign_labelled_stays(books: Collection, tmp_path
     assert manifest["left_out"]["pairs"] == 29
 
 
-def test_formats_without_labels_refuse_the_option(books: Collection, tmp_path: Path) -> None:
-    with pytest.raises(SystemExit):
-        export(tmp_path, "--leave-out-failed", name="debates")
-    assert not Snapshot.objects.exists()
-
-
 def test_the_page_warns_in_the_overviews_words_and_offers_to_leave_them_out(charlie: Client) -> None:
     def reasons(address: str) -> list[str]:
         page = flat(charlie.get(address).text)

@@ -1,10 +1,6 @@
 """Versions of the qrels, such as those with holes filled, as BEIR and MTEB folders."""
 
-import json
-from io import StringIO
-
 import pytest
-from django.core.management import call_command
 from django.urls import reverse
 
 from annotation.models import Role
@@ -59,6 +55,8 @@ def test_mteb_has_the_grades_of_the_version_and_not_those_of_now(books, tmp_path
     rows = lines(tmp_path / "out" / "qrels" / "test.jsonl")
     assert [row["score"] for row in rows] == [3, 3, 3]
     assert "split: test" in (tmp_path / "out" / "README.md").read_text()
+    with pytest.raises(BadInput, match="no qrels version 7"):
+        export(books, "mteb", tmp_path / "no", qrels=7)
 
 
 def test_a_version_with_pairs_that_are_no_candidates_is_exported_whole(books, tmp_path):
@@ -77,31 +75,6 @@ def test_texts_of_older_versions_are_left_out_and_counted(books, tmp_path):
     assert manifest["counts"]["pairs"] == 6 and manifest["counts"]["left_out"] == {
         "a text of it has a newer version": 3
     }
-
-
-def test_what_would_change_a_version_is_refused(books, tmp_path):
-    for name, options, words in (
-        ("prism", {"qrels": 2}, "Only the formats beir and mteb take a version of the qrels, not prism"),
-        ("beir", {"qrels": 7}, "books has no qrels version 7; there are: 1, 2"),
-        ("beir", {"qrels": 2, "aggregate": "majority"}, "A version of the qrels is exported as it is"),
-        ("mteb", {"qrels": 2, "labels": "people"}, "A version of the qrels is exported as it is"),
-        ("beir", {"qrels": 2, "negatives": 1}, "A version of the qrels is exported as it is"),
-    ):
-        with pytest.raises(BadInput, match=words):
-            export(books, name, tmp_path / "out", **{"teacher": "labels", **options})
-
-
-def test_the_command_exports_a_version_and_refuses_a_share(books, tmp_path):
-    out = StringIO()
-    call_command(
-        "export", "books", "--format", "beir", "--qrels", "2", "--json", "--out", str(tmp_path / "out"), stdout=out
-    )
-    assert json.loads(out.getvalue())["qrels"]["note"] == "pool of two runs"
-    err = StringIO()
-    with pytest.raises(SystemExit) as stop:
-        options = ("--format", "beir", "--qrels", "2", "--split", "0.9", "--out", str(tmp_path / "no"))
-        call_command("export", "books", *options, stdout=StringIO(), stderr=err)
-    assert stop.value.code == 2 and "--split: " in err.getvalue()
 
 
 def test_the_pages_lead_from_a_version_to_its_export(books, client, settings, tmp_path):

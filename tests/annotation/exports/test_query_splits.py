@@ -200,10 +200,6 @@ def test_the_commands_keep_a_list_and_export_by_its_name(books, tmp_path, capsys
     assert command(capsys, "query_splits", "books", "--keep", "a b", "--file", str(ids))[0] == 2
     assert command(capsys, "query_splits", "books", "--keep", "fixed")[0] == 2
     assert command(capsys, "query_splits", "books", "--delete", "none")[0] == 2
-    code, _, err = command(
-        capsys, "export", "books", "--format", "csv", "--split", "test=fixed", "--out", str(tmp_path / "no")
-    )
-    assert code == 2 and "--split: This is for training sets" in err
     assert command(capsys, "query_splits", "books", "--delete", "fixed")[0] == 0 and not list_splits(books)
     assert list(
         AuditEntry.objects.filter(act__startswith="export.split").order_by("id").values_list("act", flat=True)

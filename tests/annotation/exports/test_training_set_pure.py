@@ -186,12 +186,21 @@ def test_a_fixed_number_of_documents_leaves_room_for_a_negative():
         ({"format": "erank-sft", "balance": True}, "balance"),
         ({"qrels": 1}, "qrels"),
         ({"format": "beir", "qrels": 1, "negatives": 1}, "negatives"),
+        ({"format": "beir", "qrels": 1, "split": 0.9}, "split"),
     ],
 )
 def test_options_that_do_not_go_together_are_refused_by_name(options, named):
     with pytest.raises(BadOption) as refused:
         ExportOptions.read({"format": "prism", **options})
     assert [name for name, _sentence in refused.value.problems] == [named]
+
+
+def test_a_benchmark_keeps_every_judgment_unless_near_duplicates_are_asked_for():
+    for name, told, least in (
+        ("beir", {}, None), ("beir", {"near_duplicates": "0.9"}, 0.9), ("prism", {}, 0.8),
+        ("prism", {"near_duplicates": "0"}, None), ("prism", {"near_duplicates": None}, None),
+    ):  # fmt: skip
+        assert ExportOptions.read({"format": name, **told}).near == least
 
 
 # Balance

@@ -13,7 +13,7 @@ from corpus.errors import BadInput
 from corpus.models import Collection, Document, ExportRecord, Label, Pair, Query, Target
 from judges.models import JudgeVersion
 from tests.evidence import make_assessor, make_campaign, make_judgment, make_label, make_votes
-from tests.factories import make_collection, make_document, make_item, make_pair, make_query
+from tests.factories import make_collection, make_document, make_item, make_pair
 from tests.judged_books import export, lines, make_books
 
 pytestmark = pytest.mark.django_db
@@ -212,16 +212,6 @@ def test_balancing_is_in_the_manifest_and_dev_stays_whole(books, tmp_path):
     assert manifest["counts"]["splits"]["dev"]["rows"] == 3
 
 
-def test_near_copies_of_a_query_go_to_one_side(books, tmp_path):
-    for n in range(10):
-        twin = make_query(books, f"what IS thing {n} number{n}", external_id=f"z{n}")
-        pair = make_pair(books, twin, make_document(books, " ".join(f"twin{n}x{w}" for w in range(20))))
-        make_label(pair, 1)
-    export(books, "prism", tmp_path / "out", teacher="labels", split=0.6)
-    train, dev = ({row["query_id"][1:] for row in lines(tmp_path / "out" / f"{s}.jsonl")} for s in ("train", "dev"))
-    assert train and dev and not train & dev
-
-
 def test_a_set_whose_documents_are_all_alike_is_refused_with_what_to_do(books, tmp_path):
     Document.objects.filter(collection=books).update(text="The same text everywhere.", title="")
     with pytest.raises(BadInput, match="every document is, or nearly equals, one of dev"):
@@ -309,17 +299,6 @@ def test_completions_that_are_all_no_are_refused_with_what_was_left_out(books, t
         export(books, "trl", tmp_path / "out")
     asked = export(books, "trl", tmp_path / "asked", allow_incomplete=True)
     assert asked["counts"]["left_out"] == {"relevant without contribution and evidence": 10}
-
-
-def test_the_command_refuses_a_one_sided_set_with_exit_2_and_takes_it_when_asked(books, tmp_path):
-    out, asked = ("--out", str(tmp_path / "out")), ("--format", "trl", "--json")
-    printed, said = StringIO(), StringIO()
-    with pytest.raises(SystemExit) as refused:
-        call_command("export", "books", *asked, *out, stdout=printed, stderr=said)
-    assert (refused.value.code, printed.getvalue()) == (2, "") and "--allow-incomplete" in said.getvalue()
-    assert not (tmp_path / "out").exists()
-    call_command("export", "books", *asked, *out, "--allow-incomplete", stdout=StringIO(), stderr=said)
-    assert "left out: 10 (relevant without contribution and evidence)" in said.getvalue()
 
 
 def test_lengths_are_counted_in_the_tokens_of_a_tokenizer_and_the_entropy_over_all_cells_is_selectable(books, tmp_path):
