@@ -1,12 +1,12 @@
 """Queries, documents, pairs and judgments of a collection, and its settings."""
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Any
 
 from django.db import transaction
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
-from ninja import Field, Router, Schema
+from ninja import Router, Schema
 
 from actions.services import Actor
 from annotation import guidelines
@@ -20,9 +20,6 @@ from corpus.holding import hold
 from corpus.models import Collection, CurrentJudgment, Document, Pair, Query
 
 router = Router(tags=["collections"])
-LONGEST = 50_000
-Text = Annotated[str, Field(max_length=LONGEST)]
-Weight = Annotated[int, Field(ge=0, le=1000)]
 
 
 class QueryOut(Schema):
@@ -107,24 +104,19 @@ class SettingsOut(Schema):
 def list_queries(request: HttpRequest, name: str, after: Cursor = 0, limit: Limit = 100) -> Any:
     """List the queries in their current versions."""
     rows = Query.objects.filter(collection=scope_of(request).collection, is_current=True)
-    return page_of(rows, after, limit, _show_query)
-
-
-def _show_query(row: Query) -> dict[str, Any]:
-    texts = {"text": row.text, "answers": row.answers, "instruction": row.instruction}
-    return {"number": row.pk, "id": row.external_id, **texts, "metadata": row.metadata}
+    return page_of(rows, after, limit, lambda row: _show_text(row, QueryOut))
 
 
 @router.get("/collections/{slug:name}/documents", auth=may("admin"), response=Page[DocumentOut])
 def list_documents(request: HttpRequest, name: str, after: Cursor = 0, limit: Limit = 100) -> Any:
     """List the documents in their current versions."""
     rows = Document.objects.filter(collection=scope_of(request).collection, is_current=True)
-    return page_of(rows, after, limit, _show_document)
+    return page_of(rows, after, limit, lambda row: _show_text(row, DocumentOut))
 
 
-def _show_document(row: Document) -> dict[str, Any]:
-    texts = {"title": row.title, "text": row.text}
-    return {"number": row.pk, "id": row.external_id, **texts, "metadata": row.metadata}
+def _show_text(row: Query | Document, schema: type[Schema]) -> dict[str, Any]:
+    own = {"number": row.pk, "id": row.external_id}
+    return own | {name: getattr(row, name) for name in schema.model_fields if name not in own}
 
 
 @router.get("/collections/{slug:name}/pairs", auth=may("admin"), response=Page[PairOut])
@@ -164,16 +156,9 @@ def list_judgments(request: HttpRequest, name: str, after: Cursor = 0, limit: Li
 
 
 def _show_judgment(row: CurrentJudgment) -> dict[str, Any]:
-    who = {"assessor": row.assessor.name, "kind": row.assessor.kind, "step": row.step}
     pair = {"query": row.pair.query.external_id, "document": row.pair.document.external_id}
-    return {
-        "number": row.pk,
-        **pair,
-        **who,
-        "grade": row.grade,
-        "comment": row.comment,
-        "created_at": row.created_at,
-    }
+    own = {name: getattr(row, name) for name in ("step", "grade", "comment", "created_at")}
+    return {"number": row.pk, **pair, "assessor": row.assessor.name, "kind": row.assessor.kind, **own}
 
 
 @router.get("/collections/{slug:name}/settings", auth=may("admin"), response=SettingsOut)

@@ -22,7 +22,14 @@ def load_pair_detail(pair: Pair) -> dict[str, Any]:
     work = list(pair.work.select_related("campaign").order_by("-campaign"))
     # A campaign that was cancelled before it came to the pair says nothing of it.
     ended = [one for one in work if one.ended_at is not None] or work
-    debate = debate_of(_debate_turns(selectors.debate_of(pair)), len(document.text))
+    same = ("round", "verdict", "reason", "quotes", "window")
+    turns = [
+        {name: getattr(turn, name) for name in same}
+        | {"couple": turn.agent_pair, "side": turn.role, "judge": turn.judge.name}
+        for turn in selectors.debate_of(pair)
+        if turn.verdict is not None
+    ]
+    debate = debate_of(turns, len(document.text))
     attempts = selectors.attempts_of(pair)
     # Withdrawn ones too, oldest first.
     judgments = list(pair.judgments.select_related("assessor", "supersedes", "superseded_by").order_by("pk"))
@@ -30,6 +37,7 @@ def load_pair_detail(pair: Pair) -> dict[str, Any]:
     assignments = Assignment.objects.filter(item__pair=pair).select_related("membership__user", "item")
     name, version = document.external_id, document.version
     windows = {place.campaign_id: place.window for place in work}
+    costs = [view.attempt.cost for view in attempts if not view.attempt.cached]
     votes = _last_votes([view for view in attempts if view.window == windows.get(view.campaign_id, 0)])
     return {
         "pair": pair,
@@ -53,7 +61,8 @@ def load_pair_detail(pair: Pair) -> dict[str, Any]:
         "named_votes": [(selectors.voter_name(vote), vote) for vote in votes],
         # Reference grades: they measure and never settle.
         "gold": [judgment for judgment in judgments if judgment.assessor.kind == "reference"],
-        "cost": _sum_costs(attempts),
+        # None when a price is unknown.
+        "cost": None if None in costs else sum(costs),
     }
 
 
@@ -65,29 +74,11 @@ def _last_votes(attempts: Sequence[AttemptView]) -> list[Attempt]:
             by_campaign[view.attempt.campaign_id].append(view.attempt)
     if not by_campaign:
         return []
-    last = max(by_campaign, key=lambda campaign: (_is_complete(by_campaign[campaign]), campaign))
+
+    def rank(pk: int) -> tuple[bool, int]:
+        campaign = by_campaign[pk][0].campaign
+        given = sum(vote.outcome == Attempt.Outcome.LABELLED for vote in by_campaign[pk])
+        return campaign.policy != Campaign.Policy.SINGLE and given >= len(campaign.voters), pk
+
+    last = max(by_campaign, key=rank)
     return sorted(by_campaign[last], key=lambda vote: vote.place)
-
-
-def _is_complete(votes: Sequence[Attempt]) -> bool:
-    campaign = votes[0].campaign
-    given = sum(vote.outcome == Attempt.Outcome.LABELLED for vote in votes)
-    return campaign.policy != Campaign.Policy.SINGLE and given >= len(campaign.voters)
-
-
-def _sum_costs(attempts: Sequence[AttemptView]) -> float | None:
-    """Return the USD of all attempts; None when a price is unknown."""
-    costs = [view.attempt.cost for view in attempts if not view.attempt.cached]
-    known = [cost for cost in costs if cost is not None]
-    return sum(known) if len(known) == len(costs) else None
-
-
-def _debate_turns(turns: list[Attempt]) -> list[dict[str, object]]:
-    """Return the turns with a verdict in the form that `debate_of` takes."""
-    same = ("round", "verdict", "reason", "quotes", "window")
-    return [
-        {name: getattr(said, name) for name in same}
-        | {"couple": said.agent_pair, "side": said.role, "judge": said.judge.name}
-        for said in turns
-        if said.verdict is not None
-    ]

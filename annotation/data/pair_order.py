@@ -79,7 +79,11 @@ def list_keys(
     name = sort.removeprefix("-")
     column = COLUMNS.get("whole" if name == "state" and campaign is None else name)
     if column is None:
-        return _list_by_id(found, key, most)
+        backwards = key.backwards and key.pair
+        rows = (
+            found.filter(pk__lt=key.pair).order_by("-pk") if backwards else found.filter(pk__gt=key.pair).order_by("pk")
+        )
+        return [(pk, "") for pk in rows.values_list("pk", flat=True)[:most]]
     downwards = sort.startswith("-")
     # Numbers are text in a URL; one that is none begins at the beginning.
     start = _parse_value(key.value, column) if key.pair else None
@@ -94,29 +98,18 @@ def list_keys(
     }
     sign, direction = ("<", "DESC") if downwards != key.backwards else (">", "ASC")
     beyond = "" if start is None else f"WHERE (value, id) {sign} (%s, %s)"
+    # In place of NULL a value that comes last.
+    if column.is_number:
+        value = f"COALESCE({column.value}::float8, '{'-' if downwards else ''}infinity')"
+    else:
+        value = f"""COALESCE({column.value}, '{"" if downwards else GREATEST}') COLLATE "C" """
     statement = f"""SELECT id, value FROM (
-        SELECT m.id, {_value_or_last(column, downwards)} AS value
+        SELECT m.id, {value} AS value
         FROM ({sql}) m (id, query_id, document_id) {joins}) pairs
         {beyond} ORDER BY value {direction}, id {direction} LIMIT {int(most)}"""
     with connection.cursor() as cursor:
         cursor.execute(statement, [*parameters, *([start, key.pair] if beyond else [])])
         return list(cursor.fetchall())
-
-
-def _list_by_id(found: QuerySet[Pair], key: PageKey, most: int) -> Keys:
-    if key.backwards and key.pair:
-        found = found.filter(pk__lt=key.pair).order_by("-pk")
-    else:
-        found = found.filter(pk__gt=key.pair).order_by("pk")
-    return [(pk, "") for pk in found.values_list("pk", flat=True)[:most]]
-
-
-def _value_or_last(column: SortColumn, downwards: bool) -> str:
-    """Return the value in SQL; in place of NULL one that comes last."""
-    if column.is_number:
-        return f"COALESCE({column.value}::float8, '{'-' if downwards else ''}infinity')"
-    missing = "" if downwards else GREATEST
-    return f"""COALESCE({column.value}, '{missing}') COLLATE "C" """
 
 
 def _parse_value(text: str, column: SortColumn) -> str | float | None:

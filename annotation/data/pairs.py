@@ -77,22 +77,13 @@ def matching_pairs(collection: Collection, filters: PairFilters, *, campaign: Ca
         gold = Exists(CurrentJudgment.objects.filter(pair=OuterRef("pk"), assessor__kind=Assessor.Kind.REFERENCE))
         found = found.filter({"yes": Q(gold), "no": ~Q(gold)}.get(filters.gold, Q(pk__in=[])))
     return found.filter(
-        _text_condition(collection, filters.q),
+        # Texts and documents are looked up first and pairs by their keys: as one condition over three tables a million
+        # pairs take seconds, so they take a tenth of one.
+        _query_condition(collection, filters.q) | _document_condition(collection, filters.q) if filters.q else Q(),
         _state_condition(collection, filters, campaign),
         of_cell(campaign, filters.cross),
         _label_condition(filters),
     )
-
-
-def _text_condition(collection: Collection, q: str) -> Q:
-    """Match words of the query, the id of the query or of the document, or terms of the document.
-
-    Texts and documents are looked up first and pairs by their keys: as one condition over three tables a million
-    pairs take seconds, so they take a tenth of one.
-    """
-    if not q:
-        return Q()
-    return _query_condition(collection, q) | _document_condition(collection, q)
 
 
 def _query_condition(collection: Collection, q: str) -> Q:
@@ -127,35 +118,24 @@ def _state_condition(collection: Collection, filters: PairFilters, campaign: Cam
     if (state in ITEM_STATES and (campaign or state != PairState.SETTLED)) or (
         reason == Item.Reason.AUDIT and not state
     ):
-        return Q(pk__in=_item_pairs(collection, filters, campaign))
+        items = (_items_in_state(state) if state else Item.objects.all()).filter(collection=collection)
+        items = items.filter(reason=reason) if reason else items
+        items = items.filter(campaign=campaign.pk) if campaign is not None else items
+        return Q(pk__in=items.values("pair"))
     if campaign is None:
-        return _states_condition(collection, filters)
+        # The state that a pair has in the collection, whoever labelled it (judges.campaigns.pair_states).
+        states = PEOPLES if state == Work.State.ESCALATED else [state]
+        verdict, agreed = (int(text[:9]) if text.isdecimal() else None for text in (filters.verdict, filters.round))
+        values = [states if state else None, reason or None, verdict, agreed]
+        if values == [None] * 4:
+            return Q()
+        return Q(pk__in=RawSQL(IN_STATE, [collection.pk, *(value for value in values for _twice in range(2))]))
     numbers = {"label": filters.verdict, "agreed_in_round": filters.round}
     work: dict[str, object] = {name: int(text) for name, text in numbers.items() if text.isdecimal()}
     work |= {name: text for name, text in (("state", state), ("reason", reason)) if text}
     if not work:
         return Q()
     return Q(pk__in=Work.objects.filter(campaign=campaign, **work).values("pair"))
-
-
-def _states_condition(collection: Collection, filters: PairFilters) -> Q:
-    """Match the state that a pair has in the collection, whoever labelled it (judges.campaigns.pair_states)."""
-    states = PEOPLES if filters.state == Work.State.ESCALATED else [filters.state]
-    verdict, agreed = (int(text[:9]) if text.isdecimal() else None for text in (filters.verdict, filters.round))
-    values = [states if filters.state else None, filters.reason or None, verdict, agreed]
-    if values == [None] * 4:
-        return Q()
-    return Q(pk__in=RawSQL(IN_STATE, [collection.pk, *(value for value in values for _twice in range(2))]))
-
-
-def _item_pairs(collection: Collection, filters: PairFilters, campaign: Campaign | None) -> QuerySet[Any]:
-    """Return the pairs of matching items; those of one campaign where it is given."""
-    items = (_items_in_state(filters.state) if filters.state else Item.objects.all()).filter(collection=collection)
-    if filters.reason:
-        items = items.filter(reason=filters.reason)
-    if campaign is not None:
-        items = items.filter(campaign=campaign.pk)
-    return items.values("pair")
 
 
 def _label_condition(filters: PairFilters) -> Q:
@@ -184,7 +164,11 @@ def load_rows(
     )
     texts: dict[int, dict[str, Any]] = {row["pk"]: dict(row) for row in rows}
     items = {item.pair_id: item for item in _items_in_state(asked).filter(pair__in=pairs).order_by("pk")}
-    states = _states_in(campaign, pairs) if campaign else states_of(collection, pairs)
+    if campaign:
+        work = Work.objects.filter(campaign=campaign, pair__in=pairs).values_list("pair", "state", "reason")
+        states = {pair: (state, reason) for pair, state, reason in work}
+    else:
+        states = states_of(collection, pairs)
     for pair, item in items.items():
         # What people have is said as they have it: in the campaign's pairs that went to them, and where it is asked.
         if pair not in states or states[pair][0] in ("escalated", "open") or asked in ITEM_STATES:
@@ -192,12 +176,6 @@ def load_rows(
     labels = {label.pair_id: label for label in Label.objects.filter(pair__in=pairs, aspect=None)}
     gold = reference_grades(collection, pairs)
     return [_build_row(texts[pk], states.get(pk, ("new", "")), items.get(pk), labels.get(pk), gold) for pk in pairs]
-
-
-def _states_in(campaign: Campaign, pairs: list[int]) -> dict[int, tuple[str, str]]:
-    """Return the state of each pair in one campaign, with the reason of those that went to people or failed."""
-    rows = Work.objects.filter(campaign=campaign, pair__in=pairs).values_list("pair", "state", "reason")
-    return {pair: (state, reason) for pair, state, reason in rows}
 
 
 def _items_in_state(state: str) -> QuerySet[Item]:

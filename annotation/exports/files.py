@@ -7,24 +7,13 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from annotation.exports.formats import Format, Row
 from corpus.errors import BadInput
 
 MANIFEST = "manifest.json"
 Counts = dict[str, Any]  # rows, queries, and rows by what the format counts.
-
-
-def ready_folder(folder: Path) -> bool:
-    """Make the folder if it is missing; True when it was. Raises BadInput unless it is new or empty."""
-    try:
-        if folder.is_dir():
-            if any(folder.iterdir()):
-                raise BadInput(f"{folder} is not empty; name a new or an empty folder")
-            return False
-        folder.mkdir(parents=True)
-    except OSError as error:
-        raise BadInput(f"{folder} cannot be written: {error.strerror}") from None
-    return True
 
 
 class ExportOutput:
@@ -77,7 +66,15 @@ class ExportFiles:
     """The files of one export. What a failed one has left can be taken away again, and nothing else."""
 
     def __init__(self, folder: Path) -> None:
-        self._made = [folder] if ready_folder(folder) else []
+        """Make the folder if it is missing. Raises BadInput unless it is new or empty."""
+        try:
+            if folder.is_dir() and any(folder.iterdir()):
+                raise BadInput(_("%(folder)s is not empty; name a new or an empty folder") % {"folder": folder})
+            self._made = [] if folder.is_dir() else [folder]
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            words = _("%(folder)s cannot be written: %(error)s")
+            raise BadInput(words % {"folder": folder, "error": error.strerror}) from None
         self.folder = folder
         self._open: dict[str, ExportOutput] = {}
         self.written: list[dict[str, Any]] = []

@@ -17,7 +17,7 @@ from annotation.exports.listing import count_origins
 from annotation.exports.options import OF_FORMAT, ExportOptions
 from annotation.exports.sets.rows import SPLITS
 from annotation.exports.snapshots import exports_folder
-from annotation.label_sources.qrels_versions import list_versions
+from annotation.label_sources.benchmark_tables import list_versions
 from annotation.query_splits.lists import list_names
 from annotation.query_splits.named import suggest_split
 from corpus.errors import BadInput

@@ -1,7 +1,6 @@
 """Record of the labels that an export holds, written in the transaction that reads them (docs/lineage.md)."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from annotation.exports.sets.rows import SetQuery
 from annotation.label_sources.aggregated_labels import AggregatedLabels
@@ -45,25 +44,18 @@ def hold_sets(snapshot: Snapshot, sides: Mapping[str, Sequence[SetQuery]], *, as
 
     `as_judgments`: its labels are made of grades, or are those of a version of the qrels: only the pairs are noted.
     """
-    records = _empty_records(snapshot)
-    if not records:
+    if not (records := _empty_records(snapshot)):
         return
-    found = (
-        ExportedLabels(record=records[query.source], query_id=query.key, split=split, **_columns(query, as_judgments))
-        for split, queries in sides.items()
-        for query in queries
-        if any(row.pair and not row.assumed for row in query.rows)
-    )
-    ExportedLabels.objects.bulk_create(found, batch_size=BATCH)
-
-
-def _columns(query: SetQuery, as_judgments: bool) -> dict[str, list[Any]]:
-    rows = sorted((row for row in query.rows if row.pair and not row.assumed), key=lambda row: row.pair)
-    return {
-        "pairs": [row.pair for row in rows],
-        "grades": [None if as_judgments else row.grade for row in rows],
-        "origins": [row.origin for row in rows],
-    }
+    held = []
+    for split, queries in sides.items():
+        for query in queries:
+            rows = sorted((row for row in query.rows if row.pair and not row.assumed), key=lambda row: row.pair)
+            pairs, origins = [row.pair for row in rows], [row.origin for row in rows]
+            grades = [None if as_judgments else row.grade for row in rows]
+            about = {"record": records[query.source], "query_id": query.key, "split": split}
+            if rows:
+                held.append(ExportedLabels(**about, pairs=pairs, grades=grades, origins=origins))
+    ExportedLabels.objects.bulk_create(held, batch_size=BATCH)
 
 
 def _empty_records(snapshot: Snapshot) -> dict[str, ExportRecord]:

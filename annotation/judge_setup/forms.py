@@ -18,15 +18,8 @@ from judges.presets import PRESETS
 
 # Presets in the order of their titles; the judges that need no model are built in.
 PROVIDERS = sorted(
-    ((name, preset.title) for name, preset in PRESETS.items() if preset.wire != "offline"),
-    key=lambda row: row[1].lower(),
+    (preset for preset in PRESETS.values() if preset.wire != "offline"), key=lambda preset: preset.title.lower()
 )
-
-
-def describe_key(name: str) -> str:
-    """The preset's title with the variable that its key stands in."""
-    preset = PRESETS[name]
-    return f"{preset.title} ({preset.key_env})" if preset.key_env else preset.title
 
 
 class JudgesFileForm(forms.Form):
@@ -36,7 +29,8 @@ class JudgesFileForm(forms.Form):
         label=gettext_lazy("Provider"),
         required=False,
         initial="openai",
-        choices=[(name, describe_key(name)) for name, _t in PROVIDERS],
+        # With the variable that the key stands in.
+        choices=[(one.name, f"{one.title} ({one.key_env})" if one.key_env else one.title) for one in PROVIDERS],
         widget=forms.Select(attrs={"lang": "en"}),  # names of providers, the same in every language
     )
     model = forms.CharField(
@@ -91,7 +85,7 @@ class JudgesFileForm(forms.Form):
         server, variable = given["base_url"].strip(), given["api_key_env"].strip()
         if not given["model"].strip():
             self.add_error("model", _("Enter the name of a model, as the provider calls it."))
-        needs_server = "base_url" in PRESETS[given["provider"] or PROVIDERS[0][0]].needs
+        needs_server = "base_url" in PRESETS[given["provider"] or PROVIDERS[0].name].needs
         if needs_server and not server and "base_url" not in given["more"]:
             self.add_error("base_url", _("Enter the base URL, for example http://127.0.0.1:8001/v1."))
         if variable and not may_name(variable):
@@ -125,7 +119,7 @@ class JudgesFileForm(forms.Form):
         model = given["model"].strip()
         # Lists of judges are separated by commas, so that no name may hold one.
         name = given["judge_name"].strip() or re.sub(r"[\s,]+", "-", model.rsplit("/", 1)[-1])[:100]
-        keys: dict[str, Any] = {"name": name, "provider": given["provider"] or PROVIDERS[0][0], "model": model}
+        keys: dict[str, Any] = {"name": name, "provider": given["provider"] or PROVIDERS[0].name, "model": model}
         keys |= {key: given[key].strip() for key in ("base_url", "api_key_env") if given[key].strip()}
         return append_judge(text, keys, given["more"].replace("\r\n", "\n"))
 
@@ -145,7 +139,13 @@ class MembersForm(forms.Form):
     def __init__(self, data: QueryDict | None = None, *, panel: Panel) -> None:
         sides = dict(zip(("debate_for", "debate_against"), panel.debate, strict=False))
         super().__init__(data, initial={**sides, "judge": panel.ensemble})
-        debaters = [("", _("No debate")), *((name, name) for name in list_debaters())]
+        rows = JudgeVersion.objects.filter(is_current=True).order_by("name")
+        # Those that can write a turn of a debate.
+        write = [
+            row.name for row in rows if PRESETS[row.provider].asks and row.parameters.get("endpoint") != "decisions"
+        ]
+        write += [row.name for row in rows if row.name in OFFLINE_DEBATE]
+        debaters = [("", _("No debate")), *((name, name) for name in write)]
         self.fields["debate_for"].choices = self.fields["debate_against"].choices = debaters  # type: ignore[attr-defined]
         voters = [name for name in judges_that_vote() if name not in OFFLINE_DEBATE]
         self.fields["judge"].choices = [(name, name) for name in voters]  # type: ignore[attr-defined]
@@ -160,10 +160,3 @@ class MembersForm(forms.Form):
     def debate(self) -> list[str]:
         """The two debaters, or nobody."""
         return [name for name in (self.cleaned_data["debate_for"], self.cleaned_data["debate_against"]) if name]
-
-
-def list_debaters() -> list[str]:
-    """Names of the judges that can write a turn of a debate."""
-    rows = JudgeVersion.objects.filter(is_current=True).order_by("name")
-    asked = [row.name for row in rows if PRESETS[row.provider].asks and row.parameters.get("endpoint") != "decisions"]
-    return [*asked, *(row.name for row in rows if row.name in OFFLINE_DEBATE)]

@@ -15,7 +15,7 @@ from actions.options import show_refusal
 from annotation.audit_log.recording import record
 from annotation.judge_setup.forms import JudgesFileForm, MembersForm
 from annotation.judge_setup.loading import load_judges_text
-from annotation.judge_setup.page import build_page
+from annotation.judge_setup.selectors import list_models
 from annotation.panels.applying import base_panel, make_panel, newest_file_panel
 from annotation.permissions import Scope, action
 from corpus.errors import BadInput
@@ -138,8 +138,9 @@ def _render_models(
     members: MembersForm | None = None,
     status: int = 200,
 ) -> HttpResponse:
-    context: dict[str, Any] = {"scope": scope, **build_page(scope.collection)}
-    context["members"] = members or MembersForm(panel=context["panel"])
+    panel = base_panel(scope.collection)
+    context: dict[str, Any] = {"scope": scope, "panel": panel, "models": list_models(panel)}
+    context["members"] = members or MembersForm(panel=panel)
     if scope.user.is_owner:
         context["file_form"] = file_form or JudgesFileForm(initial={"text": write_judges_text(newest_file_panel())})
     return render(request, "judge_setup/models.html", context, status=status)

@@ -93,6 +93,9 @@ def choose_judges(
     gold = np.full_like(truth, MISSING) if bound.no_gold else truth
     errors = independence.error_correlations(votes, gold)
     known = tuple(costs) or (None,) * len(votes)
+    passed = sum(one.passes for one in found)
+    few = FEW_WITH_COPIES if passed > len(eligible) else FEW_ELIGIBLE
+    lack = {"eligible": len(eligible), "candidates": len(votes), "passed": passed, "size": size}
     build = partial(_build_proposal, votes=votes, truth=gold, errors=errors, costs=known)
     defined = [row[np.isfinite(row)] for row in kappas]  # The diagonal is NaN.
     return PanelChoice(
@@ -108,7 +111,7 @@ def choose_judges(
         sets=count,
         by_mean=tuple(map(build, by_mean)),
         by_largest=tuple(map(build, by_largest)),
-        reason="" if count else _too_few(size, len(votes), len(eligible), sum(one.passes for one in found)),
+        reason="" if count else _(FEW_CANDIDATES if len(votes) < size else few) % lack,
     )
 
 
@@ -118,12 +121,6 @@ def _kappa_matrix(pairwise: Sequence[Pairwise], size: int) -> Kappas:
         value = np.nan if pair.kappa.value is None else pair.kappa.value
         result[pair.a, pair.b] = result[pair.b, pair.a] = value
     return result
-
-
-def _too_few(size: int, candidates: int, eligible: int, passed: int) -> str:
-    few = FEW_WITH_COPIES if passed > eligible else FEW_ELIGIBLE
-    values = {"eligible": eligible, "candidates": candidates, "passed": passed, "size": size}
-    return _(FEW_CANDIDATES if candidates < size else few) % values
 
 
 def _build_proposal(

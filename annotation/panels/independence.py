@@ -42,21 +42,14 @@ def _are_copies(votes: Votes, truth: Truth, kappas: Kappas, a: int, b: int) -> b
     # Written with `not`, so that an undefined kappa (NaN) counts as below.
     if not kappas[a, b] >= NEAR:
         return False
-    there, wrong_a, wrong_b = _find_errors(votes, truth, a, b)
-    either, both = int((wrong_a | wrong_b)[there].sum()), int((wrong_a & wrong_b)[there].sum())
-    return either >= FEW and both >= SHARED * either
-
-
-def _find_errors(
-    votes: Votes, truth: Truth, a: int, b: int
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]:
-    """Pairs that can be judged, and where each of the two goes against the gold or the majority of the others."""
+    # Gold where there is some; elsewhere the majority of the others stands in.
     others = len(votes) - 2
     yes = votes.sum(axis=0, dtype=np.int64) - votes[a] - votes[b]
-    # Gold where there is some; elsewhere the majority of the others stands in.
     most = np.where(2 * yes == others, MISSING, 2 * yes > others)
     right = np.where(truth == MISSING, most, truth)
-    return right != MISSING, votes[a] != right, votes[b] != right
+    there, wrong_a, wrong_b = right != MISSING, votes[a] != right, votes[b] != right
+    either, both = int((wrong_a | wrong_b)[there].sum()), int((wrong_a & wrong_b)[there].sum())
+    return either >= FEW and both >= SHARED * either
 
 
 def error_correlations(votes: Votes, truth: Truth) -> Kappas:

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from itertools import compress
 
 import numpy as np
-from django.db import connection
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop, ngettext
 from numpy.typing import NDArray
@@ -28,6 +27,7 @@ from annotation.panels.subsets import SIZE, most_candidates
 from corpus.errors import BadInput, BadOption
 from corpus.models import Assessor, Collection
 from judges.models import Campaign, JudgeVersion
+from store.sql import fetch_rows
 
 PAIRS = 20  # Fewer pairs tell nothing: whoever judged fewer is no candidate, and the candidates share at least so many.
 IMPORTED = gettext_noop("imported; %(model)s is configured under this name")
@@ -37,7 +37,8 @@ ANOTHER_VERSION = gettext_noop("version %(version)s voted, version %(version2)s 
 COSTS = """
 SELECT judge_id, sum(cost) FILTER (WHERE NOT cached), count(*) FILTER (WHERE counts AND NOT cached),
        count(*) FILTER (WHERE counts AND NOT cached AND outcome = 'labelled' AND cost IS NULL)
-FROM judges_attempt WHERE campaign_id = ANY(%s) AND judge_id = ANY(%s) AND role = 'vote' GROUP BY judge_id
+FROM judges_attempt WHERE campaign_id = ANY(%(campaigns)s) AND judge_id = ANY(%(judges)s) AND role = 'vote'
+GROUP BY judge_id
 """
 
 
@@ -109,13 +110,21 @@ def read_material(
             left_out.append((one.name, words % {"count": count, "pairs": PAIRS}))
     candidates = _build_candidates(collection, list(compress(chosen, enough)), mine)
     _check_candidates(collection, candidates, mine, size)
-    order = sorted(range(len(candidates)), key=lambda place: _preference_key(candidates[place]))
+
+    def prefer(place: int) -> tuple[bool, bool, float, str]:
+        one = candidates[place]
+        # Sums of the same prices in another order differ in their last digits.
+        return not one.usable, one.cost is None, round(one.cost or 0.0, 9), one.name
+
+    order = sorted(range(len(candidates)), key=prefer)
     shared = (mine != MISSING).all(axis=0)
+    # MISSING where there is no reference, and where several differ.
+    yes, no = (gold[:, shared] == 1).any(axis=0), (gold[:, shared] == 0).any(axis=0)
     return Material(
         candidates=tuple(candidates[place] for place in order),
         pairs=found.pairs[shared],
         votes=mine[order][:, shared],
-        truth=_gold_labels(gold[:, shared]),
+        truth=np.where(yes ^ no, yes, MISSING).astype(np.int8),
         left_out=tuple(left_out),
         alike=tuple(find_copies([candidates[place].known for place in order])),
     )
@@ -150,7 +159,10 @@ def _build_candidates(collection: Collection, chosen: Sequence[KnownAssessors], 
         for one in chosen
     ]
     current = {one.name: one for one in JudgeVersion.objects.filter(name__in=names, is_current=True)}
-    costs = _vote_costs(collection, list(versions))
+    campaigns = list(Campaign.objects.filter(collection=collection).values_list("pk", flat=True))
+    rows = fetch_rows(COSTS, campaigns=campaigns, judges=list(versions))
+    # USD for a vote; without a known price there is none.
+    costs = {judge: cost / count for judge, cost, count, unknown in rows if count and not unknown}
     return [
         PanelCandidate(
             known=one,
@@ -172,14 +184,6 @@ def _version_note(voted: JudgeVersion | None, current: JudgeVersion | None) -> s
         return _(IMPORTED) % {"model": current.model}
     same = voted.pk == current.pk
     return "" if same else _(ANOTHER_VERSION) % {"version": voted.version, "version2": current.version}
-
-
-def _vote_costs(collection: Collection, judges: list[int]) -> dict[int, float]:
-    """USD for a vote by judge; those without a known price are not in it."""
-    campaigns = list(Campaign.objects.filter(collection=collection).values_list("pk", flat=True))
-    with connection.cursor() as cursor:
-        cursor.execute(COSTS, [campaigns, judges])
-        return {judge: cost / votes for judge, cost, votes, unknown in cursor.fetchall() if votes and not unknown}
 
 
 def _check_candidates(collection: Collection, candidates: Sequence[PanelCandidate], votes: Votes, size: int) -> None:
@@ -212,14 +216,3 @@ def _check_candidates(collection: Collection, candidates: Sequence[PanelCandidat
             )
             % {"candidates": len(candidates), "pairs": PAIRS, **values},
         )
-
-
-def _preference_key(candidate: PanelCandidate) -> tuple[bool, bool, float, str]:
-    # Sums of the same prices in another order differ in their last digits.
-    return not candidate.usable, candidate.cost is None, round(candidate.cost or 0.0, 9), candidate.name
-
-
-def _gold_labels(gold: Votes) -> Truth:
-    """The reference's verdict; MISSING where there is none, or where several references differ."""
-    yes, no = (gold == 1).any(axis=0), (gold == 0).any(axis=0)
-    return np.where(yes ^ no, yes, MISSING).astype(np.int8)

@@ -9,8 +9,8 @@ from django.http import QueryDict
 from django.utils.translation import gettext as _
 
 from annotation.agreement.grade_matrix import JUDGES, KnownAssessors
-from annotation.agreement.measures import Pairwise, Statistic
-from annotation.agreement.page import heat_class
+from annotation.agreement.measures import Pairwise
+from annotation.agreement.page import format_statistic, heat_class
 from annotation.panels.choosing import Proposal
 from annotation.panels.quality import BALANCED
 from annotation.panels.report import MEASURES, Chosen, summarise_choice
@@ -54,7 +54,12 @@ def read_filters(parameters: QueryDict, known: Sequence[KnownAssessors]) -> Pane
 def build_page(chosen: Chosen, relevant_from: int) -> dict[str, Any]:
     """Build the template's tables: passing candidates first, the best first."""
     choice = chosen.choice
-    order = sorted(range(len(choice.qualities)), key=lambda place: _rank_key(chosen, place))
+
+    def rank(place: int) -> tuple[bool, float, str]:
+        value = chosen.quality(place).value
+        return not choice.qualities[place].passes, -1.0 if value is None else -value, chosen.name(place)
+
+    order = sorted(range(len(choice.qualities)), key=rank)
     orders = ((_("By mean kappa"), choice.by_mean), (_("By largest kappa"), choice.by_largest))
     found = {pair: one for one in choice.pairwise for pair in ((one.a, one.b), (one.b, one.a))}
     names, summary = chosen.names(order), summarise_choice(chosen)
@@ -82,11 +87,6 @@ def build_page(chosen: Chosen, relevant_from: int) -> dict[str, Any]:
             heat_chart("kappas", _("Pairwise Cohen's kappa"), kappas, names, summary=" ".join(summary), source=source),
         ),
     }
-
-
-def _rank_key(chosen: Chosen, place: int) -> tuple[bool, float, str]:
-    value = chosen.quality(place).value
-    return not chosen.choice.qualities[place].passes, -1.0 if value is None else -value, chosen.name(place)
 
 
 def _candidate_line(chosen: Chosen, place: int) -> dict[str, Any]:
@@ -123,7 +123,7 @@ def _kappa_cell(chosen: Chosen, pair: Pairwise | None, row: int, at: int, releva
         "pair": pair,
         "a": a,
         "b": b,
-        "kappa": _format_statistic(pair.kappa),
+        "kappa": format_statistic(pair.kappa),
         "errors": chosen.error_correlation(row, at),
         "heat": heat_class(pair.kappa.value),
         "copy": any(row in group and at in group for group in chosen.choice.copies),
@@ -131,15 +131,6 @@ def _kappa_cell(chosen: Chosen, pair: Pairwise | None, row: int, at: int, releva
         # Query string of the pairs behind the cell.
         "pairs": urlencode({"a": a, "b": b, "cell": f"disagree:{relevant_from}"}),
     }
-
-
-def _format_statistic(one: Statistic) -> str:
-    if one.value is None:
-        return _("undefined: %(reason)s") % {"reason": _(str(one.reason))}
-    value = f"{one.value:.2f}"
-    if one.low is None:
-        return value
-    return _("%(value)s (%(low)s to %(high)s)") % {"value": value, "low": f"{one.low:.2f}", "high": f"{one.high:.2f}"}
 
 
 def _candidates_chart(chosen: Chosen, order: Sequence[int], source: str) -> Chart:

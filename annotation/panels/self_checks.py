@@ -20,9 +20,8 @@ from judges.campaigns.configurations import find_panel
 from judges.engine.plan import records_of
 from judges.models import JudgeVersion, Panel
 from judges.probes import self_check as asking
-from judges.probes.known_orders import ANSWERS, ELSEWHERE, Findings, Probe, built_in
-from judges.probes.self_check import SelfCheckResult
-from judges.records import Inputs, Judge
+from judges.probes.known_orders import ANSWERS, ELSEWHERE, Probe, built_in
+from judges.records import Judge
 
 OWN = 8  # Queries of the collection that are asked, where its reference has a relevant and another pair for them.
 REPEATS = 2
@@ -102,23 +101,22 @@ def _own_probes(collection: Collection) -> list[Probe]:
     ]
     ids = [pair for side in firsts for pair in side.values()]
     pairs = Pair.objects.select_related("query", "document").in_bulk(ids)
+
+    def inputs(pair: Pair) -> Inputs:
+        asked, text = pair.query, pair.document
+        definition = collection.relevance.of(asked)
+        return Inputs(asked.text, tuple(asked.answers), text.title, text.text, definition, collection.pk, text.pk)
+
     return [
         Probe(
             f"query-{query}",
             tuple(
-                (level, _probe_inputs(collection, pairs[side[query]]))
-                for level, side in zip((ANSWERS, ELSEWHERE), firsts, strict=True)
+                (level, inputs(pairs[side[query]])) for level, side in zip((ANSWERS, ELSEWHERE), firsts, strict=True)
             ),
             own=True,
         )
         for query in queries
     ]
-
-
-def _probe_inputs(collection: Collection, pair: Pair) -> Inputs:
-    asked, text = pair.query, pair.document
-    definition = collection.relevance.of(asked)
-    return Inputs(asked.text, tuple(asked.answers), text.title, text.text, definition, collection.pk, text.pk)
 
 
 def self_check(
@@ -137,7 +135,11 @@ def self_check(
             collection=collection,
             judge=row,
             passes=found.passes,
-            findings=_findings_document(checked, found),
+            findings={
+                **asdict(found),
+                "problems": list(found.problems),
+                **{name: getattr(checked, name) for name in ("calls", "cost", "error")},
+            },
         )
         for row, (checked, found) in zip(judges, results, strict=True)
     ]
@@ -161,11 +163,6 @@ def run_later(collection: int, judges: Sequence[int]) -> None:
     rows = list(JudgeVersion.objects.filter(pk__in=judges, is_current=True).order_by("name"))
     if found is not None and rows:
         self_check(found, rows, collection_probes(found))
-
-
-def _findings_document(checked: SelfCheckResult, found: Findings) -> dict[str, Any]:
-    counts = {"calls": checked.calls, "cost": checked.cost, "error": checked.error}
-    return asdict(found) | {"problems": list(found.problems)} | counts
 
 
 def newest_self_checks(collection: Collection, names: Iterable[str]) -> dict[str, SelfCheckState]:

@@ -113,13 +113,10 @@ def delete_split(by: SomeScope | None, collection: Collection, name: str) -> Non
     with transaction.atomic():
         gone, _rows = QuerySplit.objects.filter(collection=collection, name=name).delete()
         if not gone:
+            known = _join([one.name for one in list_splits(collection)]) or _("none yet")
             raise BadInput(
                 _("%(collection)s keeps no list named %(name)s; there are: %(known)s")
-                % {
-                    "collection": collection.name,
-                    "name": name,
-                    "known": _join([one.name for one in list_splits(collection)]) or _("none yet"),
-                }
+                % {"collection": collection.name, "name": name, "known": known}
             )
         record(by, "export.split-deleted", collection, split=name)
 

@@ -7,16 +7,15 @@ from itertools import chain
 from typing import Any
 
 from annotation.exports.files import Counts, ExportFiles
-from annotation.exports.options import ExportOptions
+from annotation.exports.options import BENCHMARKS, ExportOptions
 from annotation.exports.sets import source
 from annotation.exports.sets.batches import LinesWriter, SetWriter, build_batches
-from annotation.exports.sets.beir import Beir
+from annotation.exports.sets.benchmarks import Beir, Mteb
 from annotation.exports.sets.choosing import Left, filter_queries
 from annotation.exports.sets.dividing import divide_queries
 from annotation.exports.sets.erank import Chains, read_scored_rows
 from annotation.exports.sets.grouped import GROUPED, Grouped
 from annotation.exports.sets.hard_negatives import add_assumed
-from annotation.exports.sets.mteb import Mteb
 from annotation.exports.sets.parquet import Parquet
 from annotation.exports.sets.prism import PrismWriter
 from annotation.exports.sets.rows import DEV, TRAIN, SetQuery, SetRow, by_query, keep_rows, order_key
@@ -121,7 +120,8 @@ def _format_reasons(left: Left) -> str:
 
 def _of_one(one: SetSource, name: str, asked: ExportOptions, left: Left) -> list[SetQuery]:
     rows = read_scored_rows(one, asked, left) if name == "erank-sft" else one.rows(asked, left)
-    if held := _hold_out(one, asked):
+    if asked.qrels is None:
+        held, one.described["held_out"] = hold_out(one.collection, one.prefix, asked.named_splits.values())
         every, rows = len(rows), [row for row in rows if row.query_id not in held]
         left[gettext_noop("its query is on a kept list, and held out")] += every - len(rows)
     source.check_teacher(rows, asked)
@@ -139,14 +139,6 @@ def _of_one(one: SetSource, name: str, asked: ExportOptions, left: Left) -> list
         add_assumed(queries, one, asked, left)
     chosen = asked.model_dump(include={"agreement", "negatives", "documents", "seed"})
     return _with_a_line(filter_queries(queries, left, **chosen), name, asked, left)
-
-
-def _hold_out(one: SetSource, asked: ExportOptions) -> set[str]:
-    """Return the ids of the queries that kept lists take out of this set, and note the lists for the manifest."""
-    if asked.qrels is not None:
-        return set()
-    held, one.described["held_out"] = hold_out(one.collection, one.prefix, asked.named_splits.values())
-    return held
 
 
 def _drop_without_text(rows: list[SetRow], pairs: list[int], reason: str, left: Left) -> list[SetRow]:
@@ -253,10 +245,8 @@ def _balance_train(queries: list[SetQuery], asked: ExportOptions, left: Left) ->
 def _create_writer(name: str, files: ExportFiles, asked: ExportOptions, sources: list[SetSource]) -> SetWriter:
     if name == "prism":
         return PrismWriter(files, asked, {judge: voter for one in sources for judge, voter in one.judges.items()})
-    if name == "beir":
-        return Beir(files, sources)
-    if name == "mteb":
-        return Mteb(files, sources)
+    if name in BENCHMARKS:
+        return (Beir if name == "beir" else Mteb)(files, sources)
     if name in GROUPED:
         return Grouped(files, name, asked)
     if name == "parquet":

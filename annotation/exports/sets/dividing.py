@@ -37,21 +37,19 @@ def divide_queries(
     near_texts: dict[str, Any] = {"groups": groups, "documents": documents, "named": named}
     sides = split_queries(queries, asked.split, asked.seed, **near_texts, left=left, synthetic_dev=asked.synthetic_dev)
     if not sides[TRAIN]:
-        raise BadInput(f"Nothing is left to train on: {_explain_empty_train(queries, named, asked)}")
+        if TRAIN in named and not named[TRAIN]:
+            why = f"no query named {asked.named_splits[TRAIN]} has a label; name other queries"
+        elif TRAIN not in named and len(queries) == sum(map(len, named.values())):
+            why = "every query with a label is one of dev or test; name fewer queries"
+        else:
+            why = (
+                "every document is, or nearly equals, one of dev or test; "
+                "let near-duplicates be on both sides, or take another split"
+            )
+        raise BadInput(f"Nothing is left to train on: {why}")
     if groups:
         details["near_duplicates"] = {"from": asked.near, "shingle_sample": sample}
     return sides, details
-
-
-def _explain_empty_train(queries: list[SetQuery], named: dict[str, set[int]], asked: ExportOptions) -> str:
-    if TRAIN in named and not named[TRAIN]:
-        return f"no query named {asked.named_splits[TRAIN]} has a label; name other queries"
-    if TRAIN not in named and len(queries) == sum(map(len, named.values())):
-        return "every query with a label is one of dev or test; name fewer queries"
-    return (
-        "every document is, or nearly equals, one of dev or test; "
-        "let near-duplicates be on both sides, or take another split"
-    )
 
 
 def _group_near_duplicates(queries: list[SetQuery], asked: ExportOptions) -> tuple[dict[int, int], dict[int, int], int]:

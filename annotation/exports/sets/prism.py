@@ -10,6 +10,7 @@ from annotation.exports.sets.batches import Filled, LinesWriter
 from annotation.exports.sets.rows import SetRow, newest_label
 
 POINT, SFT = "point-wise", "sft"
+YES_NO = {True: "yes", False: "no"}
 
 
 def training_losses(row: SetRow, target: str, preset: str) -> str:
@@ -45,11 +46,11 @@ class PrismWriter(LinesWriter):
                 "document": filled.documents[row.document].whole,
                 "loss_type": loss,
                 "revised_score": row.teacher,
-                "annotated_label": _yes_or_no(row.relevant),
+                "annotated_label": YES_NO[row.relevant],
                 "contribution_evidence": target,
                 # Every row has the same columns, also for judges who did not vote on it.
                 **{
-                    f"{name}_annotated_label": _yes_or_no(votes[judge] == 1) if judge in votes else None
+                    f"{name}_annotated_label": YES_NO[votes[judge] == 1] if judge in votes else None
                     for judge, name in self.judges.items()
                 },
                 "annotated_score": row.annotated_score,
@@ -67,7 +68,3 @@ class PrismWriter(LinesWriter):
     def end(self) -> dict[str, Any]:
         """Return how many rows carry which losses, and how many relevant ones have no text to learn."""
         return {"losses": dict(sorted(self.losses.items())), "relevant_without_target": self.without_target}
-
-
-def _yes_or_no(relevant: bool) -> str:
-    return "yes" if relevant else "no"

@@ -15,8 +15,8 @@ from annotation.exports.rows import fetch_batches
 from annotation.exports.sets.choosing import SETTLED, Left
 from annotation.exports.sets.rows import SetQuery, SetRow
 from annotation.label_sources.aggregated_labels import aggregate_labels
+from annotation.label_sources.benchmark_tables import find_version
 from annotation.label_sources.failed_routes import list_unsettled_pairs
-from annotation.label_sources.qrels_versions import find_version
 from charts.translation import gettext_noop
 from corpus.errors import BadOption
 from corpus.models import Collection
@@ -126,11 +126,6 @@ class SetSource:
         return row
 
 
-def _read_json(value: Any) -> Any:
-    # A cursor of Django's gives JSON as text.
-    return json.loads(value) if isinstance(value, str) else value
-
-
 def teacher_of(row: SetRow, score: float | None, asked: ExportOptions) -> float | None:
     """Return the chosen teacher's score of the pair, in [0, 1]; None where it gives none."""
     if asked.teacher == "scores":
@@ -232,7 +227,9 @@ def read_corpus(source: "SetSource") -> Iterator[SetText]:
 
 def _build_text(values: Sequence[Any]) -> SetText:
     name, title, text, metadata, *answers = values
-    return SetText(name, title, text, _read_json(metadata), *answers)
+    # A cursor of Django's gives JSON as text.
+    read = json.loads(metadata) if isinstance(metadata, str) else metadata
+    return SetText(name, title, text, read, *answers)
 
 
 def _read_texts(sql: str, keys: Sequence[int]) -> dict[int, SetText]:

@@ -9,6 +9,7 @@ from django.core.management.base import CommandParser
 
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput, Incomplete
+from judges.campaigns.configurations import find_panel
 from judges.costs.prices import Price
 from judges.engine.plan import records_of
 from judges.management.commands.presets import align_columns
@@ -74,15 +75,6 @@ class Command(QuorumCommand):
         self.stderr.write("Send them? [y/N] ", ending="")
         if sys.stdin.readline().strip().lower() not in ("y", "yes"):
             raise BadInput("Nothing was sent: answer yes, or give --yes")
-
-
-def find_panel(name: str | None) -> Panel:
-    """Return the named panel, or the default one. Raises BadInput."""
-    panel = Panel.objects.filter(name=name).first() if name else Panel.objects.filter(is_default=True).first()
-    if panel is None:
-        known = ", ".join(Panel.objects.order_by("name").values_list("name", flat=True))
-        raise BadInput(f"No panel {name}; there are: {known}" if name else "No default panel: run configure_judges F")
-    return panel
 
 
 def select_judges(panel: Panel | None, names: Sequence[str] | None) -> list[tuple[Judge, str]]:

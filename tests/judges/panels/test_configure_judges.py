@@ -173,7 +173,7 @@ def test_the_offline_panel_works_without_any_key(capsys: pytest.CaptureFixture[s
 
 def test_an_unknown_panel_is_exit_2_and_names_the_known_ones(capsys: pytest.CaptureFixture[str]) -> None:
     code, document, err = run(capsys, "check_judges", "--panel", "nobody")
-    assert (code, document) == (2, None) and "No panel nobody; there are: offline" in err
+    assert (code, document) == (2, None) and "--panel: There is no panel nobody" in err
 
 
 def test_another_panel_takes_the_default_and_gives_it_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

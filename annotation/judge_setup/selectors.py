@@ -2,8 +2,6 @@
 
 from typing import Any
 
-from annotation.panels.applying import base_panel
-from corpus.models import Collection
 from judges.costs.prices import PAID_BY_CALL, price_for_judge
 from judges.engine.plan import records_of
 from judges.models import Panel
@@ -36,9 +34,3 @@ def list_models(panel: Panel) -> list[dict[str, Any]]:
             }
         )
     return found
-
-
-def build_page(collection: Collection) -> dict[str, Any]:
-    """The lists of the page."""
-    panel = base_panel(collection)
-    return {"panel": panel, "models": list_models(panel)}
