@@ -21,7 +21,7 @@ from judges.engine.plan import records_of
 from judges.models import JudgeVersion, Panel
 from judges.probes import self_check as asking
 from judges.probes.known_orders import ANSWERS, ELSEWHERE, Probe, built_in
-from judges.records import Judge
+from judges.records import Inputs, Judge
 
 OWN = 8  # Queries of the collection that are asked, where its reference has a relevant and another pair for them.
 REPEATS = 2
