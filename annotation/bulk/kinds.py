@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 from django.utils.functional import Promise
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy as _
 
 from annotation.bulk import judgment_acts, queue_acts, reassigning
 from annotation.models.pair_table import BulkAct
@@ -54,7 +54,9 @@ def _count_by(kind: str) -> Callable[[Collection, list[int]], int]:
     return count
 
 
-def _count_pairs(judgments: Callable[[Collection, list[int]], QuerySet[Any]]) -> Callable[[Collection, list[int]], int]:
+def _count_pairs(
+    judgments: Callable[[Collection, list[int]], QuerySet[Any]],
+) -> Callable[[Collection, list[int]], int]:
     def count(collection: Collection, pairs: list[int]) -> int:
         return judgments(collection, pairs).order_by().values("pair").distinct().count()
 
@@ -64,17 +66,15 @@ def _count_pairs(judgments: Callable[[Collection, list[int]], QuerySet[Any]]) ->
 KINDS: dict[str, BulkKind] = {
     Kind.SEND: BulkKind(
         "pairs.sent",
-        gettext_lazy(
-            "Each pair becomes a task for as many people as the settings say. A new grade replaces the current label."
-        ),
-        gettext_lazy("The others already wait for people."),
+        _("Each pair becomes a task for as many people as the settings say. A new grade replaces the current label."),
+        _("The others already wait for people."),
         _count_by("send"),
         queue_acts.send_pairs,
         undo=queue_acts.withdraw_sent,
     ),
     Kind.REASSIGN: BulkKind(
         "pairs.returned",
-        gettext_lazy(
+        _(
             "The pairs are taken from the annotators who have them now; drafts are kept. “Anyone” returns them to the "
             "queue for other people, and this cannot be undone. A member gets the pairs first, and nobody else gets "
             "them until the member has judged or skipped them, is paused or leaves, or you undo this. Pairs that "
@@ -85,54 +85,50 @@ KINDS: dict[str, BulkKind] = {
         lambda collection, pairs: max(n for _who, n in reassigning.list_choices(collection, pairs).values()),
         reassigning.reassign_pairs,
         undo=reassigning.release_pairs,
-        option_title=gettext_lazy("Reassign to"),
+        option_title=_("Reassign to"),
         choices=reassigning.describe_choices,
         lasting=reassigning.ANYONE,
     ),
     Kind.PRIORITY: BulkKind(
         "pairs.prioritised",
-        gettext_lazy(
-            "The tasks of these pairs move in the queue. A change of the order in the settings keeps them there."
-        ),
-        gettext_lazy("The others do not wait for people."),
+        _("The tasks of these pairs move in the queue. A change of the order in the settings keeps them there."),
+        _("The others do not wait for people."),
         _count_by("priority"),
         queue_acts.move_pairs,
         undo=queue_acts.move_back,
         options={
-            "first": gettext_lazy("first in the queue"),
-            "normal": gettext_lazy("normal order"),
-            "last": gettext_lazy("last in the queue"),
+            "first": _("first in the queue"),
+            "normal": _("normal order"),
+            "last": _("last in the queue"),
         },
-        option_title=gettext_lazy("Priority"),
+        option_title=_("Priority"),
     ),
     Kind.EXCLUDE: BulkKind(
         "pairs.excluded",
-        gettext_lazy(
+        _(
             "Judgments by people on these pairs no longer count in labels, statistics, agreement or exports, and the "
             "pairs return to the queue for other people. Nothing is deleted."
         ),
-        gettext_lazy("The others have no judgments by people."),
+        _("The others have no judgments by people."),
         _count_pairs(judgment_acts.current_judgments),
         judgment_acts.exclude_pairs,
         undo=judgment_acts.reinstate_excluded,
     ),
     Kind.REINSTATE: BulkKind(
         "pairs.reinstated",
-        gettext_lazy("Excluded judgments on these pairs count again."),
-        gettext_lazy("The others have no excluded judgments."),
+        _("Excluded judgments on these pairs count again."),
+        _("The others have no excluded judgments."),
         _count_pairs(judgment_acts.excluded_judgments),
         judgment_acts.reinstate_pairs,
         undo=judgment_acts.exclude_reinstated,
     ),
     Kind.EXPORT: BulkKind(
         "pairs.exported",
-        gettext_lazy(
-            "You get a file with the IDs, query, title, state, label, reference grade and priority of each pair."
-        ),
+        _("You get a file with the IDs, query, title, state, label, reference grade and priority of each pair."),
         "",
         lambda _collection, pairs: len(pairs),
         lambda act: (act.size, {}),
         options={"csv": "CSV", "jsonl": "JSON lines"},
-        option_title=gettext_lazy("Format"),
+        option_title=_("Format"),
     ),
 }

@@ -8,8 +8,7 @@ from uuid import uuid4
 
 from django import forms
 from django.core.files.uploadedfile import UploadedFile
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy as _
 
 from actions.options import ActionForm, Choices, choices_of, text_of
 from annotation.exports.formats import EVERY
@@ -31,15 +30,11 @@ MOST = 200_000_000  # Bytes of a file that comes with the page; the command expo
 FIRST = (*OF_FORMAT, "teacher", "split", "seed")  # Fields that have a place of their own on the page.
 FILES = ("run", "tokenizer")
 NAMED = {
-    "test": gettext_lazy("A kept list, or the split that queries carry. Blank: no test split."),
-    "dev": gettext_lazy("Blank: a share of the queries."),
-    "train": gettext_lazy("Blank: a share of the queries, or all that are in no other split."),
+    "test": _("A kept list, or the split that queries carry. Blank: no test split."),
+    "dev": _("Blank: a share of the queries."),
+    "train": _("Blank: a share of the queries, or all that are in no other split."),
 }
-TITLES = {
-    "test": gettext_lazy("Test split"),
-    "dev": gettext_lazy("Dev split"),
-    "train": gettext_lazy("Training split"),
-}
+TITLES = {"test": _("Test split"), "dev": _("Dev split"), "train": _("Training split")}
 
 
 class ExportForm(ActionForm):
@@ -47,7 +42,11 @@ class ExportForm(ActionForm):
 
     def __init__(self, *args: Any, collection: Collection, initial: dict[str, Any] | None = None) -> None:
         self.collection = collection
-        origins, versions, names = count_origins(collection), list_versions(collection), list_names(collection)
+        origins, versions, names = (
+            count_origins(collection),
+            list_versions(collection),
+            list_names(collection),
+        )
         self.origins = {origin for origin, _n in origins}
         scored = Pair.objects.filter(collection=collection, teacher_score__isnull=False).exists()
         shown = {
@@ -59,10 +58,17 @@ class ExportForm(ActionForm):
         choices: dict[str, Choices] = {
             "origins": [(origin, f"{_(origin)} {n:,}") for origin, n in origins],
             "aggregate": [("", _("current labels")), *choices_of(ExportOptions, "aggregate")],
-            "qrels": [("", _("none")), *((one["number"], _name_version(one)) for one in reversed(versions))],
+            "qrels": [
+                ("", _("none")),
+                *((one["number"], _name_version(one)) for one in reversed(versions)),
+            ],
         }
         super().__init__(ExportOptions, *args, choices=choices, initial=shown)
-        whose = [("", _("judges, people and imports")), ("people", _("people only")), ("judges", _("judges only"))]
+        whose = [
+            ("", _("judges, people and imports")),
+            ("people", _("people only")),
+            ("judges", _("judges only")),
+        ]
         self.fields["assessors"] = forms.ChoiceField(label=_("Grades by"), choices=whose, required=False)
         for name in FILES:
             words = text_of(ExportOptions, name)

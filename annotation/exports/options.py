@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from django.utils.text import format_lazy
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy as _
 from pydantic import AfterValidator, BeforeValidator, ValidationInfo, model_validator
 
 from actions.options import Options, option, split_names
@@ -23,7 +22,13 @@ NEAR = 0.8
 BENCHMARKS = ("beir", "mteb")
 MOST = 1 << 31
 MADE_OF_GRADES = ("majority", "dawid-skene")  # Aggregates that are no label of the collection.
-OF_FORMAT = ("format", "origins", "leave_out_failed", "aggregate", "assessors")  # The others are of training sets.
+OF_FORMAT = (
+    "format",
+    "origins",
+    "leave_out_failed",
+    "aggregate",
+    "assessors",
+)  # The others are of training sets.
 # Options that would change the grades of a version of the qrels, or which of them there are.
 CHANGING = (
     "aggregate", "origins", "leave_out_failed", "run", "agreement", "negatives", "documents", "balance", "collections",
@@ -46,41 +51,41 @@ def _choose_teacher(teacher: str | None, info: ValidationInfo) -> str:
 class ExportOptions(Options):
     """What an export can be told. `None` leaves a limit out."""
 
-    format: FormatName = option(gettext_lazy("Format"), choices={form.name: form.title for form in EVERY.values()})
+    format: FormatName = option(_("Format"), choices={form.name: form.title for form in EVERY.values()})
     origins: Annotated[
         tuple[str, ...] | None,
         BeforeValidator(split_names),
         AfterValidator(lambda names: names and tuple(sorted(set(names)))),
     ] = option(
-        gettext_lazy("Label source"),
-        gettext_lazy("Only their labels: people, adjudicator, or the name of a policy. Empty: everybody's."),
+        _("Label source"),
+        _("Only their labels: people, adjudicator, or the name of a policy. Empty: everybody's."),
         default=None,
         at_most=50,
     )
     leave_out_failed: bool = option(
-        gettext_lazy("Leave out failed routes"),
-        gettext_lazy("Leave out labels of routes that failed their label audit and that people have not settled."),
+        _("Leave out failed routes"),
+        _("Leave out labels of routes that failed their label audit and that people have not settled."),
         default=False,
     )
     aggregate: Literal["majority", "dawid-skene", "resolved"] | None = option(
-        gettext_lazy("Labels"),
-        gettext_lazy("Labels of all grades, with Dawid-Skene's posterior. Empty: the labels as they are."),
+        _("Labels"),
+        _("Labels of all grades, with Dawid-Skene's posterior. Empty: the labels as they are."),
         default=None,
         choices={
-            "majority": gettext_lazy("the grade that most judges, people and imports gave; ties are left out"),
-            "dawid-skene": gettext_lazy("the most probable grade, with each assessor's errors estimated"),
-            "resolved": gettext_lazy("the label of the collection"),
+            "majority": _("the grade that most judges, people and imports gave; ties are left out"),
+            "dawid-skene": _("the most probable grade, with each assessor's errors estimated"),
+            "resolved": _("the label of the collection"),
         },
     )
     assessors: Annotated[tuple[str, ...], BeforeValidator(split_names)] = option(
-        gettext_lazy("Grades by"),
-        gettext_lazy("With an aggregate: names of assessors, or people or judges for all of them. Empty: all grades."),
+        _("Grades by"),
+        _("With an aggregate: names of assessors, or people or judges for all of them. Empty: all grades."),
         default=(),
         at_most=1000,
     )
     teacher: Annotated[Literal["scores", "votes", "labels"], BeforeValidator(_choose_teacher)] = option(
-        gettext_lazy("Target score"),
-        gettext_lazy(
+        _("Target score"),
+        _(
             "With “votes”, pairs with fewer votes than the panel has members are excluded. "
             "Where nothing is chosen: scores for Prism, else labels."
         ),
@@ -88,22 +93,18 @@ class ExportOptions(Options):
         validate_default=True,
         choices=_name(
             {
-                "scores": gettext_lazy("reranker score of each pair"),
-                "votes": gettext_lazy("share of panel votes for “relevant”"),
-                "labels": gettext_lazy("the label: 0 or 1"),
+                "scores": _("reranker score of each pair"),
+                "votes": _("share of panel votes for “relevant”"),
+                "labels": _("the label: 0 or 1"),
             }
         ),
     )
-    split: float = option(
-        gettext_lazy("Share of queries for training"), gettext_lazy("1 = no dev set"), default=0.9, ge=0.01, le=1
-    )
-    seed: int = option(
-        gettext_lazy("Seed"), gettext_lazy("The same seed selects the same queries."), default=0, ge=0, lt=MOST
-    )
+    split: float = option(_("Share of queries for training"), _("1 = no dev set"), default=0.9, ge=0.01, le=1)
+    seed: int = option(_("Seed"), _("The same seed selects the same queries."), default=0, ge=0, lt=MOST)
     near_duplicates: Annotated[float | None, BeforeValidator(lambda value: 0 if value in (None, "off") else value)] = (
         option(
-            gettext_lazy("Similarity of near-duplicates"),
-            gettext_lazy(
+            _("Similarity of near-duplicates"),
+            _(
                 "Texts at least this similar stay in the same split. Blank: 0.8, or off for BEIR and MTEB, which keep "
                 "every judgment. 0: off."
             ),
@@ -113,119 +114,105 @@ class ExportOptions(Options):
         )
     )
     labels: Literal["resolved", "people", "machine"] = option(
-        gettext_lazy("Label precedence"),
+        _("Label precedence"),
         default="resolved",
         choices=_name(
             {
-                "resolved": gettext_lazy("adjudicator, then people, then policies"),
-                "people": gettext_lazy("only labels from people or an adjudicator"),
-                "machine": gettext_lazy("label from the policy, even where people disagree"),
+                "resolved": _("adjudicator, then people, then policies"),
+                "people": _("only labels from people or an adjudicator"),
+                "machine": _("label from the policy, even where people disagree"),
             }
         ),
     )
     relevant_from: int | None = option(
-        gettext_lazy("Lowest grade that counts as relevant"),
-        gettext_lazy("Leave blank for the collection's setting."),
+        _("Lowest grade that counts as relevant"),
+        _("Leave blank for the collection's setting."),
         default=None,
         ge=1,
         le=100,
     )
     agreement: float | None = option(
-        gettext_lazy("Minimum panel agreement"),
-        gettext_lazy(
-            "Share of votes that match a model's label. Labels from people are always kept. Leave blank for no minimum."
-        ),
+        _("Minimum panel agreement"),
+        _("Share of votes that match a model's label. Labels from people are always kept. Leave blank for no minimum."),
         default=None,
         ge=0,
         le=1,
     )
     negatives: int | None = option(
-        gettext_lazy("Negatives per positive"),
-        gettext_lazy("Maximum. Leave blank for all."),
-        default=None,
-        ge=1,
-        lt=MOST,
+        _("Negatives per positive"), _("Maximum. Leave blank for all."), default=None, ge=1, lt=MOST
     )
     documents: int | None = option(
-        gettext_lazy("Documents per query"),
-        gettext_lazy("Exact number; queries with fewer documents are excluded. Leave blank for all."),
+        _("Documents per query"),
+        _("Exact number; queries with fewer documents are excluded. Leave blank for all."),
         default=None,
         ge=1,
         lt=MOST,
     )
     run: str | None = option(
-        gettext_lazy("Hard negatives from a run"),
-        gettext_lazy("A TREC run file. Its unjudged documents become negatives marked as assumed."),
+        _("Hard negatives from a run"),
+        _("A TREC run file. Its unjudged documents become negatives marked as assumed."),
         default=None,
     )
-    ranks: str = option(
-        gettext_lazy("Ranks of the run"),
-        gettext_lazy("Where its documents are taken, both included."),
-        default="11-100",
-    )
+    ranks: str = option(_("Ranks of the run"), _("Where its documents are taken, both included."), default="11-100")
     keep_holes: bool = option(
-        gettext_lazy("Include documents that a panel or a reranker scores high (likely holes)"), default=False
+        _("Include documents that a panel or a reranker scores high (likely holes)"), default=False
     )
-    balance: bool = option(
-        gettext_lazy("Balance length by score, so that models cannot use length as a shortcut"), default=False
-    )
+    balance: bool = option(_("Balance length by score, so that models cannot use length as a shortcut"), default=False)
     balance_entropy: Literal["filled", "prism"] = option(
-        gettext_lazy("Balance measure"),
+        _("Balance measure"),
         default="filled",
         choices=_name(
             {
-                "filled": gettext_lazy("evenness over the cells that contain a pair"),
-                "prism": gettext_lazy("as in Prism: over all 48 cells, so nearly all of them must contain pairs"),
+                "filled": _("evenness over the cells that contain a pair"),
+                "prism": _("as in Prism: over all 48 cells, so nearly all of them must contain pairs"),
             }
         ),
     )
     tokenizer: str | None = option(
-        gettext_lazy("Tokenizer for lengths"),
-        gettext_lazy("A tokenizer.json file. Lengths are counted in its tokens. Leave blank to count words."),
+        _("Tokenizer for lengths"),
+        _("A tokenizer.json file. Lengths are counted in its tokens. Leave blank to count words."),
         default=None,
     )
     collections: Annotated[tuple[str, ...], BeforeValidator(split_names)] = option(
-        gettext_lazy("Further collections"), gettext_lazy("The set is drawn from them, too."), default=()
+        _("Further collections"), _("The set is drawn from them, too."), default=()
     )
-    quota: int | None = option(gettext_lazy("Queries of each collection"), default=None, ge=1, lt=MOST)
-    uniform: bool = option(gettext_lazy("The same number of queries from each collection"), default=False)
-    synthetic_dev: bool = option(gettext_lazy("Let synthetic queries enter the dev split, too"), default=False)
+    quota: int | None = option(_("Queries of each collection"), default=None, ge=1, lt=MOST)
+    uniform: bool = option(_("The same number of queries from each collection"), default=False)
+    synthetic_dev: bool = option(_("Let synthetic queries enter the dev split, too"), default=False)
     allow_incomplete: bool = option(
-        gettext_lazy("Export even if a split is empty or the training split has only one label"), default=False
+        _("Export even if a split is empty or the training split has only one label"), default=False
     )
     named_splits: dict[Side, str] = option(
-        gettext_lazy("Named splits"),
-        gettext_lazy("A kept list of queries, or the split that queries carry, by the split that they become."),
+        _("Named splits"),
+        _("A kept list of queries, or the split that queries carry, by the split that they become."),
         default={},
     )
     qrels: int | None = option(
-        gettext_lazy("Grades of a qrels version (BEIR, MTEB)"),
-        gettext_lazy("Such as one with its holes filled. All queries are then in the test split."),
+        _("Grades of a qrels version (BEIR, MTEB)"),
+        _("Such as one with its holes filled. All queries are then in the test split."),
         default=None,
         ge=1,
         lt=MOST,
     )
     preset: Literal["paper", "released"] = option(
-        gettext_lazy("Losses (Prism)"),
+        _("Losses (Prism)"),
         default="paper",
         choices=_name(
             {
-                "paper": gettext_lazy("both losses on every row"),
-                "released": gettext_lazy(
-                    "score to the power of 1.609; the point-wise loss only where it agrees with the label"
-                ),
+                "paper": _("both losses on every row"),
+                "released": _("score to the power of 1.609; the point-wise loss only where it agrees with the label"),
             }
         ),
     )
     shape: Literal["pair", "triplet", "n-tuple", "list"] = option(
-        gettext_lazy("Shape (sentence-transformers)"),
+        _("Shape (sentence-transformers)"),
         default="pair",
         choices=_name(
             {
-                "pair": gettext_lazy("query, document, label"),
-                "triplet": gettext_lazy("anchor, positive, negative"),
-                "n-tuple": gettext_lazy("anchor, positive, negative_1 and more"),
-                "list": gettext_lazy("query, docs, labels"),
+                "pair": _("query, document, label"),
+                "triplet": _("anchor, positive, negative"),
+                "n-tuple": _("anchor, positive, negative_1 and more"),
+                "list": _("query, docs, labels"),
             }
         ),
     )
@@ -258,7 +245,10 @@ class ExportOptions(Options):
             self._refuse([name for name in given if name not in OF_FORMAT], sentence)
         if not self.form.labels:
             without = ("origins", "leave_out_failed", "aggregate")
-            self._refuse([name for name in told if name in without], _("%(format)s has no labels: leave this out."))
+            self._refuse(
+                [name for name in told if name in without],
+                _("%(format)s has no labels: leave this out."),
+            )
         if self.aggregate in MADE_OF_GRADES:
             sentence = _("%(aggregate)s makes labels of all grades: leave this out.")
             self._refuse([name for name in told if name in ("origins", "labels")], sentence)

@@ -145,7 +145,7 @@ def write_files(
             manifest["counts"] = files.write_rows(written, form, rows, progress)
             held_labels.hold_rows(snapshot, origins, left_out, aggregated, by_grades=as_judgments)
         else:
-            manifest["counts"], details, sides = make_set(collection, form.name, options, written, progress)
+            manifest["counts"], details, sides = make_set(collection, options, written, progress)
             held_labels.hold_sets(snapshot, sides, as_judgments=as_judgments)
             manifest |= details
             own: dict[str, Any] = {"relevant_from": options.relevant_from or collection.relevant_from}

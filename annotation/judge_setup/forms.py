@@ -6,8 +6,7 @@ from typing import Any
 from django import forms
 from django.core.files.uploadedfile import UploadedFile
 from django.http import QueryDict
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy as _
 
 from annotation.judge_setup.loading import FILE, LONGEST, OWN_KEY, may_name
 from corpus.errors import BadInput
@@ -18,7 +17,8 @@ from judges.presets import PRESETS
 
 # Presets in the order of their titles; the judges that need no model are built in.
 PROVIDERS = sorted(
-    (preset for preset in PRESETS.values() if preset.wire != "offline"), key=lambda preset: preset.title.lower()
+    (preset for preset in PRESETS.values() if preset.wire != "offline"),
+    key=lambda preset: preset.title.lower(),
 )
 
 
@@ -26,54 +26,52 @@ class JudgesFileForm(forms.Form):
     """The text of the judges file, an upload in its place, and the keys of a model to put at its end."""
 
     provider = forms.ChoiceField(
-        label=gettext_lazy("Provider"),
+        label=_("Provider"),
         required=False,
         initial="openai",
         # With the variable that the key stands in.
         choices=[(one.name, f"{one.title} ({one.key_env})" if one.key_env else one.title) for one in PROVIDERS],
         widget=forms.Select(attrs={"lang": "en"}),  # names of providers, the same in every language
     )
-    model = forms.CharField(
-        label=gettext_lazy("Model"), required=False, max_length=200, help_text=gettext_lazy("As the provider calls it.")
-    )
+    model = forms.CharField(label=_("Model"), required=False, max_length=200, help_text=_("As the provider calls it."))
     judge_name = forms.CharField(
-        label=gettext_lazy("Name"),
+        label=_("Name"),
         required=False,
         max_length=100,
-        help_text=gettext_lazy("Leave blank to use the model's name."),
+        help_text=_("Leave blank to use the model's name."),
     )
     api_key_env = forms.CharField(
-        label=gettext_lazy("API key variable"),
+        label=_("API key variable"),
         required=False,
         max_length=200,
-        help_text=gettext_lazy(
+        help_text=_(
             "Name of the environment variable that holds the key, never the key itself. Leave blank for the "
             "provider's own."
         ),
     )
     base_url = forms.CharField(
-        label=gettext_lazy("Base URL"),
+        label=_("Base URL"),
         required=False,
         max_length=500,
-        help_text=gettext_lazy("For compatible servers, such as http://127.0.0.1:8001/v1."),
+        help_text=_("For compatible servers, such as http://127.0.0.1:8001/v1."),
     )
     more = forms.CharField(
-        label=gettext_lazy("More settings"),
+        label=_("More settings"),
         required=False,
         widget=forms.Textarea(attrs={"rows": 3, "class": "mono", "spellcheck": "false"}),
-        help_text=gettext_lazy("One setting per line, as in the judges file."),
+        help_text=_("One setting per line, as in the judges file."),
     )
     text = forms.CharField(
-        label=gettext_lazy("Judges file"),
+        label=_("Judges file"),
         required=False,
         strip=False,
         max_length=LONGEST,
         widget=forms.Textarea(attrs={"rows": 14, "class": "mono", "spellcheck": "false", "wrap": "off"}),
     )
     file = forms.FileField(
-        label=gettext_lazy("Upload a file"),
+        label=_("Upload a file"),
         required=False,
-        help_text=gettext_lazy("Replaces the text above."),
+        help_text=_("Replaces the text above."),
         widget=forms.FileInput(attrs={"accept": ".toml,text/plain"}),
     )
 
@@ -119,7 +117,11 @@ class JudgesFileForm(forms.Form):
         model = given["model"].strip()
         # Lists of judges are separated by commas, so that no name may hold one.
         name = given["judge_name"].strip() or re.sub(r"[\s,]+", "-", model.rsplit("/", 1)[-1])[:100]
-        keys: dict[str, Any] = {"name": name, "provider": given["provider"] or PROVIDERS[0].name, "model": model}
+        keys: dict[str, Any] = {
+            "name": name,
+            "provider": given["provider"] or PROVIDERS[0].name,
+            "model": model,
+        }
         keys |= {key: given[key].strip() for key in ("base_url", "api_key_env") if given[key].strip()}
         return append_judge(text, keys, given["more"].replace("\r\n", "\n"))
 
@@ -127,13 +129,13 @@ class JudgesFileForm(forms.Form):
 class MembersForm(forms.Form):
     """The form that chooses a collection's panel: who debates and who votes in new campaigns."""
 
-    debate_for = forms.ChoiceField(label=gettext_lazy("Debater: relevant"), required=False)
-    debate_against = forms.ChoiceField(label=gettext_lazy("Debater: not relevant"), required=False)
+    debate_for = forms.ChoiceField(label=_("Debater: relevant"), required=False)
+    debate_against = forms.ChoiceField(label=_("Debater: not relevant"), required=False)
     judge = forms.MultipleChoiceField(
-        label=gettext_lazy("Panel"),
+        label=_("Panel"),
         widget=forms.CheckboxSelectMultiple,
-        help_text=gettext_lazy("1, 3, 5, 7 or 9 judges: an even number could tie."),
-        error_messages={"required": gettext_lazy("Choose at least one judge.")},
+        help_text=_("1, 3, 5, 7 or 9 judges: an even number could tie."),
+        error_messages={"required": _("Choose at least one judge.")},
     )
 
     def __init__(self, data: QueryDict | None = None, *, panel: Panel) -> None:

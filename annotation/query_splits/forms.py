@@ -4,8 +4,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from django import forms
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy as _
 
 from annotation.query_splits import lists
 from corpus.errors import BadInput
@@ -20,13 +19,11 @@ class KeptListForm(forms.Form):
 
     name = forms.SlugField(
         max_length=40,
-        label=gettext_lazy("Name"),
-        help_text=gettext_lazy("Letters, digits, - and _. A list of the same name is replaced."),
+        label=_("Name"),
+        help_text=_("Letters, digits, - and _. A list of the same name is replaced."),
     )
-    ids = forms.CharField(
-        required=False, widget=forms.Textarea(attrs={"rows": 8}), label=gettext_lazy("Query ids, one per line")
-    )
-    file = forms.FileField(required=False, label=gettext_lazy("Or a file of query ids"))
+    ids = forms.CharField(required=False, widget=forms.Textarea(attrs={"rows": 8}), label=_("Query ids, one per line"))
+    file = forms.FileField(required=False, label=_("Or a file of query ids"))
 
     def read_ids(self) -> list[str]:
         """Return the ids of both. Raises BadInput for a file that is none, or too large."""

@@ -3,7 +3,6 @@
 import json
 from collections import Counter
 from collections.abc import Callable
-from itertools import chain
 from typing import Any
 
 from annotation.exports.files import Counts, ExportFiles
@@ -39,28 +38,29 @@ WITHOUT_TEACHER = ("beir", "mteb", "trl", "erank-sft", "rtriever", "ms-swift", "
 
 
 def make_set(
-    collection: Collection, name: str, asked: ExportOptions, files: ExportFiles, progress: Progress
+    collection: Collection, asked: ExportOptions, files: ExportFiles, progress: Progress
 ) -> tuple[Counts, dict[str, Any], dict[str, list[SetQuery]]]:
-    """Write the files of the format `name`; return counts and details for the manifest, and the queries by split.
+    """Write the files of a set; return counts and details for the manifest, and the queries by split.
 
     Raises BadInput when the options leave nothing, or a score is missing.
     """
+    name = asked.format
     if name in WITHOUT_TEACHER:
         asked = asked.model_copy(update={"teacher": "labels"})
     if name != "prism":
         asked = asked.model_copy(update={"preset": "paper"})
     sources = _find_sources(collection, asked)
     left: Left = Counter()
-    queries = _choose_queries(sources, name, asked, left)
+    queries = _choose_queries(sources, asked, left)
     sides, details = divide_queries(queries, sources, asked, left)
     details |= _describe_labels(sources, asked)
     if asked.balance:
         sides[TRAIN], details["balance"] = _balance_train(sides[TRAIN], asked, left)
     if TRAIN in sides:  # the steps since the first time took pairs away
-        sides[TRAIN] = _with_a_line(sides[TRAIN], name, asked, left)
+        sides[TRAIN] = _with_a_line(sides[TRAIN], asked, left)
     if not asked.allow_incomplete:
         _check_whole(sides, asked, left)
-    writer = _create_writer(name, files, asked, sources)
+    writer = _create_writer(files, asked, sources)
     rubrics = {one.collection.name: one.collection.relevance for one in sources}
     written: Counter[str] = Counter()
     for side, kept in sides.items():
@@ -72,7 +72,11 @@ def make_set(
     if isinstance(writer, LinesWriter):
         writer.write_synthetic_lines()
     if asked.teacher == "scores":
-        _write_answers(files, sources)
+        # The cached answers of rerank APIs belong to the snapshot; no file where there are none.
+        output = None
+        for answer in (answer for one in sources for answer in source.teacher_answers(one)):
+            output = output or files.open("teacher.jsonl")
+            output.put(json.dumps(answer, ensure_ascii=False) + "\n", rows=1)
     files.close()
     return _count_rows(sides, written, left), details, sides
 
@@ -99,12 +103,11 @@ def _find_sources(collection: Collection, asked: ExportOptions) -> list[SetSourc
     return [SetSource(found[name], prefix=f"{name}:" if len(names) > 1 else "") for name in names]
 
 
-def _choose_queries(sources: list[SetSource], name: str, asked: ExportOptions, left: Left) -> list[SetQuery]:
+def _choose_queries(sources: list[SetSource], asked: ExportOptions, left: Left) -> list[SetQuery]:
     """Return the queries of all collections with the rows that stay."""
-    chosen = [
-        _of_one(one, name, asked if one is sources[0] else asked.model_copy(update={"run": None}), left)
-        for one in sources
-    ]
+    # The run is the first collection's.
+    others = asked.model_copy(update={"run": None})
+    chosen = [_of_one(one, asked if one is sources[0] else others, left) for one in sources]
     quota = asked.quota or (min(map(len, chosen)) if asked.uniform else None)
     fixed = {pk for one in sources for pk in fixed_ids(one.collection, one.prefix, asked.named_splits.values())}
     kept = [query for queries in chosen for query in _draw_queries(queries, quota, asked.seed, left, fixed)]
@@ -118,8 +121,8 @@ def _format_reasons(left: Left) -> str:
     return "; ".join(f"{n} pairs left out: {reason}" for reason, n in left.items() if n)
 
 
-def _of_one(one: SetSource, name: str, asked: ExportOptions, left: Left) -> list[SetQuery]:
-    rows = read_scored_rows(one, asked, left) if name == "erank-sft" else one.rows(asked, left)
+def _of_one(one: SetSource, asked: ExportOptions, left: Left) -> list[SetQuery]:
+    rows = read_scored_rows(one, asked, left) if asked.format == "erank-sft" else one.rows(asked, left)
     if asked.qrels is None:
         held, one.described["held_out"] = hold_out(one.collection, one.prefix, asked.named_splits.values())
         every, rows = len(rows), [row for row in rows if row.query_id not in held]
@@ -130,7 +133,7 @@ def _of_one(one: SetSource, name: str, asked: ExportOptions, left: Left) -> list
         bare = [row.pair for row in rows if row.relevant and (row.teacher is None or row.teacher <= 0.5)]
         reason = gettext_noop("relevant with a low score and without contribution and evidence")
         rows = _drop_without_text(rows, bare, reason, left)
-    if name == "trl":
+    if asked.format == "trl":
         # Such a pair has no answer that a model could learn to write.
         relevant = [row.pair for row in rows if row.relevant]
         rows = _drop_without_text(rows, relevant, WITHOUT_EVIDENCE, left)
@@ -138,7 +141,7 @@ def _of_one(one: SetSource, name: str, asked: ExportOptions, left: Left) -> list
     if asked.run is not None:
         add_assumed(queries, one, asked, left)
     chosen = asked.model_dump(include={"agreement", "negatives", "documents", "seed"})
-    return _with_a_line(filter_queries(queries, left, **chosen), name, asked, left)
+    return _with_a_line(filter_queries(queries, left, **chosen), asked, left)
 
 
 def _drop_without_text(rows: list[SetRow], pairs: list[int], reason: str, left: Left) -> list[SetRow]:
@@ -148,18 +151,18 @@ def _drop_without_text(rows: list[SetRow], pairs: list[int], reason: str, left: 
     return [row for row in rows if row.pair not in without]
 
 
-def _with_a_line(queries: list[SetQuery], name: str, asked: ExportOptions, left: Left) -> list[SetQuery]:
+def _with_a_line(queries: list[SetQuery], asked: ExportOptions, left: Left) -> list[SetQuery]:
     """Return the queries with the pairs that stand in some line of the format; some formats' lines skip some."""
-    if name in GROUPED:
+    if asked.format in GROUPED:
         queries = _drop_copies_of_positives(queries, left)
-    elif name != "sentence-transformers":
+    elif asked.format != "sentence-transformers":
         return queries
     no_room = gettext_noop("a negative that does not fit in a row of this shape")
     lacking = gettext_noop("its query has too few relevant or other documents for a row of this shape")
 
     def choose(query: SetQuery) -> list[SetRow]:
         both = len({row.relevant for row in query.rows}) == 2
-        rows = (query.rows if both else []) if name in GROUPED else rows_used(query.rows, asked)
+        rows = (query.rows if both else []) if asked.format in GROUPED else rows_used(query.rows, asked)
         left[no_room if rows else lacking] += len(query.rows) - len(rows)
         return rows
 
@@ -214,16 +217,6 @@ def _draw_queries(queries: list[SetQuery], quota: int | None, seed: int, left: L
     return [query for query in queries if query.key in taken]
 
 
-def _write_answers(files: ExportFiles, sources: list[SetSource]) -> None:
-    """Write the cached answers of rerank APIs: they belong to the snapshot; no file where there are none."""
-    answers = (answer for one in sources for answer in source.teacher_answers(one))
-    first = next(answers, None)
-    if first is not None:
-        output = files.open("teacher.jsonl")
-        for answer in chain([first], answers):
-            output.put(json.dumps(answer, ensure_ascii=False) + "\n", rows=1)
-
-
 def _balance_train(queries: list[SetQuery], asked: ExportOptions, left: Left) -> tuple[list[SetQuery], dict[str, Any]]:
     """Cap the cells of the training side; return its queries, and what the manifest says. Dev stays as it is."""
     rows = [row for query in queries for row in query.rows]
@@ -242,7 +235,8 @@ def _balance_train(queries: list[SetQuery], asked: ExportOptions, left: Left) ->
     return by_query([rows[place] for place in places]), details
 
 
-def _create_writer(name: str, files: ExportFiles, asked: ExportOptions, sources: list[SetSource]) -> SetWriter:
+def _create_writer(files: ExportFiles, asked: ExportOptions, sources: list[SetSource]) -> SetWriter:
+    name = asked.format
     if name == "prism":
         return PrismWriter(files, asked, {judge: voter for one in sources for judge, voter in one.judges.items()})
     if name in BENCHMARKS:

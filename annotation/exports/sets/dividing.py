@@ -21,7 +21,9 @@ def divide_queries(
     """Divide the queries, and say for the manifest by which names and near-duplicates."""
     places = [(one.collection, one.prefix) for one in sources]
     found = [(side, *find_named(places, side, name)) for side, name in asked.named_splits.items()]
-    named = {side: {query.key for query in queries if query.id in ids} for side, ids, _described in found}
+    named: dict[str, set[int]] = {
+        side: {query.key for query in queries if query.id in ids} for side, ids, _described in found
+    }
     details: dict[str, Any] = {}
     if found:
         details["named_splits"] = [{"split": side, **one} for side, _ids, described in found for one in described]
