@@ -27,14 +27,11 @@ class Batch:
     begun: float = field(default_factory=time.time)
     cancelled: bool = False
     results: list[tuple[str, int, dict[str, Any]]] | None = None
-    failure: tuple[str, str] | None = None
-    """(code, message) where OpenAI's validation refused it."""
+    failure: tuple[str, str] | None = None  # (code, message) where OpenAI's validation refused it.
 
 
-LOST = (0, b"")
-"""The answer that is lost: the connection ends without one."""
-CUSTOM_ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
-"""Anthropic's."""
+LOST = (0, b"")  # The answer that is lost: the connection ends without one.
+CUSTOM_ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")  # Anthropic's.
 
 
 class Batches:

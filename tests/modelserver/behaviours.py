@@ -43,26 +43,16 @@ class Behaviour:
     latency: float = 0.0
     fault: str = ""
     retry_after: str = ""
-    times: int = 0
-    """How many calls it takes, then it is over; 0: any number."""
-    every: int = 1
-    """It takes only each n-th call that it applies to."""
-    contains: str = ""
-    """It takes only calls whose user message has this text."""
-    also: str = ""
-    """It takes only calls whose user message has this text, too."""
-    key: str = ""
-    """It takes only calls with this key."""
-    text: str = ""
-    """The answer's text, as it is."""
-    written: str = ""
-    """What a passage or a reasoning says; else the query itself."""
-    body: str = ""
-    """The whole body of the answer, as it is."""
-    status: int = 200
-    """The status that `body` comes with."""
-    score: int | None = None
-    """Of a graded answer; else the highest for yes, 0 for no."""
+    times: int = 0  # How many calls it takes, then it is over; 0: any number.
+    every: int = 1  # It takes only each n-th call that it applies to.
+    contains: str = ""  # It takes only calls whose user message has this text.
+    also: str = ""  # It takes only calls whose user message has this text, too.
+    key: str = ""  # It takes only calls with this key.
+    text: str = ""  # The answer's text, as it is.
+    written: str = ""  # What a passage or a reasoning says; else the query itself.
+    body: str = ""  # The whole body of the answer, as it is.
+    status: int = 200  # The status that `body` comes with.
+    score: int | None = None  # Of a graded answer; else the highest for yes, 0 for no.
     tokens: list[Any] = field(default_factory=list)
     """[[text, log-probability, [[alternative, log-probability], ...]], ...] of the answer's text; given where they were
     asked for, with as many alternatives as were asked for. Without them the server makes some up."""
@@ -71,25 +61,21 @@ class Behaviour:
     reasoning: int = 0
     """Tokens that are thought before the answer. Of a look-alike they count towards the output limit: what is left of
     it goes to the answer, and may be nothing."""
-    thought: str = ""
-    """Their text, where the API shows it; else the server makes one up."""
+    thought: str = ""  # Their text, where the API shows it; else the server makes one up.
     around: list[str] = field(default_factory=list)
     """[before, after]: what a look-alike's answer stands in, such as a Markdown fence; the verdict stays."""
     context: int = 0
     """Tokens that a look-alike's model takes, request and answer together; else its own number."""
     cached: int = 0
-    written_tokens: int = 0
-    """Written to the prompt cache, by look-alikes that say so."""
+    written_tokens: int = 0  # Written to the prompt cache, by look-alikes that say so.
     usage: dict[str, Any] = field(default_factory=dict)
     """What the answer says of its tokens, as it is, in place of what was counted."""
     reads: int = 0
     """The most tokens of a prompt that are read, and counted: the rest is cut without a word."""
     more: dict[str, Any] = field(default_factory=dict)
     """Further fields of the answer's body, such as the service tier; those of a table are added to it."""
-    headers: dict[str, str] = field(default_factory=dict)
-    """Further headers of the answer."""
-    status: int = 200
-    """Of `body`."""
+    headers: dict[str, str] = field(default_factory=dict)  # Further headers of the answer.
+    status: int = 200  # Of `body`.
     seen: int = 0
     taken: int = 0
 

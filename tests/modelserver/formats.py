@@ -12,8 +12,7 @@ from tests.modelserver.behaviours import Behaviour, place, response
 REFUSED = "I cannot help with this."
 MOST_ALTERNATIVES = 20
 MOST_BREAKPOINTS = 4
-SURE = 0.9
-"""Of every word that the server makes log-probabilities up for."""
+SURE = 0.9  # Of every word that the server makes log-probabilities up for.
 
 
 @dataclass
@@ -26,15 +25,11 @@ class Call:
     user: str
     schema: dict[str, Any]
     key: str
-    levels: int = 0
-    """Of a Decisions endpoint's question, or 1 for a reranker and an embedder."""
-    texts: tuple[str, ...] = ()
-    """Documents of a reranker, or what an embedder gets."""
+    levels: int = 0  # Of a Decisions endpoint's question, or 1 for a reranker and an embedder.
+    texts: tuple[str, ...] = ()  # Documents of a reranker, or what an embedder gets.
     logprobs: bool = False
-    alternatives: int = 0
-    """To each token, of those that were asked for."""
-    problem: str = ""
-    """Why the provider refuses the request."""
+    alternatives: int = 0  # To each token, of those that were asked for.
+    problem: str = ""  # Why the provider refuses the request.
     alike: Any = None
     """The look-alike that answers (presets.base.LookAlike), `asked`, what it read, and the `refusal` that it meets."""
     asked: Any = None

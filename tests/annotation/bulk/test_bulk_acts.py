@@ -23,23 +23,6 @@ pytestmark = pytest.mark.django_db
 ACTIONS = "/c/books/pairs/actions/"
 
 
-@pytest.fixture
-def books() -> Collection:
-    return make_collection("books", order="random")
-
-
-@pytest.fixture
-def alice(books: Collection) -> Membership:
-    return make_member(books, "alice")
-
-
-@pytest.fixture
-def charlie(books: Collection) -> Client:
-    client = Client()
-    client.force_login(make_member(books, "charlie", Role.ADMIN).user)
-    return client
-
-
 def plan(client: Client, act: str, **selection: object) -> str:
     """The confirmation page of an act, and its address."""
     response = client.post(ACTIONS, {"act": act, **selection})

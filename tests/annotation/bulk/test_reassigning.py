@@ -24,25 +24,8 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def books() -> Collection:
-    return make_collection("books", order="random")
-
-
-@pytest.fixture
-def alice(books: Collection) -> Membership:
-    return make_member(books, "alice")
-
-
-@pytest.fixture
 def bob(books: Collection) -> Membership:
     return make_member(books, "bob")
-
-
-@pytest.fixture
-def charlie(books: Collection) -> Client:
-    client = Client()
-    client.force_login(make_member(books, "charlie", Role.ADMIN).user)
-    return client
 
 
 def give(client: Client, member: Membership, items: list[Item]) -> str:

@@ -10,12 +10,10 @@ from django.utils.timezone import now
 
 from annotation import guidelines
 from annotation.agreement.grade_matrix import pairs_where
-from annotation.data import pairs
 from annotation.models import Membership
 from corpus.models import Collection, Item, Pair
 from judges.campaigns import counters
-from judges.domain.protocol import Protocol
-from judges.models import Campaign, Panel, Work
+from judges.models import Campaign, Work
 from judges.models.batches import Batch
 from judges.panels.offline_panel import ensure_offline
 from tests.admin_site import only_collection, people_at_work
@@ -103,23 +101,6 @@ def test_a_cell_of_the_agreement_matrix_opens_its_pairs(charlie: Client, books: 
     assert charlie.get("/c/books/pairs/?a=alice&b=nobody").status_code == 404
 
 
-def test_pages_by_key_show_every_pair_once_and_lead_back(monkeypatch: pytest.MonkeyPatch, charlie: Client) -> None:
-    monkeypatch.setattr(pairs, "PAGE", 7)
-    seen, address, first = [], "/c/books/pairs/", None
-    while address:
-        page = text(charlie.get(address))
-        seen += re.findall(r'<a href="/c/books/pairs/(\d+)/"', page)
-        following = re.search(r'rel="next" href="\?([^"]+)"', page)
-        address = f"/c/books/pairs/?{following[1].replace('&amp;', '&')}" if following else None
-        first = first or page
-    assert seen == sorted(set(seen), key=int)
-    assert len(seen) == 18
-    back = re.search(r'rel="prev" href="\?([^"]+)"', page)
-    again = text(charlie.get(f"/c/books/pairs/?{back[1].replace('&amp;', '&')}"))
-    assert re.findall(r'pairs/(\d+)/"', again) == seen[7:14]
-    assert 'rel="prev"' not in first
-
-
 def queries(client: Client, address: str) -> int:
     client.get(address)
     with CaptureQueriesContext(connection) as found:
@@ -181,17 +162,6 @@ def test_a_settled_pair_names_who_judged_it_and_who_skipped_or_flagged(charlie: 
         assert word in seen
 
 
-def test_a_pair_that_nobody_judged_has_calm_words(charlie: Client, books: Collection) -> None:
-    page = text(charlie.get(f"/c/books/pairs/{make_pair(books).pk}/"))
-    for word in (
-        "No debate for this pair",
-        "This pair has no judgments yet",
-        "No model has been called",
-        "This pair is not in any campaign yet",
-    ):
-        assert word in page
-
-
 # Campaigns
 
 
@@ -210,14 +180,6 @@ def test_the_estimate_comes_before_the_campaign(charlie: Client) -> None:
     assert start(charlie, confirm="1")["Location"] == "/c/books/"
     started = Campaign.objects.order_by("-pk").first()
     assert (started.panel, started.state, started.work.count()) == ("offline", "running", 18)
-
-
-def test_a_refused_start_keeps_the_form_and_says_why(charlie: Client) -> None:
-    page = text(start(charlie, rounds=9))
-    assert 'value="9"' in page
-    assert "less than or equal to 5" in page
-    Panel.objects.create(name="nobody")
-    assert "needs two debaters" in text(start(charlie, panel="nobody"))
 
 
 def test_pause_resume_and_cancel(charlie: Client) -> None:
@@ -352,25 +314,3 @@ def test_a_member_sees_only_their_collections_on_the_start_page(books: Collectio
     assert "secret-project" not in page
     assert "have a label" not in page, "progress is for admins"
     assert "0 judged by you" in page
-
-
-def test_the_papers_options_go_from_the_form_through_the_estimate_into_the_campaign(charlie: Client) -> None:
-    chosen = {
-        "stance_order": "irrelevant-first",
-        "agents": "4",
-        "adjudicator": "offline-bm25",
-        "filter": ["offline-answers", "offline-bm25", "offline-ngrams"],
-        "guard": "on",
-    }
-    page = start(charlie, **chosen).content.decode()
-    for words in ("agent A starts with not relevant", "4, all must agree", "resolved by offline-bm25", "all say no"):
-        assert words in page, words
-    assert page.count('name="filter"') == 3
-    start(charlie, **chosen, confirm="1")
-    campaign = Campaign.objects.order_by("-pk").first()
-    protocol = Protocol.of(campaign.protocol)
-    assert len(campaign.debaters) == 4 and protocol.guard and len(protocol.filter) == 3 and protocol.adjudicator
-    refused = start(charlie, **{**chosen, "filter": ["offline-answers"]})
-    assert refused.status_code == 422 and "Name three judges of different families" in refused.content.decode()
-    refused = start(charlie, batch="on")
-    assert refused.status_code == 422 and "None of the judges has a batch endpoint" in refused.content.decode()

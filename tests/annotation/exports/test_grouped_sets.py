@@ -8,7 +8,7 @@ from corpus.errors import BadInput
 from corpus.models import Document, Label, Pair
 from tests.evidence import make_label
 from tests.factories import make_document, make_pair
-from tests.judged_books import export, lines, make_books
+from tests.judged_books import export, lines, make_books, write_targets
 
 pytestmark = pytest.mark.django_db
 QUERY = "What is thing 0 number0?"
@@ -75,17 +75,18 @@ def test_tevatron_has_passages_with_title_and_text_apart(books, tmp_path):
     assert [passage["docid"] for passage in line["negative_passages"]] == ["d0-1", "d0-2"]
 
 
-@pytest.mark.parametrize("name", GROUPED)
-def test_every_line_for_a_query_loads_with_one_type_a_column(books, tmp_path, name):
+@pytest.mark.parametrize("name", [*GROUPED, "prism", "trl"])
+def test_every_line_loads_with_one_type_a_column(books, tmp_path, name):
     import datasets
 
     datasets.disable_progress_bars()
-    teacher = "votes" if name == "flagembedding" else "labels"
+    teacher = "votes" if name in ("flagembedding", "prism") else "labels"
+    write_targets(books)
     export(books, name, tmp_path / "out", teacher=teacher)
     files = {split: str(tmp_path / "out" / f"{split}.jsonl") for split in ("train", "dev")}
     found = datasets.load_dataset("json", data_files=files, cache_dir=str(tmp_path / "cache"))
     assert found["train"].features == found["dev"].features
-    assert (len(found["train"]), len(found["dev"])) == (9, 1)
+    assert (len(found["train"]), len(found["dev"])) == ((9, 1) if name in GROUPED else (27, 3))
 
 
 def test_a_query_that_lacks_a_side_makes_no_line_and_is_counted(books, tmp_path):

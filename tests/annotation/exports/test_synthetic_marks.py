@@ -1,51 +1,13 @@
 """Queries that a model wrote: marked in every format, counted, and kept out of dev and of qrels."""
 
 import json
-from collections import Counter
 
 import pytest
 
 from annotation.data.statistics import statistics_of
-from annotation.exports.sets.rows import SetQuery, SetRow
-from annotation.exports.sets.splitting import split_queries
 from benchmark.qrels import versions
 from corpus.models import Query
 from tests.judged_books import export, lines, make_books
-
-
-def query(number, *, synthetic=False, seed=""):
-    row = SetRow("books", f"q{number}", f"d{number}", number, number, number, 1, "people", True)
-    return SetQuery("books", f"q{number}", number, [row], synthetic, seed)
-
-
-def split(queries, groups=None, **options):
-    left = Counter()
-    sides = split_queries(queries, 0.5, 0, groups=groups or {}, documents={}, left=left, **options)
-    return {side: {one.id for one in found} for side, found in sides.items()}, left
-
-
-def test_a_synthetic_query_never_enters_dev_unless_asked():
-    real, written = [query(n) for n in range(10)], [query(n, synthetic=True) for n in range(10, 30)]
-    sides, left = split(real + written)
-    assert (len(sides["train"]), len(sides["dev"])) == (25, 5) and not left
-    assert sides["dev"] == split(real)[0]["dev"]
-    asked, _ = split(real + written, synthetic_dev=True)
-    assert len(asked["dev"] & {one.id for one in written}) > 0 and len(asked["dev"]) == 15
-
-
-def test_a_synthetic_query_whose_seed_or_near_duplicate_is_in_dev_is_left_out_and_counted():
-    real = [query(n) for n in range(10)]
-    dev = split(real)[0]["dev"]
-    written = [query(10 + n, synthetic=True, seed=f"q{n}") for n in range(10)]
-    sides, left = split(real + written)
-    assert sides["dev"] == dev
-    assert {f"q{10 + n}" for n in range(10) if f"q{n}" not in dev} == sides["train"] & {one.id for one in written}
-    assert left.total() == len(dev)
-    alike, left = split([*real, query(40, synthetic=True)], groups={40: 1, int(min(dev)[1:]): 1})
-    assert "q40" not in alike["train"] | alike["dev"] and left.total() == 1
-    asked, _ = split(real + written, synthetic_dev=True)
-    for side in asked.values():
-        assert all((f"q{n}" in side) == (f"q{10 + n}" in side) for n in range(10))
 
 
 @pytest.fixture

@@ -138,6 +138,40 @@ def test_one_word_changed_in_a_short_passage_makes_a_near_duplicate():
     assert groups[1] == groups[2] != groups[3]
 
 
+def plain(number, **values):
+    return SetQuery("books", f"q{number}", number, [row(f"d{number}", key=number)], **values)
+
+
+def divide(queries, groups=None, **options):
+    left = Counter()
+    sides = split_queries(queries, 0.5, 0, groups=groups or {}, documents={}, left=left, **options)
+    return {side: {one.id for one in found} for side, found in sides.items()}, left
+
+
+def test_a_synthetic_query_never_enters_dev_unless_asked():
+    real, written = [plain(n) for n in range(10)], [plain(n, synthetic=True) for n in range(10, 30)]
+    sides, left = divide(real + written)
+    assert (len(sides["train"]), len(sides["dev"])) == (25, 5) and not left
+    assert sides["dev"] == divide(real)[0]["dev"]
+    asked, _ = divide(real + written, synthetic_dev=True)
+    assert len(asked["dev"] & {one.id for one in written}) > 0 and len(asked["dev"]) == 15
+
+
+def test_a_synthetic_query_whose_seed_or_near_duplicate_is_in_dev_is_left_out_and_counted():
+    real = [plain(n) for n in range(10)]
+    dev = divide(real)[0]["dev"]
+    written = [plain(10 + n, synthetic=True, seed=f"q{n}") for n in range(10)]
+    sides, left = divide(real + written)
+    assert sides["dev"] == dev
+    assert {f"q{10 + n}" for n in range(10) if f"q{n}" not in dev} == sides["train"] & {one.id for one in written}
+    assert left.total() == len(dev)
+    alike, left = divide([*real, plain(40, synthetic=True)], groups={40: 1, int(min(dev)[1:]): 1})
+    assert "q40" not in alike["train"] | alike["dev"] and left.total() == 1
+    asked, _ = divide(real + written, synthetic_dev=True)
+    for side in asked.values():
+        assert all((f"q{n}" in side) == (f"q{10 + n}" in side) for n in range(10))
+
+
 # Choices
 
 

@@ -128,22 +128,6 @@ def test_a_cross_encoder_trains_a_step_on_each_shape(books, tmp_path, shape):
     assert trainer.train().training_loss > 0
 
 
-def test_prism_loads_as_a_data_set_with_one_type_a_column(books, tmp_path):
-    export(books, "prism", tmp_path / "out", teacher="votes")
-    found = load(tmp_path, "json", data_files=json_files(tmp_path / "out"))
-    assert found["train"].features == found["dev"].features
-    assert found["train"].features["revised_score"].dtype == "float64"
-    assert set(found["train"]["loss_type"]) == {"point-wise", "point-wise;sft"}
-
-
-def test_trl_rows_are_prompt_and_completion(books, tmp_path):
-    write_targets(books)
-    export(books, "trl", tmp_path / "out")
-    found = load(tmp_path, "json", data_files=json_files(tmp_path / "out"))["train"]
-    assert found.column_names == ["prompt", "completion"]
-    assert {completion.split("\n")[0] for completion in found["completion"]} == {"no", "yes"}
-
-
 @pytest.mark.slow
 def test_trl_trains_a_step_on_the_completions(books, tmp_path):
     from trl import SFTConfig, SFTTrainer

@@ -6,11 +6,9 @@ from pathlib import Path
 
 import pytest
 from django.core.management import call_command
-from django.test import Client
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotation.models import Role
 from corpus.errors import BadInput
 from judges.campaigns import configurations
 from judges.campaigns.estimates import CampaignSize, estimate_campaign
@@ -29,7 +27,7 @@ from judges.panels.configuration import store_judges_file
 from judges.panels.judges_file import parse
 from judges.panels.panel_table import PanelSettings
 from judges.records import Judge
-from tests.factories import make_collection, make_member, make_pair
+from tests.factories import make_collection
 
 WARM = 'temperature = 0.7\nbase_url = "http://127.0.0.1:9/v1"'
 
@@ -247,18 +245,6 @@ def test_what_decides_is_said_in_words(db: None) -> None:
 # --- pages ---
 
 
-def test_the_page_that_confirms_says_who_votes_and_how_many_must_agree(db: None, client: Client) -> None:
-    taken(judges("a", "b", more=WARM) + '\n[panel]\nensemble = ["a", "a", "b"]\nearly_stop = true')
-    books = make_collection("books")
-    make_pair(books)
-    client.force_login(make_member(books, "charlie", Role.ADMIN).user)
-    asked = {"panel": "main", "policy": "ensemble", "rounds": 2}
-    text = client.post("/c/books/campaigns/start/", asked).content.decode()
-    assert "a #1 <span" in text and "a #2 <span" in text and "b <span" in text
-    assert "2 of 3 votes must agree, each counts as one; 2 vote first, then one at a time" in text
-    assert "2 of them are samples of m-a" in text
-
-
 def configured(folder: Path, text: str) -> str:
     """What configure_judges prints."""
     (folder / "judges.toml").write_text(text)
@@ -275,10 +261,6 @@ def test_configure_judges_warns_of_voters_that_are_one_judge_under_several_names
     assert "its temperature is 0: set a temperature above 0" in told
     assert "alike" not in configured(tmp_path, one.replace("provider", f"{WARM}\nprovider") + voting)
     assert "alike" not in configured(tmp_path, judges("a", "b", "c") + voting)
-
-
-def test_configure_judges_says_it_well_of_one_voter(db: None, tmp_path: Path) -> None:
-    assert "Nobody debates; the one vote of solo decides.\n" in configured(tmp_path, judges("solo"))
 
 
 def test_a_file_without_a_judge_that_votes_says_so() -> None:

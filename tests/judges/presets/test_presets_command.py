@@ -60,13 +60,6 @@ def test_its_block_is_one_that_a_judges_file_takes(capsys: pytest.CaptureFixture
     assert read.judges[0].provider == name
 
 
-def test_every_fact_is_printed_with_its_source_and_the_day_it_was_read(capsys: pytest.CaptureFixture[str]) -> None:
-    for name, preset in PRESETS.items():
-        _, out, _ = run(capsys, name)
-        for fact in preset.facts:
-            assert fact.what in out and fact.source in out and fact.date in out
-
-
 def test_an_unknown_one_is_exit_2_and_the_known_are_named(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = run(capsys, "nobody")
     assert (code, out) == (2, "") and "No provider nobody; there are: openai" in err

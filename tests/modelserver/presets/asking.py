@@ -23,15 +23,13 @@ class Asked:
     headers: dict[str, str]
     raw: bytes
     body: dict[str, Any]
-    parts: dict[str, str]
-    """Named groups of the look-alike's path."""
+    parts: dict[str, str]  # Named groups of the look-alike's path.
     model: str = ""
     system: str = ""
     user: str = ""
     mode: str = "text"
     schema: dict[str, Any] | None = None
-    tool: str = ""
-    """The tool that must be called."""
+    tool: str = ""  # The tool that must be called.
     logprobs: bool = False
     alternatives: int = 0
 

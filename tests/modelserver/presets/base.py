@@ -91,30 +91,23 @@ def no_model(asked: Asked) -> Refusal:
 class LookAlike:
     """One provider's API, as far as judges use it."""
 
-    name: str
-    """Of the preset; the first part of the server's paths."""
-    wire: str = "chat"
-    """chat, responses, messages or generate."""
+    name: str  # Of the preset; the first part of the server's paths.
+    wire: str = "chat"  # chat, responses, messages or generate.
     home: str = "/v1"
     """Path of the base URL: `http://127.0.0.1:PORT/<name><home>` is what a judges file has."""
     path: str = ""
     """Pattern of the call's address behind `home`, with a group "model" where that stands in it; "": the wire's."""
-    key: str = "authorization"
-    """Header of the key; "": none is needed."""
+    key: str = "authorization"  # Header of the key; "": none is needed.
     fields: frozenset[str] = frozenset()
     """What the body may have, by name; "a.b" limits what stands in "a" too. Empty: anything."""
-    unknown: str = "refuse"
-    """What happens to another field: refuse or ignore."""
+    unknown: str = "refuse"  # What happens to another field: refuse or ignore.
     modes: frozenset[str] = frozenset({"json_schema", "json_object", "tool", "text"})
     """Schema modes that the API has; another one is refused."""
-    limits: tuple[str, ...] = ()
-    """Fields that say how long an answer may be; (): the wire's."""
-    default_limit: int = 0
-    """Tokens of an answer where the request says nothing; 0: no limit."""
+    limits: tuple[str, ...] = ()  # Fields that say how long an answer may be; (): the wire's.
+    default_limit: int = 0  # Tokens of an answer where the request says nothing; 0: no limit.
     context: int = 0
     """Tokens that a request and its answer may have; 0: 128,000. A behaviour's `context` goes before it."""
-    alternatives: int = 20
-    """To each token, at most; 0: log-probabilities are refused."""
+    alternatives: int = 20  # To each token, at most; 0: log-probabilities are refused.
     thinks: Callable[[Asked], bool] = lambda asked: True
     """Whether a scripted thought is thought at all, for APIs where the request says so."""
     budget: Callable[[Asked], int | None] = lambda asked: None
@@ -123,14 +116,12 @@ class LookAlike:
     """Field of the message with the thought (chat); "": it is not shown."""
     inline: bool = False
     """The thought stands in the text itself, as <think>...</think> (local servers without a reasoning parser)."""
-    tool_finish: str = "stop"
-    """Finish reason of an answer by a forced tool (chat)."""
+    tool_finish: str = "stop"  # Finish reason of an answer by a forced tool (chat).
     usage: Callable[[writing.Counts], dict[str, Any]] | None = None
     """What an answer's usage says; None: as the wire's own provider writes it."""
     finish: Callable[[dict[str, Any], Asked, writing.Counts], dict[str, Any]] = lambda body, asked, counts: body
     """Last change of an answer's body."""
-    rules: tuple[Rule, ...] = ()
-    """Whatever else is refused, in this order."""
+    rules: tuple[Rule, ...] = ()  # Whatever else is refused, in this order.
     error: Callable[[Refusal], dict[str, Any]] = openai_error
     missing_key: Callable[[Asked], Refusal] = missing_key
     unknown_field: Callable[[str], Refusal] = unknown_field
@@ -141,8 +132,7 @@ class LookAlike:
     """How it refuses a model that it has not: one whose name begins with "no-such"; None: it does not look."""
     told: Mapping[str, Any] = field(default_factory=dict)
     """What GET requests are answered with, by path behind the preset's name, e.g. "/v1/models"."""
-    batches: bool = False
-    """The server's batch endpoints are answered too."""
+    batches: bool = False  # The server's batch endpoints are answered too.
     judge: Mapping[str, Any] = field(default_factory=dict)
     """Judge keys that a judge of it needs in tests: region, project, api_version, token_command ..."""
     environment: Mapping[str, str] = field(default_factory=dict)

@@ -18,16 +18,14 @@ ACCESS_KEY, SECRET_KEY, REGION = "AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYE
 """What a judge of Bedrock signs with in tests, and where it is asked."""
 NO_SAMPLING = "2026-10-21"
 """The version of the messages API that takes no temperature, top_p and top_k."""
-NEWER = re.compile(r"claude-[a-z]+-(4-[789]|[5-9])\b")
-"""Models from Claude 4.7 on."""
+NEWER = re.compile(r"claude-[a-z]+-(4-[789]|[5-9])\b")  # Models from Claude 4.7 on.
 OLDER = re.compile(r"claude-(2|3|instant)|claude-[a-z]+-4(?!-[6-9]\b)")
 """Models up to Claude 4.5, which know no adaptive thinking."""
 ALWAYS = re.compile(r"claude-(fable|mythos|opus-5-5)")
 """Models that think, whatever a request says."""
 UNASKED = re.compile(r"claude-(opus|sonnet|haiku)-[5-9]")
 """Models that think where a request does not say."""
-PLACE = re.compile(r"[a-z]+(-[a-z]+)+-?\d+")
-"""Regions as AWS and Google Cloud name them."""
+PLACE = re.compile(r"[a-z]+(-[a-z]+)+-?\d+")  # Regions as AWS and Google Cloud name them.
 AUTHORIZATION = re.compile(
     r"AWS4-HMAC-SHA256 Credential=([^/]+)/(\d{8})/([^/]+)/([^/]+)/aws4_request, SignedHeaders=(\S+), Signature=(\w+)"
 )

@@ -11,8 +11,7 @@ if TYPE_CHECKING:
     from tests.modelserver.presets.asking import Asked
     from tests.modelserver.presets.base import LookAlike
 
-CHARACTERS = 4
-"""Of a token, about."""
+CHARACTERS = 4  # Of a token, about.
 
 
 @dataclass
@@ -32,8 +31,7 @@ class Said:
 
     text: str
     thought: str
-    finish: str
-    """stop, length, refused or filtered."""
+    finish: str  # stop, length, refused or filtered.
     counts: Counts
     words: list[Word]
 
