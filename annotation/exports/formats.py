@@ -25,7 +25,7 @@ class Format:
     about: str
     line: Callable[[Row], str] | None = None  # How a row becomes a line; None: a training set has writers of its own.
     header: str = ""
-    labels: bool = False  # Made of resolved labels, so that it can be limited to some origins.
+    labels: bool = True  # Made of resolved labels, so that it can be limited to some origins.
     counted: Mapping[str, int] = field(default_factory=dict)  # What a manifest counts, and its place in a row.
     version: int = 1
 
@@ -84,145 +84,61 @@ def _add_window(line: str, window: int) -> str:
 FORMATS = {
     one.name: one
     for one in (
-        Format(
-            name="qrels",
-            file="qrels.txt",
-            title=gettext_noop("TREC qrels"),
-            about=gettext_noop("All labels as one qrels file for trec_eval, ir_measures and similar tools."),
-            line=_qrels_line,
-            labels=True,
-            counted={"grades": 2, "origins": 3},
-        ),
-        Format(
-            name="csv",
-            file="labels.csv",
-            title=gettext_noop("CSV of labels"),
-            about=gettext_noop("The same labels with their source: a policy, people or an adjudicator."),
-            line=csv_line,
-            header="query_id,doc_id,grade,origin\n",
-            labels=True,
-            counted={"grades": 2, "origins": 3},
-        ),
-        Format(
-            name="judgments",
-            file="judgments.jsonl",
-            title=gettext_noop("Judgments"),
-            about=gettext_noop(
-                "All active grades from people, policies and imports, and each judge's latest vote on each pair."
-            ),
-            line=_judgment_line,
-            counted={"grades": 4, "kinds": 3, "steps": 5},
-        ),
-        Format(
-            name="debates",
-            file="debates.jsonl",
-            title=gettext_noop("Debates"),
-            about=gettext_noop("All turns of each pair's latest debate: verdict, reason and quoted sentences."),
-            line=_debate_line,
-            counted={"rounds": 2, "sides": 3, "verdicts": 5},
-        ),
-        Format(
-            name="marks",
-            file="marks.jsonl",
-            title=gettext_noop("Marked evidence"),
-            about=gettext_noop("Passages that people marked while judging: position, text and grade."),
-            line=partial(_timed_line, MARK),
-            counted={"assessors": 2, "grades": 3},
-        ),
-        Format(
-            name="aspects",
-            file="aspects.jsonl",
-            title=gettext_noop("Aspects"),
-            about=gettext_noop("Aspects of a complete answer to each query, with weights and supporting documents."),
-            line=aspect_line,
-            counted={"importances": 4},
-        ),
+        Format("qrels", "qrels.txt", gettext_noop("TREC qrels"),
+               gettext_noop("All labels as one qrels file for trec_eval, ir_measures and similar tools."),
+               line=_qrels_line, counted={"grades": 2, "origins": 3}),
+        Format("csv", "labels.csv", gettext_noop("CSV of labels"),
+               gettext_noop("The same labels with their source: a policy, people or an adjudicator."),
+               line=csv_line, header="query_id,doc_id,grade,origin\n",
+               counted={"grades": 2, "origins": 3}),
+        Format("judgments", "judgments.jsonl", gettext_noop("Judgments"),
+               gettext_noop("All active grades from people, policies and imports, and each judge's latest vote "
+                            "on each pair."),
+               line=_judgment_line, labels=False, counted={"grades": 4, "kinds": 3, "steps": 5}),
+        Format("debates", "debates.jsonl", gettext_noop("Debates"),
+               gettext_noop("All turns of each pair's latest debate: verdict, reason and quoted sentences."),
+               line=_debate_line, labels=False, counted={"rounds": 2, "sides": 3, "verdicts": 5}),
+        Format("marks", "marks.jsonl", gettext_noop("Marked evidence"),
+               gettext_noop("Passages that people marked while judging: position, text and grade."),
+               line=partial(_timed_line, MARK), labels=False, counted={"assessors": 2, "grades": 3}),
+        Format("aspects", "aspects.jsonl", gettext_noop("Aspects"),
+               gettext_noop("Aspects of a complete answer to each query, with weights and supporting documents."),
+               line=aspect_line, labels=False, counted={"importances": 4}),
     )
-}
-# A training set of one file for each split.
-_LINES = partial(Format, file="train.jsonl, dev.jsonl", labels=True)
+}  # fmt: skip
+LINES = "train.jsonl, dev.jsonl"  # A training set of one file for each split.
 SETS = {
     one.name: one
     for one in (
-        _LINES(
-            name="prism",
-            title=gettext_noop("Prism"),
-            about=gettext_noop("Pairs with target score, label, contribution and evidence, for training on this site."),
-        ),
-        Format(
-            name="beir",
-            file="corpus.jsonl, queries.jsonl, qrels/",
-            labels=True,
-            title="BEIR",
-            about=gettext_noop(
-                "The whole corpus, the queries and the grades of each split, for retrieval experiments."
-            ),
-        ),
-        _LINES(
-            name="sentence-transformers",
-            title="sentence-transformers",
-            about=gettext_noop(
-                "Pairs, triplets, n-tuples or lists, in the columns that the sentence-transformers losses expect."
-            ),
-        ),
-        Format(
-            name="parquet",
-            file="README.md, data/",
-            labels=True,
-            title=gettext_noop("Parquet with a dataset card"),
-            about=gettext_noop(
-                "A folder for datasets.load_dataset and the Hugging Face Hub, with all columns and their descriptions."
-            ),
-        ),
-        _LINES(
-            name="trl",
-            title="TRL",
-            about=gettext_noop(
-                "Prompt and completion for supervised fine-tuning: “no”, or “yes” with contribution and evidence."
-            ),
-        ),
-        Format(
-            name="erank-sft",
-            file="train.jsonl, dev.jsonl",
-            title="ERank",
-            about=gettext_noop(
-                "Scores from 0 to 10, each after its chain of thought, as written by synthesize_scores."
-            ),
-        ),
-        _LINES(
-            name="rtriever",
-            title="RTriever",
-            about=gettext_noop("Queries with relevant and other documents, for training embedders on this site."),
-        ),
-        _LINES(
-            name="flagembedding",
-            title="FlagEmbedding",
-            about=gettext_noop("Queries with pos and neg, and target scores if selected."),
-        ),
-        _LINES(
-            name="ms-swift",
-            title=gettext_noop("ms-swift, reranker"),
-            about=gettext_noop("Messages with positive and negative documents, for training a reranker."),
-        ),
-        _LINES(
-            name="ms-swift-embedding",
-            title=gettext_noop("ms-swift, embedding"),
-            about=gettext_noop("Messages with positive and negative documents, for training an embedder."),
-        ),
-        _LINES(
-            name="tevatron",
-            title="Tevatron",
-            about=gettext_noop("Queries with positive and negative passages, for training a retriever or a reranker."),
-        ),
-        Format(
-            name="mteb",
-            file="README.md, corpus.jsonl, queries.jsonl, qrels/",
-            labels=True,
-            title="MTEB",
-            about=gettext_noop(
-                "A retrieval task for MTEB and the Hugging Face Hub: corpus, queries and the grades of each split."
-            ),
-        ),
+        Format("prism", LINES, gettext_noop("Prism"),
+               gettext_noop("Pairs with target score, label, contribution and evidence, for training on this site.")),
+        Format("beir", "corpus.jsonl, queries.jsonl, qrels/", "BEIR",
+               gettext_noop("The whole corpus, the queries and the grades of each split, for retrieval experiments.")),
+        Format("sentence-transformers", LINES, "sentence-transformers",
+               gettext_noop("Pairs, triplets, n-tuples or lists, in the columns that the sentence-transformers losses "
+                            "expect.")),
+        Format("parquet", "README.md, data/", gettext_noop("Parquet with a dataset card"),
+               gettext_noop("A folder for datasets.load_dataset and the Hugging Face Hub, with all columns and their "
+                            "descriptions.")),
+        Format("trl", LINES, "TRL",
+               gettext_noop("Prompt and completion for supervised fine-tuning: “no”, or “yes” with contribution and "
+                            "evidence.")),
+        Format("erank-sft", LINES, "ERank",
+               gettext_noop("Scores from 0 to 10, each after its chain of thought, as written by synthesize_scores."),
+               labels=False),
+        Format("rtriever", LINES, "RTriever",
+               gettext_noop("Queries with relevant and other documents, for training embedders on this site.")),
+        Format("flagembedding", LINES, "FlagEmbedding",
+               gettext_noop("Queries with pos and neg, and target scores if selected.")),
+        Format("ms-swift", LINES, gettext_noop("ms-swift, reranker"),
+               gettext_noop("Messages with positive and negative documents, for training a reranker.")),
+        Format("ms-swift-embedding", LINES, gettext_noop("ms-swift, embedding"),
+               gettext_noop("Messages with positive and negative documents, for training an embedder.")),
+        Format("tevatron", LINES, "Tevatron",
+               gettext_noop("Queries with positive and negative passages, for training a retriever or a reranker.")),
+        Format("mteb", "README.md, corpus.jsonl, queries.jsonl, qrels/", "MTEB",
+               gettext_noop("A retrieval task for MTEB and the Hugging Face Hub: corpus, queries and the grades of "
+                            "each split.")),
     )
-}
+}  # fmt: skip
 EVERY = FORMATS | SETS
