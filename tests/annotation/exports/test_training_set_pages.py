@@ -78,13 +78,6 @@ def test_a_one_sided_set_is_refused_in_the_form_and_made_when_asked_for(client, 
     assert "10 pairs: relevant without contribution and evidence" in page
 
 
-def test_the_page_says_how_many_rows_a_shape_made_of_how_many_pairs(client, books):
-    assert post(client, format="sentence-transformers", shape="n-tuple", negatives="2").status_code == 302
-    page = client.get(reverse("exports", args=["books"])).content.decode()
-    assert "train: 9 rows from 27 pairs of 9 queries; 9 pairs relevant" in page
-    assert Snapshot.objects.get().manifest["counts"]["rows"] == 10
-
-
 def test_wrong_options_are_marked_and_nothing_is_made(client, books):
     response = post(client, split="1.4", negatives="0")
     assert response.status_code == 422

@@ -242,12 +242,6 @@ def test_every_subset_is_looked_at_and_both_orders_are_right():
     assert [one.largest for one in by_largest] == sorted(one.largest for one in by_largest)
 
 
-def test_the_kappas_are_scikit_learns():
-    votes, truth = field(16)
-    for pair in choose_judges(votes, truth).pairwise:
-        assert pair.kappa.value == pytest.approx(cohen_kappa_score(votes[pair.a], votes[pair.b]))
-
-
 def test_a_proposals_majority_and_what_each_member_adds_by_hand():
     """Truth 1 1 1 0 0 0. Three of five right on every pair but the first: recalls 2/3 and 1, balanced 5/6.
 

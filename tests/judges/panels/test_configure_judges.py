@@ -152,19 +152,6 @@ def test_a_judge_without_the_log_probabilities_that_it_was_asked_for_is_found(
     assert "asked for log-probabilities and gave none" in document["judges"][3]["problem"]
 
 
-def test_a_missing_key_is_named(
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    model_server: LocalModels,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    run(capsys, "configure_judges", str(file_of(tmp_path, model_server.openai)))
-    monkeypatch.delenv(KEY_ENV)
-    code, document, _ = run(capsys, "check_judges")
-    assert code == 3
-    assert all("Set the environment variable QUORUM_TEST_KEY" in judge["problem"] for judge in document["judges"])
-
-
 def test_the_offline_panel_works_without_any_key(capsys: pytest.CaptureFixture[str]) -> None:
     code, document, _ = run(capsys, "check_judges", "--panel", "offline")
     assert code == 0 and len(document["judges"]) == 7

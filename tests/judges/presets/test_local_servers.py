@@ -9,24 +9,22 @@ from urllib.parse import urljoin
 import pytest
 
 from corpus.errors import BadInput
-from judges.domain import verdicts
 from judges.domain.verdicts import unwrap_answer
 from judges.errors import Refused, Rejected
+from judges.panels.judge_keys import JudgeTable
 from judges.panels.judges_file import parse
 from judges.presets import PRESETS
 from judges.presets.record import Context
 from judges.probes.catalogues import context_length
 from judges.probes.checks import run_checks
-from judges.prompts.answering import fit_prompt
-from judges.prompts.render import VOTE_SCHEMA, vote_prompt
-from judges.providers import close_providers, open_provider
-from judges.records import Inputs, Judge, JudgeSettings, ModelRequest, Reply
-from tests.modelserver.fixtures import KEY, KEY_ENV, LocalModels
+from judges.prompts.render import VOTE_SCHEMA
+from judges.records import Judge
+from tests.judges.presets.asked import ask, judge_of, verdict, vote_of
+from tests.modelserver.fixtures import KEY, LocalModels
 from tests.modelserver.presets.local import CONTEXT, LOCAL, MODEL, OLLAMA_CONTEXT, PLAIN
 
 NAMES = [one.name for one in PLAIN]
-INPUTS = Inputs("What?", (), "", "A mapping maps. It is mutable.")
-VOTE = vote_prompt(INPUTS)
+QWEN = "Qwen/Qwen3-8B"
 OPENAI_FORM = {"type": "json_schema", "json_schema": {"name": "answer", "schema": VOTE_SCHEMA, "strict": True}}
 
 
@@ -67,34 +65,6 @@ def test_a_context_length_is_a_number_or_not_told(told: object) -> None:
     assert context_length(Context("models", ("data[id].n", "n")), told, "m") is None
 
 
-def entry(name: str, lines: str = "") -> JudgeSettings:
-    """The only [[judge]] of a file with these lines."""
-    needed = 'base_url = "http://127.0.0.1:1/v1"\n' if "base_url" in PRESETS[name].needs else ""
-    given = f'[[judge]]\nname = "j"\nprovider = "{name}"\n{needed if "base_url" not in lines else ""}{lines}'
-    given += "" if "model =" in lines else '\nmodel = "yes"'
-    return parse(given).judges[0]
-
-
-def judge(models: LocalModels, name: str, lines: str = "", alike: str = "") -> Judge:
-    """The judge of such a file, at the look-alike."""
-    read = entry(name, lines)
-    fields = {"provider": name, "model": read.model, "api_key_env": read.api_key_env, "parameters": read.parameters}
-    return Judge(id=1, name="j", base_url=f"{models.google}/{alike or name}/v1", **fields)
-
-
-def ask(one: Judge, times: int = 1) -> list[Reply]:
-    """The vote, so many times, through the SDK."""
-    request = ModelRequest(one, fit_prompt(VOTE, one, VOTE_SCHEMA), VOTE_SCHEMA, INPUTS, "vote")
-
-    async def asked() -> list[Reply]:
-        try:
-            return [await open_provider(one).complete(request) for _ in range(times)]
-        finally:
-            await close_providers()
-
-    return asyncio.run(asked())
-
-
 def test_servers_without_one_port_need_an_address() -> None:
     for name in ("llama-cpp", "tgi"):
         given = f'[[judge]]\nname = "j"\nprovider = "{name}"\nmodel = "m"'
@@ -106,8 +76,8 @@ def test_servers_without_one_port_need_an_address() -> None:
 def test_a_key_is_sent_where_the_file_names_one(model_server: LocalModels, name: str) -> None:
     preset = name.removesuffix("+key")
     with pytest.raises(Refused, match=r"401 .*\(key: none is set\)"):
-        ask(judge(model_server, preset, alike=name))
-    ask(judge(model_server, preset, f'api_key_env = "{KEY_ENV}"', name))
+        ask(vote_of(judge_of(model_server, preset, alike=name, api_key_env=None)))
+    ask(vote_of(judge_of(model_server, preset, alike=name)))
     assert [sent["key"] for sent in model_server.requests()] == ["", KEY]
 
 
@@ -116,10 +86,10 @@ def test_a_key_is_sent_where_the_file_names_one(model_server: LocalModels, name:
 )
 def test_thoughts_are_kept_and_are_no_part_of_the_answer(model_server: LocalModels, alike: str) -> None:
     model_server.script(m={"verdict": "yes", "reasoning": 900, "thought": 'Hm. {"response": "no"}'})
-    one = judge(model_server, alike.partition("+")[0], 'model = "m"\nmax_output_tokens = 4096', alike)
-    (reply,) = ask(one)
+    one = judge_of(model_server, alike.partition("+")[0], "m", alike, max_output_tokens=4096)
+    (reply,) = ask(vote_of(one))
     assert (reply.reasoning or unwrap_answer(reply.text, one.unwrap)[1]) == 'Hm. {"response": "no"}'
-    assert verdicts.parse_answer("vote", reply.text, INPUTS.document, one).verdict == 1
+    assert verdict(reply, one) == 1
 
 
 @pytest.mark.parametrize(
@@ -139,9 +109,10 @@ def test_thoughts_are_kept_and_are_no_part_of_the_answer(model_server: LocalMode
     ],
 )
 def test_models_that_think_unless_told_not_to_are_known_by_name(model: str, thinks: bool) -> None:
-    given = entry("vllm", f'model = "{model}"').parameters
+    table = {"name": "j", "provider": "vllm", "model": model}
+    given = JudgeTable.model_validate(table).entry().parameters
     assert given == {"unwrap": "both"} | ({"max_output_tokens": 4096, "temperature": "default"} if thinks else {})
-    told = entry("vllm", f'model = "{model}"\nthinking = false').parameters
+    told = JudgeTable.model_validate({**table, "thinking": False}).entry().parameters
     assert told == {"unwrap": "both", "thinking": False}
 
 
@@ -156,8 +127,8 @@ def test_models_that_think_unless_told_not_to_are_known_by_name(model: str, thin
     ],
 )
 def test_thinking_is_turned_off_as_the_server_has_it(model_server: LocalModels, name: str, off: dict[str, Any]) -> None:
-    model_server.script({"Qwen/Qwen3-8B": {"verdict": "yes", "reasoning": 2400}})
-    (reply,) = ask(judge(model_server, name, 'model = "Qwen/Qwen3-8B"\nthinking = false'))
+    model_server.script({QWEN: {"verdict": "yes", "reasoning": 2400}})
+    (reply,) = ask(vote_of(judge_of(model_server, name, QWEN, thinking=False)))
     assert reply.finish_reason == "stop" and not reply.reasoning and reply.usage.output < 100
     body = model_server.requests()[0]["body"]
     assert {field: body[field] for field in off} == off and body["max_tokens"] == 512
@@ -165,12 +136,12 @@ def test_thinking_is_turned_off_as_the_server_has_it(model_server: LocalModels, 
 
 def test_a_gateway_takes_a_budget_of_thoughts_for_the_models_that_have_it(model_server: LocalModels) -> None:
     model_server.script(m={"verdict": "yes", "reasoning": 4000})
-    (reply,) = ask(judge(model_server, "litellm", 'model = "m"\nthinking = 1024'))
+    (reply,) = ask(vote_of(judge_of(model_server, "litellm", "m", thinking=1024)))
     assert reply.finish_reason == "stop" and reply.usage.reasoning == 1024
     with pytest.raises(Rejected, match="UnsupportedParamsError"):
-        ask(judge(model_server, "litellm", 'model = "plain+yes"\nreasoning_effort = "low"'))
+        ask(vote_of(judge_of(model_server, "litellm", "plain+yes", reasoning_effort="low")))
     with pytest.raises(Refused, match="Invalid model name"):
-        ask(judge(model_server, "litellm", 'model = "no-such"'))
+        ask(vote_of(judge_of(model_server, "litellm", "no-such")))
 
 
 @pytest.mark.parametrize(
@@ -193,25 +164,25 @@ def test_usage_is_read_as_the_server_tells_it(
         m={"verdict": "yes", "reasoning": 900, "cached": 40}, silent={"verdict": "yes", "fault": "no-usage"}
     )
     name = alike.partition("+")[0]
-    (reply,) = ask(judge(model_server, name, 'model = "m"\nmax_output_tokens = 4096', alike))
+    (reply,) = ask(vote_of(judge_of(model_server, name, "m", alike, max_output_tokens=4096)))
     assert (reply.usage.cached, reply.usage.reasoning) == (cached, reasoning)
     assert reply.usage.output > 900 and reply.usage.is_known
-    (reply,) = ask(judge(model_server, name, 'model = "silent"', alike))
+    (reply,) = ask(vote_of(judge_of(model_server, name, "silent", alike)))
     assert not reply.usage.is_known
 
 
 def test_parameters_stand_under_the_names_of_the_server(model_server: LocalModels) -> None:
-    lines = 'seed = 7\nstop = ["###"]\ntop_p = 0.5\ntemperature = 0.3\nmax_output_tokens = 300'
+    keys = {"seed": 7, "stop": ["###"], "top_p": 0.5, "temperature": 0.3}
     for name in NAMES:
-        ask(judge(model_server, name, lines))
-    wanted = {"seed": 7, "stop": ["###"], "top_p": 0.5, "temperature": 0.3, "max_tokens": 300}
+        ask(vote_of(judge_of(model_server, name, max_output_tokens=300, **keys)))
+    wanted = {**keys, "max_tokens": 300}
     assert all(sent["body"].items() >= wanted.items() for sent in model_server.requests())
 
 
 def test_openai_compatible_sends_and_parses_what_it_always_did(model_server: LocalModels) -> None:
-    one = judge(model_server, "openai-compatible", 'base_url = "http://127.0.0.1:1/v1"', "vllm")
+    one = judge_of(model_server, "openai-compatible", alike="vllm")
     assert one.parameters == {} and one.unwrap == "none"
-    ask(one)
+    ask(vote_of(one))
     body = model_server.requests()[0]["body"]
     assert set(body) == {"model", "messages", "response_format", "temperature", "max_tokens"}
     assert (body["response_format"], body["temperature"], body["max_tokens"]) == (OPENAI_FORM, 0, 512)
@@ -246,7 +217,7 @@ LENGTHS = {"litellm": CONTEXT, "vllm": CONTEXT, "sglang": CONTEXT, "ollama": OLL
 
 @pytest.mark.parametrize("name", NAMES)
 def test_check_judges_finds_what_a_server_gives(model_server: LocalModels, name: str) -> None:
-    (found,) = asyncio.run(run_checks([(judge(model_server, name, f'model = "{MODEL}"'), "vote")]))
+    (found,) = asyncio.run(run_checks([(judge_of(model_server, name, MODEL), "vote")]))
     assert len(model_server.requests()) <= 2
     assert found.found["context"] == LENGTHS.get(name, 8192)
     assert bool(found.found["logprobs"]) is bool(PRESETS[name].logprobs)
@@ -258,9 +229,9 @@ def test_check_judges_finds_what_a_server_gives(model_server: LocalModels, name:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_check_judges_warns_of_a_thinking_model_with_little_room(model_server: LocalModels, name: str) -> None:
-    model_server.script({"Qwen/Qwen3-8B": {"verdict": "yes", "reasoning": 200}})
-    narrow = judge(model_server, name, 'model = "Qwen/Qwen3-8B"\nmax_output_tokens = 512')
+    model_server.script({QWEN: {"verdict": "yes", "reasoning": 200}})
+    narrow = judge_of(model_server, name, QWEN, max_output_tokens=512)
     (found,) = asyncio.run(run_checks([(narrow, "vote")]))
     assert any("max_output_tokens = 4096" in one for one in found.warnings)
-    (found,) = asyncio.run(run_checks([(judge(model_server, name, 'model = "Qwen/Qwen3-8B"'), "vote")]))
+    (found,) = asyncio.run(run_checks([(judge_of(model_server, name, QWEN), "vote")]))
     assert not any("thinks before it answers" in one for one in found.warnings)

@@ -1,27 +1,20 @@
 """Presets of hosted models against their look-alikes: what each takes and refuses, thoughts, usage, limits."""
 
-import asyncio
 import json
-from dataclasses import asdict
 from typing import Any
 
 import pytest
 
-from judges.domain.verdicts import parse_answer, unwrap_answer
+from judges.domain.verdicts import unwrap_answer
 from judges.errors import BadAnswer, Overloaded, RateLimited, Refused, Rejected
-from judges.panels.judge_keys import JudgeTable
 from judges.presets import PRESETS
-from judges.prompts.answering import fit_prompt
-from judges.prompts.render import render_ballot
-from judges.providers import close_providers, open_provider
 from judges.providers.replies import refusal_error
-from judges.records import Inputs, Judge, ModelRequest, Reply
+from tests.judges.presets.asked import ask, judge_of, verdict, vote_of
 from tests.modelserver.fixtures import KEY_ENV, LocalModels
 from tests.modelserver.presets import LOOK_ALIKES
 
 HOSTED = ["deepseek", "qwen", "mistral", "xai", "groq", "together", "fireworks", "openrouter"]
 LOCAL = ["litellm", "vllm", "sglang", "llama-cpp", "ollama", "tgi"]
-INPUTS = Inputs("What?", (), "", "A mapping maps. It is mutable.")
 
 
 def test_every_hosted_preset_has_a_look_alike_at_the_path_of_its_base_url() -> None:
@@ -50,34 +43,6 @@ def test_refusals_of_hosts_are_told_apart(status: int, body: dict[str, Any], kin
 
 
 # Through the judges file, the wire and the SDK
-
-
-def judge_of(models: LocalModels, preset: str, model: str = "yes", **keys: Any) -> Judge:
-    """A judge as a file with these keys makes it, at the look-alike."""
-    home = f"{models.google}/{preset}{LOOK_ALIKES[preset].home}"
-    entry = {"name": "j", "provider": preset, "model": model, "base_url": home, "api_key_env": KEY_ENV, **keys}
-    return Judge(id=1, **asdict(JudgeTable.model_validate(entry).entry()))
-
-
-def vote_of(judge: Judge) -> ModelRequest:
-    prompt, schema = render_ballot(INPUTS, judge)
-    return ModelRequest(judge, fit_prompt(prompt, judge, schema), schema, INPUTS, "vote")
-
-
-def ask(*requests: ModelRequest) -> list[Reply]:
-    """The replies to these requests, all under way together, through the real SDK."""
-
-    async def whole() -> list[Reply]:
-        try:
-            return await asyncio.gather(*(open_provider(one.judge).complete(one) for one in requests))
-        finally:
-            await close_providers()
-
-    return asyncio.run(whole())
-
-
-def verdict(reply: Reply, judge: Judge, role: str = "vote") -> int:
-    return parse_answer(role, reply.text, INPUTS.document, judge).verdict
 
 
 def sent(models: LocalModels) -> dict[str, Any]:
