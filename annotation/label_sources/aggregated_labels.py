@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from django.utils.translation import gettext as _
 from numpy.typing import NDArray
 
 from annotation.agreement.aggregates import Second, fit_matrix
@@ -65,14 +66,14 @@ def aggregate_labels(collection: Collection, how: str, assessors: Sequence[str] 
     if how == "resolved":
         return _resolved_labels(collection, found, usable, described)
     if how == "dawid-skene" and not usable:
-        raise BadOption(
-            "aggregate", f"Dawid-Skene has no labels for {collection.name}: {why}. Use majority or resolved."
-        )
+        words = _("Dawid-Skene has no labels for %(name)s: %(why)s. Use majority or resolved.")
+        raise BadOption("aggregate", words % {"name": collection.name, "why": why})
     pairs, grades = (
         (found.pairs, found.labels) if how == "dawid-skene" else _count_majority(matrix.pairs, matrix.grades)
     )
     if not len(pairs):
-        raise BadOption("aggregate", f"Nobody has graded a pair of {collection.name} yet.")
+        words = _("Nobody has graded a pair of %(name)s yet.")
+        raise BadOption("aggregate", words % {"name": collection.name})
     # ADR 0101: the posterior is always Dawid-Skene's, whichever way the grade was chosen, so the column has one
     # meaning.
     posteriors = found.posterior_of(pairs, grades) if usable else np.full(len(pairs), np.nan)

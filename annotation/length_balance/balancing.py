@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from django.utils.translation import gettext as _
 from numpy.typing import NDArray
 
 from corpus.errors import BadOption
@@ -30,12 +31,13 @@ def balance_pairs(
     cells = cells_of(scores, lengths)
     counts = np.bincount(cells, minlength=ALL)
     if entropy == "prism" and (reached := _cell_entropies(np.minimum(counts, 1))[1]) < AIM:
-        raise BadOption(
-            "balance_entropy",
-            f"The entropy over all {ALL} cells cannot reach {AIM}: only {np.count_nonzero(counts)} cells of score by "
-            f"length contain a pair, which gives {reached:.3f} at most. Balance over the filled cells, or bring graded "
-            "teacher scores and texts of every length.",
+        words = _(
+            "The entropy over all %(cells)s cells cannot reach %(aim)s: only %(filled)s cells of score by length "
+            "contain a pair, which gives %(reached)s at most. Balance over the filled cells, or bring graded teacher "
+            "scores and texts of every length."
         )
+        values = {"cells": ALL, "aim": AIM, "filled": np.count_nonzero(counts), "reached": f"{reached:.3f}"}
+        raise BadOption("balance_entropy", words % values)
     cap = largest_cap(counts, entropy)
     room = np.minimum(counts, cap)
     kept = []

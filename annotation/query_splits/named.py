@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from annotation.query_splits.lists import NamedQueries, find_queries, list_names, list_splits
 from corpus.errors import BadOption
 from corpus.models import Collection, Label
@@ -22,10 +24,8 @@ def find_named(
     found = [(prefix, queries) for one, prefix in sources if (queries := find_queries(one, name)) is not None]
     if not found:
         known = ", ".join(sorted({known for one, _prefix in sources for known in list_names(one)})[:20])
-        raise BadOption(
-            "split",
-            f"No kept list and no query's split is named {name} (for {side}). There are: {known or 'none yet'}.",
-        )
+        words = _("No kept list and no query's split is named %(name)s (for %(side)s). There are: %(known)s.")
+        raise BadOption("split", words % {"name": name, "side": side, "known": known or _("none yet")})
     return {prefix + pk for prefix, queries in found for pk in queries.ids}, [q.described() for _prefix, q in found]
 
 

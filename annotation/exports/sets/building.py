@@ -5,6 +5,8 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from annotation.exports.files import Counts, ExportFiles
 from annotation.exports.options import BENCHMARKS, ExportOptions
 from annotation.exports.sets import source
@@ -99,7 +101,7 @@ def _find_sources(collection: Collection, asked: ExportOptions) -> list[SetSourc
     names = dict.fromkeys((collection.name, *asked.collections))
     found = {one.name: one for one in Collection.objects.filter(name__in=names)}
     if unknown := [name for name in names if name not in found]:
-        raise BadInput(f"No collection named {', '.join(unknown)}")
+        raise BadOption("collections", _("There is no collection %(names)s.") % {"names": ", ".join(unknown)})
     return [SetSource(found[name], prefix=f"{name}:" if len(names) > 1 else "") for name in names]
 
 
@@ -113,12 +115,14 @@ def _choose_queries(sources: list[SetSource], asked: ExportOptions, left: Left) 
     kept = [query for queries in chosen for query in _draw_queries(queries, quota, asked.seed, left, fixed)]
     source.mark_synthetic(kept, {one.collection.name: one.prefix for one in sources})
     if not kept:
-        raise BadInput(f"Nothing is left to train on ({_format_reasons(left) or 'no pair has such a label yet'})")
+        why = _format_reasons(left) or _("no pair has such a label yet")
+        raise BadInput(_("Nothing is left to train on (%(why)s)") % {"why": why})
     return kept
 
 
 def _format_reasons(left: Left) -> str:
-    return "; ".join(f"{n} pairs left out: {reason}" for reason, n in left.items() if n)
+    words = _("%(n)s pairs left out: %(reason)s")
+    return "; ".join(words % {"n": n, "reason": _(reason)} for reason, n in left.items() if n)
 
 
 def _of_one(one: SetSource, asked: ExportOptions, left: Left) -> list[SetQuery]:
@@ -188,20 +192,27 @@ def _check_whole(sides: Sides, asked: ExportOptions, left: Left) -> None:
     why = f" ({reasons})" if (reasons := _format_reasons(left)) else ""
     for side, queries in sides.items():
         if not queries:
-            named = f"no query named {name} has a label" if (name := asked.named_splits.get(side)) else ""
-            other = named or ("take another split (1: no dev set)" if side == DEV else "choose other options")
-            raise BadOption(
-                "allow_incomplete", f"{side.capitalize()} would be empty{why}: {other}, or allow an incomplete set."
-            )
+            if name := asked.named_splits.get(side):
+                way_out = _("no query named %(name)s has a label") % {"name": name}
+            else:
+                way_out = _("take another split (1: no dev set)") if side == DEV else _("choose other options")
+            words = _("%(side)s would be empty%(why)s: %(way_out)s, or allow an incomplete set.")
+            values = {"side": side.capitalize(), "why": why, "way_out": way_out}
+            raise BadOption("allow_incomplete", words % values)
     relevant = [row.relevant for query in sides.get(TRAIN, []) for row in query.rows]
     if len(set(relevant)) == 1:
-        which = "relevant" if relevant[0] else "not relevant"
-        way_out = "let a judge write them (write_evidence)" if left[WITHOUT_EVIDENCE] else "choose other options"
-        raise BadOption(
-            "allow_incomplete",
-            f"All {len(relevant)} pairs of train would be {which}{why}, and a model learns nothing from one label "
-            f"alone: {way_out}, or allow an incomplete set.",
+        write = _("let a judge write them (write_evidence)")
+        words = _(
+            "All %(n)s pairs of train would be %(which)s%(why)s, and a model learns nothing from one label alone: "
+            "%(way_out)s, or allow an incomplete set."
         )
+        values = {
+            "n": len(relevant),
+            "which": _("relevant") if relevant[0] else _("not relevant"),
+            "why": why,
+            "way_out": write if left[WITHOUT_EVIDENCE] else _("choose other options"),
+        }
+        raise BadOption("allow_incomplete", words % values)
 
 
 def _draw_queries(queries: list[SetQuery], quota: int | None, seed: int, left: Left, fixed: set[str]) -> list[SetQuery]:

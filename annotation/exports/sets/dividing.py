@@ -3,6 +3,8 @@
 import math
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from annotation.exports.options import ExportOptions
 from annotation.exports.sets import source
 from annotation.exports.sets.choosing import Left
@@ -10,7 +12,7 @@ from annotation.exports.sets.rows import SPLITS, TEST, TRAIN, SetQuery
 from annotation.exports.sets.source import SetSource
 from annotation.exports.sets.splitting import Sides, split_queries
 from annotation.query_splits.named import find_named
-from corpus.errors import BadInput
+from corpus.errors import BadInput, BadOption
 from corpus.search import near
 from corpus.search.text import tokenize_text
 
@@ -29,7 +31,8 @@ def divide_queries(
         details["named_splits"] = [{"split": side, **one} for side, _ids, described in found for one in described]
     if both := [key for keys in named.values() for key in keys if sum(key in one for one in named.values()) > 1]:
         twice = next(query.id for query in queries if query.key == both[0])
-        raise BadInput(f"Query {twice} stands in two of the named splits; take it off one of the lists")
+        words = _("Query %(query)s stands in two of the named splits: take it off one of the lists.")
+        raise BadOption("split", words % {"query": twice})
     if asked.qrels is not None:
         # A version measures: what no name claims is test, and nothing of it is left out.
         rest = {query.key for query in queries}.difference(*named.values())
@@ -40,15 +43,16 @@ def divide_queries(
     sides = split_queries(queries, asked.split, asked.seed, **near_texts, left=left, synthetic_dev=asked.synthetic_dev)
     if not sides[TRAIN]:
         if TRAIN in named and not named[TRAIN]:
-            why = f"no query named {asked.named_splits[TRAIN]} has a label; name other queries"
+            words = _("no query named %(name)s has a label; name other queries")
+            why = words % {"name": asked.named_splits[TRAIN]}
         elif TRAIN not in named and len(queries) == sum(map(len, named.values())):
-            why = "every query with a label is one of dev or test; name fewer queries"
+            why = _("every query with a label is one of dev or test; name fewer queries")
         else:
-            why = (
+            why = _(
                 "every document is, or nearly equals, one of dev or test; "
                 "let near-duplicates be on both sides, or take another split"
             )
-        raise BadInput(f"Nothing is left to train on: {why}")
+        raise BadInput(_("Nothing is left to train on: %(why)s") % {"why": why})
     if groups:
         details["near_duplicates"] = {"from": asked.near, "shingle_sample": sample}
     return sides, details

@@ -4,6 +4,8 @@ from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from annotation.exports.options import ExportOptions
 from annotation.exports.rows import fetch_batches
 from annotation.exports.sets.batches import Filled, LinesWriter
@@ -33,7 +35,8 @@ def read_scored_rows(source: SetSource, asked: ExportOptions, left: Left) -> lis
             row.labelled_at = labelled_at
             rows.append(row)
     if not rows:
-        raise BadInput(f"No document of {name} has a score with its chain: run synthesize_scores {name} first")
+        words = _("No document of %(name)s has a score with its chain: run synthesize_scores %(name)s first")
+        raise BadInput(words % {"name": name})
     incomplete = {row.query: reason for some in in_pieces(rows) for row, reason in _find_gaps(some)}
     for row in rows:
         if row.query in incomplete:  # a whole query goes, as in the paper

@@ -9,13 +9,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from django.db import connection
+from django.utils.translation import gettext as _
 
 from annotation.exports.options import ExportOptions
 from annotation.exports.sets.choosing import Left
 from annotation.exports.sets.rows import SetQuery, SetRow
 from annotation.exports.sets.source import SetSource, in_pieces, teacher_of
 from charts.translation import gettext_noop
-from corpus.errors import BadInput
+from corpus.errors import BadOption
 from corpus.formats.files import FileSource as Lines
 from corpus.importing.run_lines import top_of_run
 from store.files import hash_file
@@ -75,8 +76,9 @@ def _find_documents(source: SetSource, names: set[str]) -> dict[str, int]:
         )
         found = dict(cursor.fetchall())
     if unknown := sorted(names - set(found)):
-        known = source.collection.name
-        raise BadInput(f"The run names {len(unknown)} documents that {known} does not have; the first: {unknown[0]}")
+        words = _("The run names %(n)s documents that %(name)s does not have; the first: %(first)s.")
+        values = {"n": len(unknown), "name": source.collection.name, "first": unknown[0]}
+        raise BadOption("run", words % values)
     return found
 
 

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from django.db import connection
+from django.utils.translation import gettext as _
 
 from annotation.agreement.grade_matrix import vote_names
 from annotation.exports.options import ExportOptions
@@ -140,26 +141,29 @@ def check_teacher(rows: Iterable[SetRow], asked: ExportOptions) -> None:
     if asked.teacher == "votes" and rows and all(row.teacher is None for row in rows):
         raise BadOption(
             "teacher",
-            "No pair has a vote from every judge: choose labels, or run a campaign with the policy ensemble or "
-            "debate+ensemble and without an early stop.",
+            _(
+                "No pair has a vote from every judge: choose labels, or run a campaign with the policy ensemble or "
+                "debate+ensemble and without an early stop."
+            ),
         )
     if asked.teacher != "scores":
         return
     missing = [row for row in rows if row.teacher is None]
     if missing:
-        raise BadOption(
-            "teacher",
-            f"{len(missing)} of {len(rows)} pairs have no teacher score (the first: query {missing[0].query_id}, "
-            f"document {missing[0].doc_id}): import scores with the pairs, ask a rerank API with teacher_scores, or "
-            "choose votes or labels.",
+        words = _(
+            "%(missing)s of %(all)s pairs have no teacher score (the first: query %(query)s, document %(document)s): "
+            "import scores with the pairs, ask a rerank API with teacher_scores, or choose votes or labels."
         )
+        first = {"query": missing[0].query_id, "document": missing[0].doc_id}
+        raise BadOption("teacher", words % {"missing": len(missing), "all": len(rows), **first})
     odd = next((row for row in rows if row.teacher is not None and not 0 <= row.teacher <= 1), None)
     if odd is not None:
-        raise BadOption(
-            "teacher",
-            f"Query {odd.query_id}, document {odd.doc_id}: the teacher score {odd.teacher:g} is not between 0 and 1. "
-            "Import the pairs again with scores on that scale, and update what changed.",
+        words = _(
+            "Query %(query)s, document %(document)s: the teacher score %(score)s is not between 0 and 1. Import the "
+            "pairs again with scores on that scale, and update what changed."
         )
+        values = {"query": odd.query_id, "document": odd.doc_id, "score": f"{odd.teacher:g}"}
+        raise BadOption("teacher", words % values)
 
 
 def read_documents(keys: Sequence[int]) -> dict[int, SetText]:
@@ -207,7 +211,7 @@ ANSWERS = """
 def teacher_answers(source: "SetSource") -> Iterator[dict[str, Any]]:
     """Yield every answer of a rerank API that gave scores, as it came, with the ids of what was asked."""
     for batch in fetch_batches(ANSWERS, {"collection": source.collection.pk}):
-        for _, api, url, model, query, names, raw in batch:
+        for _answer, api, url, model, query, names, raw in batch:
             yield {
                 "api": api,
                 "url": url,

@@ -192,7 +192,7 @@ def test_a_set_is_drawn_from_several_collections_with_a_quota(books, tmp_path):
     assert ExportRecord.is_exported(films.pk, films.created_at) and not ExportRecord.is_exported(
         make_collection("songs").pk, films.created_at
     )
-    with pytest.raises(BadInput, match="No collection named poems"):
+    with pytest.raises(BadInput, match="There is no collection poems"):
         export(books, "prism", tmp_path / "no", teacher="votes", collections=("songs", "poems"))
 
 
