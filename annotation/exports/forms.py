@@ -40,6 +40,8 @@ TITLES = {"test": _("Test split"), "dev": _("Dev split"), "train": _("Training s
 class ExportForm(ActionForm):
     """The options of an export. What its format does not take is not read. A split that can test is offered."""
 
+    options: ExportOptions
+
     def __init__(self, *args: Any, collection: Collection, initial: dict[str, Any] | None = None) -> None:
         self.collection = collection
         origins, versions, names = (

@@ -13,10 +13,9 @@ from annotation.exports.sets.rows import SPLITS
 from corpus.errors import BadOption
 
 if TYPE_CHECKING:
-    FormatName = str
+    FormatName = Side = str
 else:
-    FormatName = Literal[tuple(EVERY)]
-Side = Literal["train", "dev", "test"]
+    FormatName, Side = Literal[tuple(EVERY)], Literal[SPLITS]
 NEAR = 0.8
 # Formats that systems are measured by: a judgment that is left out changes their scores.
 BENCHMARKS = ("beir", "mteb")
@@ -267,7 +266,7 @@ class ExportOptions(Options):
             self._refuse([name for name in given if name == "split"], sentence)
         return self
 
-    def _refuse(self, names: list[str], sentence: str) -> None:
+    def _refuse(self, names: list[str], sentence: Any) -> None:
         if names:
             name = "split" if names[0] == "named_splits" else names[0]
             raise BadOption(name, sentence % {"format": self.format, "aggregate": self.aggregate})

@@ -52,7 +52,7 @@ class Beir:
     def describe_query(self, filled: Filled) -> dict[str, Any]:
         """Return a query with its answers, and with what relevant means for it alone where that is said."""
         text = filled.text
-        query = {"_id": filled.query.id, "text": text.text, "answers": text.answers}
+        query: dict[str, Any] = {"_id": filled.query.id, "text": text.text, "answers": text.answers}
         query |= {"metadata": text.metadata} if text.metadata else {}
         return query | ({"instruction": text.title} if text.title else {})
 

@@ -197,7 +197,7 @@ def _check_whole(sides: Sides, asked: ExportOptions, left: Left) -> None:
             else:
                 way_out = _("take another split (1: no dev set)") if side == DEV else _("choose other options")
             words = _("%(side)s would be empty%(why)s: %(way_out)s, or allow an incomplete set.")
-            values = {"side": side.capitalize(), "why": why, "way_out": way_out}
+            values: dict[str, Any] = {"side": side.capitalize(), "why": why, "way_out": way_out}
             raise BadOption("allow_incomplete", words % values)
     relevant = [row.relevant for query in sides.get(TRAIN, []) for row in query.rows]
     if len(set(relevant)) == 1:
