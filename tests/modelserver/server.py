@@ -50,6 +50,7 @@ class ModelServer:
             "answered": time.time(),
             "format": call.format,
             "model": call.model,
+            "mode": call.asked.mode if call.asked else "",
             "key": call.key,
             "side": side,
             "round": round,

@@ -5,21 +5,18 @@ import json
 
 import numpy as np
 import pytest
-from django.urls import reverse
 
 from annotation.agreement.aggregates import fit_matrix
 from annotation.agreement.grade_matrix import load_grade_matrix
 from annotation.exports.options import ExportOptions
 from annotation.exports.snapshots import create_snapshot, write_snapshot
 from annotation.label_sources.aggregated_labels import aggregate_labels
-from annotation.models import Role
-from annotation.models.snapshots import Snapshot
 from corpus.errors import BadInput
 from corpus.formats.files import FileSource
 from corpus.importing.grades import read_grades
 from corpus.models import ExportedLabels, Judgment, Label, Pair
 from tests.evidence import make_assessor, make_judgment
-from tests.factories import make_collection, make_member
+from tests.factories import make_collection
 from tests.judged_books import export, lines, make_books
 
 pytestmark = pytest.mark.django_db
@@ -153,14 +150,3 @@ def test_the_same_grades_give_the_same_bytes_and_the_file_is_read_back(books, tm
     assert (tmp_path / "one" / "manifest.json").read_bytes() == (tmp_path / "two" / "manifest.json").read_bytes()
     grades = list(read_grades(FileSource(tmp_path / "one" / "labels.csv"), 3))
     assert len(grades) == 30 and not any(row.problem for row in grades)
-
-
-def test_the_page_asks_for_it(books, tmp_path, client, settings):
-    settings.VAR = tmp_path / "var"
-    client.force_login(make_member(books, "alice", Role.ADMIN).user)
-    page = client.get(reverse("exports", args=["books"])).content.decode()
-    assert '<option value="dawid-skene">the most probable grade' in page
-    client.post(reverse("make_export", args=["books"]), {"format": "csv", "aggregate": "dawid-skene"})
-    made = Snapshot.objects.order_by("-pk")[0]
-    assert made.manifest["aggregate"]["by"] == "dawid-skene"
-    assert "Aggregation</dt><dd>dawid-skene" in client.get(reverse("exports", args=["books"])).content.decode()

@@ -310,7 +310,6 @@ def test_the_command_refuses_what_it_does_not_know(books, tmp_path):
     out = ("--out", str(tmp_path / "out"))
     assert 'There is no collection "films"' in refused("export", "films", "--format", "qrels", *out)
     assert "--format: " in refused("export", "books", "--format", "xml", *out)
-    assert "never split" in refused("export", "books", "--format", "qrels", "--split", "0.9", *out)
     assert "no labels" in refused("export", "books", "--format", "debates", "--origins", "people", *out)
     assert not (tmp_path / "out").exists()
 

@@ -35,19 +35,13 @@ def divide(named, *, groups=None, documents=None, share=0.5, queries=10):
     return {side: {one.key for one in found} for side, found in sides.items()}, +left
 
 
-def test_a_named_test_split_stays_whole_and_the_rest_is_divided_by_the_share():
-    sides, left = divide({"test": {0, 1}})
-    assert list(sides) == ["train", "dev", "test"] and not left
-    assert sides["test"] == {0, 1} and (len(sides["train"]), len(sides["dev"])) == (4, 4)
-
-
 def test_where_dev_is_named_the_rest_is_trained_on_and_where_train_is_named_the_rest_is_left_out():
     sides, left = divide({"dev": {5}, "test": {0, 1}})
     assert sides == {"train": {2, 3, 4, 6, 7, 8, 9}, "dev": {5}, "test": {0, 1}} and not left
     sides, left = divide({"train": {2, 3}, "test": {0}})
     assert sides == {"train": {2, 3}, "test": {0}} and left.total() == 7
-    sides, _left = divide({"test": {0, 1}}, share=1)
-    assert sides == {"train": set(range(2, 10)), "test": {0, 1}}
+    sides, _left = divide({"test": {0, 1}})
+    assert sides["test"] == {0, 1} and (len(sides["train"]), len(sides["dev"])) == (4, 4)
 
 
 def test_what_nearly_equals_a_query_or_a_document_of_test_gives_way():
@@ -218,15 +212,7 @@ def test_the_page_keeps_a_list_makes_the_set_and_deletes_it(alice, books):
     assert "2 queries of “fixed” stay out of training sets." in alice.get(address).content.decode()
     page = flat(alice.get(reverse("exports", args=["books"])).content.decode())
     assert '<option value="fixed">fixed</option>' in page
-    values = {
-        "format": "beir",
-        "split": "0.9",
-        "seed": "0",
-        "near_duplicates": "0.8",
-        "labels": "resolved",
-        "teacher": "labels",
-    }
-    values |= {"preset": "paper", "shape": "pair", "test_queries": "fixed"}
+    values = {"format": "beir", "teacher": "labels", "test_queries": "fixed"}
     assert alice.post(reverse("make_export", args=["books"]), values).status_code == 302
     assert Snapshot.objects.get().manifest["counts"]["splits"]["test"]["queries"] == 2
     page = flat(alice.get(reverse("exports", args=["books"])).content.decode())

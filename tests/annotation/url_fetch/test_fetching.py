@@ -1,7 +1,6 @@
 """Pages are fetched from the open network alone, within limits, and lose their menus (check 12)."""
 
 import gzip
-import inspect
 import ipaddress
 import socket
 import time
@@ -10,7 +9,7 @@ from http.server import BaseHTTPRequestHandler
 
 import pytest
 
-from annotation.url_fetch import addresses, pages, texts
+from annotation.url_fetch import texts
 from annotation.url_fetch.addresses import is_public
 from annotation.url_fetch.pages import FetchLimits, fetch_page
 from corpus.errors import BadInput
@@ -303,9 +302,3 @@ def test_a_page_without_text_says_so(web: Web, body: str) -> None:
     web.page("/", body)
     with pytest.raises(BadInput, match="No text found"):
         texts.extract_text(fetch_page("http://ice.example/"))
-
-
-def test_the_page_module_asks_the_one_place_for_addresses() -> None:
-    """A name resolved anywhere else would go round the checks."""
-    assert "getaddrinfo" not in inspect.getsource(pages)
-    assert inspect.getsource(addresses).count("socket.getaddrinfo(") == 1

@@ -7,14 +7,12 @@ from collections import Counter
 from dataclasses import asdict, replace
 from datetime import date
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from judges.engine.plan import judge_of
 from judges.models import JudgeVersion
 from judges.panels.judge_keys import JUDGE_KEYS, JudgeTable
-from judges.panels.judges_file import read
 from judges.presets import PRESETS
 from judges.probes.checks import run_checks
 from judges.records import Judge, JudgeSettings
@@ -63,26 +61,10 @@ def test_a_block_judges_as_it_stands(model_server: LocalModels, monkeypatch: pyt
         assert found.problem == "" or judge.provider == "ollama", (role, found.problem)  # its look-alike cuts
 
 
-def test_the_example_is_a_panel_of_providers_that_have_what_they_are_asked_for() -> None:
-    file = read(DOCS / "judges-example.toml")
-    assert {one.provider for one in file.judges} >= {"openai", "anthropic", "google", "deepseek", "vllm"}
-    for one in file.judges:
-        mode = one.parameters.get("schema_mode", "json_schema")
-        assert mode in PRESETS[one.provider].schema_modes, one.name
-
-
 def test_every_key_is_in_the_table_and_the_table_has_no_other() -> None:
     table = DOCUMENT.partition("## Every key of a judge")[2].partition("\n## ")[0]
     named = {key for cell in re.findall(r"^\| (`.*?) \|", table, re.MULTILINE) for key in re.findall(r"`(\w+)`", cell)}
     assert named == JUDGE_KEYS - {"name", "provider", "model"}
-
-
-def test_the_schema_a_provider_has_not_is_none_that_its_block_asks_for(model_server: LocalModels) -> None:
-    """The example's old entry for DeepSeek: its API refuses JSON schemas, and the file did not know."""
-    old: dict[str, Any] = {"schema_mode": "json_schema"}
-    judge = model_server.alike("deepseek", parameters=old)
-    (found,) = asyncio.run(run_checks([(judge, "vote")]))
-    assert "400" in found.problem
 
 
 TOPICS = {

@@ -11,17 +11,9 @@ from judges.presets import PRESETS
 from judges.providers.replies import refusal_error
 from tests.judges.presets.asked import ask, judge_of, verdict, vote_of
 from tests.modelserver.fixtures import KEY_ENV, LocalModels
-from tests.modelserver.presets import LOOK_ALIKES
 
 HOSTED = ["deepseek", "qwen", "mistral", "xai", "groq", "together", "fireworks", "openrouter"]
 LOCAL = ["litellm", "vllm", "sglang", "llama-cpp", "ollama", "tgi"]
-
-
-def test_every_hosted_preset_has_a_look_alike_at_the_path_of_its_base_url() -> None:
-    for name in HOSTED:
-        assert PRESETS[name].base_url.endswith(LOOK_ALIKES[name].home)
-        assert set(PRESETS[name].schema_modes) == set(LOOK_ALIKES[name].modes)
-        assert PRESETS[name].logprobs == LOOK_ALIKES[name].alternatives
 
 
 @pytest.mark.parametrize(

@@ -73,6 +73,11 @@ def known_effort(*efforts: str) -> Callable[[Asked], Refusal | None]:
     return rule
 
 
+def models(owner: str, name: str = MODEL, **more: object) -> dict[str, Any]:
+    """What a server tells of its models."""
+    return {"object": "list", "data": [{"id": name, "object": "model", "owned_by": owner, **more}]}
+
+
 # vLLM: {"error": {"message", "type", "param", "code": a number}}; its keys are checked by another layer.
 
 
@@ -110,12 +115,7 @@ VLLM = LookAlike(
         param="input_tokens",
     ),
     no_model=lambda asked: Refusal(404, f"The model `{asked.model}` does not exist.", param="model"),
-    told={
-        "/v1/models": {
-            "object": "list",
-            "data": [{"id": MODEL, "object": "model", "owned_by": "vllm", "root": MODEL, "max_model_len": CONTEXT}],
-        }
-    },
+    told={"/v1/models": models("vllm", root=MODEL, max_model_len=CONTEXT)},
 )
 
 
@@ -143,12 +143,7 @@ SGLANG = LookAlike(
         400, f"The input ({tokens} tokens) is longer than the model's context length ({most} tokens)."
     ),
     no_model=lambda asked: None,
-    told={
-        "/v1/models": {
-            "object": "list",
-            "data": [{"id": MODEL, "object": "model", "owned_by": "sglang", "max_model_len": CONTEXT}],
-        }
-    },
+    told={"/v1/models": models("sglang", max_model_len=CONTEXT)},
 )
 
 
@@ -178,7 +173,7 @@ LLAMA_CPP = LookAlike(
     ),
     no_model=lambda asked: None,
     told={
-        "/v1/models": {"object": "list", "data": [{"id": "model.gguf", "object": "model", "owned_by": "llamacpp"}]},
+        "/v1/models": models("llamacpp", "model.gguf"),
         "/props": {"default_generation_settings": {"n_ctx": 8192, "params": {}}, "total_slots": 1},
     },
 )
@@ -211,7 +206,7 @@ OLLAMA = LookAlike(
     too_long=lambda tokens, most: None,
     no_model=lambda asked: Refusal(404, f"model '{asked.model}' not found"),
     told={
-        "/v1/models": {"object": "list", "data": [{"id": MODEL, "object": "model", "owned_by": "library"}]},
+        "/v1/models": models("library"),
         "/api/ps": {"models": [{"name": MODEL, "model": MODEL, "context_length": OLLAMA_CONTEXT, "size_vram": 5}]},
     },
 )
@@ -240,7 +235,7 @@ LM_STUDIO = LookAlike(
     error=lambda refusal: {"error": refusal.message},
     no_mode=lambda mode: Refusal(400, "'response_format.type' must be 'json_schema' or 'text'"),
     told={
-        "/v1/models": {"object": "list", "data": [{"id": MODEL, "object": "model", "owned_by": "organization_owner"}]},
+        "/v1/models": models("organization_owner"),
         "/api/v0/models": {
             "object": "list",
             "data": [
@@ -284,7 +279,7 @@ TGI = LookAlike(
     ),
     no_model=lambda asked: None,
     told={
-        "/v1/models": {"object": "list", "data": [{"id": MODEL, "object": "model", "owned_by": MODEL}]},
+        "/v1/models": models(MODEL),
         "/info": {"model_id": MODEL, "max_input_tokens": 8191, "max_total_tokens": 8192},
     },
 )
@@ -327,7 +322,7 @@ LITELLM = LookAlike(
     ),
     no_model=lambda asked: Refusal(400, f"/chat/completions: Invalid model name passed in model={asked.model}."),
     told={
-        "/v1/models": {"object": "list", "data": [{"id": MODEL, "object": "model", "owned_by": "openai"}]},
+        "/v1/models": models("openai"),
         "/model/info": {
             "data": [
                 {"model_name": "another", "model_info": {"max_input_tokens": 131_072}},
@@ -341,7 +336,7 @@ LITELLM = LookAlike(
 PLAIN = (LITELLM, VLLM, SGLANG, LLAMA_CPP, OLLAMA, LM_STUDIO, TGI)
 VARIANTS = (
     *(replace(one, name=f"{one.name}+key", key="authorization") for one in PLAIN if one.name not in ("ollama", "tgi")),
-    *(replace(one, name=f"{one.name}+inline", inline=True) for one in (VLLM, SGLANG, LLAMA_CPP)),
+    replace(VLLM, name="vllm+inline", inline=True),
     replace(SGLANG, name="sglang+cache", usage=sglang_cache_usage),
     replace(LM_STUDIO, name="lm-studio+separate", inline=False),
 )
