@@ -9,10 +9,10 @@ from benchmark.report import reports
 from benchmark.runs import rankings, services
 from benchmark.runs.builders import RUNS
 from benchmark.runs.options import RunOptions
-from corpus.models import Collection, Document, Query
+from corpus.models import Assessor, Collection, Document, Judgment, Pair, Query
 from jobs import leases
 from jobs.models import JobState
-from tests.factories import make_collection, make_document, make_query
+from tests.factories import make_collection, make_document, make_pair, make_query
 
 
 def make_run(collection: Collection, name: str, ranked: Mapping[str, Sequence[str]]) -> Run:
@@ -35,11 +35,29 @@ def make_run(collection: Collection, name: str, ranked: Mapping[str, Sequence[st
 
 def make_wings(texts: Sequence[str], queries: Sequence[str]) -> Collection:
     """A collection of documents d0, d1, ... and queries q0, q1, ..."""
-    wings = make_collection("wings")
-    for make, name, found in ((make_document, "d", texts), (make_query, "q", queries)):
-        for place, text in enumerate(found):
-            make(wings, text, external_id=f"{name}{place}")
-    return wings
+    documents = {f"d{place}": text for place, text in enumerate(texts)}
+    return make_texts("wings", documents, {f"q{place}": text for place, text in enumerate(queries)})
+
+
+def make_texts(
+    name: str,
+    documents: Mapping[str, str],
+    queries: Mapping[str, str],
+    known: Mapping[str, Mapping[str, int]] | None = None,
+    **values: object,
+) -> Collection:
+    """A collection of texts by id. `known`: what its imported qrels say, query -> document -> grade."""
+    collection = make_collection(name, **values)
+    found = {one: make_document(collection, text, external_id=one) for one, text in documents.items()}
+    asked = {one: make_query(collection, text, external_id=one) for one, text in queries.items()}
+    if known:
+        reference = Assessor.objects.create(collection=collection, kind="reference", name="qrels")
+        for query, grades in known.items():
+            for document, grade in grades.items():
+                pair = make_pair(collection, asked[query], found[document])
+                Judgment.objects.create(pair=pair, assessor=reference, step="import", grade=grade)
+        Pair.objects.filter(collection=collection).update(is_candidate=False)
+    return collection
 
 
 def start_run(collection: Collection, system: str = "bm25", name: str = "", **told: Any) -> Run:

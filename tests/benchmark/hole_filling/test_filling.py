@@ -22,12 +22,12 @@ from benchmark.qrels import comparing, reading, versions
 from corpus.collections.removal import delete_collection
 from corpus.collections.task_order import reprioritise_tasks
 from corpus.errors import BadInput
-from corpus.models import Assessor, Collection, Document, Item, Judgment, Label, Pair, Query
+from corpus.models import Collection, Document, Item, Label, Query
 from judges.models import Attempt, Campaign, JudgeVersion, PromptVersion, Work
 from tests import benchmark_scene as scene
 from tests.benchmark_scene import start_filling
-from tests.factories import make_collection, make_document, make_item, make_member, make_pair, make_query
-from tests.rankings import make_run
+from tests.factories import make_document, make_item, make_member, make_pair, make_query
+from tests.rankings import make_run, make_texts
 
 pytestmark = pytest.mark.django_db
 
@@ -43,16 +43,8 @@ RUNS = {
 
 @pytest.fixture
 def books() -> Collection:
-    collection = make_collection("books")
-    documents = {name: make_document(collection, f"Text of {name}.", external_id=name) for name in "abcde"}
-    queries = {name: make_query(collection, f"Question {name}?", external_id=name) for name in TRUTH}
-    reference = Assessor.objects.create(collection=collection, kind="reference", name="qrels")
-    for query, grades in KNOWN.items():
-        for document, grade in grades.items():
-            pair = make_pair(collection, queries[query], documents[document])
-            Pair.objects.filter(pk=pair.pk).update(is_candidate=False)
-            Judgment.objects.create(pair=pair, assessor=reference, step="import", grade=grade)
-    return collection
+    texts = {name: f"Text of {name}." for name in "abcde"}
+    return make_texts("books", texts, {name: f"Question {name}?" for name in TRUTH}, KNOWN)
 
 
 @pytest.fixture

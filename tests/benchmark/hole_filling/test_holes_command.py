@@ -10,12 +10,11 @@ from django.core.management import call_command
 from benchmark.hole_filling import funnel
 from benchmark.models import Filling, Qrels, Run
 from benchmark.qrels import reading
-from corpus.models import Assessor, Collection, Item, Judgment, Label
+from corpus.models import Collection, Item, Label
 from judges.models import Campaign, JudgeVersion, Panel, Work
 from judges.panels.offline_panel import ensure_offline
 from tests.conftest import Finished, Manage
-from tests.factories import make_collection, make_document, make_pair, make_query
-from tests.rankings import make_run
+from tests.rankings import make_run, make_texts
 
 ONE = "q1 Q0 a 1 3 one\nq1 Q0 b 2 2 one\nq1 Q0 c 3 1 one\n"
 TWO = "q1 Q0 c 1 3 two\nq1 Q0 a 2 2 two\nq1 Q0 d 3 1 two\n"
@@ -24,13 +23,8 @@ TWO = "q1 Q0 c 1 3 two\nq1 Q0 a 2 2 two\nq1 Q0 d 3 1 two\n"
 @pytest.fixture
 def books(db: None) -> Collection:
     """One query with documents a to d, of which the qrels know a (relevant)."""
-    collection = make_collection("books")
-    query = make_query(collection, "What does a mapping map?", external_id="q1")
-    documents = {name: make_document(collection, f"A mapping {name} maps values.", external_id=name) for name in "abcd"}
-    reference = Assessor.objects.create(collection=collection, kind="reference", name="qrels")
-    pair = make_pair(collection, query, documents["a"])
-    Judgment.objects.create(pair=pair, assessor=reference, step="import", grade=1)
-    return collection
+    texts = {name: f"A mapping {name} maps values." for name in "abcd"}
+    return make_texts("books", texts, {"q1": "What does a mapping map?"}, {"q1": {"a": 1}})
 
 
 @pytest.fixture

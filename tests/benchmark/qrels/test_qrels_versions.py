@@ -11,7 +11,8 @@ from benchmark.qrels.versions import labels_version, latest_version, original_ve
 from corpus.errors import BadInput
 from corpus.importing.assess import import_judgments
 from corpus.models import Assessor, Collection, Judgment, Label, Pair
-from tests.factories import make_collection, make_document, make_pair, make_query
+from tests.factories import make_document, make_pair, make_query
+from tests.rankings import make_texts
 
 pytestmark = pytest.mark.django_db
 
@@ -19,14 +20,8 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def books() -> Collection:
     """Queries q1, q2; documents a, b, c; the reference says q1: a 2, b 0; q2: c 1."""
-    collection = make_collection("books", grades=3)
-    documents = {name: make_document(collection, f"Text {name}", external_id=name) for name in "abc"}
-    queries = {name: make_query(collection, f"Query {name}", external_id=name) for name in ("q1", "q2")}
-    reference = Assessor.objects.create(collection=collection, kind="reference", name="qrels")
-    for query, document, grade in (("q1", "a", 2), ("q1", "b", 0), ("q2", "c", 1)):
-        pair = make_pair(collection, queries[query], documents[document])
-        Judgment.objects.create(pair=pair, assessor=reference, step="import", grade=grade)
-    return collection
+    texts, queries = {name: f"Text {name}" for name in "abc"}, {name: f"Query {name}" for name in ("q1", "q2")}
+    return make_texts("books", texts, queries, {"q1": {"a": 2, "b": 0}, "q2": {"c": 1}}, grades=3)
 
 
 def test_the_original_holds_the_reference_grades_and_is_made_once(books: Collection) -> None:

@@ -1,4 +1,4 @@
-"""Measures of a report from arrays: trec_eval's figures, published examples, and cases worked by hand."""
+"""Measures of a report from arrays: those of ir_measures, published examples, and cases worked by hand."""
 
 import json
 from collections.abc import Mapping
@@ -14,13 +14,8 @@ from hypothesis import strategies as st
 from benchmark.measures.rankings import evaluate_run, rank_documents
 from benchmark.report import measures
 from benchmark.report.graded_runs import NONE, Version, encode_pairs, stack_rankings
-from benchmark.runs.files import read_qrels, read_run
 
-SHARED = Path(__file__).parents[4] / "shared" / "data"
-TREC_EVAL = SHARED / "trec_eval"
-EXAMPLES = SHARED / "worked_examples.json"
-NAMES = {"hit": "success", "recall": "recall", "ndcg": "ndcg_cut", "unjudged": "unj"}
-"""Ours, and what trec_eval calls them."""
+EXAMPLES = Path(__file__).parents[4] / "shared" / "data" / "worked_examples.json"
 
 
 def graded(
@@ -50,47 +45,6 @@ def graded(
 def value(measure: str, *args: Any) -> float:
     """The mean over the queries."""
     return float(measures.BY_VERSION[measure](graded(*args)).mean())
-
-
-@pytest.mark.skipif(not TREC_EVAL.exists(), reason="trec_eval's fixtures are not beside the project")
-@pytest.mark.parametrize(
-    ("run", "qrels", "expected", "level", "most"),
-    [
-        ("results.test", "qrels.test", "out.test.aq", 1, 1000),
-        ("results.trunc", "qrels.test", "out.test.aqc", 1, 1000),
-        ("results.trunc", "qrels.test", "out.test.aqcM", 1, 100),
-        ("results.test", "qrels.rel_level", "out.test.aql", 2, 1000),
-    ],
-)
-def test_the_figures_are_trec_evals_by_query_and_in_the_mean(
-    run: str, qrels: str, expected: str, level: int, most: int, tmp_path: Path
-) -> None:
-    """results.trunc lacks a query: -c. The third case cuts runs at 100, the fourth asks for grades from 2.
-
-    Its qrels have grades of -1: not judged, so they count in unj.
-    """
-    (tmp_path / "run").write_text(
-        "".join(" ".join(line.split()[:6]) + "\n" for line in (TREC_EVAL / run).read_text().splitlines())
-    )
-    judged, whole = read_qrels(TREC_EVAL / qrels), read_run(tmp_path / "run")
-    scores = {query: {doc: found[doc] for doc in rank_documents(found)[:most]} for query, found in whole.items()}
-    told = [line.split() for line in (TREC_EVAL / expected).read_text().splitlines()]
-    figures = {(name, query): float(number) for name, query, number in told if "string" not in name and name != "runid"}
-    assert len(scores) == len(judged) - (run == "results.trunc")
-    checked = 0
-    for ours, theirs in NAMES.items():
-        for name, query in figures:
-            cut = name.removeprefix(f"{theirs}_")
-            if query != "all" or cut == name or not cut.isdigit():
-                continue
-            found = graded(judged, scores, int(cut), level)
-            values = measures.BY_VERSION[ours](found)[0]
-            assert values.mean() == pytest.approx(figures[name, "all"], abs=6e-5), name
-            for place, number in zip(sorted(judged), values, strict=True):
-                if (name, place) in figures:
-                    assert number == pytest.approx(figures[name, place], abs=6e-5), (name, place)
-            checked += 1
-    assert checked == 9 + 9 + 3 + 3
 
 
 @pytest.mark.skipif(not EXAMPLES.exists(), reason="the worked examples are not beside the project")
@@ -152,13 +106,16 @@ scores = st.dictionaries(st.sampled_from("abcdefghxyz"), st.sampled_from([0.0, 0
     st.dictionaries(st.sampled_from(["q1", "q2", "q3"]), grades, min_size=1),
     st.dictionaries(st.sampled_from(["q1", "q2", "q3"]), scores),
     st.integers(1, 8),
+    st.integers(1, 3),
 )
 def test_what_ir_measures_takes_from_trec_eval_is_equal_with_ties_and_missing_queries(
-    qrels: dict[str, dict[str, int]], run: dict[str, dict[str, float]], k: int
+    qrels: dict[str, dict[str, int]], run: dict[str, dict[str, float]], k: int, level: int
 ) -> None:
-    theirs = evaluate_run(qrels, run, f"nDCG@{k} R@{k} Success@{k}").means
-    for ours, name in (("ndcg", "nDCG"), ("recall", "R"), ("hit", "Success")):
-        assert value(ours, qrels, run, k) == pytest.approx(theirs[f"{name}@{k}"]), name
+    """And those are trec_eval's own figures: test_evaluate.py."""
+    names = {"ndcg": f"nDCG@{k}", "recall": f"R(rel={level})@{k}", "hit": f"Success(rel={level})@{k}"}
+    theirs = evaluate_run(qrels, run, list(names.values())).means
+    for ours, name in names.items():
+        assert value(ours, qrels, run, k, level) == pytest.approx(theirs[name]), name
 
 
 @given(grades, st.permutations("abcdefgh"), st.integers(1, 8))

@@ -16,7 +16,8 @@ from benchmark.runs.importing import import_runs, name_of
 from corpus.errors import BadInput
 from corpus.models import Document
 from tests.called import call
-from tests.factories import make_collection, make_document, make_query
+from tests.factories import make_collection, make_query
+from tests.rankings import make_texts
 
 pytestmark = pytest.mark.django_db
 TREC_EVAL = Path(__file__).parents[4] / "shared" / "data" / "trec_eval"
@@ -25,12 +26,7 @@ GOOD = "q1 Q0 a 1 2.5 tag\nq1 Q0 b 2 2.0 tag\nq2 Q0 c 1 1.0 tag\n"
 
 @pytest.fixture
 def books():
-    collection = make_collection("books")
-    for name in "abcd":
-        make_document(collection, f"text {name}", external_id=name)
-    for name in ("q1", "q2", "q3"):
-        make_query(collection, f"query {name}", external_id=name)
-    return collection
+    return make_texts("books", {name: f"text {name}" for name in "abcd"}, {name: name for name in ("q1", "q2", "q3")})
 
 
 @pytest.fixture

@@ -12,9 +12,9 @@ from benchmark.runs.builders import RUNS
 from corpus.errors import BadOption
 from corpus.search.bm25 import index_for
 from jobs import leases
-from tests.factories import make_collection, make_document, make_query
+from tests.factories import make_collection, make_query
 from tests.instances import until
-from tests.rankings import start_run, work_on
+from tests.rankings import make_texts, start_run, work_on
 
 pytestmark = pytest.mark.django_db
 TEXTS = {
@@ -29,12 +29,7 @@ QUERIES = {"q1": "wing lift", "q2": "heated plate", "q3": "nothing that is known
 @pytest.fixture
 def wings(settings, tmp_path):
     settings.VAR = tmp_path
-    collection = make_collection("wings")
-    for name, text in TEXTS.items():
-        make_document(collection, text, external_id=name)
-    for name, text in QUERIES.items():
-        make_query(collection, text, external_id=name)
-    return collection
+    return make_texts("wings", TEXTS, QUERIES)
 
 
 def never():

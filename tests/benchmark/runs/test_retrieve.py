@@ -1,4 +1,4 @@
-"""`retrieve`: runs made from the shell, by a live worker or one of its own, taken up again after a kill."""
+"""`retrieve`: runs made from the shell: joined by the same command, gone on with after a failure."""
 
 import pytest
 
@@ -7,23 +7,17 @@ from benchmark.models import Ranking, Run
 from benchmark.runs import builders, rankings
 from jobs import leases
 from tests.called import call
-from tests.engine_parts import _standing_worker, worker
-from tests.factories import make_collection, make_document, make_query
-from tests.rankings import start_run
+from tests.factories import make_collection, make_query
+from tests.rankings import make_texts, start_run
 
-__all__ = ["_standing_worker", "worker"]
+pytestmark = pytest.mark.django_db
 
 
 def wings(queries=3):
-    collection = make_collection("wings")
-    for name, text in {"d1": "a wing in a slipstream", "d2": "lift of a wing", "d3": "heat of a plate"}.items():
-        make_document(collection, text, external_id=name)
-    for number in range(queries):
-        make_query(collection, f"wing lift {number}", external_id=f"q{number}")
-    return collection
+    texts = {"d1": "a wing in a slipstream", "d2": "lift of a wing", "d3": "heat of a plate"}
+    return make_texts("wings", texts, {f"q{number}": f"wing lift {number}" for number in range(queries)})
 
 
-@pytest.mark.django_db
 def test_without_wait_the_run_waits_and_the_same_command_joins_it():
     collection = wings()
     said = call("retrieve", "wings", "--system", "bm25", "--k1", "0.9", "--depth", "2", "--json")
@@ -37,7 +31,6 @@ def test_without_wait_the_run_waits_and_the_same_command_joins_it():
     assert AuditEntry.objects.filter(act="run.started", details__run="bm25").count() == 2
 
 
-@pytest.mark.django_db
 def test_queries_that_models_wrote_are_ranked_only_when_asked_for_or_alone():
     """Synthetic queries and keyword forms are in no qrels; they stood in every run."""
     collection = wings()
@@ -59,7 +52,6 @@ def test_queries_that_models_wrote_are_ranked_only_when_asked_for_or_alone():
     assert [one.external_id for one in rankings.current_queries(only)] == ["s1"]
 
 
-@pytest.mark.django_db
 def test_the_command_refuses_what_cannot_be_made():
     wings()
     for args, problem in (
@@ -74,7 +66,6 @@ def test_the_command_refuses_what_cannot_be_made():
     assert not Run.objects.exists()
 
 
-@pytest.mark.django_db
 def test_a_failed_run_goes_on_with_the_same_command():
     collection = wings()
     run = start_run(collection)
@@ -87,20 +78,7 @@ def test_a_failed_run_goes_on_with_the_same_command():
     assert said.json["state"] == "ready" and "is there already: nothing to do" in said.err
 
 
-@pytest.mark.django_db
 def test_a_free_system_costs_nothing():
     wings()
     said = call("retrieve", "wings", "--system", "bm25", "--estimate", "--json")
     assert said.json["estimate"] == "no calls: it costs nothing" and not Run.objects.exists()
-
-
-@pytest.mark.slow
-def test_a_waiting_command_brings_its_own_worker(manage):
-    collection = wings()
-    found = manage("retrieve", "wings", "--system", "bm25", "--wait", "--json").json
-    assert (found["state"], found["queries"], found["empty"], found["tokens_in"]) == ("ready", 3, 0, 0)
-    assert found["seconds"] > 0
-    run = builders.find_run(collection, "bm25")
-    assert list(rankings.as_run(run)["q0"]) == ["d2", "d1"]
-    refused = manage("retrieve", "wings", "--system", "bm25", "--depth", "7", check=False)
-    assert refused.code == 2

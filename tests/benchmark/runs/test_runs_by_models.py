@@ -29,7 +29,7 @@ from judges.retrieval.model_requests import judges_for
 from tests.engine_parts import FAST, held, make_judge, spent_by
 from tests.factories import make_collection, make_document, make_query
 from tests.instances import until
-from tests.rankings import start_run, work_on
+from tests.rankings import make_texts, start_run, work_on
 from tests.repeated import repeated_beyond_flight
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -46,11 +46,9 @@ QUERIES = {"q1": "wing lift", "q2": "heated plate", "q3": "airfoil"}
 def wings(settings, tmp_path):
     settings.VAR = tmp_path
     settings.RETRY_SECONDS = 0.01
-    collection = make_collection("wings", instruction="Relevant is what explains a force or a flow.")
-    for name, text in TEXTS.items():
-        make_document(collection, text, external_id=name)
-    for name, text in QUERIES.items():
-        make_query(collection, text, external_id=name, answers=["a secret answer"])
+    told = "Relevant is what explains a force or a flow."
+    collection = make_texts("wings", TEXTS, QUERIES, instruction=told)
+    collection.query_set.update(answers=["a secret answer"])
     return collection
 
 

@@ -63,18 +63,6 @@ def test_machines_give_each_other_what_they_added(turn_to: Turn, monkeypatch: py
     assert not list(turn_to("a").rglob("*.npz")) and not list(turn_to("b").rglob("*.npz")), "kept once on each disk"
 
 
-def test_a_machine_with_an_empty_disk_has_all_there_is(turn_to: Turn) -> None:
-    on_a = open_vectors(turn_to("a"))
-    sharing.share_vectors(on_a)
-    assert not StoredFile.objects.exists()
-    for text in ("wing", "plate"):
-        add(on_a, text)
-        sharing.publish_vectors(on_a)
-    on_c = open_vectors(turn_to("c"))
-    sharing.share_vectors(on_c)
-    assert list(on_c.places) == digests(["wing", "plate"])
-
-
 def test_what_another_process_adds_while_parts_are_taken_over_is_shared_all_the_same(
     turn_to: Turn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
