@@ -30,7 +30,7 @@ PATIENCE_S = 300.0
 AWAY = (OperationalError, InterfaceError, RedisError)
 
 
-def add_waiting(parser: CommandParser) -> None:
+def add_wait_options(parser: CommandParser) -> None:
     """Add how the start is agreed to, and whether and with which workers its end is waited for."""
     parser.add_argument("--workers", type=int, help="with --wait: number of worker processes (default: one per CPU)")
     parser.add_argument("--wait", action="store_true", help="wait for the end and show progress")

@@ -25,7 +25,7 @@ from corpus.models import Collection, Query
 from jobs.models import JobState
 from judges.campaigns import lifecycle
 from judges.campaigns.selectors import number_of
-from judges.management.judging_command import JudgingCommand, add_waiting, check_workers_option
+from judges.management.judging_command import JudgingCommand, add_wait_options, check_workers_option
 from judges.models import Campaign
 
 
@@ -42,7 +42,7 @@ class Command(JudgingCommand):
         add_arguments(parser, FillingOptions)
         parser.add_argument("--fill", action="store_true", help="have the unjudged pairs judged")
         parser.add_argument("--people", action="store_true", help="have people judge every pair: --policy people")
-        add_waiting(parser)
+        add_wait_options(parser)
         parser.add_argument(
             "--with-what-there-is",
             action="store_true",

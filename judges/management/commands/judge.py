@@ -10,7 +10,7 @@ from judges.campaigns.configurations import configuration_of
 from judges.campaigns.forecasts import forecast_judging
 from judges.campaigns.options import CampaignOptions
 from judges.campaigns.services import start_judging
-from judges.management.judging_command import JudgingCommand, add_waiting, check_workers_option
+from judges.management.judging_command import JudgingCommand, add_wait_options, check_workers_option
 
 
 class Command(JudgingCommand):
@@ -20,7 +20,7 @@ class Command(JudgingCommand):
     def arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name", help="name of the collection")
         add_arguments(parser, CampaignOptions)
-        add_waiting(parser)
+        add_wait_options(parser)
 
     def run(self, **given: Any) -> object:
         """Start or join, and with --wait stay until the end; the status document of the campaign."""

@@ -10,7 +10,7 @@ from judges.campaigns import lifecycle
 from judges.campaigns.forecasts import forecast_writing
 from judges.evidence import campaigns
 from judges.evidence.quality import TEACHER
-from judges.management.judging_command import JudgingCommand, add_waiting, check_workers_option
+from judges.management.judging_command import JudgingCommand, add_wait_options, check_workers_option
 
 
 class Command(JudgingCommand):
@@ -33,7 +33,7 @@ class Command(JudgingCommand):
             "--again", action="store_true", help="rewrite texts that judges wrote; texts of people are kept"
         )
         parser.add_argument("--retry-failed", action="store_true", help="retry failed pairs")
-        add_waiting(parser)
+        add_wait_options(parser)
 
     def run(self, **options: Any) -> object:
         """Start or join, and with --wait stay until the end; the status document of the campaign."""
