@@ -8,12 +8,13 @@ the reference enter only by name.
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, Literal
 
 import numpy as np
 import psycopg
 from django.db import connection
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, OuterRef, Q
 from django.utils.translation import gettext as _
 from numpy.typing import NDArray
 
@@ -112,16 +113,10 @@ def known_assessors(collection: Collection) -> list[KnownAssessors]:
 
 def voting_judges(campaigns: Iterable[int]) -> list[KnownAssessors]:
     """Return the judges that voted in some campaigns. A judge with several votes on a panel comes once for each."""
-    times: Counter[int] = Counter()
-    kept: set[int] = set()
-    for voters, state in Campaign.objects.filter(pk__in=campaigns).values_list("voters", "state"):
-        times |= Counter(voters)
-        kept |= set() if state == Campaign.State.CANCELLED else set(voters)
-    versions = list(_known_judges(times, kept, campaigns, ["vote"]).order_by("name", "-version"))
-    names = _versioned_names((one.pk, one.name, one.version) for one in versions)
+    times, versions = _known_judges(campaigns, ["voters"], ["vote"])
     found = []
-    for one in versions:
-        name, again = names[one.pk], times[one.pk] > 1
+    for one, name in versions:
+        again = times[one.pk] > 1
         for n in range(times[one.pk]):
             shown = sample_name(name, n) if again else name
             found.append(KnownAssessors(Kind.JUDGE, one.pk, shown, n, name if again else "", kind_of(one)))
@@ -155,32 +150,32 @@ def find_copies(chosen: Sequence[KnownAssessors]) -> list[tuple[int, ...]]:
 
 def judge_names(campaigns: Iterable[int]) -> dict[int, str]:
     """Names of the judges of some campaigns by id: the newest version is `name`, others are `name@version`."""
-    ids: set[int] = set()
-    kept: set[int] = set()
-    for voters, debaters, state in Campaign.objects.filter(pk__in=campaigns).values_list("voters", "debaters", "state"):
-        ids |= {*voters, *debaters}
-        kept |= set() if state == Campaign.State.CANCELLED else {*voters, *debaters}
-    versions = _known_judges(ids, kept, campaigns, ["vote", "for", "against"])
-    return _versioned_names(versions.order_by("name", "-version").values_list("id", "name", "version"))
+    _times, versions = _known_judges(campaigns, ["voters", "debaters"], ["vote", "for", "against"])
+    return {one.pk: name for one, name in versions}
 
 
 def _known_judges(
-    judges: Iterable[int], kept: set[int], campaigns: Iterable[int], roles: Sequence[str]
-) -> QuerySet[JudgeVersion]:
-    """Return the judges without those of cancelled campaigns who answered nothing: they give nobody another name."""
+    campaigns: Iterable[int], seats: Sequence[str], roles: Sequence[str]
+) -> tuple[Counter[int], list[tuple[JudgeVersion, str]]]:
+    """Return how often each judge sits on one panel, and the judges with their names.
+
+    Those of cancelled campaigns who answered nothing are left out: they give nobody another name.
+    """
+    times: Counter[int] = Counter()
+    kept: set[int] = set()
+    for *panels, state in Campaign.objects.filter(pk__in=campaigns).values_list(*seats, "state"):
+        seated = Counter(chain(*panels))
+        times |= seated
+        kept |= set() if state == Campaign.State.CANCELLED else set(seated)
     answers = Attempt.objects.filter(judge=OuterRef("pk"), campaign__in=campaigns, role__in=roles, counts=True)
     answered = Exists(answers.filter(outcome=Attempt.Outcome.LABELLED))
-    return JudgeVersion.objects.filter(Q(pk__in=kept) | answered, pk__in=list(judges))
-
-
-def _versioned_names(versions: Iterable[tuple[int, str, int]]) -> dict[int, str]:
-    """Return names by id; of each name the newest version comes first."""
+    rows = JudgeVersion.objects.filter(Q(pk__in=kept) | answered, pk__in=list(times))
     newest: set[str] = set()
-    found = {}
-    for pk, name, version in versions:
-        found[pk] = f"{name}@{version}" if name in newest else name
-        newest.add(name)
-    return found
+    found = []
+    for one in rows.order_by("name", "-version"):
+        found.append((one, f"{one.name}@{one.version}" if one.name in newest else one.name))
+        newest.add(one.name)
+    return times, found
 
 
 def choose_assessors(

@@ -6,8 +6,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from charts.cells import csv_line
-from charts.latex import latex_table
+from charts.downloads import DownloadTable
 
 NAMES = (
     "place", "query_id", "doc_id", "grade", "origin", "score", "votes_against", "votes", "dawid_skene",
@@ -28,7 +27,5 @@ def write_list(found: Sequence[Mapping[str, Any]], form: str) -> str:
     rows = [suspect_values(one) for one in found]
     if form == "json":
         return json.dumps([dict(zip(NAMES, row, strict=True)) for row in rows], ensure_ascii=False, indent=2) + "\n"
-    if form == "csv":
-        return "".join(map(csv_line, [NAMES, *(["" if value is None else value for value in row] for row in rows)]))
-    caption = _("Suspected label errors")
-    return latex_table(NAMES, rows, numbers=5, caption=caption, label="label-errors")
+    table = DownloadTable("label-errors", _("Suspected label errors"), NAMES, tuple(rows), numbers=5)
+    return table.csv() if form == "csv" else table.latex()
