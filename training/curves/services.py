@@ -67,7 +67,6 @@ def begin_curve(
             recipe=recipe,
             data=data,
             base=base,
-            # Each point has a folder of its own inside, named by its labels.
             out=folder / str(asked) if folder else None,
             given=given,
             collection=collection,
@@ -97,7 +96,6 @@ def find_curve(
         return None
     rows = list_points(curve)
     asked = [(recipe, str(data.resolve()), base, dict(given), order, point) for point in points]
-    # Compared as it was asked, so that the same command goes on and another one is refused.
     if asked != [
         (*(point.job.options[name] for name in ("recipe", "data", "base", "options")), curve.order, point.asked)
         for point in rows

@@ -84,7 +84,6 @@ def check_quickly(folder: Path, form: str, order: str, points: Sequence[int]) ->
     dev, train = folder / "dev.jsonl", folder / "train.jsonl"
     if not dev.exists() or not dev.stat().st_size:
         raise BadInput(_(NO_DEV) % {"folder": folder.name})
-    # Rows of the manifest, without reading the set.
     rows = next((one["rows"] for one in manifest.get("files", []) if one["name"] == train.name and "rows" in one), None)
     first: Any = {}
     # What is no row at all says whoever reads the whole file.

@@ -1,5 +1,7 @@
 """Pages of learning curves: what the last labels bought."""
 
+from functools import partial
+
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -43,14 +45,11 @@ def _render_page(request: HttpRequest, scope: AccessScope, form: ActionForm) -> 
 def start_curve(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     """Queue the trainings of a learning curve."""
 
-    def show(form: ActionForm) -> HttpResponse:
-        return _render_page(request, scope, form)
-
     def done(curve: LearningCurve) -> str:
         return reverse("learning_curve", args=[scope.collection.name, curve.number])
 
     form = form_of(CurveOptions, scope.collection, request.POST)
-    return answer_action(request, scope, services.start_curve, form, show, done)
+    return answer_action(request, scope, services.start_curve, form, partial(_render_page, request, scope), done)
 
 
 @action("admin")

@@ -65,7 +65,6 @@ class PrismExtend(PrismRecipe):
         """Set every row's teacher score to the base model's own score."""
         data = self.task.data
         scores = self.teacher_scores(folder, asked_to_stop)
-        # The rows are tokenised already; only their scores come later.
         self.rows = TaughtRows(self.rows, scores[: len(data.train)])
         dev = [replace(row, teacher=score) for row, score in zip(data.dev, scores[len(data.train) :], strict=True)]
         self.task = replace(self.task, data=replace(data, dev=dev))
@@ -82,7 +81,6 @@ class PrismExtend(PrismRecipe):
             if head != first:
                 raise BadInput(f"{path.name} has scores of another set or prompt: begin a new job")
         rank, size = place_in_world()
-        # What is there is not scored again: a job may be killed and go on.
         for begin in range(len(lines), len(rows), TOGETHER):
             # All stop in the same turn: one that went on alone would wait for ever.
             if any(gather(asked_to_stop())):
@@ -112,7 +110,6 @@ class PrismExtend(PrismRecipe):
 
     def _own_margins(self, rows: Sequence[Example]) -> list[float]:
         """Return the base's margins of rows, with its own prompt: without its adapter the model is the base."""
-        # A second copy of the weights in memory is spared.
         with measuring(self.model), self.model.disable_adapter():
             return self.teacher.tokens.margins(self.model, self.tokenizer, rows)
 

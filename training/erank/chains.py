@@ -77,7 +77,6 @@ def encode_chain_prompts(tokenizer: Any, rows: Sequence[Any]) -> list[list[int]]
 
 def answer_text(tokenizer: Any, ids: Sequence[int]) -> str:
     """Return an answer without its end. Tags may be tokens that the tokenizer calls special: they stay."""
-    # Both tokens may end an answer, and padding follows it.
     ends = {tokenizer.convert_tokens_to_ids(END), tokenizer.eos_token_id, tokenizer.pad_token_id}
     kept = ids[:-1] if ids and ids[-1] in ends else ids
     return str(tokenizer.decode(kept, skip_special_tokens=False))
@@ -93,7 +92,6 @@ def measure_answers(
         [] if score is None else score_places(tokenizer, ids, text, score)
         for ids, text, score in zip(answers, texts, scores, strict=True)
     ]
-    # The prompt with the answer up to the score: one pass gives the probabilities of its tokens.
     rows = [
         AnsweredRow([*prompt.ids, *ids[: kept[-1] + 1]], len(kept))
         for prompt, ids, kept in zip(prompts, answers, places, strict=True)

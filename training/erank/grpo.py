@@ -47,7 +47,6 @@ class ErankGrpo:
         assert isinstance(task.options, GrpoOptions)
         self.task, self.options = task, task.options
         config = check_causal(task.base)
-        # A query with one document, or none relevant, has no ranks to reward.
         queries, self.left_out = group_by_query(task.data.train)
         if not queries:
             raise BadInput("No query of the set has two documents or more and a relevant one: nothing can be ranked")
@@ -113,7 +112,6 @@ class ErankGrpo:
         own = self.prompt.write_scores(self.model.eval(), self.tokenizer, self.rows[rank::size])
         shares = gather([one.score for one in own])
         if is_leading():
-            # Back into the order of the rows: shares went out every size-th row.
             scores = [shares[place % size][place // size] for place in range(len(self.rows))]
             lines = [
                 {"query_id": row.query_id, "doc_id": row.doc_id, "score": score}
@@ -230,7 +228,6 @@ class Rounds:
         for bins in self.bins:
             for queries in bins:
                 own = [place for query in queries for place in places[query]]
-                # The last row of the share fills it up: any row would do, since it gets no reward.
                 last = own[-1] if own else 0
                 rows += [*own, *[-1 - last] * (self.room - len(own))]
         return rows
@@ -240,7 +237,6 @@ def plan_rounds(sizes: Mapping[str, int], options: GrpoOptions) -> Rounds:
     """Plan rounds of whole queries, anew for each epoch, in a seeded order. Raises BadInput for a query too large."""
     shares = max(1, options.processes)
     room = options.batch // shares
-    # By size alone, the first of equals: the message names one query.
     largest = max(sizes, key=lambda query: sizes[query])
     if sizes[largest] > room:
         raise BadInput(
@@ -305,7 +301,6 @@ def rate_answers(
     ranks: dict[int, int | None] = {}
     rewards: dict[int, float] = {}
     for places in of_query.values():
-        # All rollouts of a query compete: G answers of each of its documents.
         rollouts = [
             Rollout(recipe.rows[rows[at]].doc_id, bool(recipe.rows[rows[at]].label), scores[at], references[rows[at]])
             for at in places

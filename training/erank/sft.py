@@ -61,7 +61,8 @@ class ErankSft:
             raise BadInput(f"No answer of {len(examples):,} rows fits into max_length {options.max_length}: raise it")
         # TRL makes the logits in tiles.
         check_memory(task, config, min(max(self.rows.table["whole"]), options.max_length))
-        self.model = self._adapted()
+        base = load_model(task.base, task.device, task.dtype, options.attention)
+        self.model: Any = get_peft_model(base, lora_config(base, options)) if options.lora_rank else base
 
     def _tokenized(self, examples: Sequence[ScoredExample]) -> TokenRows:
         """Return the rows whose answer fits, in the columns that TRL reads."""
@@ -74,23 +75,30 @@ class ErankSft:
 
         decides = (chain_prompt_sha256(), self.task.options.max_length)
         table = tokenize_rows(self.task, self.tokenizer, len(examples), make, *decides)
-        # A prompt has tokens, so that a row without any is one that does not fit.
         kept = [number for number, start in enumerate(table["start"]) if start]
         return TokenRows(table.select(kept), lambda input_ids, labels, **rest: ChainRow(input_ids, **rest))
 
-    def _adapted(self) -> Any:
-        options = self.task.options
-        base = load_model(self.task.base, self.task.device, self.task.dtype, options.attention)
-        if not options.lora_rank:
-            return base
-        return get_peft_model(base, lora_config(base, options))
-
     def train(self, folder: JobFolder, asked_to_stop: Callable[[], bool]) -> tuple[int, str]:
-        callback = JobCallback(folder, self.task, asked_to_stop, self.dev_margins)
-        trainer = make_trainer(self.model, self.tokenizer, self.rows, self.task, callback)
+        callback, options = JobCallback(folder, self.task, asked_to_stop, self.dev_margins), self.task.options
+        each, times = split_step(options.batch // max(1, options.processes), options.max_length, options.token_budget)
+        args = callback.arguments(
+            SFTConfig,
+            rows=len(self.rows),
+            per_device_train_batch_size=each,
+            gradient_accumulation_steps=times,
+            max_length=None,  # Rows are cut already, and only their documents.
+            packing=False,
+            dataset_kwargs={"skip_prepare_dataset": True},
+            loss_type="nll",
+        )
+        trainer = ChainTrainer(
+            model=self.model, args=args, train_dataset=self.rows.table.select_columns(["input_ids", "labels"]),
+            processing_class=self.tokenizer, callbacks=[callback],
+        )  # fmt: skip
+        trainer.reduction = options.sft_reduction
         if is_leading():
             print(f"{len(self.rows):,} rows, {self.dropped:,} dropped", flush=True)  # noqa: T201
-        self.row_lengths = callback.tell_lengths(self.rows.table["whole"], self.task.options.max_length)
+        self.row_lengths = callback.tell_lengths(self.rows.table["whole"], options.max_length)
         return callback.train(trainer)
 
     def dev_margins(self, rows: Sequence[Example]) -> list[float]:
@@ -146,32 +154,8 @@ class ChainTrainer(SFTTrainer):
         return samples, self.accelerator.gather(rows).sum() if self.args.average_tokens_across_devices else rows
 
 
-def make_trainer(model: Any, tokenizer: Any, rows: TokenRows, task: TrainingTask, callback: JobCallback) -> Any:
-    """Return TRL's trainer of tokenised rows."""
-    options = task.options
-    each, times = split_step(options.batch // max(1, options.processes), options.max_length, options.token_budget)
-    args = callback.arguments(
-        SFTConfig,
-        rows=len(rows),
-        per_device_train_batch_size=each,
-        gradient_accumulation_steps=times,
-        max_length=None,  # Rows are cut already, and only their documents.
-        packing=False,
-        dataset_kwargs={"skip_prepare_dataset": True},
-        loss_type="nll",
-    )
-    trainer = ChainTrainer(
-        model=model, args=args, train_dataset=rows.table.select_columns(["input_ids", "labels"]),
-        processing_class=tokenizer, callbacks=[callback],
-    )  # fmt: skip
-    trainer.reduction = options.sft_reduction
-    return trainer
-
-
 def split_step(rows: int, longest: int, budget: int) -> tuple[int, int]:
     """Return rows of one pass and passes of one step: as many rows as fit the budget, and divide the step."""
-    # At most so many rows of the longest length fit into the budget.
     most = max(1, budget // longest)
-    # A divisor of the step's rows, so that every pass of the accumulation has the same number.
     each = next(size for size in range(min(most, rows), 0, -1) if rows % size == 0)
     return each, rows // each

@@ -51,7 +51,6 @@ class JobFolder:
 
     def say(self, **changes: Any) -> None:
         """Change some of the state."""
-        # Read and written whole: the file is small, and one process alone writes it.
         write_atomically(self.path / "state.json", json.dumps({**self.state, **changes}))
 
     def add(self, line: Mapping[str, Any]) -> None:
@@ -67,7 +66,6 @@ class JobFolder:
         """Return the end of the log."""
         try:
             with self.log.open("rb") as file:
-                # The log of a long training is large, and only its end is shown.
                 file.seek(0, os.SEEK_END)
                 file.seek(max(0, file.tell() - 20_000))
                 return file.read().decode(errors="replace").splitlines()[-lines:]
@@ -136,7 +134,6 @@ def write_folder(folder: Path) -> Iterator[Path]:
                     os.fsync(file.fileno())
         part.rename(folder)
     finally:
-        # Nothing is left at its own name after the rename; after a failure this removes the half.
         shutil.rmtree(part, ignore_errors=True)
 
 

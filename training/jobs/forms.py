@@ -87,7 +87,6 @@ class TrainForm(ActionForm):
         self, record: Any, *args: Any, sets: list[tuple[str, str]], models: Sequence[Model] = (), **kwargs: Any
     ) -> None:
         self.sets = sets
-        # The last choice is the one with its own field: it stays at the end.
         bases = [*BASES[:-1], *((model.folder, model.name) for model in models), BASES[-1]]
         super().__init__(record, *args, choices={"data": sets, "base": bases}, **kwargs)
         self.fields["base_path"] = forms.CharField(

@@ -133,7 +133,6 @@ def _open_pairs(collection: Collection) -> Iterable[dict[str, Any]]:
         .order_by("query_id", "pk")
         .distinct()
     )
-    # groupby needs the rows by query, and they come so.
     for query, several in groupby(pairs.iterator(BATCH), key=attrgetter("query")):
         yield _query_line(collection, query, [(pair.document, 0.0) for pair in several])
 

@@ -142,7 +142,6 @@ def use_model(model: Model, kind: str, user: str = "", **given: object) -> Job:
             _("%(name)s is an embedding model, which scores no pairs: serve it with serve_model") % {"name": model.name}
         )
     trained = model.job.options
-    # By the name of what each writes; a base is compared with.
     models = {name: trained["base"] if name == "base" else model.folder for name in USES[kind]}
     options = {"models": models, "data": trained["data"], "model": model.pk, "name": model.name, **given}
     return begin_job(kind=kind, options=options, collection=model.collection, device=model.job.device, user=user)

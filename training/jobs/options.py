@@ -95,7 +95,6 @@ def _describe_option(name: str) -> Any:
             value = getattr(first, name)
             text = "-" if value in (None, "") else str(value)
             texts[recipe] = ("no", "yes")[value] if isinstance(value, bool) else text
-    # Said once where all recipes agree.
     agreed = len(set(texts.values())) == 1 and len(texts) == len(TABLE)
     each = ", ".join(f"{recipe} {text}" for recipe, text in texts.items())
     words = format_lazy(_("Default: {values}."), values=next(iter(texts.values())) if agreed else each)

@@ -53,7 +53,6 @@ def store_outcome(job: Job, folder: JobFolder) -> dict[str, Any]:
                 name: measures.evaluate_run(qrels, ranking, [MEASURE]).per_query[MEASURE]
                 for name, ranking in rankings.items()
             }
-            # The tables lie beside the runs.
             losses = write_tables(folder.path, {job.collection.name: values})
             return {**job.result, "losses": losses, "caveat": caveat}
         trained = Model.objects.filter(pk=job.options.get("model")).first()
@@ -87,7 +86,6 @@ def reorder_queue(job: Job, folder: JobFolder) -> int:
     for pair in pairs.distinct():
         probability = scores.get((pair.query.external_id, pair.document.external_id))
         if probability is not None:
-            # 1 at a probability of a half, 0 at certainty.
             pair.uncertainty = 1.0 - abs(2.0 * probability - 1.0)
             changed.append(pair)
     Pair.objects.bulk_update(changed, ["uncertainty"], batch_size=BATCH)

@@ -162,7 +162,6 @@ def live_job(job: Job) -> dict[str, Any]:
     steps = [one for one in lines if "loss" in one]
     latest, forecast = steps[-1] if steps else {}, None
     if job.state == Job.State.RUNNING and latest and latest["step"] < latest["steps"]:
-        # The time left by the pace so far.
         pace = latest["seconds"] / latest["step"]
         forecast = timedelta(seconds=round(pace * (latest["steps"] - latest["step"])))
     return {
@@ -189,7 +188,6 @@ def loss_chart(job: Job, steps: Sequence[dict[str, Any]]) -> Chart:
         first, last = points[0][1], points[-1][1]
         words = _("Loss from %(first)s at the first step to %(last)s at the last")
     else:
-        # At each point the mean of the last `span` values.
         mean = [
             (at, sum(value for _step, value in points[max(0, end - span) : end]) / min(span, end))
             for end, (at, _value) in enumerate(points, 1)

@@ -48,7 +48,6 @@ def rerank_run(
 
     `insert`: qrels whose relevant documents are added; `together`: documents scored at a time.
     """
-    # All before anything is loaded.
     if out.exists():
         raise BadInput(f"{out} exists: name a new file")
     if depth < 1:
@@ -73,7 +72,6 @@ def rerank_run(
         query: ServingRequest(
             queries[query].text,
             [documents[one] for one in ids],
-            # What relevant means for it in this collection.
             collection.relevance.of(queries[query]).statement,
         )
         for query, ids in wanted.items()

@@ -1,5 +1,6 @@
 """Pages of training: jobs, models, and what a model gained."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -79,9 +80,6 @@ def _render_page(request: HttpRequest, scope: AccessScope, form: ActionForm) -> 
 def start_training(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     """Queue a training."""
 
-    def show(form: ActionForm) -> HttpResponse:
-        return _render_page(request, scope, form)
-
     def done(job: Job) -> str:
         recipe, given = job.options["recipe"], job.options["options"]
         if far := find_far_rate(recipe, recipe_options(recipe, given)):
@@ -89,7 +87,7 @@ def start_training(request: HttpRequest, scope: AccessScope) -> HttpResponse:
         return reverse("training_job", args=[scope.collection.name, job.number])
 
     form = form_of(TrainingOptions, scope.collection, request.POST)
-    return answer_action(request, scope, services.start_training, form, show, done)
+    return answer_action(request, scope, services.start_training, form, partial(_render_page, request, scope), done)
 
 
 @action("admin")

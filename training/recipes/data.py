@@ -160,7 +160,6 @@ def thin_texts(rows: Sequence[Example], share: float, seed: int) -> list[Example
 
 def check_for_prism(found: TrainingSet, *, needs_teacher: bool = True) -> None:
     """Raise BadInput when a row that trains point-wise has no teacher score, or one that trains text no label (S9)."""
-    # Of rows that train point-wise alone: others need no score.
     missing = sum(POINT in row.losses and row.teacher is None for row in found.train)
     if missing and needs_teacher:
         raise BadInput(

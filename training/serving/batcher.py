@@ -81,12 +81,10 @@ def share_step(waiting: list[PendingRequest], budget: int) -> list[tuple[Pending
     What small requests leave of theirs goes to the larger ones. Each gets one row at least while there is room.
     """
     chosen = []
-    # The smallest first: what they leave of their share goes to the larger ones.
     by_size = sorted(waiting, key=lambda one: one.left)
     for place, one in enumerate(by_size):
         share, used, count = budget / (len(by_size) - place), 0, 0
         for row in one.rows[len(one.margins) :]:
-            # At least one row, however long it is.
             if used and used + len(row.ids) > share:
                 break
             used, count = used + len(row.ids), count + 1

@@ -87,8 +87,6 @@ class JobCallback(TrainerCallback):
         self.trainer: Any = None
         self.news: dict[str, Any] = {}  # What a trainer noted for the line of the step that it is in.
 
-    # What recipes call.
-
     def arguments(self, kind: type[Arguments], rows: int, **own: Any) -> Arguments:
         """Return the library's arguments with everything that the table's options say; `own` wins.
 
@@ -180,8 +178,6 @@ class JobCallback(TrainerCallback):
         self.news["tokens"] = self.news.get("tokens", 0) + news.pop("tokens", 0)
         self.news.update(news)
 
-    # What transformers calls.
-
     def on_train_begin(self, args: Any, state: Any, control: Any, **rest: Any) -> None:
         self.total = int(state.max_steps)
         self.flops, self.rate = flops_per_token(rest["model"]), device_rate(self.task.device)
@@ -207,7 +203,6 @@ class JobCallback(TrainerCallback):
     def on_step_end(self, args: Any, state: Any, control: Any, **rest: Any) -> None:
         done = self.progress
         done.step = int(state.global_step)
-        # Time in steps alone: measuring and saving are not counted.
         done.seconds += time.monotonic() - self.began
         often = self.task.options.checkpoint_every or min(self.every, LEAST_EVERY)
         control.should_save = self.is_due() or done.step % often == 0
@@ -249,8 +244,6 @@ class JobCallback(TrainerCallback):
             if self.is_over():
                 control.should_training_stop = True
 
-    # What both lead to.
-
     def restore(self, kept: Mapping[str, Any]) -> None:
         """Restore progress from what a checkpoint kept."""
         self.progress = TrainingProgress(**kept)
@@ -279,21 +272,18 @@ class JobCallback(TrainerCallback):
                     os.fsync(file.fileno())
         write_atomically(target / "trainer.json", json.dumps(asdict(self.progress)))
         steps = self.folder.steps()
-        # Beside the newest ones the best checkpoint stays, since that is published.
         self.folder.prune({*steps[-KEPT:], self.choice()[0]})
 
     def measure(self) -> None:
         """Measure the model as it is now on the dev split: each process scores its share of the rows."""
         # By hash and not by order: another process, or the next training, takes the same queries.
         queries = sorted({row.query_id for row in self.task.data.dev}, key=lambda one: sha256(one.encode()).digest())
-        # So large a share of them, at least one.
         chosen = set(queries[: max(1, math.ceil(self.task.options.dev_share * len(queries)))])
         dev = [row for row in self.task.data.dev if row.query_id in chosen]
         if not dev:
             return
         self.say("measuring on the dev split")
         rank, size = place_in_world()
-        # Every size-th row, so that each process has about as many.
         own = list(range(len(dev)))[rank::size]
         margins: list[float] = [0.0] * len(dev)
         for found in gather(dict(zip(own, self.dev_margins([dev[place] for place in own]), strict=True))):

@@ -71,7 +71,6 @@ class InBatchLoss(CachedMultipleNegativesRankingLoss):
     def calculate_loss(self, reps: Any, labels: Tensor | None = None, *, with_backward: bool = False) -> Tensor:
         assert labels is not None
         agree(False)  # From here on each process needs the others' vectors.
-        # Labels are (bundle, positive, negative): which texts of which bundle this process drew.
         own, everyone = labels.tolist(), self._gather_labels(labels)
         # This process's queries are the columns from `offset` on, since the vectors of all processes are joined.
         offset = get_rank() * len(own) if self.gather_across_devices else 0

@@ -112,25 +112,8 @@ class CrossEncoderRecipe:
         self.pairs = self._tokenized()
         self.rows = build_rows(task.data.train, list_lengths(self.pairs.table, "ids"), loss=self.loss)
         check_memory(task, AutoConfig.from_pretrained(task.base), max(self.lengths()))
-        self.model: Any = self._made()
-
-    def _tokenized(self) -> TokenRows:
-        """Return all pairs of the training split; `whole`: how many tokens one would have if nothing were cut."""
-        examples = self.task.data.train
-
-        def make(number: int) -> dict[str, Any]:
-            pair = (examples[number].query, examples[number].document)
-            # Tokenised twice, so that the page can say how many rows the limit cuts.
-            whole, cut = (encode_pairs(self.tokenizer, [pair], max_length=most)[0] for most in (10**9, self.max_length))
-            return {"ids": cut.ids, "types": cut.types, "whole": len(whole.ids)}
-
-        table = tokenize_rows(self.task, self.tokenizer, len(examples), make, self.max_length)
-        return TokenRows(table, lambda ids, types, whole: EncodedRow(ids, len(ids) < whole, types=types))
-
-    def _made(self) -> Any:
-        task = self.task
-        chosen = {} if task.options.attention == "auto" else {"attn_implementation": task.options.attention}
-        inner = load_encoder(task.base, task.device, seed=task.options.seed)
+        chosen = {} if options.attention == "auto" else {"attn_implementation": options.attention}
+        inner = load_encoder(task.base, task.device, seed=options.seed)
         model: Any = PreparedCrossEncoder(
             str(task.base),
             num_labels=1,
@@ -141,7 +124,19 @@ class CrossEncoderRecipe:
         # The head that a base lacks is the one that it is measured with as the base.
         model[0].auto_model.load_state_dict(inner.state_dict())
         model.prepared = self.pairs
-        return model.train()
+        self.model = model.train()
+
+    def _tokenized(self) -> TokenRows:
+        """Return all pairs of the training split; `whole`: how many tokens one would have if nothing were cut."""
+        examples = self.task.data.train
+
+        def make(number: int) -> dict[str, Any]:
+            pair = (examples[number].query, examples[number].document)
+            whole, cut = (encode_pairs(self.tokenizer, [pair], max_length=most)[0] for most in (10**9, self.max_length))
+            return {"ids": cut.ids, "types": cut.types, "whole": len(whole.ids)}
+
+        table = tokenize_rows(self.task, self.tokenizer, len(examples), make, self.max_length)
+        return TokenRows(table, lambda ids, types, whole: EncodedRow(ids, len(ids) < whole, types=types))
 
     def train(self, folder: JobFolder, asked_to_stop: Callable[[], bool]) -> tuple[int, str]:
         callback = JobCallback(folder, self.task, asked_to_stop, self.dev_margins)

@@ -37,7 +37,6 @@ class Pooled:
     def encode(self, texts: Sequence[str]) -> tuple[Vectors, int]:
         """Return vectors of length 1, (n, size), and how many tokens were read."""
         ids = self.tokenizer(list(texts), truncation=True, max_length=self.length)["input_ids"]
-        # Short texts with short ones: little is padded.
         order = sorted(range(len(texts)), key=lambda place: len(ids[place]))
         rows: dict[int, Vectors] = {}
         for begin in range(0, len(order), TOGETHER):

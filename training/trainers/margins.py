@@ -58,7 +58,6 @@ class PromptTokens:
         cut = [False] * len(rows)
         if document_tokens:
             parted[1::3], cut = cut_texts(tokenizer, parted[1::3], document_tokens)
-        # query, document and instruction of each row lie one after another.
         texts = [self.render(*parted[at : at + 3]) for at in range(0, len(parted), 3)]
         most, tail = self.max_length, self.tail
         return [
@@ -224,7 +223,6 @@ def map_batches(
     Where memory runs out, a batch is halved. Raises BadInput when it runs out for one row.
     """
     found: dict[int, Found] = {}
-    # Rows of similar length go together, and results come back by their places.
     for places in pack_batches([len(row.ids) + room for row in rows], budget):
         found.update(zip(places, act_in_halves([rows[place] for place in places], act), strict=True))
     return [found[place] for place in range(len(rows))]

@@ -46,7 +46,6 @@ def prefixed_margins(head: AnswerHead, rows: Sequence[EncodedRow], budget: int =
     """Return l_yes - l_no at the end of each row, fp32, in the order given. Rows of one key share how they begin."""
     alone: list[int] = []
     groups: list[Group] = []
-    # Sorted by key, so that rows with the same query and instruction follow each other.
     for _, found in groupby(sorted(range(len(rows)), key=lambda place: rows[place].key), lambda place: rows[place].key):
         places = list(found)
         several = [rows[place].ids for place in places]
@@ -57,7 +56,6 @@ def prefixed_margins(head: AnswerHead, rows: Sequence[EncodedRow], budget: int =
         else:
             groups.append(Group(rows[places[0]].ids[:length], places))
     margins = dict(zip(alone, causal_margins(head, [rows[place] for place in alone], budget), strict=True))
-    # As many beginnings at once as one pass takes.
     for numbers in pack_batches([len(group.ids) for group in groups], budget):
         chosen = [groups[number] for number in numbers]
         margins |= dict(act_in_halves(chosen, partial(_score_groups, head, rows, budget)))
@@ -112,6 +110,5 @@ def _chosen_rows(cache: Any, rows: Tensor) -> Any:
     # A shallow copy: layers are replaced below, and the shared keys stay as they are for the next rows.
     chosen = copy.copy(cache)
     chosen.layers = [copy.copy(layer) for layer in cache.layers]
-    # Makes new tensors of the layers' old ones.
     chosen.batch_select_indices(rows)
     return chosen

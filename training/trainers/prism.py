@@ -78,7 +78,13 @@ class PrismRecipe:
         self._lengths = list_lengths(self.rows.table, "ids")
         answers = max(length - start for length, start in zip(self._lengths, self.rows.table["start"], strict=True))
         check_memory(task, self.config, max(self.lengths()), min(answers + 1, TILE))
-        self.model = self._adapted()
+        base = load_model(task.base, task.device, task.dtype, options.attention)
+        if task.checkpointing:
+            # Nothing would be recomputed without it: the frozen embeddings give inputs that need no gradient.
+            base.enable_input_require_grads()
+        model: Any = get_peft_model(base, lora_config(base, options))
+        self.without_adapter = name_without_adapter(model)
+        self.model = model.train()
 
     def _tokenized(self, examples: Sequence[Example]) -> TokenRows:
         make = lambda number: asdict(self._row(examples[number]))  # noqa: E731
@@ -92,7 +98,6 @@ class PrismRecipe:
         parted = part_controls(self.tokenizer, [text])
         answer = [*encode_parted(self.tokenizer, parted)[0], self.end_id] if sft else []
         room = self.task.options.max_length - len(answer)
-        # Without a limit, to know how long the row would be.
         anything = replace(self.prompt, max_length=10**9)
         whole, bare = anything.encode(
             self.tokenizer, [(one.query, one.document, one.instruction), (one.query, "", one.instruction)]
@@ -104,19 +109,8 @@ class PrismRecipe:
             )
         prompt = truncate_ids(whole.ids, self.tokenizer, room, self.prompt.tail)
         teacher = 0.0 if one.teacher is None else one.teacher
-        # Whole prompt and answer, as the summary of cut rows counts them.
         size = len(whole.ids) + len(answer)
         return PrismRow([*prompt, *answer], len(prompt), teacher, POINT in one.losses, sft, size)
-
-    def _adapted(self) -> Any:
-        base = load_model(self.task.base, self.task.device, self.task.dtype, self.task.options.attention)
-        if self.task.checkpointing:
-            # Nothing would be recomputed without it: the frozen embeddings give inputs that need no gradient.
-            base.enable_input_require_grads()
-        # The base stays as it is; only the adapter's matrices are trained.
-        model = get_peft_model(base, lora_config(base, self.task.options))
-        self.without_adapter = name_without_adapter(model)
-        return model.train()
 
     def train(self, folder: JobFolder, asked_to_stop: Callable[[], bool]) -> tuple[int, str]:
         callback = JobCallback(folder, self.task, asked_to_stop, self.dev_margins)
@@ -236,7 +230,6 @@ def label_states(model: Any, rows: Sequence[PrismRow], pad: int, *, packed: bool
         ids, mask = pad_rows([row.ids for row in rows], pad, device)
         shape = {"attention_mask": mask}
         begins = [(place, 0) for place in range(len(rows))]
-    # Only states at label positions are kept: the others would need logits nobody reads.
     keep = torch.zeros_like(ids, dtype=torch.bool)
     for row, (line, begin) in zip(rows, begins, strict=True):
         keep[line, begin + row.label_positions.start : begin + row.label_positions.stop] = True
@@ -261,7 +254,6 @@ def prism_losses(head: OutputHead, states: Tensor, rows: Sequence[PrismRow], red
     """Return the sums of (sigmoid(margin) - teacher)^2 and of cross-entropy (sum or mean over a row's tokens)."""
     sizes = [len(row.label_positions) for row in rows]
     device = states.device
-    # Where each row's states begin in the flat tensor.
     firsts = torch.tensor([0, *sizes[:-1]], device=device).cumsum(0)
     wanted = torch.tensor([row.teacher for row in rows], device=device)
     has_point = torch.tensor([row.point for row in rows], device=device)
@@ -274,6 +266,5 @@ def prism_losses(head: OutputHead, states: Tensor, rows: Sequence[PrismRow], red
     answers = torch.tensor([one for row in rows if row.sft for one in row.ids[row.start :]], device=device)
     tokens = head.entropies(states[own], answers)
     if reduction == "mean":
-        # Mean over a row's tokens: each token divided by its row's number.
         tokens = tokens / torch.tensor([sizes[place] for place in kept], device=device)
     return {"point": point, "sft": tokens.sum()}

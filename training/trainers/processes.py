@@ -40,7 +40,6 @@ def share_training(folder: Path, size: int, device: str, program: Sequence[str] 
             port = str(probe.getsockname()[1])
         meeting = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": str(size)}
         command = [sys.executable, *(program or ("-m", "training.trainer", str(folder)))]
-        # The first process is rank 0 itself.
         for rank in range(1, size):
             place = {"RANK": str(rank), "LOCAL_RANK": str(rank)}
             children.append(spawn_child(command, {**os.environ, **meeting, **place}))
@@ -120,7 +119,6 @@ def add_gradients(values: Sequence[torch.nn.Parameter], bucket: int = 2**24) -> 
 
 def _add_bucket(values: Sequence[torch.nn.Parameter]) -> None:
     grads = [value.grad for value in values if value.grad is not None]
-    # Flat, so that one operation serves many tensors.
     flat = torch.cat([grad.reshape(-1) for grad in grads])
     dist.all_reduce(flat)
     for grad, part in zip(grads, torch.split(flat, [grad.numel() for grad in grads]), strict=True):

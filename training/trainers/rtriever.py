@@ -92,7 +92,6 @@ class Draws(TrainerCallback):
     """The documents that an epoch takes of each bundle: a row, its place, becomes places of texts when a batch asks."""
 
     def __init__(self, bundles: Sequence[Any], texts: Texts, seed: int) -> None:
-        # Drawn by seed and epoch, so that a resumed epoch draws the same documents.
         self.bundles, self.texts, self.seed, self.epoch = bundles, texts, seed, 0
 
     def on_epoch_begin(self, args: Any, state: Any, control: Any, **rest: Any) -> None:
@@ -118,7 +117,6 @@ class RetrieverTrainer(SentenceTransformerTrainer):
     cached: InBatchLoss
 
     def training_step(self, model: Any, inputs: dict[str, Any], num_items_in_batch: Any = None) -> Any:
-        # Until the step fits, or DoesNotFit says that it never will.
         while True:
             self.cached.mini_batch_num_tokens = self.callback.progress.token_budget
             try:

@@ -63,7 +63,6 @@ def _score_lines(
     folder: JobFolder, scorer: Scorer, name: str, lines: list[dict[str, Any]], before: int, stop: Callable[[], bool]
 ) -> None:
     path = scores_path(folder, name)
-    # An earlier process may have scored some queries: this one goes on after them.
     done = count_whole_lines(path)
     with path.open("a") as file:
         for number, line in enumerate(lines[done:], done + 1):

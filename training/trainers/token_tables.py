@@ -39,7 +39,6 @@ def make_table(count: int, make: Callable[[int], Mapping[str, Any]], folder: Pat
         if folder.exists():  # Of another base, set or length.
             shutil.rmtree(folder)
         _write_table(count, make, kept)
-    # The other processes read what the first one wrote.
     wait_for_all()
     return datasets.load_from_disk(str(kept))
 
@@ -63,7 +62,6 @@ def _write_table(count: int, make: Callable[[int], Mapping[str, Any]], folder: P
 def list_lengths(table: Any, column: str) -> list[int]:
     """Return the length of each list of a column, without reading what is in them."""
     chunks = table.data.column(column).chunks
-    # Offsets of Arrow's lists alone: no token is read from the disk.
     offsets = [np.diff(chunk.offsets.to_numpy()) for chunk in chunks]
     return [int(one) for one in np.concatenate(offsets)] if offsets else []
 

@@ -78,13 +78,10 @@ def test_a_query_is_as_late_as_its_newest_label(tmp_path: Path) -> None:
     assert [one.query_id for one in order_queries(source, "prism", "time", 0)][-1] == "q15"
 
 
-def test_a_set_that_does_not_say_when_it_was_labelled_has_no_order_by_time(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match="Query q0 does not say when it was labelled: export the set again, or use"):
-        order_queries(write_set(tmp_path / "set"), "prism", "time", 0)
-
-
-def test_a_set_without_a_dev_split_or_with_a_query_in_both_is_refused(tmp_path: Path) -> None:
+def test_a_set_without_times_or_a_dev_split_or_with_a_query_in_both_is_refused(tmp_path: Path) -> None:
     source = write_set(tmp_path / "set")
+    with pytest.raises(BadInput, match="Query q0 does not say when it was labelled: export the set again, or use"):
+        order_queries(source, "prism", "time", 0)
     dev = (source / "dev.jsonl").read_text()
     (source / "dev.jsonl").write_text(dev + (source / "train.jsonl").read_text().splitlines()[0] + "\n")
     with pytest.raises(BadInput, match="Query q0 is in train and in dev"):

@@ -58,10 +58,12 @@ def test_no_score_is_needed_and_another_teacher_than_the_base_is_refused(parts: 
         table.recipe_options("prism-extend", {"teacher": "votes"})
 
 
-def test_a_base_that_does_not_rank_by_yes_and_no_is_refused_with_the_reason(
+def test_a_base_that_does_not_rank_by_yes_and_no_or_is_asked_as_we_do_is_refused(
     parts: tuple[Path, Path], tmp_path: Path
 ) -> None:
     """G3."""
+    with pytest.raises(BadInput, match="base is asked with the prompt quorum already"):
+        PrismExtend(make_task(parts, teacher_prompt="quorum"))
     task = make_task(parts)
     config = json.loads((parts[0] / "config.json").read_text())
     headed = Qwen3ForSequenceClassification.from_pretrained(parts[0], num_labels=1)
@@ -73,11 +75,6 @@ def test_a_base_that_does_not_rank_by_yes_and_no_is_refused_with_the_reason(
     (silent / "config.json").write_text(json.dumps({**config, "quorum_tiny": False}))
     with pytest.raises(BadInput, match=r"silent says nowhere how it is asked about a pair .* choose one of quorum"):
         PrismExtend(replace(make_task(parts, teacher_prompt=""), base=silent))
-
-
-def test_a_base_that_is_asked_with_our_prompt_already_is_refused(parts: tuple[Path, Path]) -> None:
-    with pytest.raises(BadInput, match="base is asked with the prompt quorum already"):
-        PrismExtend(make_task(parts, teacher_prompt="quorum"))
 
 
 def test_the_teachers_scores_are_those_of_cross_encoder_on_the_base(parts: tuple[Path, Path], tmp_path: Path) -> None:

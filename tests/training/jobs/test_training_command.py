@@ -4,14 +4,13 @@ import json
 import signal
 import subprocess
 import sys
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.management import call_command
 
 from corpus.models import Collection
+from tests.called import call
 from tests.instances import PATIENCE, ROOT
 from tests.training_sets import write_set
 from training.jobs import lifecycle
@@ -26,18 +25,14 @@ def begin(collection: Collection | None = None, **changes: Any) -> Job:
 
 
 def control(*arguments: Any) -> dict[str, Any]:
-    out = StringIO()
-    call_command("training", *map(str, arguments), "--json", stdout=out, stderr=StringIO())
-    found: dict[str, Any] = json.loads(out.getvalue())
+    found: dict[str, Any] = json.loads(call("training", *arguments, "--json").out)
     return found
 
 
 def refused(*arguments: Any) -> str:
-    said = StringIO()
-    with pytest.raises(SystemExit) as error:
-        call_command("training", *map(str, arguments), stdout=StringIO(), stderr=said)
-    assert error.value.code == 2
-    return said.getvalue()
+    done = call("training", *arguments)
+    assert done.code == 2
+    return done.err
 
 
 @pytest.mark.django_db
@@ -71,12 +66,11 @@ def test_a_command_that_is_stopped_while_it_waits_says_what_goes_on_and_how_to_e
 
     monkeypatch.setattr(OwnWorker, "ensure", lambda self, device: None)
     monkeypatch.setattr("training.jobs.worker_pool.time.sleep", stop)
-    said, rows = StringIO(), write_set(tmp_path / "set", queries=5)
-    with pytest.raises(SystemExit) as error:
-        call_command("train", "prism", data=rows, base="tiny:qwen3", out=tmp_path / "out", wait=True, stderr=said)
+    rows = write_set(tmp_path / "set", queries=5)
+    done = call("train", "prism", "--data", rows, "--base", "tiny:qwen3", "--out", tmp_path / "out", "--wait")
     job = Job.objects.get()
-    assert error.value.code == 130 and job.state == "queued"
-    assert f"to end it: manage.py training _shared cancel --job {job.number}" in said.getvalue()
+    assert done.code == 130 and job.state == "queued"
+    assert f"to end it: manage.py training _shared cancel --job {job.number}" in done.err
 
 
 def test_sigterm_ends_a_command_as_ctrl_c_does() -> None:

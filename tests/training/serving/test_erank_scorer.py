@@ -2,16 +2,14 @@
 
 import json
 import math
-from io import StringIO
 from pathlib import Path
 
 import pytest
 
 torch = pytest.importorskip("torch")
 
-from django.core.management import call_command  # noqa: E402
-
 from corpus.errors import BadInput  # noqa: E402
+from tests.called import call  # noqa: E402
 from tests.factories import make_collection, make_document, make_query  # noqa: E402
 from training.erank.chains import ChainPrompt, GeneratedScore  # noqa: E402
 from training.recipes import erank_prompt  # noqa: E402
@@ -59,12 +57,12 @@ def test_rerank_orders_by_score_times_probability_and_names_malformed_answers(
         make_document(books, f"It is {name}.", external_id=name)
     ranking = tmp_path / "in.run"
     ranking.write_text("".join(f"q1 Q0 {name} {place} {9 - place} bm25\n" for place, name in enumerate(ANSWERS, 1)))
-    given = ("--run", str(ranking), "--collection", "books", "--out", str(tmp_path / "out.run"))
-    call_command("rerank", "--model", str(model), *given, stdout=(told := StringIO()))
+    given = ("--run", ranking, "--collection", "books", "--out", tmp_path / "out.run")
+    told = call("rerank", "--model", model, *given).out
     lines = [line.split() for line in (tmp_path / "out.run").read_text().splitlines()]
     assert [line[2] for line in lines] == ["alpha", "beta", "delta", "gamma"]
     assert [float(line[4]) for line in lines] == pytest.approx([6.3, 5.6, 0.0, -1.0])
-    assert "1 of 4 answers have no score: these documents rank last" in told.getvalue()
+    assert "1 of 4 answers have no score: these documents rank last" in told
 
 
 def test_what_it_writes_is_read_as_an_answer_and_calibrated_around_the_middle(model: Path) -> None:

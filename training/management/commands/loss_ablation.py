@@ -50,7 +50,6 @@ class Command(QuorumCommand):
 
         base = find_base(base_models.of_command(options["base"]), out / "bases")
         prompt = base_prompt(base, map(str, variants.values()))
-        # A base that brings a template of its own is asked by that one.
         prompt = prompt if prompt and choose_prompt(base, prompt) == prompt else ""
         measured = {}
         for name, run, qrels in members:
