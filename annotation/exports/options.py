@@ -13,7 +13,8 @@ from annotation.exports.sets.rows import SPLITS
 from corpus.errors import BadOption
 
 if TYPE_CHECKING:
-    FormatName = Side = str
+    FormatName = str
+    Side = str
 else:
     FormatName, Side = Literal[tuple(EVERY)], Literal[SPLITS]
 NEAR = 0.8
@@ -21,13 +22,8 @@ NEAR = 0.8
 BENCHMARKS = ("beir", "mteb")
 MOST = 1 << 31
 MADE_OF_GRADES = ("majority", "dawid-skene")  # Aggregates that are no label of the collection.
-OF_FORMAT = (
-    "format",
-    "origins",
-    "leave_out_failed",
-    "aggregate",
-    "assessors",
-)  # The others are of training sets.
+# The others are of training sets.
+OF_FORMAT = ("format", "origins", "leave_out_failed", "aggregate", "assessors")
 # Options that would change the grades of a version of the qrels, or which of them there are.
 CHANGING = (
     "aggregate", "origins", "leave_out_failed", "run", "agreement", "negatives", "documents", "balance", "collections",

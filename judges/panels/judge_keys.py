@@ -228,7 +228,10 @@ class JudgeTable(Parameters, PriceKeys):
         given = self.given
         parameters = {key: given.pop(key) for key in Parameters.model_fields if key in given}
         decisions = decided(self.given, PRESETS[self.provider])
-        given["parameters"] = decisions | parameters | self._first_relevant()
+        highest = SCALES[self.scale or "binary"]
+        # The grade from which a vote is yes: as the file says, else the first that the scale calls relevant.
+        first = {"relevant_from": self.relevant_from or relevant_grade(highest)} if highest > 1 else {}
+        given["parameters"] = decisions | parameters | first
         given["base_url"] = self._home()
         return JudgeSettings(**{"api_key_env": PRESETS[self.provider].key_env, **given})
 
@@ -241,11 +244,6 @@ class JudgeTable(Parameters, PriceKeys):
         if "{" in preset.base_url:
             return written or home.format(region=self.region, project=self.project).rstrip("/")
         return "" if written == home else written
-
-    def _first_relevant(self) -> dict[str, int]:
-        """Return the grade from which a vote is yes: as the file says, else the first that the scale calls relevant."""
-        highest = SCALES[self.scale or "binary"]
-        return {"relevant_from": self.relevant_from or relevant_grade(highest)} if highest > 1 else {}
 
 
 JUDGE_KEYS = set(JudgeTable.model_fields)

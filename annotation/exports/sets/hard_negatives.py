@@ -35,6 +35,10 @@ WANTED = """
 """
 
 
+# Of pairs that exist: pair, teacher's score, votes for relevant, votes, has a label, waits for people.
+Known = dict[tuple[int, int], tuple[int, float | None, int, int, bool, bool]]
+
+
 def add_assumed(queries: list[SetQuery], source: SetSource, asked: ExportOptions, left: Left) -> None:
     """Give every query the documents at the ranks asked for, and the judged ones among them their rank.
 
@@ -47,7 +51,10 @@ def add_assumed(queries: list[SetQuery], source: SetSource, asked: ExportOptions
             query.key: list(_new_rows(query, ranked[query.id.removeprefix(source.prefix)], keys, source.prefix))
             for query in some
         }
-        known = _read_known_pairs(source, new)
+        rows = [row for rows in new.values() for row in rows]
+        values = {"query": [row.query for row in rows], "document": [row.document for row in rows]}
+        found = fetch_rows(WANTED, **values, campaigns=source.campaigns)
+        known: Known = {(query, document): tuple(rest) for query, document, *rest in found}
         for query in some:
             kept = [row for row in new[query.key] if _may_enter(row, known, asked, left)]
             query.rows = sorted(query.rows + kept, key=lambda row: row.doc_id.encode())
@@ -91,17 +98,6 @@ def _new_rows(query: SetQuery, ranked: dict[str, int], keys: dict[str, int], pre
             labelled[name].rank = rank
         else:
             yield SetRow(query.source, query.id, name, query.key, key, 0, 0, ORIGIN, False, assumed=True, rank=rank)
-
-
-# Of pairs that exist: pair, teacher's score, votes for relevant, votes, has a label, waits for people.
-Known = dict[tuple[int, int], tuple[int, float | None, int, int, bool, bool]]
-
-
-def _read_known_pairs(source: SetSource, new: dict[int, list[SetRow]]) -> Known:
-    rows = [row for rows in new.values() for row in rows]
-    values = {"query": [row.query for row in rows], "document": [row.document for row in rows]}
-    found = fetch_rows(WANTED, **values, campaigns=source.campaigns)
-    return {(query, document): tuple(rest) for query, document, *rest in found}
 
 
 def _may_enter(row: SetRow, known: Known, asked: ExportOptions, left: Left) -> bool:

@@ -28,7 +28,9 @@ class Command(QuorumCommand):
             self.say(f"{judge['name']}: {judge['change']}, version {judge['version']}")
         for price in document.get("prices", ()):
             self.say(f"price of {price['provider']} {price['model']}: {price['change']}")
-        for variable in unset_keys(file):
+        optional = {one.preset.key_env for one in file.judges if not one.preset.key_required}
+        named = dict.fromkeys(one.api_key_env for one in file.judges if one.api_key_env)
+        for variable in (one for one in named if one not in optional and not has_key(one)):
             self.say(f"The environment variable {variable} is not set here: set it to the API key where judges run.")
         panel = document["panel"]
         self.say(
@@ -38,13 +40,6 @@ class Command(QuorumCommand):
             self.say(line)
         self.say("Try every judge with one call: manage.py check_judges")
         return document
-
-
-def unset_keys(file: JudgesFile) -> list[str]:
-    """Environment variables of keys that judges of the file need and this process does not have."""
-    optional = {one.preset.key_env for one in file.judges if not one.preset.key_required}
-    named = dict.fromkeys(one.api_key_env for one in file.judges if one.api_key_env)
-    return [variable for variable in named if variable not in optional and not has_key(variable)]
 
 
 def same_answers(file: JudgesFile) -> list[str]:
