@@ -75,7 +75,6 @@ class Behaviour:
     more: dict[str, Any] = field(default_factory=dict)
     """Further fields of the answer's body, such as the service tier; those of a table are added to it."""
     headers: dict[str, str] = field(default_factory=dict)  # Further headers of the answer.
-    status: int = 200  # Of `body`.
     seen: int = 0
     taken: int = 0
 
@@ -138,7 +137,7 @@ def from_name(model: str, latency: float) -> Behaviour:
 _PLACE = re.compile(r"This is round (\d+)\b.*?You are ([A-D])\b", re.DOTALL)
 
 
-_FENCE = re.compile(r"^<<<DATA ([0-9a-f]{24})$\n.*?\n^DATA \1>>>$", re.DOTALL | re.MULTILINE)
+FENCE = re.compile(r"^<<<DATA ([0-9a-f]{24})$\n.*?\n^DATA \1>>>$", re.DOTALL | re.MULTILINE)
 
 
 def place(user: str) -> tuple[str, int]:
@@ -160,5 +159,5 @@ def response(verdict: str | dict[str, Any], user: str, side: str, round: int) ->
             return stance
         if verdict == "swap":
             return stance if round % 2 else {"yes": "no", "no": "yes"}[stance]
-    material = "".join(found[0] for found in islice(_FENCE.finditer(user), 2))  # query and document
+    material = "".join(found[0] for found in islice(FENCE.finditer(user), 2))  # query and document
     return "yes" if sha256((material or user).encode()).digest()[0] % 2 else "no"

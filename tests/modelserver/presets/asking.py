@@ -8,9 +8,7 @@ from urllib.parse import parse_qsl
 
 from judges.prompts import render
 from judges.prompts.searching import PASSAGE_SCHEMA, REASONING_SCHEMA
-from tests.modelserver.behaviours import place
-
-_FENCES = re.compile(r"^<<<DATA ([0-9a-f]{24})$\n.*?\n^DATA \1>>>$", re.DOTALL | re.MULTILINE)
+from tests.modelserver.behaviours import FENCE, place
 
 
 @dataclass
@@ -136,7 +134,7 @@ def _text(content: Any) -> str:
 
 def schema_in_words(system: str, user: str) -> dict[str, Any]:
     """The schema that the instructions ask for in words: by the names of its keys in quotation marks."""
-    words = system + _FENCES.sub("", user)
+    words = system + FENCE.sub("", user)
     for schema in (PASSAGE_SCHEMA, REASONING_SCHEMA):
         if all(f'"{name}"' in words for name in schema["properties"]):
             return schema
