@@ -5,7 +5,7 @@ from django.test import Client
 
 from annotation.models import Membership, Role
 from corpus.models import Collection
-from tests.factories import make_collection, make_member
+from tests.factories import client_of, make_collection, make_member
 
 
 @pytest.fixture
@@ -20,6 +20,4 @@ def alice(books: Collection) -> Membership:
 
 @pytest.fixture
 def charlie(books: Collection) -> Client:
-    client = Client()
-    client.force_login(make_member(books, "charlie", Role.ADMIN).user)
-    return client
+    return client_of(make_member(books, "charlie", Role.ADMIN))

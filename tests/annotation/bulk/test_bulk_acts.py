@@ -17,7 +17,7 @@ from corpus.collections.configure import configure_collection
 from corpus.labels import rebuild_labels
 from corpus.models import Collection, Item, Judgment, Label
 from tests.annotation.quality_control.test_set_aside import claim, figures, judge
-from tests.factories import make_collection, make_item, make_member, make_pair
+from tests.factories import client_of, make_collection, make_item, make_member, make_pair
 
 pytestmark = pytest.mark.django_db
 ACTIONS = "/c/books/pairs/actions/"
@@ -197,8 +197,7 @@ def test_an_act_is_its_authors_until_it_is_done_and_no_pair_of_another_collectio
     mine, other = make_pair(books), make_pair(make_collection("stones"))
     address = plan(charlie, "send", pair=[mine.pk, other.pk])
     assert BulkAct.objects.get().pairs == [mine.pk]
-    dana = Client()
-    dana.force_login(make_member(books, "dana", Role.ADMIN).user)
+    dana = client_of(make_member(books, "dana", Role.ADMIN))
     assert dana.get(address).status_code == 404
     assert dana.post(f"{address}run/").status_code == 404
     charlie.post(f"{address}run/")
@@ -230,8 +229,7 @@ def test_views_are_kept_by_person_renamed_and_deleted(books: Collection, charlie
     for name in ("", " ", "x" * 61):
         assert charlie.post(views, {"name": name, "query": query}).status_code == 422
     assert charlie.post(f"{views}{view.pk}/", {"name": "Broken", "query": query}).status_code == 302
-    dana = Client()
-    dana.force_login(make_member(books, "dana", Role.ADMIN).user)
+    dana = client_of(make_member(books, "dana", Role.ADMIN))
     assert "Broken" not in dana.get("/c/books/pairs/").text
     assert dana.post(f"{views}{view.pk}/", {"delete": "1"}).status_code == 404
     charlie.post(f"{views}{view.pk}/", {"delete": "1", "query": query})

@@ -4,14 +4,13 @@ import time
 
 import pytest
 from django.db import connection
-from django.test import Client
 
 from annotation.models import Assignment, Membership, ReservedFor, Role
 from annotation.models.pair_table import BulkAct
 from corpus.labels import rebuild_labels
 from corpus.models import Collection, Item, Label
 from tests.annotation.quality_control.test_set_aside import claim
-from tests.factories import make_collection, make_member
+from tests.factories import client_of, make_collection, make_member
 from tests.large_site import TEXTS, analyse
 from tests.speed import slowness
 
@@ -57,8 +56,7 @@ def scene() -> tuple[Collection, Membership]:
 
 def test_each_act_on_ten_thousand_pairs_takes_under_five_seconds(scene: tuple[Collection, Membership]) -> None:
     collection, charlie = scene
-    client = Client()
-    client.force_login(charlie.user)
+    client = client_of(charlie)
     ids = list(collection.pair_set.order_by("pk").values_list("pk", flat=True))
     judged, held, fresh = ids[:MANY], ids[MANY : 2 * MANY], ids[2 * MANY :]
     labels = sorted(Label.objects.values_list("pair", "grade", "origin"))

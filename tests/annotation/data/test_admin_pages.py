@@ -17,7 +17,7 @@ from judges.models import Campaign, Work
 from judges.models.batches import Batch
 from judges.panels.offline_panel import ensure_offline
 from tests.admin_site import only_collection, people_at_work
-from tests.factories import make_collection, make_item, make_member, make_pair, make_query, make_user
+from tests.factories import client_of, make_collection, make_item, make_member, make_pair, make_query, make_user
 
 pytestmark = pytest.mark.django_db
 
@@ -32,15 +32,9 @@ def people(books: Collection) -> dict[str, Membership]:
     return people_at_work(books)
 
 
-def client_of(user: object) -> Client:
-    client = Client()
-    client.force_login(user)
-    return client
-
-
 @pytest.fixture
 def charlie(people: dict[str, Membership]) -> Client:
-    return client_of(people["charlie"].user)
+    return client_of(people["charlie"])
 
 
 def text(response: object) -> str:
@@ -136,7 +130,7 @@ def test_the_home_asks_for_news_while_a_campaign_runs_and_then_stops(charlie: Cl
 
 
 def test_an_annotator_sees_their_own_work_and_nothing_else(people: dict[str, Membership]) -> None:
-    page = text(client_of(people["alice"].user).get("/c/books/"))
+    page = text(client_of(people["alice"]).get("/c/books/"))
     assert "<strong>1</strong><span>judged in total" in page
     for word in ("campaign", "escalated", "cost is unknown", "charlie", "Members", "/pairs/"):
         assert word not in page
@@ -298,7 +292,8 @@ def test_the_settings_of_dream_are_a_click(charlie: Client, books: Collection) -
 
 
 def test_an_owner_begins_a_collection_and_a_bad_name_keeps_the_form() -> None:
-    client = client_of(make_user("olga", is_owner=True))
+    client = Client()
+    client.force_login(make_user("olga", is_owner=True))
     assert "Create your first collection" in text(client.get("/"))
     page = text(client.post("/collections/new/", {"name": "No Spaces", "title": "Kept", "grades": 1}))
     assert 'value="Kept"' in page
@@ -309,7 +304,7 @@ def test_an_owner_begins_a_collection_and_a_bad_name_keeps_the_form() -> None:
 
 def test_a_member_sees_only_their_collections_on_the_start_page(books: Collection) -> None:
     make_collection("secret-project")
-    page = text(client_of(make_member(books, "dana").user).get("/"))
+    page = text(client_of(make_member(books, "dana")).get("/"))
     assert "/c/books/" in page
     assert "secret-project" not in page
     assert "have a label" not in page, "progress is for admins"

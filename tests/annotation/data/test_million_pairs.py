@@ -8,6 +8,7 @@ from django.test import Client
 
 from corpus.models.search import DocumentTerms
 from corpus.search import full_text
+from tests.factories import client_of
 from tests.large_site import analyse, large_site
 from tests.speed import slowness
 
@@ -33,8 +34,7 @@ def test_a_million_pairs_open_at_once_and_are_sorted_and_searched_in_seconds() -
     indexed = time.perf_counter() - began
     assert DocumentTerms.objects.count() == PAIRS
     analyse()
-    client = Client()
-    client.force_login(charlie.user)
+    client = client_of(charlie)
     opens = ["", "?state=open", "?state=escalated&reason=split", "?label=1", f"?after={PAIRS // 2}"]
     sorts = [
         f"?sort={sign}{key}"

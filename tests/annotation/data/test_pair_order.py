@@ -11,6 +11,7 @@ from corpus.models import Collection, Document, Item
 from corpus.models.search import DocumentTerms
 from corpus.search import full_text
 from tests.admin_site import only_collection, people_at_work
+from tests.factories import client_of
 
 pytestmark = pytest.mark.django_db
 COLUMNS = ["query", "document", "state", "label", "origin", "gold", "priority"]
@@ -23,8 +24,7 @@ def books() -> Collection:
 
 @pytest.fixture
 def charlie(books: Collection) -> Client:
-    client = Client()
-    client.force_login(people_at_work(books)["charlie"].user)
+    client = client_of(people_at_work(books)["charlie"])
     for place, item in enumerate(Item.objects.all()):
         Item.objects.filter(pk=item.pk).update(priority=-0.5 if place % 2 else 0.25)
     return client

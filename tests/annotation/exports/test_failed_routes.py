@@ -13,6 +13,7 @@ from annotation.models.snapshots import Snapshot
 from corpus.models import Collection, ExportRecord, Label, Pair
 from judges.models import Campaign, Work
 from tests.admin_site import ROUTE, audited, only_collection, people_at_work
+from tests.factories import client_of
 from tests.kept_scene import built_once
 from tests.reading import flat
 
@@ -39,9 +40,7 @@ def books() -> Collection:
 
 @pytest.fixture
 def charlie(books: Collection) -> Client:
-    client = Client()
-    client.force_login(people_at_work(books)["charlie"].user)
-    return client
+    return client_of(people_at_work(books)["charlie"])
 
 
 def export(tmp_path: Path, *options: str, name: str = "csv") -> tuple[list[str], dict]:

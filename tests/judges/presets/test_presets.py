@@ -7,7 +7,6 @@ from dataclasses import asdict, replace
 from typing import Any
 
 import pytest
-from django.test import Client
 from pydantic import ValidationError
 
 from annotation.models import Role
@@ -25,7 +24,7 @@ from judges.providers import CLASSES, close_providers, open_provider
 from judges.providers.openai import join_stream, read_usage
 from judges.records import Inputs, Judge, ModelRequest, Reply
 from tests.engine_parts import _standing_worker, collection_of, judge, pairs_of, worker
-from tests.factories import make_member
+from tests.factories import client_of, make_member
 from tests.modelserver.fixtures import KEY_ENV, LocalModels
 from tests.modelserver.presets import LOOK_ALIKES
 from tests.stages import first_slow
@@ -299,8 +298,7 @@ def test_what_a_model_thought_is_kept_with_its_answer_and_shown(worker: object, 
     assert (status["labelled"], status["failed"]) == (2, 0)
     kept = Attempt.objects.values_list("reasoning", "prompt__name", "judge__provider").distinct()
     assert set(kept) == {("It names them <b>all</b>.", "debate-answers-words", "deepseek")}
-    client = Client()
-    client.force_login(make_member(collection, "charlie", Role.ADMIN).user)
+    client = client_of(make_member(collection, "charlie", Role.ADMIN))
     page = client.get(f"/c/books/pairs/{pairs_of(collection)[0].pk}/").content.decode()
     assert "What the model thought" in page and "It names them &lt;b&gt;all&lt;/b&gt;." in page
 
