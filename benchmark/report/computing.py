@@ -154,12 +154,13 @@ def _over_systems(told: Mapping[str, Any], values: Mapping[str, Values]) -> dict
             for name in ("before", "after", "change")
         }
     for key in measures.RANKING:
-        order[key] = {"tau": None, "moved": 0, "swapped": 0}
+        moves: dict[str, float | None] = {"tau": None, "moved": 0, "swapped": 0}
         if (before := values[key].before) is not None:
             # Means that differ by rounding alone share a rank, so nothing moves between them.
             then, now = (found.mean(axis=1).tolist() for found in (before, values[key].after))
             moved = sum(one != other for one, other in zip(rank_means(then), rank_means(now), strict=True))
-            order[key] = {"tau": kendall_tau(then, now), "moved": moved, "swapped": count_swapped(then, now)}
+            moves = {"tau": kendall_tau(then, now), "moved": moved, "swapped": count_swapped(then, now)}
+        order[key] = moves
     return {"means": means, "order": order}
 
 

@@ -48,7 +48,7 @@ def compare_runs(
         "ties": int((np.abs(differences) <= TIE).sum()),
         "losses": int((differences < -TIE).sum()),
     }
-    told = {
+    told: dict[str, Any] = {
         "one": {"run": one, "name": stored.name(one), "mean": float(first.mean())},
         "other": {"run": other, "name": stored.name(other), "mean": float(second.mean())},
         "label": label_in(result, measure),

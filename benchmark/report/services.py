@@ -30,8 +30,8 @@ def ask_report(actor: Actor, collection: Collection, options: ReportOptions) -> 
     # The first version is made, or renewed, before `after` is looked up: its number may be the one that is meant.
     before = _version_of(collection, "before", options.before) or versions.first_version(collection, actor.name)
     after = _version_of(collection, "after", options.after) or versions.latest_version(collection, Qrels.Kind.FILLED)
-    depths = {"k": options.k, "aspects_k": options.aspects_k}
-    report = reports.request_report(collection, before, after or before, runs, by=actor.name, **depths)
+    asked = (collection, before, after or before, runs, options.k, actor.name)
+    report = reports.request_report(*asked, aspects_k=options.aspects_k)
     report.refresh_from_db()  # Its number is the database's.
     return report
 

@@ -36,7 +36,7 @@ def funnel_table(suite: Suite) -> DownloadTable | None:
             rows.append([None] * (5 + 2 * played))
             continue
         # A debate of fewer rounds has none of the later ones.
-        rounds = [step for one in funnel.rounds for step in (one["agreed"], one["open"])]
+        rounds: list[int | None] = [step for one in funnel.rounds for step in (one["agreed"], one["open"])]
         rounds += [None] * (2 * played - len(rounds))
         steps = (funnel.pool, funnel.candidates, funnel.after_filter, *rounds, funnel.to_people, funnel.relevant)
         rows.append(list(steps))

@@ -1,6 +1,5 @@
 """`holes`: from files to the filled version, with the offline judges and with people; what it prints, and refuses."""
 
-import json
 from io import StringIO
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from corpus.models import Collection, Item, Label
 from judges.models import Campaign, JudgeVersion, Panel, Work
 from judges.panels.offline_panel import ensure_offline
 from tests.conftest import Finished, Manage
+from tests.factories import make_document
 from tests.rankings import make_run, make_texts
 
 ONE = "q1 Q0 a 1 3 one\nq1 Q0 b 2 2 one\nq1 Q0 c 3 1 one\n"
@@ -192,25 +192,17 @@ def test_failed_pairs_are_judged_again_when_that_is_asked_for(
 
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
-def test_the_offline_panel_fills_in_one_command(manage: Manage, tmp_path: Path) -> None:
+def test_the_offline_panel_fills_in_one_command(manage: Manage, books: Collection, files: list[Path]) -> None:
     """Real workers: the command waits for its campaign, whatever is escalated goes to people."""
-    lines = [f"River {n} runs from the hills to the sea past {n + 1} towns and their harbours." for n in range(9)]
-    lines += [f"A mapping maps hashable values to arbitrary objects, as number {n} shows." for n in range(3)]
-    corpus = [json.dumps({"_id": f"d{n}", "title": "", "text": text}) for n, text in enumerate(lines)]
-    (tmp_path / "corpus.jsonl").write_text("\n".join(corpus))
-    (tmp_path / "queries.jsonl").write_text(
-        json.dumps({"_id": "q1", "text": "A mapping maps hashable values to what?", "answers": ["arbitrary objects"]})
-    )
-    (tmp_path / "qrels.txt").write_text("q1 0 d11 1\n")
-    (tmp_path / "all.run").write_text("".join(f"q1 Q0 d{n} {n} {20 - n} all\n" for n in range(2, 12)))
-    files = [part for name in ("corpus", "queries") for part in (f"--{name}", tmp_path / f"{name}.jsonl")]
-    manage("import_collection", "books", *files, "--qrels", tmp_path / "qrels.txt")
-    command = ["holes", "books", "--runs", tmp_path / "all.run", "--fill", "--panel", "offline", "--wait", "--json"]
+    for name, text in {"e": "A river runs to the sea.", "f": "Towns and their harbours."}.items():
+        make_document(books, text, external_id=name)
+    files[0].write_text(ONE + "q1 Q0 e 4 0.5 one\nq1 Q0 f 5 0.2 one\n")
+    command = ["holes", "books", "--runs", *files, "--fill", "--panel", "offline", "--wait", "--json"]
     done = manage(*command, check=False)
     assert done.code == 0, done.err
     told = done.json["filling"]
-    assert (told["asked"], told["pending"], told["failed"]) == (9, 0, 0)
-    assert told["labelled"] + told["people_open"] == 9 and told["labelled"] > 0
+    assert (told["asked"], told["pending"], told["failed"]) == (5, 0, 0)
+    assert told["labelled"] + told["people_open"] == 5 and told["labelled"] > 0
     (begun,) = Filling.objects.all()
     assert Campaign.objects.get().scope == f"filling {begun.pk}"
     assert funnel.compute_funnel(begun).document == {key: told[key] for key in funnel.compute_funnel(begun).document}

@@ -4,11 +4,10 @@ import gzip
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from annotation.models import AuditEntry
-from benchmark.measures.rankings import evaluate_run
+from benchmark.measures.rankings import evaluate_run, rank_documents
 from benchmark.models import Ranking, Run
 from benchmark.runs import rankings
 from benchmark.runs.files import RunFile, read_qrels, read_run
@@ -168,13 +167,8 @@ def test_trec_evals_own_runs_are_measured_the_same_from_the_file_and_from_the_da
     measures = ["nDCG@10", "RR", "P@100", "R@1000", "AP"]
     from_file, stored = evaluate_run(qrels, read, measures), evaluate_run(qrels, rankings.as_run(run), measures)
     assert stored.per_query == from_file.per_query and len(stored.missing) == missing
-    order = {query: [document for document, _ in ranked(documents)] for query, documents in read.items()}
+    order = {query: rank_documents(documents) for query, documents in read.items()}
     names = dict(Document.objects.values_list("pk", "external_id"))
     queries = dict(collection.query_set.values_list("pk", "external_id"))
     loaded = rankings.load([run.pk])[run.pk]
     assert {queries[query]: [names[key] for key in keys.tolist()] for query, keys in loaded.items()} == order
-
-
-def ranked(documents):
-    """trec_eval's order, as plainly as it can be said."""
-    return sorted(documents.items(), key=lambda one: (np.float32(one[1]), one[0]), reverse=True)
