@@ -35,17 +35,14 @@ DIMENSIONS = (
     "language",
 )
 # Dates before percentages before numbers: what one has taken the next does not see.
-PATTERNS = (
-    ("date", re.compile(rf"\b\d{{1,2}}(?:st|nd|rd|th)?\s+(?:of\s+)?{_MONTH}\s+\d{{4}}\b")),
-    ("date", re.compile(rf"\b{_MONTH}\s+\d{{1,2}}(?:st|nd|rd|th)?(?:,)?\s+\d{{4}}\b")),
-    ("date", re.compile(rf"\b{_MONTH}\s+\d{{4}}\b")),
-    ("date", re.compile(r"\d{2,4}年(?:\d{1,2}月(?:\d{1,2}[日号])?)?|\d{1,2}月\d{1,2}[日号]")),
-    (
-        "date",
-        re.compile(r"(?<![\d/.-])(?:\d{4}-\d{2}-\d{2}|\d{1,2}[/.]\d{1,2}[/.]\d{4}|\d{4}/\d{1,2}/\d{1,2})(?![\d/-])"),
-    ),
-    ("percentage", re.compile(rf"(?<![\d.,]){_NUMBER}\s?(?:[%‰％]|percent\b|per cent\b)")),
-    ("number", re.compile(rf"(?<![\w.,]){_NUMBER}|(?<=[^\W\d_])(?<![A-Za-z]){_NUMBER}")),
+_ENTITIES = (
+    re.compile(rf"\b\d{{1,2}}(?:st|nd|rd|th)?\s+(?:of\s+)?{_MONTH}\s+\d{{4}}\b"),
+    re.compile(rf"\b{_MONTH}\s+\d{{1,2}}(?:st|nd|rd|th)?(?:,)?\s+\d{{4}}\b"),
+    re.compile(rf"\b{_MONTH}\s+\d{{4}}\b"),
+    re.compile(r"\d{2,4}年(?:\d{1,2}月(?:\d{1,2}[日号])?)?|\d{1,2}月\d{1,2}[日号]"),
+    re.compile(r"(?<![\d/.-])(?:\d{4}-\d{2}-\d{2}|\d{1,2}[/.]\d{1,2}[/.]\d{4}|\d{4}/\d{1,2}/\d{1,2})(?![\d/-])"),
+    re.compile(rf"(?<![\d.,]){_NUMBER}\s?(?:[%‰％]|percent\b|per cent\b)"),
+    re.compile(rf"(?<![\w.,]){_NUMBER}|(?<=[^\W\d_])(?<![A-Za-z]){_NUMBER}"),
 )
 
 
@@ -171,7 +168,7 @@ def format_score(text: str) -> float:
 def pattern_entities(text: str) -> tuple[str, ...]:
     """Return dates, percentages and numbers, each once, in the order in which they come."""
     taken: list[tuple[int, int]] = []
-    for _kind, pattern in PATTERNS:
+    for pattern in _ENTITIES:
         for found in pattern.finditer(text):
             if not any(found.start() < end and start < found.end() for start, end in taken):
                 taken.append(found.span())

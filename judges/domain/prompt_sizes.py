@@ -50,7 +50,8 @@ def is_cut(text: str, counted: int, reserved: int = 0) -> bool:
         return False
     if counted < SLACK * least_tokens(text):
         return True
-    return _is_limit(counted, reserved) and short_estimate(text) > 1.05 * counted
+    at_limit = any((counted + room + 1) % STEP in (0, 1, 2, 3) for room in (0, reserved))
+    return at_limit and short_estimate(text) > 1.05 * counted
 
 
 class RepeatedCounts:
@@ -67,7 +68,3 @@ class RepeatedCounts:
             self.lengths.popitem(last=False)
         differ = max(known, len(text)) > 1.2 * min(known, len(text))
         return counted >= FEW and differ and short_estimate(text) > counted
-
-
-def _is_limit(counted: int, reserved: int) -> bool:
-    return any((counted + room + 1) % STEP in (0, 1, 2, 3) for room in (0, reserved))

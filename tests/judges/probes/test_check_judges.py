@@ -138,11 +138,6 @@ def test_thoughts_that_take_all_the_room_are_named_as_what_cut_the_answer(alike,
     assert "cut at 512 tokens, 512 of them thinking: raise max_output_tokens" in found.problem
 
 
-def test_a_documented_thinking_model_is_known_before_it_thinks(alike: Any) -> None:
-    (found,) = probe(alike("deepseek", "deepseek-reasoner", max_output_tokens=512))
-    assert any("set max_output_tokens = 4096" in line for line in found.warnings)
-
-
 # Each mode of a preset, and the next one: every mode is left once and taken once.
 MODES = [
     (name, one, other)

@@ -148,13 +148,6 @@ def test_the_collections_definition_is_part_of_every_prompt():
         assert SUFFICIENCY.statement not in prompt.system and "Rules:" not in prompt.system
 
 
-def test_what_never_changes_comes_first():
-    one = turn_prompt(ASKED, FOR, 1)
-    other = turn_prompt(Inputs(ASKED.query, ASKED.answers, "", "Another text."), AGAINST, 2, SAID)
-    assert one.system == other.system
-    assert one.user.split("<<<DATA")[0] == other.user.split("<<<DATA")[0]
-
-
 def _common(*prompts: Prompt) -> str:
     alike = takewhile(lambda letters: len(set(letters)) == 1, zip(*(prompt.user for prompt in prompts), strict=False))
     return "".join(letters[0] for letters in alike)

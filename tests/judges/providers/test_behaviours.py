@@ -106,13 +106,20 @@ def stream(text: str) -> str:
 
 
 # --- kinds of rows ----------------------------------------------------------------------------------------------------
-def of_text(name: str, status: int, body: Any, says: str, **more: Any) -> Row:
-    """Refused for what was sent: the others decide, nothing is sent again."""
-    return Row(name, [sent(status, body)], "refused", says=says, **more)
+def told(body: dict[str, Any]) -> str:
+    """The message in an error's body."""
+    error = body.get("error") or body.get("message") or body["detail"]
+    return error if isinstance(error, str) else error["message"]
 
 
-def of_account(name: str, status: int, body: Any, says: str, **more: Any) -> Row:
+def of_text(name: str, status: int, body: Any, says: str = "", **more: Any) -> Row:
+    """Refused for what was sent: the others decide, nothing is sent again. `says`: where it is not its message."""
+    return Row(name, [sent(status, body)], "refused", says=says or told(body), **more)
+
+
+def of_account(name: str, status: int, body: Any, says: str = "", **more: Any) -> Row:
     """Refused whatever is asked, and it says so: the first one pauses."""
+    says = says or told(body)
     return Row(name, [sent(status, body)], "", pair="", says=says, every=says, **more)
 
 
@@ -161,81 +168,63 @@ OF_TEXT = [
         "xai: safety check",
         403,
         {"code": XAI, "error": "Content violates usage guidelines. Team: 1, Failed check: SAFETY_CHECK_TYPE_BIO"},
-        "Content violates usage guidelines",
         every="take another judge",
     ),
     of_text(
         "openrouter: flagged",
         403,
         said("Input flagged", code=403, metadata={"reasons": ["violence"], "flagged_input": "how to ..."}),
-        "Input flagged",
     ),
-    of_text("openrouter: reasons alone", 403, said("Forbidden", metadata={"reasons": ["self-harm"]}), "Forbidden"),
-    of_text("openrouter: flagged input alone", 403, said("Blocked", metadata={"flagged_input": "x"}), "Blocked"),
+    of_text("openrouter: reasons alone", 403, said("Forbidden", metadata={"reasons": ["self-harm"]})),
+    of_text("openrouter: flagged input alone", 403, said("Blocked", metadata={"flagged_input": "x"})),
     of_text("openrouter: a filter behind a 502", 502, said("Provider returned error", metadata=BEHIND), "filtered"),
-    of_text("openrouter: a filter under 200", 200, said("Provider returned error", code="content_filter"), "returned"),
-    of_text("openai: policy as 403", 403, said("Your request was refused", code="content_policy_violation"), "refused"),
-    of_text("openai: policy as 400", 400, said("Your request was rejected", code="content_policy_violation"), "reject"),
-    of_text("openai: invalid prompt", 400, said("Invalid prompt: it was flagged", code="invalid_prompt"), "flagged"),
-    of_text("openai: a safety identifier", 400, said("This request was blocked for safety reasons."), "safety"),
+    of_text("openrouter: a filter under 200", 200, said("Provider returned error", code="content_filter")),
+    of_text("openai: policy as 403", 403, said("Your request was refused", code="content_policy_violation")),
+    of_text("openai: policy as 400", 400, said("Your request was rejected", code="content_policy_violation")),
+    of_text("openai: invalid prompt", 400, said("Invalid prompt: it was flagged", code="invalid_prompt")),
+    of_text("openai: a safety identifier", 400, said("This request was blocked for safety reasons.")),
     of_text(
         "azure: filter",
         400,
         said(
             "The response was filtered due to the prompt triggering Azure OpenAI's content management policy.", **AZURE
         ),
-        "content management policy",
         every="take another judge",
     ),
-    of_text("deepseek: risk", 400, said("Content Exists Risk", type="invalid_request_error"), "Content Exists Risk"),
-    of_text("qwen: inspection", 400, said("Input data may be inappropriate.", code="data_inspection_failed"), "inapp"),
-    of_text("dashscope: inspection", 400, {"code": "DataInspectionFailed", "message": "Not accepted."}, "accepted"),
-    of_text("anthropic: output", 400, said("Output blocked by content filtering policy"), "filtering policy"),
-    of_text("moonshot: high risk", 400, said("The request was rejected: it was considered high risk"), "high risk"),
-    of_text("zhipu: sensitive", 400, said("系统检测到输入内容可能包含不安全或敏感内容", code="1301"), "敏感"),
-    of_text("sensitive words", 400, said("The prompt contains sensitive words that violate our rules"), "sensitive"),
-    of_text("mistral: guardrail", 403, {"object": "error", "message": "Refused", "type": "guardrail_violation"}, "Ref"),
-    of_text("bedrock: guardrail", 400, {"message": "Guardrail intervened: the input was blocked"}, "Guardrail"),
-    of_text("litellm: guardrail", 400, said("Violated guardrail policy", type="None", code="400"), "guardrail"),
-    of_text("litellm: policy", 400, said("litellm.ContentPolicyViolationError: AzureException"), "ContentPolicy"),
-    of_text("google, as a 400", 400, said("The prompt was blocked: PROHIBITED_CONTENT", code=400), "PROHIBITED"),
-    of_text("451", 451, said("Flagged by moderation"), "moderation"),
-    of_text("422 of a filter", 422, said("prohibited_content"), "prohibited"),
+    of_text("deepseek: risk", 400, said("Content Exists Risk", type="invalid_request_error")),
+    of_text("qwen: inspection", 400, said("Input data may be inappropriate.", code="data_inspection_failed")),
+    of_text("dashscope: inspection", 400, {"code": "DataInspectionFailed", "message": "Not accepted."}),
+    of_text("anthropic: output", 400, said("Output blocked by content filtering policy")),
+    of_text("moonshot: high risk", 400, said("The request was rejected: it was considered high risk")),
+    of_text("zhipu: sensitive", 400, said("系统检测到输入内容可能包含不安全或敏感内容", code="1301")),
+    of_text("sensitive words", 400, said("The prompt contains sensitive words that violate our rules")),
+    of_text("mistral: guardrail", 403, {"object": "error", "message": "Refused", "type": "guardrail_violation"}),
+    of_text("bedrock: guardrail", 400, {"message": "Guardrail intervened: the input was blocked"}),
+    of_text("litellm: guardrail", 400, said("Violated guardrail policy", type="None", code="400")),
+    of_text("litellm: policy", 400, said("litellm.ContentPolicyViolationError: AzureException")),
+    of_text("google, as a 400", 400, said("The prompt was blocked: PROHIBITED_CONTENT", code=400)),
+    of_text("451", 451, said("Flagged by moderation")),
+    of_text("422 of a filter", 422, said("prohibited_content")),
     of_text(
         "a firewall before the server", 403, FIREWALL, "HTML in place of an answer: Attention Required!", every="HTML"
     ),
-    of_text("413", 413, said("Request too large"), "too large"),
+    of_text("413", 413, said("Request too large")),
     of_text(
         "413 of nginx", 413, NGINX.format("413 Request Entity Too Large"), "Entity Too Large", every="context length"
     ),
-    of_text(
-        "openai: length", 400, said("maximum context length is 8192 tokens", code="context_length_exceeded"), "8192"
-    ),
-    of_text("anthropic: length", 400, said("prompt is too long: 213000 tokens > 200000 maximum"), "too long"),
-    of_text(
-        "google: length", 400, said("The input token count (9) exceeds the maximum number of tokens (8)"), "exceeds"
-    ),
-    of_text("bedrock: length", 400, {"message": "Input is too long for requested model."}, "too long"),
-    of_text("mistral: length", 400, {"message": "Prompt contains 9 tokens, too large for model"}, "too large"),
-    of_text(
-        "vllm: length",
-        400,
-        said("The decoder prompt (length 9) is longer than the maximum model length of 8"),
-        "longer",
-    ),
-    of_text(
-        "tgi: length", 422, {"error": "`inputs` tokens + `max_new_tokens` must be <= 8", "error_type": "v"}, "must be"
-    ),
-    of_text(
-        "sglang: length", 400, {"message": "The input (9 tokens) is longer than the model's context length"}, "longer"
-    ),
-    of_text("llama.cpp: length", 400, said("the request exceeds the available context size", code=400), "context size"),
-    of_text("llama.cpp: length, as a 500", 500, said("Context size has been exceeded.", code=500), "Context size"),
-    of_text("lm studio: length", 400, {"error": "Trying to keep 9 tokens with context length of 8"}, "context length"),
-    of_text("ollama: length", 400, said("prompt too long; exceeded max context length by 4 tokens"), "too long"),
-    of_text(
-        "groq: more than a minute's tokens", 429, said("Request too large for model m on TPM: Limit 8"), "too large"
-    ),
+    of_text("openai: length", 400, said("maximum context length is 8192 tokens", code="context_length_exceeded")),
+    of_text("anthropic: length", 400, said("prompt is too long: 213000 tokens > 200000 maximum")),
+    of_text("google: length", 400, said("The input token count (9) exceeds the maximum number of tokens (8)")),
+    of_text("bedrock: length", 400, {"message": "Input is too long for requested model."}),
+    of_text("mistral: length", 400, {"message": "Prompt contains 9 tokens, too large for model"}),
+    of_text("vllm: length", 400, said("The decoder prompt (length 9) is longer than the maximum model length of 8")),
+    of_text("tgi: length", 422, {"error": "`inputs` tokens + `max_new_tokens` must be <= 8", "error_type": "v"}),
+    of_text("sglang: length", 400, {"message": "The input (9 tokens) is longer than the model's context length"}),
+    of_text("llama.cpp: length", 400, said("the request exceeds the available context size", code=400)),
+    of_text("llama.cpp: length, as a 500", 500, said("Context size has been exceeded.", code=500)),
+    of_text("lm studio: length", 400, {"error": "Trying to keep 9 tokens with context length of 8"}),
+    of_text("ollama: length", 400, said("prompt too long; exceeded max context length by 4 tokens")),
+    of_text("groq: more than a minute's tokens", 429, said("Request too large for model m on TPM: Limit 8")),
     # Without a word about it: of the text, as long as others are answered.
     of_nobody("a 403 that says nothing", 403, said("scripted 403"), "403 scripted"),
     of_nobody("403 of a policy at openrouter", 403, said("No allowed providers are available"), "No allowed providers"),
@@ -254,85 +243,58 @@ OF_TEXT = [
     of_nobody("405 of nginx", 405, NGINX.format("405 Not Allowed"), "405"),
 ]
 OF_ACCOUNT = [
-    of_account("openai: key", 401, said("Incorrect API key provided", code="invalid_api_key"), "Incorrect API key"),
-    of_account("mistral: key", 401, {"detail": "Unauthorized"}, "Unauthorized"),
-    of_account(
-        "anthropic: key", 401, said("invalid x-api-key", type="authentication_error"), "x-api-key", preset="anthropic"
-    ),
+    of_account("openai: key", 401, said("Incorrect API key provided", code="invalid_api_key")),
+    of_account("mistral: key", 401, {"detail": "Unauthorized"}),
+    of_account("anthropic: key", 401, said("invalid x-api-key", type="authentication_error"), preset="anthropic"),
     of_account(
         "google: key",
         400,
         said("API key not valid.", code=400, details=[{"reason": "API_KEY_INVALID"}]),
-        "API key not valid",
         preset="google",
     ),
-    of_account(
-        "google: leaked key", 403, said("Your API key was reported as leaked.", status="PERMISSION_DENIED"), "leaked"
-    ),
-    of_account(
-        "xai: key", 400, {"code": "Client specified", "error": "Incorrect API key provided: xa***"}, "Incorrect"
-    ),
-    of_account("deepseek: balance", 402, said("Insufficient Balance"), "Insufficient Balance"),
-    of_account("openai: model", 404, said("The model x does not exist", code="model_not_found"), "does not exist"),
+    of_account("google: leaked key", 403, said("Your API key was reported as leaked.", status="PERMISSION_DENIED")),
+    of_account("xai: key", 400, {"code": "Client specified", "error": "Incorrect API key provided: xa***"}),
+    of_account("deepseek: balance", 402, said("Insufficient Balance")),
+    of_account("openai: model", 404, said("The model x does not exist", code="model_not_found")),
     of_account("a page that is not there", 404, NGINX.format("404 Not Found"), "404 Not Found"),
-    of_account("a model that is gone", 410, said("The model x is no longer supported"), "no longer supported"),
-    of_account(
-        "groq: decommissioned", 400, said("The model x has been decommissioned", code="model_decommissioned"), "decom"
-    ),
-    of_account("fireworks: suspended", 412, said("Account suspended"), "suspended", preset="fireworks"),
+    of_account("a model that is gone", 410, said("The model x is no longer supported")),
+    of_account("groq: decommissioned", 400, said("The model x has been decommissioned", code="model_decommissioned")),
+    of_account("fireworks: suspended", 412, said("Account suspended"), preset="fireworks"),
     of_account("anthropic: limit", 400, said("You have reached your specified API usage limits."), "raise the limit"),
-    of_account("anthropic: credit", 400, said("Your credit balance is too low to access the API"), "credit"),
-    of_account("anthropic: permission", 403, said("Your key lacks a right", type="permission_error"), "lacks a right"),
-    of_account("anthropic: disabled", 400, said("This organization has been disabled."), "has been disabled"),
+    of_account("anthropic: credit", 400, said("Your credit balance is too low to access the API")),
+    of_account("anthropic: permission", 403, said("Your key lacks a right", type="permission_error")),
+    of_account("anthropic: disabled", 400, said("This organization has been disabled.")),
     of_account(
         "google: place", 400, said("User location is not supported.", status="FAILED_PRECONDITION"), "does not serve"
     ),
-    of_account(
-        "google: billing", 400, said("Precondition check failed.", status="FAILED_PRECONDITION"), "Precondition"
-    ),
-    of_account(
-        "google: prepaid", 429, said("Your prepayment credits are depleted.", status="RESOURCE_EXHAUSTED"), "depleted"
-    ),
+    of_account("google: billing", 400, said("Precondition check failed.", status="FAILED_PRECONDITION")),
+    of_account("google: prepaid", 429, said("Your prepayment credits are depleted.", status="RESOURCE_EXHAUSTED")),
     of_account(
         "google: no such model in its tier",
         429,
         said("Quota exceeded for metric: free_tier_requests, limit: 0, model: m", status="RESOURCE_EXHAUSTED"),
-        "limit: 0",
     ),
     of_account("google: cap", 429, said("Your project has exceeded its monthly spending cap."), "raise the limit"),
     of_account(
         "google: limited", 200, generate("", "PUP_LIMITED_DISABLED"), "limited this account", preset="google", usd=USD
     ),
-    of_account("openai: quota", 429, said("You exceeded your current quota", code="insufficient_quota"), "quota"),
-    of_account(
-        "openai: hard limit", 400, said("Billing hard limit reached", code="billing_hard_limit_reached"), "hard limit"
-    ),
-    of_account(
-        "xai: credits",
-        429,
-        {"error": "Your team has either used all available credits or reached its limit"},
-        "credits",
-    ),
-    of_account("zhipu: balance", 429, said("Insufficient balance. Please recharge.", code="1113"), "recharge"),
-    of_account("moonshot: balance", 429, said("suspended", type="exceeded_current_quota_error"), "suspended"),
-    of_account(
-        "qwen: free tier", 403, said("The free tier is exhausted", code="AllocationQuota.FreeTierOnly"), "free tier"
-    ),
+    of_account("openai: quota", 429, said("You exceeded your current quota", code="insufficient_quota")),
+    of_account("openai: hard limit", 400, said("Billing hard limit reached", code="billing_hard_limit_reached")),
+    of_account("xai: credits", 429, {"error": "Your team has either used all available credits or reached its limit"}),
+    of_account("zhipu: balance", 429, said("Insufficient balance. Please recharge.", code="1113")),
+    of_account("moonshot: balance", 429, said("suspended", type="exceeded_current_quota_error")),
+    of_account("qwen: free tier", 403, said("The free tier is exhausted", code="AllocationQuota.FreeTierOnly")),
     of_account("litellm: budget", 400, said("Budget has been exceeded!", type="budget_exceeded"), "raise the limit"),
-    of_account("litellm: no such route", 400, said("Invalid model name passed in model=x"), "Invalid model name"),
+    of_account("litellm: no such route", 400, said("Invalid model name passed in model=x")),
     of_account(
         "bedrock: profile", 400, {"message": "Model x with on-demand throughput isn't supported."}, "inference profile"
     ),
     of_account(
         "bedrock: profile, curly", 400, {"message": "with on-demand throughput isn\u2019t supported."}, "inference"
     ),
-    of_account(
-        "bedrock: signature", 403, {"message": "The request signature we calculated does not match"}, "signature"
-    ),
-    of_account(
-        "lm studio: another address", 200, {"error": "Unexpected endpoint or method. (POST /chat/completions)"}, "Unexp"
-    ),
-    of_account("vllm: no such endpoint", 501, said("Not Implemented"), "Not Implemented"),
+    of_account("bedrock: signature", 403, {"message": "The request signature we calculated does not match"}),
+    of_account("lm studio: another address", 200, {"error": "Unexpected endpoint or method. (POST /chat/completions)"}),
+    of_account("vllm: no such endpoint", 501, said("Not Implemented")),
     of_account("a proxy that asks who", 407, NGINX.format("407 Proxy Authentication Required"), "Proxy Authentication"),
 ]
 GATEWAY = NGINX.format("502 Bad Gateway")
