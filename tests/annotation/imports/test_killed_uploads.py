@@ -73,10 +73,7 @@ with open(name, "rb") as file:
             more = {"Upload-Offset": str(offset), "Content-Length": str(left)}
             status, told = ask("PATCH", Rest(file, left), **more, **{"Content-Type": "application/offset+octet-stream"})
             offset = told if status == 204 else None
-        except OSError:
-            offset = None
-            time.sleep(0.2)
-        except http.client.HTTPException:
+        except (OSError, http.client.HTTPException):
             offset = None
             time.sleep(0.2)
 """

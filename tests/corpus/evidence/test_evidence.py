@@ -95,9 +95,8 @@ def test_fidelity_is_the_share_of_entities_that_stand_in_the_document() -> None:
     told = EvidenceTarget(
         "It gives the boiling point.", "On 12 May 2021 Anna Berger found 100 °C, 100.5, 3% and 1,200."
     )
-    found = measure_target(
-        told, query="When does water boil?", document=DOCUMENT, named=["Anna Berger", "not in the text"]
-    )
+    named = ["Anna Berger", "not in the text"]
+    found = measure_target(told, query="When does water boil?", document=DOCUMENT, named=named)
     assert set(found.entities) == {"12 May 2021", "100", "100.5", "3%", "1,200", "Anna Berger"}
     assert set(found.missing) == {"100", "Anna Berger"}
     assert found.altered == ("100",)
@@ -138,32 +137,24 @@ def test_compression_is_tokens_of_evidence_over_tokens_of_document() -> None:
 SCORES = dict.fromkeys(DIMENSIONS, 5)
 
 
+def measured(text: str, contribution: str = "It says when.", document: str = DOCUMENT) -> measures.EvidenceMeasures:
+    return measure_target(EvidenceTarget(contribution, text), query="?", document=document)
+
+
 def test_rules_cap_what_a_judge_overlooks() -> None:
-    altered = measure_target(
-        EvidenceTarget("It says when.", "Water boils at 101 °C, he found."), query="?", document=DOCUMENT
-    )
+    altered = measured("Water boils at 101 °C, he found.")
     assert quality.cap_scores(SCORES, altered)["evidence_faithfulness"] == 1
-    copied = measure_target(EvidenceTarget("It says when.", DOCUMENT), query="?", document=DOCUMENT)
-    assert quality.cap_scores(SCORES, copied) == {**SCORES, "evidence_concision": 3}
-    foreign = measure_target(
-        EvidenceTarget("It says when.", "The cat is in the house of the dog."), query="?", document=GERMAN
-    )
+    assert quality.cap_scores(SCORES, measured(DOCUMENT)) == {**SCORES, "evidence_concision": 3}
+    foreign = measured("The cat is in the house of the dog.", document=GERMAN)
     assert quality.cap_scores(SCORES, foreign)["language"] == 1
-    assert (
-        quality.cap_scores(
-            SCORES, measure_target(EvidenceTarget("It says when.", "It boils."), query="?", document=DOCUMENT)
-        )
-        == SCORES
-    )
+    assert quality.cap_scores(SCORES, measured("It boils.")) == SCORES
 
 
 def test_problems_are_said_in_words() -> None:
-    rules = measure_target(EvidenceTarget("It is. It was.", "Water boils at 101 °C."), query="?", document=DOCUMENT)
+    rules = measured("Water boils at 101 °C.", "It is. It was.")
     told = " / ".join(quality.find_problems(rules, {**SCORES, "contribution_coverage": 2}))
     assert "2 sentences" in told
     assert "not in the document: “101”" in told
     assert "leaves out a point, or repeats one (2 of 5)" in told
-    fine = measure_target(
-        EvidenceTarget("It gives the boiling point.", "Water boils at 100.5 °C."), query="?", document=DOCUMENT
-    )
+    fine = measured("Water boils at 100.5 °C.", "It gives the boiling point.")
     assert quality.find_problems(fine, SCORES) == ()

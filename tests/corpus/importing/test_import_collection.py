@@ -52,6 +52,12 @@ def save(path, content):
     return path
 
 
+def contents():
+    """Every row that an import makes."""
+    models = (Collection, Document, Query, Pair, Judgment, Assessor)
+    return [list(model.objects.order_by("pk").values()) for model in models]
+
+
 def pairs_of(name="small", **conditions):
     rows = Pair.objects.filter(collection__name=name, **conditions)
     return set(rows.values_list("query__external_id", "document__external_id"))
@@ -71,12 +77,10 @@ def test_what_the_files_say_is_what_the_rows_hold(files):
 def test_the_same_import_again_changes_nothing_and_says_so(files):
     options = files(qrels="query-id\tcorpus-id\tscore\nq1\td1\t1\n", bm25=2)
     import_collection("small", options)
-    rows = [list(model.objects.order_by("pk").values()) for model in (Document, Query, Pair, Judgment, Assessor)]
+    rows = contents()
     again = import_collection("small", options)
     assert not again["changed"] and not any(again["new"].values()) and not any(again["updated"].values())
-    assert rows == [
-        list(model.objects.order_by("pk").values()) for model in (Document, Query, Pair, Judgment, Assessor)
-    ]
+    assert rows == contents()
 
 
 def test_other_text_is_refused_with_its_line(files):
@@ -198,14 +202,12 @@ def test_a_dry_run_counts_and_leaves_nothing(files):
 
 def test_a_refused_import_leaves_an_older_collection_as_it_was(files):
     import_collection("small", files(qrels="q1 0 d1 1\n"))
-    rows = [list(model.objects.order_by("pk").values()) for model in (Collection, Document, Query, Pair, Judgment)]
+    rows = contents()
     with pytest.raises(BadInput):
         import_collection("small", files(corpus=[*DOCUMENTS, {"_id": "d4", "text": "x"}], qrels="q1 0 nope 1\n"))
     with pytest.raises(BadInput, match="change that in its settings"):
         import_collection("small", files(grades=1))
-    assert rows == [
-        list(model.objects.order_by("pk").values()) for model in (Collection, Document, Query, Pair, Judgment)
-    ]
+    assert rows == contents()
 
 
 def test_the_command_prints_one_json_document_and_says_when_there_are_no_pairs(files):

@@ -35,16 +35,10 @@ def test_words_of_indic_scripts_stay_whole():
     ("text", "parts"),
     [
         ("It works. Does it? Yes!", ["It works.", "Does it?", "Yes!"]),
-        (
-            "Dr. Smith et al. found it (e.g. in U.S. law). Good.",
-            ["Dr. Smith et al. found it (e.g. in U.S. law).", "Good."],
-        ),
+        ("Dr. Li et al. did (e.g. in U.S. law). Good.", ["Dr. Li et al. did (e.g. in U.S. law).", "Good."]),
         ("Version 3.5 is out. J. Smith wrote it.", ["Version 3.5 is out.", "J. Smith wrote it."]),
         ('"Really?" Yes.', ['"Really?"', "Yes."]),
-        (
-            "a wing in a slipstream .\n  an experimental study .",
-            ["a wing in a slipstream .", "an experimental study ."],
-        ),
+        ("a wing in a stream .\n  an experiment .", ["a wing in a stream .", "an experiment ."]),
         ("A title\n\nA body\nin two lines. End", ["A title", "A body\nin two lines.", "End"]),
         ("今天天气好。我们去公园！“好吗？”他说。", ["今天天气好。", "我们去公园！", "“好吗？”", "他说。"]),
         ("هذا نص. هل تفهم؟ نعم.", ["هذا نص.", "هل تفهم؟", "نعم."]),
