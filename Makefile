@@ -7,7 +7,7 @@ PY := $(VENV)/bin/python
 INSTALL := VENV="$(VENV)" sh config/install.sh
 CODE := manage.py config embedded actions jobs store corpus judges annotation benchmark training charts api client/quorum_client
 PRODUCTION := QUORUM_PRODUCTION=1 ALLOWED_HOSTS=quorum.example
-.PHONY: help install install-dev install-cloud install-tracing install-training demo test test-all test-pythons check bench bench-gpu messages sbom
+.PHONY: docs help install install-dev install-cloud install-tracing install-training demo test test-all test-pythons check bench bench-gpu messages sbom
 .DEFAULT_GOAL := help
 
 help:
@@ -18,6 +18,7 @@ help:
 	@echo "make check     format, types, templates, import direction, declared packages, migrations, deployment settings"
 	@echo "make bench     measure, and write docs/benchmarks.md"
 	@echo "make bench-gpu measure the recipes on one GPU (without one: say what it would measure)"
+	@echo "make docs      build the pages of docs/ as a site, strictly, into site/"
 	@echo "make messages  collect the strings of all pages into locale/ and compile the catalogues"
 	@echo "make sbom      write down what a release consists of: sbom.json, and one for each extra (CycloneDX)"
 	@echo "make install   only set up $(VENV) (install-training: with the training extra, install-cloud: with what judges"
@@ -62,6 +63,7 @@ check: install-dev install-training
 	$(VENV)/bin/djlint --lint --quiet templates
 	$(VENV)/bin/lint-imports
 	$(VENV)/bin/deptry .
+	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --strict --quiet
 	$(PY) -W ignore manage.py makemigrations --check --dry-run
 	$(PRODUCTION) $(PY) manage.py check --deploy --fail-level WARNING
 
@@ -70,6 +72,11 @@ bench: install-dev install-training
 
 bench-gpu: install-dev install-training
 	$(PY) -m tools.bench.gpu $(PARTS)
+
+# The reference page is made from the program's records first.
+docs: install-dev install-training
+	$(PY) -W ignore -m tools.reference
+	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --strict --quiet
 
 messages: install-dev
 	$(PY) -W ignore manage.py messages

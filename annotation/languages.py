@@ -1,6 +1,6 @@
 """Language and appearance of pages: from the account, else a cookie on this device, else the browser.
 
-English stands in the source, every other language in locale/. docs/languages.md says how to add one. CSV files are for
+English stands in the source, every other language in locale/. docs/annotators.md says how to add one. CSV files are for
 programs: they speak English, whoever asks.
 """
 

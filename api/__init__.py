@@ -1,1 +1,1 @@
-"""The REST API: access tokens, and one router for each thing that programs work with (docs/api.md, docs/adr/0091)."""
+"""The REST API: access tokens, and a router for each thing that programs use (docs/developers.md)."""

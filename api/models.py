@@ -59,7 +59,7 @@ class IdempotentAnswer(models.Model):
 
 
 class Webhook(Numbered):
-    """An address that is told, by a signed request, of events in a collection (docs/webhooks.md)."""
+    """An address that is told, by a signed request, of events in a collection (docs/developers.md)."""
 
     class Event(models.TextChoices):
         CAMPAIGN_ENDED = "campaign.ended", gettext_lazy("Campaign ended: finished or cancelled")

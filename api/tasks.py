@@ -9,7 +9,7 @@ from api.webhooks import alarms, delivering, services
 from jobs.notifications import notify, redis_client, redis_key
 from jobs.tasks import CHORES, TOLD_S, is_shutting_down
 
-# ADR 0092: people answer audits for days, and the query joins all that was answered lately.
+# ADR 0091: people answer audits for days, and the query joins all that was answered lately.
 LOOK_FOR_ALARMS_S = 30
 CLEAN_UP_S = 3_600
 

@@ -13,7 +13,7 @@ def csv_cell(value: object) -> str:
 
     Formulas begin with = + - @ tab or return. A sign before letters, digits, `_ . : -` alone cannot act (no call, no
     reference): ids such as -9aX and numbers stay exact. A cell that begins with apostrophes and then a formula gets
-    one more apostrophe, so that taking one away always gives the id (docs/exports.md).
+    one more apostrophe, so that taking one away always gives the id (docs/export.md).
     """
     text = str(value)
     if _is_formula(text):

@@ -26,7 +26,7 @@ def usable_store(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
         if settings.STORE:
             open_store()
     except StoreUnavailable as error:
-        return [Error(str(error), hint="docs/several-machines.md says what QUORUM_STORE may be.", id="quorum.E002")]
+        return [Error(str(error), hint="docs/operators.md says what QUORUM_STORE may be.", id="quorum.E002")]
     return []
 
 

@@ -56,7 +56,7 @@ install_redis() {
     say "pip has no Redis for Python 3.14 on this system: install your system's redis-server, or set REDIS_URL"
 }
 
-# Which build of torch fits is the machine's matter (docs/adr/0020): without an NVIDIA GPU uv asks for a CPU build; pip
+# Which build of torch fits is the machine's matter (docs/adr/0012): without an NVIDIA GPU uv asks for a CPU build; pip
 # takes what its index offers. What torch needs beside the pinned packages comes along: a CUDA build brings libraries.
 install_torch() {
     wanted=$(sed -n 's/^torch==//p' requirements-torch.txt)

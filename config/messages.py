@@ -1,4 +1,4 @@
-"""The strings that pages show, collected by Babel, and catalogues that polib keeps (docs/languages.md).
+"""The strings that pages show, collected by Babel, and catalogues that polib keeps (docs/annotators.md).
 
 Both are in requirements-dev.txt; GNU gettext is not needed.
 """

@@ -114,7 +114,7 @@ def granian_command(
         "http1-buffer-size": 65_536,
         # Milliseconds for a header: without a limit half-sent ones would hold connections for ever (docs/adr/0074).
         "http1-header-read-timeout": 30_000,
-        # Less than what we wait for granian itself, so that it still ends its processes by itself (docs/adr/0107).
+        # Less than what we wait for granian itself, so that it still ends its processes by itself (docs/adr/0097).
         "workers-kill-timeout": int(STOP_S) - 5,
         # A process that died is replaced at once; `look` counts granian's own deaths.
         "respawn-interval": 0,

@@ -61,7 +61,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     # Scrapers and probes have neither a name of ALLOWED_HOSTS nor TLS nor a session, so they are answered before all
-    # else (docs/adr/0049, 0097).
+    # else (docs/adr/0097, 0097).
     "config.operating.metrics_page.MetricsMiddleware",
     "config.health.HealthMiddleware",
     # Outside all below it that may refuse a request, so that refusals have a line and an id, too.
@@ -132,7 +132,7 @@ STOP_DELAY_SECONDS = env.number("QUORUM_STOP_DELAY_S", 0)
 # granian's own exporter for Prometheus; 0: none.
 METRICS_PORT = env.count("QUORUM_METRICS_PORT", 0, most=65_535)
 METRICS_BIND = env.text("QUORUM_METRICS_BIND", "127.0.0.1")
-# Who shows it may read /metrics; "": this machine alone may, and in production nobody (docs/operating.md).
+# Who shows it may read /metrics; "": this machine alone may, and in production nobody (docs/operators.md).
 METRICS_TOKEN = env.secret("QUORUM_METRICS_TOKEN")
 JUDGE_WORKERS = env.count("QUORUM_JUDGE_WORKERS", 1)
 CONNECTIONS_PER_JUDGE_WORKER = 2
@@ -147,7 +147,7 @@ if pool_size := env.count("QUORUM_DB_POOL", 0):
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 REDIS_URL = embedded.redis_url(VAR)
 # Who is signed in, and how often somebody tried a password, is kept where the rows are: pages do not need Redis
-# (docs/adr/0049).
+# (docs/adr/0097).
 CACHES = {
     "default": {
         "BACKEND": "django.core.cache.backends.db.DatabaseCache",
@@ -248,14 +248,14 @@ DEFAULT_FROM_EMAIL = env.text("DEFAULT_FROM_EMAIL", "quorum@localhost")
 LANGUAGE_CODE = "en"
 TIME_ZONE = env.time_zone("TIME_ZONE", "UTC")
 USE_TZ = True
-# English stands in the source, the others in locale/ (docs/languages.md). A request has one: annotation/languages.
+# English stands in the source, the others in locale/ (docs/annotators.md). A request has one: annotation/languages.
 USE_I18N = True
 LANGUAGES = [("en", "English"), ("zh-hans", "简体中文")]
 LOCALE_PATHS = [BASE_DIR / "locale"]
 FORMAT_MODULE_PATH = ["config.formats"]
 LANGUAGE_COOKIE_NAME = "language"
 
-# Where files lie that several machines share (docs/several-machines.md); empty: in VAR alone.
+# Where files lie that several machines share (docs/operators.md); empty: in VAR alone.
 STORE = env.text("QUORUM_STORE")
 
 # Folders of base models that the training page may name, each in a folder of its own (training/recipes/base_models.py).
@@ -309,5 +309,5 @@ DJANGO_STRUCTLOG_USER_ID_FIELD = ""
 DJANGO_STRUCTLOG_IP_LOGGING_ENABLED = False
 DJANGO_STRUCTLOG_CELERY_ENABLED = True
 DJANGO_STRUCTLOG_CELERY_DEFAULT_LOG_LEVEL = logging.DEBUG  # A task is a wake-up: there are many.
-# Traces of requests and tasks: "" for none, otlp for a collector, console (docs/operating.md).
+# Traces of requests and tasks: "" for none, otlp for a collector, console (docs/operators.md).
 TRACES = env.one_of("QUORUM_TRACES", ("otlp", "console"))

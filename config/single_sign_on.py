@@ -1,4 +1,4 @@
-"""The OpenID Connect provider, from the environment: QUORUM_OIDC_URL, _CLIENT_ID, _SECRET, _NAME (docs/accounts.md)."""
+"""The OpenID Connect provider, from the environment: QUORUM_OIDC_URL, _CLIENT_ID, _SECRET, _NAME (docs/people.md)."""
 
 from typing import Any
 from urllib.parse import urlsplit

@@ -53,7 +53,7 @@ def ensure_for_command(argv: list[str]) -> None:
     # `migrate APP NUMBER` may go back, after which the stamp would hide pending migrations.
     if addresses.are_embedded():
         remove_stamp(env.var())
-    # Old code would take newer tables for its own (docs/adr/0107); going back is for the newer code, or for `restore`.
+    # Old code would take newer tables for its own (docs/adr/0097); going back is for the newer code, or for `restore`.
     if command == "migrate" and (schema := read_schema()).unknown:
         refuse(schema.refusal)
 

@@ -1,4 +1,4 @@
-"""Permissions of views in apps that must not import the one that knows people (docs/adr/0020).
+"""Permissions of views in apps that must not import the one that knows people (docs/adr/0012).
 
 Like Django's AUTH_USER_MODEL, the setting ACCESS names the implementation: annotation.permissions.
 """

@@ -15,7 +15,7 @@ from embedded.refuse import refuse, say
 ROOT = Path(__file__).resolve().parent.parent
 # Seconds to wait for the services: a first start takes one or two, recovery after a crash longer.
 PATIENCE = 90.0
-# Major versions (docs/adr/0057). NEWEST is our own, whose pg_dump makes backups: it reads no newer server.
+# Major versions (docs/adr/0002). NEWEST is our own, whose pg_dump makes backups: it reads no newer server.
 OLDEST, NEWEST = 15, 18
 
 _users_lock: int | None = None

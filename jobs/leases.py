@@ -1,4 +1,4 @@
-"""Claim, renew, report progress, finish, give back, cancel and resume: the one way long work is done (docs/jobs.md).
+"""The one way long work is claimed, renewed, reported, finished and cancelled (docs/operators.md).
 
 The row is the truth. Every function is one conditional UPDATE that changes nothing for whoever does not hold the job
 any more. The job of a worker that was killed is free when its lease is over.

@@ -1,4 +1,4 @@
-"""The columns that every long piece of background work has, whatever app it belongs to (docs/jobs.md)."""
+"""The columns that every long piece of background work has, whatever app it belongs to (docs/operators.md)."""
 
 from typing import ClassVar
 

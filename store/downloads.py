@@ -1,4 +1,4 @@
-"""Answers with a file: byte ranges, conditions by ETag, from the disk or the store, a block at a time (ADR 0100)."""
+"""Answers with a file: byte ranges, conditions by ETag, from the disk or the store, a block at a time (ADR 0094)."""
 
 import re
 from pathlib import Path

@@ -57,7 +57,7 @@ class ObjectStore:
         except Exception as error:
             # The libraries of the clouds have no common error: each raises its own, and OSError in places.
             why = " ".join(str(error).split())[:300]
-            raise StoreUnavailable(f"The store {self.address} failed ({why}): see docs/several-machines.md") from error
+            raise StoreUnavailable(f"The store {self.address} failed ({why}): see docs/operators.md") from error
 
     def has(self, digest: str) -> bool:
         """Return whether the content is in the store."""

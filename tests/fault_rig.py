@@ -244,7 +244,7 @@ def left(
 
 
 def note(row: str, outcome: Outcome) -> None:
-    """For docs/faults.md: a line of the file that QUORUM_FAULTS_OUT names."""
+    """For docs/operators.md: a line of the file that QUORUM_FAULTS_OUT names."""
     if path := os.environ.get("QUORUM_FAULTS_OUT"):
         with Path(path).open("a") as file:
             file.write(json.dumps({"row": row, **asdict(outcome)}) + "\n")

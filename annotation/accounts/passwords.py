@@ -1,7 +1,7 @@
 """Passwords are hashed a few at a time, and without a database connection.
 
 A hash takes a processor and memory, on purpose. When forty people sign in at once, or a stranger tries passwords,
-hashes wait for each other here and not in the pool of connections, where everybody else would wait too (docs/adr/0115).
+hashes wait for each other here and not in the pool of connections, where everybody else would wait too (docs/adr/0028).
 """
 
 import threading

@@ -1,4 +1,4 @@
-"""The admin's Overview: decisions first, then progress, label quality and cost (docs/dashboard.md)."""
+"""The admin's Overview: decisions first, then progress, label quality and cost (docs/quality.md)."""
 
 from collections.abc import Sequence
 from dataclasses import replace

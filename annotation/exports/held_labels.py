@@ -1,4 +1,4 @@
-"""Record of the labels that an export holds, written in the transaction that reads them (docs/lineage.md)."""
+"""Record of the labels that an export holds, written in the transaction that reads them (docs/quality.md)."""
 
 from collections.abc import Mapping, Sequence
 

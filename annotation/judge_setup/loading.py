@@ -1,7 +1,7 @@
 """A judges file that comes through the browser: taken over as `configure_judges` does, with three refusals more.
 
 Whoever runs the command has the machine and its keys already; an owner at a browser has not, and a stolen session must
-not bring them: no command is started, and a provider's key is sent to that provider alone (docs/security.md).
+not bring them: no command is started, and a provider's key is sent to that provider alone (docs/operators.md).
 """
 
 from typing import Any

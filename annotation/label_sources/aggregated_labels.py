@@ -74,7 +74,7 @@ def aggregate_labels(collection: Collection, how: str, assessors: Sequence[str] 
     if not len(pairs):
         words = _("Nobody has graded a pair of %(name)s yet.")
         raise BadOption("aggregate", words % {"name": collection.name})
-    # ADR 0101: the posterior is always Dawid-Skene's, whichever way the grade was chosen, so the column has one
+    # ADR 0016: the posterior is always Dawid-Skene's, whichever way the grade was chosen, so the column has one
     # meaning.
     posteriors = found.posterior_of(pairs, grades) if usable else np.full(len(pairs), np.nan)
     ties = graded - len(pairs)

@@ -91,7 +91,7 @@ def _own_probes(collection: Collection) -> list[Probe]:
     graded = CurrentJudgment.objects.filter(reference, pair__collection=collection, pair__query__is_current=True)
     graded = graded.filter(pair__document__is_current=True)
     sides = graded.filter(grade__gte=collection.relevant_from), graded.filter(grade__lt=collection.relevant_from)
-    # Where references differ on a pair, nobody knows its place in the order (docs/panel.md).
+    # Where references differ on a pair, nobody knows its place in the order (docs/judge.md).
     relevant, other = (one.exclude(pair__in=two.values("pair")) for one, two in (sides, sides[::-1]))
     both = relevant.filter(pair__query__in=other.values("pair__query"))
     queries = list(both.order_by("pair__query").values_list("pair__query", flat=True).distinct()[:OWN])

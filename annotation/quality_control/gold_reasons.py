@@ -1,6 +1,6 @@
 """Configured models argue for and against gold pairs: beside what experts grade, and in attention checks.
 
-A worker asks them once a sample is drawn or somebody asks for it (docs/jobs.md). Until then, and where a model leaves
+A worker asks them once a sample is drawn or somebody asks for it (docs/operators.md). Until then, and where a model leaves
 its side, the offline pair's words stand. The calls are recorded and limited like all of the collection's.
 """
 

@@ -86,7 +86,7 @@ def keep_split(
     """
     if not NAME.fullmatch(name):
         raise BadInput(_("%(name)s is no name of a list; use at most 40 letters, digits, - and _") % {"name": name})
-    # ADR 0101: ids of files and not rows, so that a query whose text is updated stays on its list.
+    # ADR 0016: ids of files and not rows, so that a query whose text is updated stays on its list.
     wanted = sorted({one for text in query_ids if (one := text.strip())})
     if not wanted:
         raise BadInput(_("The list has no query id; give one id per line"))

@@ -1,6 +1,6 @@
 -- Where events of webhooks come from. A trigger sees every way in which a row changes, in the transaction of the change; it
 -- writes only where a webhook of the collection wants the event, all rows of a statement by one insert, and takes no
--- lock. `subject` and `once` hold primary keys, which are not shown; `data` holds numbers (docs/adr/0116).
+-- lock. `subject` and `once` hold primary keys, which are not shown; `data` holds numbers (docs/adr/0007).
 
 CREATE FUNCTION write_webhook_event(
     of_collection bigint, of_event text, of_subject text, what jsonb, only_once text DEFAULT '') RETURNS void

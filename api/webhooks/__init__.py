@@ -1,1 +1,1 @@
-"""Webhooks: signed requests that tell an address of events in a collection (docs/webhooks.md, docs/adr/0092)."""
+"""Webhooks: signed requests that tell an address of events in a collection (docs/developers.md, docs/adr/0091)."""

@@ -1,4 +1,4 @@
--- Delete what ended long ago and what lost its webhook, which nothing else deletes: there is no foreign key (ADR 0092).
+-- Delete what ended long ago and what lost its webhook, which nothing else deletes: there is no foreign key (ADR 0091).
 -- Events that are told once stay. Lock order: attempts, deliveries.
 WITH old AS (
     (SELECT id FROM api_webhookdelivery WHERE ended_at < :before AND once = '' LIMIT :most)

@@ -127,7 +127,7 @@ def delete_webhook(row: Webhook, user: User) -> None:
 @transaction.atomic
 def send_test(row: Webhook, user: User) -> WebhookDelivery:
     """Write an event that tells of nothing, to see whether it arrives. Raises BadInput for a disabled webhook."""
-    # Nothing but this lock keeps the webhook: a delivery has no foreign key to it (ADR 0092).
+    # Nothing but this lock keeps the webhook: a delivery has no foreign key to it (ADR 0091).
     hold_row(row)
     _refuse_disabled(row)
     delivery = WebhookDelivery.objects.create(

@@ -1,4 +1,4 @@
-"""Evaluations of answers as jobs that ask models: what one is made of, and its work (docs/answers.md)."""
+"""Evaluations of answers as jobs that ask models: what one is made of, and its work (docs/workshop.md)."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -64,7 +64,7 @@ class Answers(ModelJobKind[AnswerEvaluation]):
         return JobPlan(
             {"generators": generators, "judge": judge.name, **kept},
             _distinct(writers, judge),
-            # ADR 0090: never the qrels. Another version is another reading of the same answers, and costs no call.
+            # ADR 0088: never the qrels. Another version is another reading of the same answers, and costs no call.
             # Generators in an order of their own: the same models in another order are the same evaluation.
             made_of={**kept, "generators": sorted(one.id for one in writers), "judge": judge.id},
             total=len(queries) * len(runs) * len(writers),

@@ -147,7 +147,7 @@ def compute_result(evaluation: AnswerEvaluation, queries: Sequence[Query], chose
     k = evaluation.options["k"]
     loaded = rankings.load([run.pk for run in runs], k)
     documents = stack_rankings([loaded[run.pk] for run in runs], whole, k)
-    # A query that a version does not judge at all is a miss under it, as in every report (ADR 0090).
+    # A query that a version does not judge at all is a miss under it, as in every report (ADR 0088).
     before = grade_runs(documents, chosen.before, whole, evaluation.collection)
     after = grade_runs(documents, chosen.after, whole, evaluation.collection) if chosen.after else None
     names = [run.name for run in runs]

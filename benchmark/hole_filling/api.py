@@ -36,7 +36,7 @@ class FillingOut(Schema):
     after: int | None = Field(description="The filled version; null: there is none yet.")
     campaign: int | None = Field(description="Null: people judge every pair.")
     policy: str
-    funnel: dict[str, Any] = Field(description="Pairs by step: docs/hole-filling.md.")
+    funnel: dict[str, Any] = Field(description="Pairs by step: docs/workshop.md.")
     error: str
     made_by: str
     created_at: datetime

@@ -52,7 +52,7 @@ WHERE pair_id = ANY(%(pairs)s) AND reason = 'hole' AND state = 'open' AND taken 
 
 
 def pairs_of(collection: Collection, queries: Integers, documents: Integers) -> list[int]:
-    """Return the ids of these pairs in their order; missing pairs are made, and all become candidates (ADR 0008).
+    """Return the ids of these pairs in their order; missing pairs are made, and all become candidates (ADR 0003).
 
     Pairs of texts that are not current any more are left out. Call it inside a transaction.
     """

@@ -219,7 +219,7 @@ def compare_runs(measure: str, one: Mapping[str, float], other: Mapping[str, flo
     if not shared:
         raise BadInput(f"The two runs share no query to compare {measure} on")
     values = np.array([[one[query], other[query]] for query in shared])
-    # ADR 0054: interval and p are one test, so that they never contradict each other.
+    # ADR 0035: interval and p are one test, so that they never contradict each other.
     tests = Tests(values, seed)
     low, high = tests.interval(0, 1, LEVEL)
     difference = float((values[:, 0] - values[:, 1]).mean())

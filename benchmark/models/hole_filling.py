@@ -32,7 +32,7 @@ class Filling(Numbered):
     options = models.JSONField(
         default=dict, help_text="policy, panel, filters, limits; first: so many of the pool; finished_by."
     )
-    funnel = models.JSONField(default=dict, help_text="Counts by step: docs/hole-filling.md.")
+    funnel = models.JSONField(default=dict, help_text="Counts by step: docs/workshop.md.")
     error = models.TextField(blank=True, help_text="Why it could not be prepared or finished, one line.")
     looked_at = models.DateTimeField(null=True, help_text="When a worker last looked how far it is.")
     made_by = models.CharField(max_length=150, blank=True)

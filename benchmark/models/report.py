@@ -10,14 +10,14 @@ from jobs.models import LeasedJob
 
 
 class Report(Numbered, LeasedJob):
-    """A report on runs under two versions of the qrels, computed once for each set of both (docs/hole-filling.md)."""
+    """A report on runs under two versions of the qrels, computed once for each set of both (docs/workshop.md)."""
 
     collection = models.ForeignKey(Collection, models.CASCADE, related_name="reports")
     before = models.ForeignKey(Qrels, models.CASCADE, related_name="+")
     after = models.ForeignKey(Qrels, models.CASCADE, related_name="+")
     key = models.CharField(max_length=64, help_text="sha256 of all that it depends on.")
     options = models.JSONField(default=dict, help_text="runs (ids), k, seed.")
-    result = models.JSONField(null=True, help_text="By system and over all; docs/hole-filling.md.")
+    result = models.JSONField(null=True, help_text="By system and over all; docs/workshop.md.")
 
     class Meta:
         triggers = [NUMBER]

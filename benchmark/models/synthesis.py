@@ -56,7 +56,7 @@ class SyntheticBundle(models.Model):
     query = models.BigIntegerField(
         null=True, help_text="Primary key of the seed, below 0 for a document's; null: it came from a file."
     )
-    bundle = models.JSONField(null=True, help_text="docs/synthesis.md; synthetic: true.")
+    bundle = models.JSONField(null=True, help_text="docs/workshop.md; synthetic: true.")
     # Where a bundle was dropped: the step (a role of conversations), why (an outcome or "near-duplicate"), in words.
     step = models.CharField(max_length=10, blank=True, default="")
     reason = models.CharField(max_length=20, blank=True, default="")

@@ -1,4 +1,4 @@
-"""Reports: found, asked for, made by a worker. One for each set of what it depends on (docs/hole-filling.md)."""
+"""Reports: found, asked for, made by a worker. One for each set of what it depends on (docs/workshop.md)."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence

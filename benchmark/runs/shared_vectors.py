@@ -1,7 +1,7 @@
 """Sharing of vectors by machines: each publishes in parts what it paid for or computed, and takes over the others'.
 
 A part is a file `parts/NODE-BEGIN-END.npz` in the folder of a model, with the digests of some texts and what the model
-made of them. It is written once and never changed. Without QUORUM_STORE nothing happens here (docs/adr/0111).
+made of them. It is written once and never changed. Without QUORUM_STORE nothing happens here (docs/adr/0032).
 """
 
 import fcntl

@@ -1,4 +1,4 @@
-"""Search among many vectors by an index in a file that is mapped, not read: faiss's inverted lists (docs/adr/0105).
+"""Search among many vectors by an index in a file that is mapped, not read: faiss's inverted lists (docs/adr/0032).
 
 Up to LARGEST_EXACT documents every vector is compared. Above, only those in the lists nearest to the query; how many
 lists is decided by the recall against an exact search, measured on the first queries.

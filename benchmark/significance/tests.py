@@ -35,7 +35,7 @@ def join_members(members: Sequence[Values]) -> Values:
     tests over all queries are tests of that mean.
     """
     sizes = [one.after.shape[1] for one in members]
-    # ADR 0041: without weights the tests would be about another mean than the one shown, decided by the largest member.
+    # ADR 0035: without weights the tests would be about another mean than the one shown, decided by the largest member.
     weights = weights_of(sizes)
 
     def joined(parts: Sequence[Floats]) -> Floats:

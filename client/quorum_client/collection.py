@@ -1,4 +1,4 @@
-"""One collection with its parts. What a request takes is given as its fields, which docs/api.md and `/api/v1/` name."""
+"""One collection with its parts. A request's fields are those of docs/developers.md and `/api/v1/`."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path

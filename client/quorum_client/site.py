@@ -50,7 +50,7 @@ class Quorum:
         return self.collection(self.transport.post(CollectionOut, "collections", fields).name)
 
     def request(self, method: str, path: str, body: Any = None, **options: Any) -> Any:
-        """Send any request of docs/api.md and return its answer: JSON, or else text; None where it is empty.
+        """Send any request of docs/developers.md and return its answer: JSON, or else text; None where it is empty.
 
         `path` is below /api/v1/; `params` are those of the address. A POST happens once however often it is sent; with
         `is_repeatable=False` it has no key and is sent once.

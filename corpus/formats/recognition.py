@@ -20,7 +20,7 @@ class KnownFormat(NamedTuple):
 
 
 _UNPACK = gettext_noop("unpack it and name the file that it holds")
-_AS_LINES = gettext_noop("write its rows as JSON lines or columns, as docs/importing.md shows them")
+_AS_LINES = gettext_noop("write its rows as JSON lines or columns, as docs/import.md shows them")
 _AS_TEXT = gettext_noop("save it as text in UTF-8")
 _NAME_TEXT = gettext_noop("choose a text file")
 _AS_CSV = gettext_noop("save the sheet as CSV in UTF-8")

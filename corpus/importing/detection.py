@@ -158,7 +158,7 @@ def _detect_json_or_xml(source: FileSource) -> DetectedFile | None:
 def _detect_xml(source: FileSource) -> DetectedFile:
     record = find_record(source)
     if not record:
-        raise BadInput(_("%(file)s: XML without <doc>, <top> or <topic>; see docs/importing.md") % {"file": source})
+        raise BadInput(_("%(file)s: XML without <doc>, <top> or <topic>; see docs/import.md") % {"file": source})
     kind = "documents" if record == "doc" else "queries"
     first = next((fields for _line, fields in read_elements(source, record)), {})
     columns = [name for name in (*_COLUMNS[record], "") if name in first or (name and record != "topic")]
@@ -195,7 +195,7 @@ def _detect_trec(source: FileSource) -> DetectedFile | None:
 def _detect_table(source: FileSource) -> DetectedFile:
     table = tables.read_table(source)
     if table is None:
-        raise source.bad(source.first()[0], _("not JSON, XML, a table, qrels or a run; see docs/importing.md"))
+        raise source.bad(source.first()[0], _("not JSON, XML, a table, qrels or a run; see docs/import.md"))
     return _describe_table(source, table)
 
 

@@ -156,7 +156,7 @@ def _read_judgments(source: FileSource, reader: GradeReader) -> Iterator[GradeRo
     """Yield the rows of our own judgments.jsonl. Raises BadInput for other JSON, as far as its first object tells."""
     for place, (number, row) in enumerate(read_objects(source)):
         if not row.keys() >= json_rows.JUDGMENT:
-            known = (source.foreign() if not place else "") or _("these are not grades; see docs/importing.md")
+            known = (source.foreign() if not place else "") or _("these are not grades; see docs/import.md")
             raise source.bad(number, known)
         query = source.identifier(number, row["query_id"], "query_id")
         document = source.identifier(number, row["doc_id"], "doc_id")

@@ -48,7 +48,7 @@ def _named_table(source: FileSource) -> Table | None:
         return table
     if first[:1] in (b"{", b"["):
         source.decode(number, first)
-        columns_only = _("this is JSON, and here columns are read; see docs/importing.md")
+        columns_only = _("this is JSON, and here columns are read; see docs/import.md")
         raise source.bad(number, source.foreign() or columns_only)
     if table and table.has_header and sum(bool(places & side) for side in sides) > 1:
         tables.require_fields(source, table, ("query_id", "doc_id", "score"))

@@ -295,7 +295,7 @@ class ExportRecord(models.Model):
 
 
 class ExportedLabels(models.Model):
-    """The labels of one query as an export holds them, pairs ascending (docs/lineage.md)."""
+    """The labels of one query as an export holds them, pairs ascending (docs/quality.md)."""
 
     record = models.ForeignKey(ExportRecord, models.CASCADE, related_name="labels", db_index=False)
     # A query goes with its collection; checking each row of a large export at the database would be the slow part.

@@ -1,7 +1,7 @@
 """The providers' batch endpoints, through their SDKs: prepare, create, look, take the answers.
 
 A batch is paid for once it is created, so nothing here is tried again: no SDK retries, and who created a batch without
-getting an answer looks for it (docs/adr/0045).
+getting an answer looks for it (docs/adr/0021).
 """
 
 import json

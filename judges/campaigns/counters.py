@@ -23,7 +23,7 @@ from psycopg import Connection
 
 from store.sql import execute, fetch_rows
 
-# More than the worker processes of a usual instance; a read adds up as many rows for each key (docs/adr/0110).
+# More than the worker processes of a usual instance; a read adds up as many rows for each key (docs/adr/0025).
 SHARDS = 16
 COSTS = ("cost", "cost_assumed", "cost_possible")  # Keys that add up to what a campaign spent, in USD.
 CALLS = ("calls", "calls_possible")  # Keys that add up to the calls that its limit counts.

@@ -3,7 +3,7 @@
 A worker reserves the upper bound of a batch of calls in one conditional statement and hands back what it does not
 need. The writer turns reservations into spending with each stored attempt. Both stand in rows of the worker's own, and
 are summed up under a lock of the collection when somebody reserves: so caps hold for all campaigns and workers
-together, and what is stored waits for nobody (docs/adr/0110). When a reservation is refused, what is idle goes back at
+together, and what is stored waits for nobody (docs/adr/0025). When a reservation is refused, what is idle goes back at
 once and the worker waits for calls that are out; only when none is out is the budget spent.
 """
 

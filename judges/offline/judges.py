@@ -2,7 +2,7 @@
 
 They count words and never understand them. Each gives a pair a score from 0 to 1 and says yes from a threshold on;
 with several answers the best one counts. How the thresholds were set, and what was measured on the same pairs (an
-upper bound of what they can do elsewhere), is told in docs/campaigns.md.
+upper bound of what they can do elsewhere), is told in docs/judge.md.
 """
 
 from collections import Counter

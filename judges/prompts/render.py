@@ -2,7 +2,7 @@
 
 Order of a message: what never changes for a collection (system, with its definition of relevance), the query, which
 all its documents share, the document, which all calls about the pair share, then what changes most. A provider's prompt
-cache can so keep the longest possible beginning (docs/adr/0046).
+cache can so keep the longest possible beginning (docs/adr/0047).
 """
 
 import json

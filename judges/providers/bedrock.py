@@ -20,7 +20,7 @@ from judges.providers.base import PLACEHOLDER
 from judges.records import Judge, ModelRequest
 
 API_KEY = "AWS_BEARER_TOKEN_BEDROCK"
-# Of the messages API. The client's own default is newer, and models before Claude 4.7 refuse that (ADR 0065).
+# Of the messages API. The client's own default is newer, and models before Claude 4.7 refuse that (ADR 0060).
 VERSION = "bedrock-2023-05-31"
 # It would write what it signs into a log of level DEBUG, session tokens included.
 logging.getLogger("botocore.auth").setLevel(logging.INFO)

@@ -1,4 +1,4 @@
-"""Requests of runs to models: texts to search for, scores of documents, vectors (docs/adr/0033).
+"""Requests of runs to models: texts to search for, scores of documents, vectors (docs/adr/0032).
 
 It goes through the engine as judging does: limits of the account, retries, budget and caps, an answer stored before it
 is used, its cost in the ledger. A run's calls belong to one campaign (policy `retrieval`) that no worker drains. What

@@ -1,4 +1,4 @@
-"""Makes the pictures of docs/walk-through.md on one collection's way: import, judge, quality, export, train."""
+"""Makes the pictures of docs/index.md on one collection's way: import, judge, quality, export, train."""
 
 import subprocess
 from collections.abc import Iterator

@@ -1,11 +1,13 @@
 """What the code and its documents name is in the repository: pages, files, and no paper that only its authors have."""
 
 import re
-from os.path import normpath
 from pathlib import Path
+
+import yaml
 
 from config.env import ROOT
 from tests.config.test_names import modules
+from tools import reference
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 PAGES += sorted((ROOT / "docker").rglob("*.md"))
@@ -23,15 +25,15 @@ def test_nobody_is_sent_to_a_document_that_is_not_here() -> None:
     assert [(str(path), line) for path, line in lines if ABSENT.search(line)] == []
 
 
-def test_every_page_is_named_where_a_stranger_begins() -> None:
-    linked = {
-        normpath(page.parent / address)
-        for page in PAGES[:2]
-        for address in re.findall(r"\]\(([^)#\s]+)", page.read_text())
-    }
-    assert [str(page) for page in PAGES if page.parent.name != "adr" and str(page) not in linked] == [
-        str(page) for page in PAGES[:1]
-    ]
+def test_every_page_is_in_the_navigation_of_the_site() -> None:
+    entries = yaml.safe_load((ROOT / "mkdocs.yml").read_text())["nav"]
+    pages = re.findall(r"[\w-]+\.md", str(entries))
+    assert sorted(pages) == sorted(path.name for path in (ROOT / "docs").glob("*.md")) and len(pages) <= 16
+    assert len(list((ROOT / "docs" / "adr").glob("0*.md"))) <= 35
+
+
+def test_the_reference_is_what_the_records_say() -> None:
+    assert reference.PAGE.read_text() == reference.page()
 
 
 def test_every_file_that_a_page_names_is_there() -> None:

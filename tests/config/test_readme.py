@@ -1,4 +1,4 @@
-"""README, "Your first label by a real model": its file and its three commands, read from there and run."""
+"""docs/index.md, "Your first label by a real model": its file and its three commands, read from there and run."""
 
 import json
 import re
@@ -15,15 +15,15 @@ from judges.presets import PRESETS
 from tests.instances import PATIENCE, Instance
 from tests.modelserver.fixtures import KEY, LocalModels
 
-README = (ROOT / "README.md").read_text()
-SECTION = README.partition("## Your first label by a real model\n")[2].partition("\n## ")[0]
+START = (ROOT / "docs" / "index.md").read_text()
+SECTION = START.partition("## Your first label by a real model\n")[2].partition("\n## ")[0]
 (FILE,) = re.findall(r"^```toml\n(.*?)^```$", SECTION, re.DOTALL | re.MULTILINE)
 COMMANDS = re.findall(r"^    (.+)$", SECTION, re.MULTILINE)
 PYTHON = ".venv/bin/python manage.py "
 
 
 class Reader:
-    """Somebody with a fresh instance and an empty folder who follows README to the letter."""
+    """Somebody with a fresh instance and an empty folder who follows the page to the letter."""
 
     def __init__(self, instance: Instance, folder: Path, file: str) -> None:
         self.instance, self.folder = instance, folder
@@ -37,7 +37,7 @@ class Reader:
             (folder / f"{name}.jsonl").write_text("\n".join(lines) + "\n")
 
     def run(self, command: str, **variables: str) -> "subprocess.CompletedProcess[str]":
-        """A command of README with this test's Python."""
+        """A command of the page with this test's Python."""
         assert command.startswith(PYTHON)
         return subprocess.run(
             [sys.executable, str(ROOT / "manage.py"), *shlex.split(command.removeprefix(PYTHON))],

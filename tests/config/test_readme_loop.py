@@ -1,4 +1,4 @@
-"""README, "Then close the loop": its commands, read from there and run with a tiny base on the CPU (tiny model)."""
+"""docs/index.md, "Then close the loop": its commands, read and run with a tiny base on the CPU."""
 
 import json
 import re
@@ -11,12 +11,12 @@ import pytest
 pytest.importorskip("torch")
 
 from config.env import ROOT
-from tests.config.test_readme import PYTHON, README, Reader
+from tests.config.test_readme import PYTHON, START, Reader
 from tests.instances import Instance
 from tests.training.jobs.test_browser_training import BESIDE, TOPICS
 
 LOOP = re.findall(
-    r"^    (\S+ manage\.py .+)$", README.partition("Then close the loop.")[2].partition("\n\nEvery")[0], re.M
+    r"^    (\S+ manage\.py .+)$", START.partition("Then close the loop.")[2].partition("\n\nEvery")[0], re.M
 )
 # What the test has instead of a GPU, a base from the hub, and hours.
 TINY = {"Qwen/Qwen3-0.6B": "tiny:qwen3 --preset tiny --max-steps 4 --max-length 512", "--device cuda": "--device cpu"}

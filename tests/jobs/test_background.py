@@ -1,4 +1,4 @@
-"""Background work on a row: asked for once, taken up again after its worker was killed (docs/jobs.md)."""
+"""Background work on a row: asked for once, taken up again after its worker was killed (docs/operators.md)."""
 
 from datetime import timedelta
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Long work: what waits is found without a message, and who lost a lease changes nothing (docs/jobs.md)."""
+"""Long work: what waits is found without a message, and who lost a lease changes nothing (docs/operators.md)."""
 
 from datetime import timedelta
 from typing import Any

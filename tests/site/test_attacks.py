@@ -1,4 +1,4 @@
-"""The attack list (docs/security.md), one test each: what strangers, members and texts may try, and what it gets."""
+"""The attack list (docs/operators.md), one test each: what strangers, members and texts may try, and what it gets."""
 
 import ast
 import csv

@@ -93,7 +93,7 @@ def test_every_time_names_its_zone(language: str) -> None:
     assert own == []
 
 
-# The catalogues (docs/languages.md): every marked string, each with a translation that fits into its place.
+# The catalogues (docs/annotators.md): every marked string, each with a translation that fits into its place.
 
 PLACES = re.compile(r"%\(\w+\)[sd]|\{\}")
 TAGS = re.compile(r"<[^>]+>")
@@ -157,7 +157,7 @@ def test_a_translation_ends_no_attribute_and_begins_no_tag(catalogue: polib.POFi
     ] == []
 
 
-# Words that docs/languages.md has another one for: pair, token, adjudicator, gold, route, judge.
+# Words that docs/annotators.md has another one for: pair, token, adjudicator, gold, route, judge.
 OTHER_WORDS = re.compile("文档对|词元|裁决员|等待裁决|黄金|条路径|(评判|标注|裁判)模型")
 HALF_WIDTH = re.compile(r"[\u4e00-\u9fff][,;:!]|[,;:!][\u4e00-\u9fff]")
 
@@ -208,7 +208,7 @@ def test_commands_speak_english_in_a_process_whose_pages_spoke_chinese() -> None
 
 
 def test_none_of_the_rewritten_strings_came_back() -> None:
-    """`rewrites.json`: 120 strings as they were, and as docs/style-sheet.md has them."""
+    """`rewrites.json`: 120 strings as they were, and as docs/developers.md has them."""
     rewrites = json.loads((Path(__file__).parent / "rewrites.json").read_text())
     assert len({old for old, new in rewrites if old != new}) == 120
     entries = [entry for entry in polib.pofile(str(CATALOGUES[0])) if not entry.obsolete]

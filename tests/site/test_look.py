@@ -1,4 +1,4 @@
-"""The look (docs/style-sheet.md), read out of the stylesheets and pages: grid, weights, and what each colour says."""
+"""The look (docs/developers.md), read out of the stylesheets and pages: grid, weights, and what each colour says."""
 
 import re
 from collections.abc import Iterator

@@ -160,7 +160,7 @@ def test_contents_that_no_file_has_are_swept_after_a_day(
 def test_a_store_that_is_away_or_unknown_is_named_in_one_line(turn_to: Turn, settings: Any, tmp_path: Path) -> None:
     folder = write(turn_to("a") / "exports" / "birds", one="1")
     (tmp_path / "store").write_text("a file where the folder should be")
-    with pytest.raises(StoreUnavailable, match=r"^The store file://\S+ failed \(.+\): see docs/several-machines.md$"):
+    with pytest.raises(StoreUnavailable, match=r"^The store file://\S+ failed \(.+\): see docs/operators.md$"):
         files.publish(folder)
     assert not StoredFile.objects.exists()
     settings.STORE = "nowhere://x"

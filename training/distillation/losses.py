@@ -31,7 +31,7 @@ def list_loss(margins: Tensor, scores: Tensor, temperature: float) -> Tensor:
 def negative_weights(scores: Tensor, temperature: float) -> Tensor:
     """Return what each negative counts: softmax of -(its teacher margin to the positive) / T, 1 in all.
 
-    The paper says only that hard negatives, of a small margin, count more (ADR 0084).
+    The paper says only that hard negatives, of a small margin, count more (ADR 0081).
     """
     logits = teacher_logits(scores)
     return torch.softmax(-(logits[..., :1] - logits[..., 1:]) / temperature, -1)

@@ -40,7 +40,7 @@ def supervise_job(job: Job, shutting_down: Callable[[], bool]) -> None:
             if missing := next((path for path in paths if not path.exists()), None):
                 why = _(
                     "this trainer (%(host)s) cannot see %(file)s: set QUORUM_STORE and keep such files below "
-                    "QUORUM_VAR (docs/several-machines.md)"
+                    "QUORUM_VAR (docs/operators.md)"
                 )
                 leases.finish(job, Job.State.FAILED, error=why % {"host": socket.gethostname(), "file": missing})
                 return

@@ -1,4 +1,4 @@
-"""Labels in exports, against the labels of now (docs/lineage.md): read by export and by pair, never by date."""
+"""Labels in exports, against the labels of now (docs/quality.md): read by export and by pair, never by date."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

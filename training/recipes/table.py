@@ -157,7 +157,7 @@ EXTEND_PRESETS = {
         lora_rank=16, lora_alpha=32, teacher_prompt="qwen3-reranker",
     ),
 }  # fmt: skip
-# The paper names groups, temperature, base and the equal weights (P appendix B); the rest is ours (ADR 0084).
+# The paper names groups, temperature, base and the equal weights (P appendix B); the rest is ours (ADR 0081).
 ABLATION = AblationOptions(
     max_length=2048, token_budget=16_384, point_weight=1.0, sft_weight=0.0, loss="point", prompt="qwen3-reranker",
 )  # fmt: skip

@@ -1,1 +1,1 @@
-"""The rerank service: one process that holds one model and answers POST /v1/rerank (docs/scoring.md)."""
+"""The rerank service: one process that holds one model and answers POST /v1/rerank (docs/train.md)."""

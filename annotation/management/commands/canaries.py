@@ -1,4 +1,4 @@
-"""`canaries [--panel P]`: send judges hostile texts, and count who follows them (docs/canaries.md)."""
+"""`canaries [--panel P]`: send judges hostile texts, and count who follows them (docs/judge.md)."""
 
 from typing import Any
 

@@ -61,7 +61,7 @@ def ask(request: HttpRequest, scope: Scope) -> HttpResponse:
     form = AskForm(request.POST)
     if not form.is_valid():
         return _render_page(request, scope, ScheduleForm.of(CanarySchedule.objects.first()), status=422)
-    # A message is all that there is of this job: without Redis it would be lost (ADR 0049).
+    # A message is all that there is of this job: without Redis it would be lost (ADR 0097).
     if notifications.is_away():
         messages.error(request, _("Redis is not responding, so no worker can run this. Try again when it is back."))
         return redirect("canaries", scope.collection.name)

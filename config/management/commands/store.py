@@ -1,4 +1,4 @@
-"""`store status|publish|clean`: the files that several machines share (docs/several-machines.md)."""
+"""`store status|publish|clean`: the files that several machines share (docs/operators.md)."""
 
 import shutil
 from typing import Any

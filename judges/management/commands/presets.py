@@ -134,7 +134,7 @@ def preset_document(one: Preset) -> dict[str, object]:
 
 
 def markdown(presets: Iterable[Preset]) -> str:
-    """Return docs/presets.md: what each provider can do, with the source and date of every fact."""
+    """Return docs/reference.md: what each provider can do, with the source and date of every fact."""
     asked = [one for one in presets if one.asks]
     rows = [PAGE_HEADINGS, ("---",) * len(PAGE_HEADINGS), *map(_page_row, asked)]
     table = "\n".join(f"| {' | '.join(row)} |" for row in rows)

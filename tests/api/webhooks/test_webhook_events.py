@@ -226,7 +226,7 @@ def test_a_route_that_is_right_often_enough_raises_no_alarm(campaign: Campaign) 
 def test_the_documented_events_are_those_that_there_are() -> None:
     from config import env
 
-    page = (env.ROOT / "docs" / "webhooks.md").read_text()
+    page = (env.ROOT / "docs" / "developers.md").read_text()
     assert [one for one in (*Webhook.Event.values, WebhookDelivery.TEST) if f"`{one}`" not in page] == []
 
 

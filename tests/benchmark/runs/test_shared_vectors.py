@@ -1,4 +1,4 @@
-"""Vectors that one machine paid for or computed are those of all machines of the instance (docs/adr/0111)."""
+"""Vectors that one machine paid for or computed are those of all machines of the instance (docs/adr/0032)."""
 
 from collections.abc import Sequence
 from pathlib import Path

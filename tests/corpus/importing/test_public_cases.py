@@ -138,7 +138,7 @@ READ = {
     "Label Studio, tasks": "all d1[||T|{}] q1[|Q] Q>T=",
     "Label Studio, a ranker": (
         "m.json, line 1: this is a Label Studio export, which cannot be read here: write its rows as JSON "
-        "lines or columns, as docs/importing.md shows them (object 1)"
+        "lines or columns, as docs/import.md shows them (object 1)"
     ),
     "Label Studio, JSON-MIN": (
         "all -id -annotation_id -created_at -updated_at -lead_time d1[||T|{}] q1[|Q] Q>T= Q>T=1 by 1"
@@ -146,11 +146,11 @@ READ = {
     "Quepid, a book": (
         "queries-pairs q1[|Q] Q>d1= Q>d2= Q>d1=3 by Alice Smith Q>d1=2 by Bob Jones Q>d2=0 by Alice Smith"
     ),
-    "Quepid, LTR": "m.txt, line 1: not JSON, XML, a table, qrels or a run; see docs/importing.md",
+    "Quepid, LTR": "m.txt, line 1: not JSON, XML, a table, qrels or a run; see docs/import.md",
     "OpenSearch, judgments": "queries-pairs q1[|Q] Q>d1=3 Q>d2=0",
     "Elasticsearch, rank evaluation": (
         "m.json, line 1: this is a rank evaluation of Elasticsearch, which cannot be read here: write its "
-        "rows as JSON lines or columns, as docs/importing.md shows them"
+        "rows as JSON lines or columns, as docs/import.md shows them"
     ),
     "user behavior insights": (
         'queries q1[u1|Q|{"application": "a", "client_id": "c", "query_response_hit_ids": ["d1", "d2"], '
@@ -160,7 +160,7 @@ READ = {
     "Ragas": "all -response -reference d2[||W|{}] q1[|Q] Q>T= Q>W=",
     "LlamaIndex": (
         "r.json, line 1: this is a data set of LlamaIndex, which cannot be read here: write its rows as "
-        "JSON lines or columns, as docs/importing.md shows them"
+        "JSON lines or columns, as docs/import.md shows them"
     ),
     "WANDS": "label.csv, line 2: the grade is not an integer, nor yes or no: 'Exact'",
     "CrowdFlower": (
@@ -180,7 +180,7 @@ READ = {
     "PyTerrier, results": "queries-pairs -docid -rank q1[1|Q] 1>d1=@2.5",
     "Solr": (
         "m.json, line 1: this is an answer of Solr, which cannot be read here: write its rows as JSON "
-        "lines or columns, as docs/importing.md shows them"
+        "lines or columns, as docs/import.md shows them"
     ),
     "HotpotQA as it is published": (
         'h.json, line 1: "context" holds no text that can be read: [["Tea", ["Tea is.", " A drink."]], '

@@ -1,4 +1,4 @@
-"""What worker processes store at once stands in rows of their own: none waits for another (docs/adr/0110)."""
+"""What worker processes store at once stands in rows of their own: none waits for another (docs/adr/0025)."""
 
 import os
 from collections.abc import Iterator

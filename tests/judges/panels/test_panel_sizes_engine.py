@@ -1,4 +1,4 @@
-"""Judges files of README judge as they stand there: one model alone, and sampled five times."""
+"""Judges files of docs/index.md judge as they stand there: one model alone, and sampled five times."""
 
 import json
 import re
@@ -17,15 +17,15 @@ from tests.modelserver.fixtures import KEY_ENV, LocalModels
 
 __all__ = ["_standing_worker", "worker"]
 PAIRS = 4
-README = (ROOT / "README.md").read_text()
-README_EXPORT = re.findall(r"manage.py (export mine --format prism .*--out) set$", README, re.MULTILINE)[0]
-(ONE_JUDGE,) = re.findall(r"single judge decided, use\s+`(--teacher \w+)`", README)
-"""How README has a set made for training, and what to give instead where one judge decides."""
+START = (ROOT / "docs" / "index.md").read_text()
+EXPORT = re.findall(r"manage.py (export mine --format prism .*--out) set$", START, re.MULTILINE)[0]
+(ONE_JUDGE,) = re.findall(r"single judge decided, use\s+`(--teacher \w+)`", START)
+"""How the first page has a set made for training, and what to give instead where one judge decides."""
 
 
 def blocks() -> tuple[dict[str, str], str]:
-    """The judges files of README: one judge by its scale, and five samples of one."""
-    section = README.partition("## Five lines for one judge")[2].partition("\n## ")[0]
+    """The judges files of the first page: one judge by its scale, and five samples of one."""
+    section = START.partition("## Five lines for one judge")[2].partition("\n## ")[0]
     *alone, sampled = re.findall(r"```toml\n(.*?)```", section, re.DOTALL)
     return {re.findall(r'^scale = "(.+)"$', one, re.MULTILINE)[0]: one for one in alone}, sampled
 
@@ -51,7 +51,7 @@ def test_one_judge_in_five_lines_labels_every_pair(
     assert (status["policy"], status["labelled"], status["calls"], status["failed"]) == ("single", PAIRS, PAIRS, 0)
     assert status["labels"] == {"1": PAIRS} and sums_up(status)
     assert {vote.score for vote in Attempt.objects.all()} == {grade}
-    taught = README_EXPORT.replace("export mine", f"export {collection.name}").replace("--teacher votes", ONE_JUDGE)
+    taught = EXPORT.replace("export mine", f"export {collection.name}").replace("--teacher votes", ONE_JUDGE)
     call_command(*taught.split(), str(tmp_path / "set"), "--allow-incomplete")
     assert (tmp_path / "set").is_dir()
     status = judge("--policy", "ensemble", check=True).json  # a panel of one

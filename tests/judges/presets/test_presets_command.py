@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
-from config.env import ROOT
 from judges.panels import judges_file
 from judges.presets import PRESETS
 
@@ -31,11 +30,6 @@ def test_every_provider_stands_in_the_table(capsys: pytest.CaptureFixture[str]) 
     (openai,) = [row for row in rows if row.startswith("openai ")]
     for word in ("json_schema", "up to 20", "OPENAI_API_KEY", "https://api.openai.com/v1"):
         assert word in openai
-
-
-def test_the_page_of_the_docs_is_what_the_command_prints(capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, _ = run(capsys, "--markdown")
-    assert (code, out) == (0, (ROOT / "docs" / "presets.md").read_text())
 
 
 def test_programs_get_all_that_is_known(capsys: pytest.CaptureFixture[str]) -> None:

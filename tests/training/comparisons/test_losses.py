@@ -138,7 +138,7 @@ def _score(line: dict[str, Any], place: int) -> dict[str, Any]:
 
 
 def test_what_a_query_excludes_is_ranked_by_nobody(alice: Client, birds: Collection, tmp_path: Path) -> None:
-    """As in stored runs: with a document that no system may return no ranking is measured (docs/hole-filling.md)."""
+    """As in stored runs: with a document that no system may return no ranking is measured (docs/workshop.md)."""
     first, *_ = publish(birds, tmp_path)
     Query.objects.filter(external_id="q16").update(metadata={"excluded_ids": ["d16-0", "d16-2"]})
     job = start(alice, first, "")

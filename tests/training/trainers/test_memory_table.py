@@ -1,4 +1,4 @@
-"""docs/training.md, "The smallest GPU": the table is what memory.needed_memory says of Qwen3's shapes."""
+"""docs/train.md, "The smallest GPU": the table is what memory.needed_memory says of Qwen3's shapes."""
 
 import re
 from pathlib import Path
@@ -56,7 +56,7 @@ def say_need(recipe: str, size: str, monkeypatch: pytest.MonkeyPatch) -> str:
 
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_the_smallest_gpu_of_each_recipe_is_in_the_documentation(recipe: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = (ROOT / "docs" / "training.md").read_text().partition("The smallest GPU")[2]
+    text = (ROOT / "docs" / "train.md").read_text().partition("The smallest GPU")[2]
     row = re.search(rf"^\| `{recipe}` \(.*?\) \| (.+) \|$", text, re.MULTILINE)
     assert row is not None
     assert row[1].split(" | ") == [say_need(recipe, size, monkeypatch) for size in SHAPES]

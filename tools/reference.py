@@ -1,0 +1,131 @@
+"""Write docs/reference.md: options of actions, export formats, training recipes, providers.
+
+`python -m tools.reference` writes the page; `make docs` does so first.
+"""
+
+import os
+from collections.abc import Iterable
+from dataclasses import fields
+from enum import Enum
+from typing import Any
+
+import django
+from django.utils import translation
+
+from config.env import ROOT
+
+PAGE = ROOT / "docs" / "reference.md"
+HEAD = """# Reference
+
+Options of actions, export formats and training recipes. Written from the program's own records by
+`make docs`; do not edit. The keys of the judges file are on
+[their own page](judges-file.md#every-key-of-a-judge), figures under [Benchmarks](benchmarks.md).
+
+## Exit codes
+
+| code | meaning |
+|---|---|
+| 0 | done |
+| 1 | an error of ours |
+| 2 | bad input: one line says what, where and what to do; nothing changed |
+| 3 | finished, but incomplete: failed pairs, stopped by the budget, or paused by an account |
+| 4 | the gate failed |
+| 130, 143 | interrupted; what goes on was said |
+"""
+
+
+def table(headings: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
+    """Return a Markdown table."""
+    names = list(headings)
+    lines = [names, ["---"] * len(names), *rows]
+    return "\n".join("| " + " | ".join(_cell(value) for value in line) + " |" for line in lines)
+
+
+def _cell(value: Any) -> str:
+    return str(value).replace("|", "\\|").replace("\n", " ")
+
+
+def _default(value: Any) -> str:
+    if isinstance(value, Enum):
+        value = value.value
+    return "" if value in (None, "", [], (), {}) else f"`{value}`"
+
+
+def title_of(service: Any) -> str:
+    """Return an action's name in the audit log; its function's where that goes by the options."""
+    from actions.services import ACTIONS
+
+    name = ACTIONS[service].name
+    return name if isinstance(name, str) else service.__name__
+
+
+def actions() -> str:
+    """Return a section for each action: what it can be told."""
+    from actions.options import choices_of, text_of
+    from actions.services import ACTIONS
+    from tests.actions.doors import DOORS
+
+    parts = ["## Options of actions\n"]
+    for service, doors in sorted(DOORS.items(), key=lambda item: title_of(item[0])):
+        about = ACTIONS[service]
+        if about.options is None:
+            continue
+        commands = f"`{doors.command or doors.file}`" if doors.command or doors.file else "none"
+        parts.append(f"### {title_of(service)}\n\n{next(iter((service.__doc__ or '').splitlines()), '')}\n")
+        parts.append(f"Command: {commands}. Operation: {f'`{doors.operation}`' if doors.operation else 'none'}.\n")
+        rows = []
+        for name in about.options.names():
+            info, words = about.options.model_fields[name], text_of(about.options, name)
+            default = None if info.is_required() else info.get_default(call_default_factory=True, validated_data={})
+            choices = ", ".join(f"`{value}`" for value, _title in choices_of(about.options, name))
+            meaning = ". ".join(str(part).rstrip(".") for part in (words.title, words.help) if str(part))
+            needed = "needed" if info.is_required() else _default(default)
+            rows.append((f"`{name}`", needed, f"{meaning}. {choices}".removesuffix(". ")))
+        parts.append(table(("option", "default", "meaning"), rows) + "\n")
+    return "\n".join(parts)
+
+
+def formats() -> str:
+    """Return the export formats."""
+    from annotation.exports.formats import EVERY
+
+    rows = ((f"`{form.name}`", form.file, form.about) for form in EVERY.values())
+    return "## Export formats\n\n" + table(("format", "files", "contents"), rows) + "\n"
+
+
+def recipes() -> str:
+    """Return the presets of each recipe, where they differ from those of every recipe."""
+    from training.recipes.table import TABLE, RecipeOptions
+
+    common = RecipeOptions()
+    rows = []
+    for recipe, presets in TABLE.items():
+        for name, preset in presets.items():
+            own = {field.name: getattr(preset, field.name) for field in fields(preset)}
+            changed = {key: value for key, value in own.items() if getattr(common, key, None) != value}
+            changed.pop("preset", None)
+            told = ", ".join(f"`{key}` {value}" for key, value in changed.items())
+            rows.append((f"`{recipe}`", f"`{name}`", told))
+    base = ", ".join(f"`{field.name}` {getattr(common, field.name)}" for field in fields(common))
+    head = f"## Training recipes\n\nEvery recipe begins with: {base}.\n\n"
+    return head + table(("recipe", "preset", "what it sets"), rows) + "\n"
+
+
+def providers() -> str:
+    """Return what each provider can do, with the source and date of every fact."""
+    from judges.management.commands.presets import markdown
+    from judges.presets import PRESETS
+
+    return "\n".join(f"#{line}" if line.startswith("#") else line for line in markdown(PRESETS.values()).splitlines())
+
+
+def page() -> str:
+    """Return the whole page, in English."""
+    with translation.override("en"):
+        return "\n".join((HEAD, actions(), formats(), recipes(), providers())) + "\n"
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+    django.setup()
+    PAGE.write_text(page(), encoding="utf-8")
