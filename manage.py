@@ -8,7 +8,7 @@ import sys
 def ensure_utf8() -> None:
     """Begin again with UTF-8 where the locale knows ASCII alone: names of files and what is said hold any letter."""
     if sys.getfilesystemencoding() == "ascii":
-        # `-X utf8` goes before PYTHONUTF8=0, and the variable is for the programs that this one starts.
+        # `-X utf8` goes before PYTHONUTF8=0; the variable is for programs that this starts.
         arguments = [sys.executable, "-X", "utf8", *sys.orig_argv[1:]]
         os.execve(sys.executable, arguments, {**os.environ, "PYTHONUTF8": "1"})
 

@@ -38,7 +38,7 @@ class Deleted(QuorumError):
 
 
 class Incomplete(QuorumError):
-    """Work that ended early (failed pairs, or the budget): exit code 3. `document` is printed with --json."""
+    """Work that ended early (failed pairs, budget): exit code 3; --json prints `document`."""
 
     exit_code = 3
 

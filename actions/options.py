@@ -1,7 +1,8 @@
 """One record of options for each action, and the form and the arguments that are made from it.
 
-pydantic makes the API's body and reads TOML; two mappings below make a form's fields and a command's arguments. The
-title, help, bounds and choices of an option stand in its record and nowhere else.
+pydantic makes the API's body and reads TOML; two mappings below make a form's fields and a
+command's arguments. The title, help, bounds and choices of an option stand in its record and
+nowhere else.
 """
 
 import json
@@ -71,9 +72,10 @@ def option(
 ) -> Any:
     """Return a field of a record. Without a default the option has to be given.
 
-    `at_least`, `at_most`: length of a list or text; `bounds`: as pydantic has them (ge, gt, le, lt). `choices`: titles
-    of a Literal's values, for an enum has its own. `initial`: what a form shows first where that is not the default.
-    `secret`: not in the audit log. `long`: a text of several lines. `clears`: a field left empty takes the value away.
+    `at_least`, `at_most`: length of a list or text; `bounds`: as pydantic has them (ge, gt, le,
+    lt). `choices`: titles of a Literal's values, for an enum has its own. `initial`: what a form
+    shows first where that is not the default. `secret`: not in the audit log. `long`: a text of
+    several lines. `clears`: a field left empty takes the value away.
     """
     words = OptionText(title, help, choices or {}, initial, secret, long, clears)
     if isinstance(default, list | dict | set):
@@ -84,7 +86,7 @@ def option(
 
 
 class Options(BaseModel):
-    """What an action can be told. An unknown option is refused, for most often it is a slip of the pen."""
+    """What an action can be told. An unknown option is refused: most often it is a typing error."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -113,7 +115,7 @@ class Options(BaseModel):
         return [name for name in cls.model_fields if name not in without]
 
     def noted(self) -> dict[str, Any]:
-        """Return what the audit log keeps: the options that were given, a long list by its length."""
+        """Return what the audit log keeps: the options given, a long list by its length."""
         shown = {name: value for name, value in self.model_dump(mode="json", exclude_defaults=True).items()}
         shown = {name: value for name, value in shown.items() if not text_of(type(self), name).is_secret}
         return {name: _shorten(value) for name, value in shown.items()}
@@ -214,8 +216,8 @@ def refuse_options(errors: Iterable[Any]) -> BadOption:
 class ActionForm(forms.Form):
     """A form made from a record of options; when it is valid, `options` is the record.
 
-    `choices`: of options whose values depend on the collection; `initial`: what is chosen first; `only`: the options
-    that are shown; `fixed`: options that the page knows by itself.
+    `choices`: of options whose values depend on the collection; `initial`: what is chosen first;
+    `only`: the options that are shown; `fixed`: options that the page knows by itself.
     """
 
     options: Options
@@ -252,7 +254,7 @@ class ActionForm(forms.Form):
 
 
 def show_refusal(form: forms.BaseForm, error: Exception) -> None:
-    """Put what a service refused under the fields it names, or above the form where it has no such field."""
+    """Put what a service refused under the fields it names, or above the form if it has none."""
     problems = error.problems if isinstance(error, BadOption) else [("", str(error))]
     for name, sentence in problems:
         form.add_error(name if name in form.fields else None, sentence)
@@ -301,7 +303,7 @@ def make_field(record: type[Options], name: str, choices: Choices | None = None)
 def add_arguments(
     parser: CommandParser, record: type[Options], positional: Sequence[str] = (), without: Sequence[str] = ()
 ) -> None:
-    """Add the options of a record to a command. Their values are checked by the record, not by argparse."""
+    """Add the options of a record to a command. The record checks values, not argparse."""
     for name in record.names("command"):
         if name in without:
             continue

@@ -34,8 +34,8 @@ def answer_action(
 ) -> HttpResponse:
     """Show the page with its form, or start and lead to what was started.
 
-    `show`: the page; `done`: the address of the result. `confirm`: template of the page between, which shows what
-    `estimate` of collection and options found.
+    `show`: the page; `done`: the address of the result. `confirm`: template of the page between,
+    which shows what `estimate` of collection and options found.
     """
     if not form.is_bound or not form.is_valid():
         return show(form)

@@ -1,4 +1,4 @@
-"""Services of actions: who may, one transaction, one entry of the audit log; the body is the story."""
+"""Services of actions: permission, one transaction, one entry of the audit log, then the body."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -30,7 +30,7 @@ class ActorScope(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Who does something: a person by a page or a program, or (without a scope) the shell, which may do all."""
+    """Who does something: a person by page or program, or (without a scope) the shell."""
 
     name: str
     scope: ActorScope | None = None
@@ -58,7 +58,7 @@ class Actor:
 
 @dataclass(frozen=True, slots=True)
 class Unchanged:
-    """A service's answer to who asks for the same again: its result, without an entry in the audit log."""
+    """A service's answer to a repeated request: its result, without an entry in the audit log."""
 
     result: Any
 
@@ -98,11 +98,12 @@ def action(
 ) -> Callable[[Callable[P, R | Unchanged]], Callable[P, R]]:
     """Make a function `(actor, subject, options)` the service of an action.
 
-    `name`: its word in the audit log, or how that is called of the subject; `role`: who may, as pages say it; `scope`:
-    what a token needs; `key`: what the log calls the result, whose number it keeps; `noted`: what it keeps where that
-    is not the options; `record`: of the options, where the function's signature does not name it; `after`: what is
-    done with the result when the transaction has ended; `retry`: what calls the transaction once more where another
-    one was in its way.
+    `name`: its word in the audit log, or how that is called of the subject; `role`: who may, as
+    pages say it; `scope`: what a token needs; `key`: what the log calls the result, whose number it
+    keeps; `noted`: what it keeps where that is not the options; `record`: of the options, where the
+    function's signature does not name it; `after`: what is done with the result when the
+    transaction has ended; `retry`: what calls the transaction once more where another one was in
+    its way.
     """
 
     def decorate(service: Callable[P, R | Unchanged]) -> Callable[P, R]:

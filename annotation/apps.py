@@ -14,5 +14,5 @@ class AnnotationConfig(AppConfig):
             import_module(f"annotation.models.{tables}")
 
     def ready(self) -> None:
-        """Listen to what Django and allauth do with accounts, and give allauth a lock that waits."""
+        """Listen to what Django and allauth do with accounts; give allauth a lock that waits."""
         from annotation.accounts import auth_events, rate_limits  # noqa: F401

@@ -1,5 +1,5 @@
-"""Words that reach pages as values (codes of states and policies, names of columns): marked here, looked up where they
-are shown, so that files, commands and the database keep them in English.
+"""Words that reach pages as values (codes of states and policies, names of columns): marked here,
+looked up where they are shown, so that files, commands and the database keep them in English.
 """
 
 from django.utils.translation import gettext_noop as _

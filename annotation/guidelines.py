@@ -1,4 +1,4 @@
-"""Guidelines of annotators: their versions, and the built-in text around the definition of relevance."""
+"""Guidelines of annotators: versions, and the built-in text around the definition of relevance."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -64,7 +64,7 @@ def versions(collection: Collection) -> QuerySet[Guideline]:
 
 
 def follows_definition(collection: Collection) -> bool:
-    """Return whether the guidelines have the definition that judges follow, word for word, in any language."""
+    """Return whether the guidelines have the judges' definition verbatim, in any language."""
     newest = _newest_version(collection)
     if newest is None:
         return True
@@ -86,7 +86,7 @@ def follows_definition(collection: Collection) -> bool:
 
 @transaction.atomic
 def write(*, collection: Collection, text: str, author: User | None) -> int:
-    """Store a new version of the guidelines and return its number; the same text again changes nothing."""
+    """Store a new version of the guidelines; return its number. Equal text changes nothing."""
     collection = hold(Collection.objects, collection.pk, no_key=True)
     version, held = current(collection)
     text = text.replace("\r\n", "\n").strip() + "\n"
@@ -101,8 +101,8 @@ def write(*, collection: Collection, text: str, author: User | None) -> int:
 def record_redefinition(collection: Collection, author: User | None = None) -> Iterator[None]:
     """Context manager around a change of the relevance definition: it stores a new guideline version if that changed.
 
-    The built-in text takes the new definition. Somebody's own words stay as they are, under a new number, so that each
-    judgment tells which definition held; nobody is asked to read them again.
+    The built-in text takes the new definition. Somebody's own words stay as they are, under a new
+    number, so that each judgment tells which definition held; nobody is asked to read them again.
     """
     with transaction.atomic():
         before = hold(Collection.objects, collection.pk, no_key=True).relevance

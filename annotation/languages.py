@@ -1,7 +1,7 @@
 """Language and appearance of pages: from the account, else a cookie on this device, else the browser.
 
-English stands in the source, every other language in locale/. docs/annotators.md says how to add one. CSV files are for
-programs: they speak English, whoever asks.
+English stands in the source, every other language in locale/. docs/annotators.md says how to add
+one. CSV files are for programs: they speak English, whoever asks.
 """
 
 import re
@@ -20,7 +20,7 @@ from django.utils.translation import get_language, gettext, trans_real
 from annotation.models import User
 
 CODES = frozenset(code for code, _ in settings.LANGUAGES)
-# What a person may choose about the look of pages; empty: as the device asks, or as the page was made.
+# What a person may choose about the look of pages; empty: the device's or page's own.
 LOOKS = {
     "theme": frozenset({"", "light", "dark"}),
     "contrast": frozenset({"", "more"}),
@@ -35,7 +35,7 @@ DEEPEST = 3  # Messages inside messages: a file and line, what is wrong there, a
 
 
 class LanguageMiddleware(LocaleMiddleware):
-    """The device's language for every request. Whoever is signed in gets their own from `speak_to`."""
+    """The device's language for every request. Whoever is signed in gets theirs by `speak_to`."""
 
     def process_request(self, request: HttpRequest) -> None:
         super().process_request(request)
@@ -55,7 +55,7 @@ def speak_to(user: User, request: HttpRequest) -> None:
 
 
 def save_display_choice(user: User | None, response: HttpResponseBase, given: Mapping[str, str]) -> None:
-    """Keep what somebody chose, with the account and on this device. What is not offered is left as it is."""
+    """Keep what somebody chose, with the account and on this device; only what is offered."""
     found: dict[str, object] = {}
     if given.get("language") in CODES:
         found["language"] = given["language"]
@@ -84,8 +84,9 @@ def look_context(request: HttpRequest) -> dict[str, Any]:
 def translate_stored(text: str, depth: int = 0) -> str | None:
     """Say in the reader's language what a worker stored in English; None where the catalogue does not have it.
 
-    Workers store a message with its values filled in. The message is found again by its own words, and the values
-    stand in the translation as they were, or translated where they are messages themselves (`depth`: inside others).
+    Workers store a message with its values filled in. The message is found again by its own words,
+    and the values stand in the translation as they were, or translated where they are messages
+    themselves (`depth`: inside others).
     """
     if (whole := gettext(text)) != text:
         return whole
@@ -108,7 +109,7 @@ def _messages(language: str) -> list[tuple[int, str, list[str]]]:
     """List the catalogue's messages with values: how many letters of their own they have, and the parts between."""
     rows = []
     catalogue: Any = trans_real.translation(language)
-    # As Django's own JavaScriptCatalog reads it: there is no other way to list what a catalogue has.
+    # As Django's JavaScriptCatalog reads it: nothing else lists what a catalogue has.
     for message in catalogue._catalog.keys():  # noqa: SIM118
         if isinstance(message, str) and PLACEHOLDER.search(message):
             parts = [part.replace("%%", "%") for part in PLACEHOLDER.split(message)[::2]]

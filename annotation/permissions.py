@@ -11,8 +11,8 @@
 | admin       | admins of the collection, and owners                                      |
 | own         | owners of the site, on a page of the collection                           |
 
-A collection that the visitor is no member of does not exist for them: 404. Too small a role: 403. Not signed in: the
-sign-in page.
+A collection that the visitor is no member of does not exist for them: 404. Too small a role: 403.
+Not signed in: the sign-in page.
 """
 
 from collections.abc import Callable
@@ -74,7 +74,7 @@ class SiteScope(PublicScope):
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """A page of a collection. `membership` is None for owners who are not members: they cannot judge."""
+    """A page of a collection. `membership` is None for owners who are no members."""
 
     user: User
     collection: Collection
@@ -94,7 +94,7 @@ class Scope:
 
     @property
     def may_judge(self) -> bool:
-        """Return whether the user has an assessor in this collection, under whose name grades are stored."""
+        """Return whether the user has an assessor here, under whose name grades are stored."""
         return self.membership is not None
 
     @property
@@ -146,7 +146,7 @@ def action(name: Action, *methods: str) -> Callable[[View], View]:
 
 
 def administered_collections(user: User) -> QuerySet[Collection]:
-    """Return the collections that a user administers: all for owners, else those where they are admins."""
+    """Return the collections that a user administers: all for owners, else as admin."""
     found = Collection.objects.order_by("name")
     if user.is_owner:
         return found
@@ -221,7 +221,7 @@ def to_sign_in(request: HttpRequest) -> HttpResponse:
     htmx = bool(request.headers.get("HX-Request"))
     back = request.headers.get("HX-Current-URL", "") if htmx else request.get_full_path()
     address = resolve_url(settings.LOGIN_URL)
-    # A form is not sent again by itself: what was entered waits behind the sign-in, to be sent or copied.
+    # A form is not sent again by itself: its entries wait behind the sign-in.
     if not htmx and request.method == "POST":
         back = reverse("unsent_form") if unsent_forms.keep(request) else unsent_forms.page_of(request)
     if htmx or request.method in {"GET", "HEAD", "POST"}:

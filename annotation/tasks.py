@@ -1,4 +1,4 @@
-"""Celery's side of annotation: exports, figures of large collections, and what asks judges or the web."""
+"""Celery's side of annotation: exports, large figures, what asks judges or the web."""
 
 from annotation.agreement import cached_results as agreement
 from annotation.aspects import drafts

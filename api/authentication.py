@@ -23,7 +23,7 @@ JUDGE, MANAGE = AccessToken.TokenScope.JUDGE, AccessToken.TokenScope.MANAGE
 
 
 class Replayed(Exception):
-    """A request was sent again (api.idempotency), and may still be: `answer` is what the first one got."""
+    """A request sent again (api.idempotency): `answer` is what the first one got."""
 
     def __init__(self, answer: HttpResponse) -> None:
         super().__init__()
@@ -39,7 +39,7 @@ class AccessTokenAuth(HttpBearer):
         self.scope = scope
 
     def authenticate(self, request: HttpRequest, token: str) -> Scope | SiteScope | None:
-        """Return what the operation may work with; None where the token is not valid. Raises 403 and 404."""
+        """Return what the operation works with; None for an invalid token. Raises 403 and 404."""
         row = find_token(token)
         if row is None:
             return None
@@ -68,7 +68,7 @@ class AccessTokenAuth(HttpBearer):
 
 
 def may(action: Action, scope: str = AccessToken.TokenScope.READ) -> list[AccessTokenAuth]:
-    """Return the `auth` of an operation: the action that pages name, too, and the scope that a token needs."""
+    """Return an operation's `auth`: the action that pages name, and a token's scope."""
     return [AccessTokenAuth(action, scope)]
 
 
@@ -78,13 +78,13 @@ def scope_of(request: HttpRequest) -> Scope:
 
 
 class TokenThrottle(BaseThrottle):
-    """Limit of QUORUM_API_PER_MINUTE requests of a token in a minute; not applied while Redis is away."""
+    """Limit of QUORUM_API_PER_MINUTE requests of a token a minute; off while Redis is away."""
 
     def allow_request(self, request: HttpRequest) -> bool:
         """Count the request and return whether the token may still make it in this minute."""
         row: AccessToken = request.access_token  # type: ignore[attr-defined]
-        # The minute is part of the key, so a new minute starts from 0 without a reset; the expiry only frees the
-        # memory.
+        # The minute is part of the key, so a new minute starts from 0 without a reset; the expiry
+        # only frees the memory.
         key = f"{settings.PREFIX}api:{row.pk}:{int(time.time()) // WINDOW_S}"
         try:
             # Without limits of time every request would hang with a Redis that hangs.

@@ -1,4 +1,4 @@
-"""Requests that may be sent again: the header Idempotency-Key, and the answers that are kept for it."""
+"""Requests that may be sent again: the header Idempotency-Key, and its kept answers."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -16,8 +16,8 @@ from api.models import IdempotentAnswer
 from api.problems import refuse, refuse_body
 from api.tokens import bearer_token
 
-# The header, and the 422 for a key that was used for another request, are those of the IETF's draft (draft-ietf-
-# httpapi-idempotency-key-header).
+# The header, and the 422 for a key that was used for another request, are those of the IETF's draft
+# (draft-ietf- httpapi-idempotency-key-header).
 HEADER = "Idempotency-Key"
 LONGEST = 255
 # As long as the log of webhooks. Nobody sends a request again after weeks, and each answer is stored whole.
@@ -35,10 +35,11 @@ class _Repeated(Exception):
 def once(operation: Operation, *, one_view: bool = False) -> Operation:
     """Answer a request with an Idempotency-Key once: sent again with the same key, it gets the first answer.
 
-    The key and all that the request does are one transaction, so that a second request waits for the first, and one
-    that was killed leaves neither. Refusals are not kept: who mends the request may use the key again. `one_view`: the
-    transaction sees the database at one moment, as an export must; PostgreSQL refuses it a row that was changed since,
-    so it is tried again with a later view.
+    The key and all that the request does are one transaction, so that a second request waits for
+    the first, and one that was killed leaves neither. Refusals are not kept: who mends the request
+    may use the key again. `one_view`: the transaction sees the database at one moment, as an export
+    must; PostgreSQL refuses it a row that was changed since, so it is tried again with a later
+    view.
     """
 
     @wraps(operation)
@@ -64,8 +65,9 @@ def once(operation: Operation, *, one_view: bool = False) -> Operation:
                 if one_view and fresh:
                     connection.cursor().execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
                 try:
-                    # A savepoint, for the violated constraint would end the outer transaction. The constraint is the
-                    # lock as well: the second insert waits until the transaction of the first request has ended.
+                    # A savepoint, for the violated constraint would end the outer transaction. The
+                    # constraint is the lock as well: the second insert waits until the transaction
+                    # of the first request has ended.
                     with transaction.atomic():
                         kept = IdempotentAnswer.objects.create(token=row, key=key, request=asked)
                 except IntegrityError:
@@ -88,8 +90,8 @@ def once(operation: Operation, *, one_view: bool = False) -> Operation:
                     break
                 response = answer_once()
         except _Repeated:
-            # Outside the transaction, whose view may be older than the first answer. Authentication raises it, once it
-            # has found that the person may still ask.
+            # Outside the transaction, whose view may be older than the first answer. Authentication
+            # raises it, once it has found that the person may still ask.
             kept = IdempotentAnswer.objects.get(token=row, key=key)
             again = HttpResponse(bytes(kept.body), status=kept.status, content_type=kept.content_type)
             # So that a client can tell a repeated answer from a first one; the name is that of Stripe's API.
@@ -106,8 +108,8 @@ def once(operation: Operation, *, one_view: bool = False) -> Operation:
 def hash_request(request: HttpRequest) -> str:
     """Return the SHA-256 of what a request asks for: its method, its address and its body.
 
-    Of files their names and contents count, and not the body: another one may part them otherwise. They may be larger
-    than the memory. Raises MultiPartParserError and SuspiciousOperation.
+    Of files their names and contents count, and not the body: another one may part them otherwise.
+    They may be larger than the memory. Raises MultiPartParserError and SuspiciousOperation.
     """
     asked = sha256(f"{request.method} {request.get_full_path()}\n".encode())
     if request.content_type != "multipart/form-data":

@@ -12,7 +12,7 @@ from corpus.models import NUMBER, Collection, Numbered
 
 
 class AccessToken(models.Model):
-    """Access token with which a program works as a person. It is shown once; only its SHA-256 is stored."""
+    """Access token of a program that works as a person; only its SHA-256 is stored."""
 
     class TokenScope(models.TextChoices):
         READ = "read", gettext_lazy("Read: everything that your role may see")
@@ -59,7 +59,7 @@ class IdempotentAnswer(models.Model):
 
 
 class Webhook(Numbered):
-    """An address that is told, by a signed request, of events in a collection (docs/developers.md)."""
+    """An address told, by a signed request, of events here (docs/developers.md)."""
 
     class Event(models.TextChoices):
         CAMPAIGN_ENDED = "campaign.ended", gettext_lazy("Campaign ended: finished or cancelled")
@@ -105,8 +105,9 @@ class Webhook(Numbered):
 class WebhookDelivery(models.Model):
     """An event for one webhook, written by a trigger in the transaction of what it tells of (migration 0002).
 
-    Of a pending one `due_at` says from when on a worker may claim it: now, after a failure later, and while it is
-    claimed the end of the lease. Of the events of one subject the earliest pending one alone can be claimed.
+    Of a pending one `due_at` says from when on a worker may claim it: now, after a failure later,
+    and while it is claimed the end of the lease. Of the events of one subject the earliest pending
+    one alone can be claimed.
     """
 
     class DeliveryState(models.TextChoices):
@@ -117,8 +118,9 @@ class WebhookDelivery(models.Model):
     # The event that an admin sends to see whether it arrives.
     TEST = "webhook.test"
 
-    # Without a constraint: a trigger must neither fail nor wait because somebody deletes the webhook at that moment.
-    # It needs no index of its own either: three of those below begin with the webhook.
+    # Without a constraint: a trigger must neither fail nor wait because somebody deletes the
+    # webhook at that moment. It needs no index of its own either: three of those below begin with
+    # the webhook.
     webhook = models.ForeignKey(Webhook, models.CASCADE, related_name="deliveries", db_constraint=False, db_index=False)
     message_id = models.UUIDField(db_default=RandomUUID(), help_text="The same in every attempt, for the receiver.")
     event = models.CharField(max_length=20)

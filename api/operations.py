@@ -32,9 +32,9 @@ def operation(
 ) -> Any:
     """Add the operation of an action to a room's router; `path` begins after the collection's.
 
-    Its body is the record of options, its name and description are the service's. `show`: what is answered of the
-    result; `find`: what has the path's `number` in the collection, for an action on that; `one_view`: it sees the
-    database at one moment.
+    Its body is the record of options, its name and description are the service's. `show`: what is
+    answered of the result; `find`: what has the path's `number` in the collection, for an action on
+    that; `one_view`: it sees the database at one moment.
     """
     about = ACTIONS[service]
 
@@ -61,7 +61,7 @@ def estimate_operation(
     response: Any,
     show: Callable[[Any], Any] = lambda found: found,
 ) -> Any:
-    """Add the operation that says what an action would come to, told the same options; nothing starts."""
+    """Add the operation that estimates an action, told the same options; nothing starts."""
     about = ACTIONS[service]
 
     def act(request: HttpRequest, number: int | None, body: Options | None) -> Any:

@@ -40,8 +40,8 @@ def page_of(
     rows: QuerySet[Any], after: int, limit: int, show: Callable[[Any], Any] = lambda row: row
 ) -> dict[str, Any]:
     """Return the page of rows that begins after that number (`key_of`), each as `show` gives it."""
-    # ADR 0091: after a key and not by an offset, so that new rows neither repeat nor hide others. One row more than
-    # asked for says whether there is a next page.
+    # ADR 0091: after a key and not by an offset, so that new rows neither repeat nor hide others.
+    # One row more than asked for says whether there is a next page.
     key = key_of(rows)
     found = list(rows.filter(**{f"{key}__gt": after}).order_by(key)[: limit + 1])
     shown = found[:limit]

@@ -69,7 +69,7 @@ class ProblemDetails(Schema):
 
 
 def describe_refusals(*statuses: int) -> dict[int, Any]:
-    """Return problems with these statuses, as an OpenAPI document says what an operation may answer."""
+    """Return problems with these statuses, as an OpenAPI document lists an operation's answers."""
     content = {JSON: {"schema": {"$ref": REFERENCE.format(model=ProblemDetails.__name__)}}}
     phrases = {int(one): one.phrase for one in HTTPStatus}
     return {one: {"description": phrases.get(one, "Unknown Status Code"), "content": content} for one in statuses}

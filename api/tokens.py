@@ -1,4 +1,4 @@
-"""Services of access tokens. A token is `quorum_` and 43 random characters; only its SHA-256 is stored."""
+"""Services of access tokens: `quorum_` and 43 random characters, stored as SHA-256."""
 
 import secrets
 from collections.abc import Collection as Several
@@ -28,7 +28,7 @@ MINUTE = timedelta(minutes=1)
 
 
 def digest_of(token: str) -> str:
-    """Return the SHA-256 of a token. A token has 256 random bits, so a slow hash would add nothing."""
+    """Return the SHA-256 of a token. A token has 256 random bits: a slow hash adds nothing."""
     return sha256(token.encode()).hexdigest()
 
 
@@ -36,7 +36,7 @@ def digest_of(token: str) -> str:
 def make_token(
     user: User, collection: Collection | None, *, name: str, scopes: Several[str], days: int
 ) -> tuple[AccessToken, str]:
-    """Make a token; return its row and the token itself, which nobody can read again. Raises BadInput."""
+    """Make a token; return its row and the token, which nobody can read again. Raises BadInput."""
     if current_tokens(user).count() >= MOST:
         raise BadInput(_("You have %(count)s valid tokens: revoke one first.") % {"count": MOST})
     token = PREFIX + secrets.token_urlsafe(32)
@@ -58,7 +58,7 @@ def current_tokens(user: User) -> QuerySet[AccessToken]:
 
 
 def find_token(token: str) -> AccessToken | None:
-    """Return the row of a token that holds now and whose person may sign in; None for any other text."""
+    """Return the row of a valid token whose person may sign in; None for any other text."""
     # Any other text, as a session's or another service's, needs no look into the database.
     if not token.startswith(PREFIX):
         return None

@@ -52,14 +52,14 @@ class StorableParser(Parser):
 
 
 class QuorumAPI(NinjaAPI):
-    """Quorum's API, whose document describes If-Match of changes and the refusals as problem+json."""
+    """Quorum's API, whose document describes If-Match of changes, and refusals as problem+json."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
         self._documents: dict[str, OpenAPISchema] = {}
 
     def create_response(self, request: HttpRequest, data: Any, **options: Any) -> HttpResponse:
-        """Return the answer of an operation; a PATCH's has the ETag that a read after it would have."""
+        """Return an operation's answer; a PATCH's has the ETag that a read after it would have."""
         response = super().create_response(request, data, **options)
         if request.method == "GET":
             # Kept by the reader alone, and asked about each time.
@@ -69,7 +69,7 @@ class QuorumAPI(NinjaAPI):
         return response
 
     def get_openapi_schema(self, **options: Any) -> OpenAPISchema:
-        """Return the OpenAPI document, which stays the same while the process runs; do not change it."""
+        """Return the OpenAPI document, the same for the life of the process; do not change it."""
         # Making it takes seconds, and the reference page, tools and tests ask again and again.
         key = str((get_script_prefix(), sorted(options.items())))
         if key in self._documents:

@@ -50,7 +50,7 @@ class TokenForm(forms.Form):
 
 @action("site", "GET", "POST")
 def tokens(request: HttpRequest, scope: SiteScope) -> HttpResponse:
-    """Show the person's valid tokens and the form for a new one; a new token is shown once, in the answer."""
+    """Show valid tokens and the form for a new one, which its answer shows once."""
     form = TokenForm(request.POST or None, user=scope.user)
     made = ""
     if request.method == "POST" and form.is_valid():

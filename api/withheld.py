@@ -1,8 +1,9 @@
 """What opens something by itself, and so is shown only to a token with the scope `manage`.
 
-A token of scope `read` reads what its person may see, but must not become more than that: a link of an invitation makes
-an admin of whoever opens it, and many receivers of webhooks know their sender by the address alone. `FIELDS` is the one
-list of such fields. A schema with one of them is a `GuardedSchema`, and `tests/api/test_withheld.py` walks all reads.
+A token of scope `read` reads what its person may see, but must not become more than that: a link of
+an invitation makes an admin of whoever opens it, and many receivers of webhooks know their sender
+by the address alone. `FIELDS` is the one list of such fields. A schema with one of them is a
+`GuardedSchema`, and `tests/api/test_withheld.py` walks all reads.
 """
 
 from collections.abc import Callable, Mapping
@@ -29,7 +30,7 @@ FIELDS: Mapping[str, Callable[[Any], Any]] = {
 
 
 class GuardedSchema(Schema):
-    """An answer with a field that `FIELDS` names: whole for a token with the scope `manage` alone."""
+    """An answer with a field of `FIELDS`: whole for a token with the scope `manage` alone."""
 
     @model_validator(mode="after")
     def _withhold(self, info: ValidationInfo) -> Self:

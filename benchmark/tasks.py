@@ -1,4 +1,4 @@
-"""Celery's side of benchmark: judge workers make runs and reports, and look how far fillings are."""
+"""Celery's side of benchmark: judge workers make runs and reports, and check fillings."""
 
 from benchmark.agents.jobs import AGENTS
 from benchmark.answers.evaluations import ANSWERS

@@ -1,7 +1,8 @@
 """Charts drawn on the server, from lines to flows (docs/adr/0019-charts.md). Pure.
 
-Each is a `Chart`: a picture with direct labels, the same in words, and the table behind it. `x` and `y` name the axes,
-with their units. Values that are None or not finite are left out of the picture and empty in the table.
+Each is a `Chart`: a picture with direct labels, the same in words, and the table behind it. `x` and
+`y` name the axes, with their units. Values that are None or not finite are left out of the picture
+and empty in the table.
 """
 
 from charts.bars import Bar, draw_bars

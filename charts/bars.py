@@ -36,7 +36,7 @@ def draw_bars(
     summary: str = "",
     source: str = "",
 ) -> Chart:
-    """Draw a line for each value, with its interval. `mark`: a value to compare with, and what it is."""
+    """Draw a line for each value, with its interval. `mark`: a value to compare, and its name."""
     rows = [
         replace(row, value=finite_or_none(row.value), low=finite_or_none(row.low), high=finite_or_none(row.high))
         for row in rows

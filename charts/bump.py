@@ -15,7 +15,7 @@ BOLD = 1.2  # Bold letters are wider than the mean that `wide` counts with.
 
 @dataclass(frozen=True, slots=True)
 class BumpPlace:
-    """A name with its rank and value in two lists; rank 1 is the best, and equal values share a rank."""
+    """A name with rank and value in two lists; rank 1 is the best, equal values share a rank."""
 
     name: str
     before: int
@@ -78,7 +78,7 @@ def _draw_slope(canvas: Canvas, one: BumpPlace, room: float, top: float, end: fl
 
 
 def _rank_label(one: BumpPlace, side: str) -> str:
-    """Return a name with its rank nearest to the line: `bm25  3` on the left, `3  bm25` on the right."""
+    """Return a name with its rank nearest to the line: left `bm25  3`, right `3  bm25`."""
     rank = getattr(one, side)
     if side == "before":
         return f"{one.name}  {rank}"

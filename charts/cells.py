@@ -11,9 +11,10 @@ SIGNED_WORD = re.compile(r"[+-][\w.:-]*\Z")
 def csv_cell(value: object) -> str:
     """Return a CSV cell; an apostrophe stands before text that a spreadsheet would run as a formula.
 
-    Formulas begin with = + - @ tab or return. A sign before letters, digits, `_ . : -` alone cannot act (no call, no
-    reference): ids such as -9aX and numbers stay exact. A cell that begins with apostrophes and then a formula gets
-    one more apostrophe, so that taking one away always gives the id (docs/export.md).
+    Formulas begin with = + - @ tab or return. A sign before letters, digits, `_ . : -` alone cannot
+    act (no call, no reference): ids such as -9aX and numbers stay exact. A cell that begins with
+    apostrophes and then a formula gets one more apostrophe, so that taking one away always gives
+    the id (docs/export.md).
     """
     text = str(value)
     if _is_formula(text):

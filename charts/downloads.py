@@ -1,4 +1,4 @@
-"""A table of a report as people take it away: CSV that nothing can act in, LaTeX for a paper, JSON. Pure."""
+"""A report's table for people: inert CSV, LaTeX for a paper, JSON. Pure."""
 
 import json
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ PLACES = 3  # Decimals of a Figure in LaTeX; CSV has all.
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A measured value; LaTeX shows the change against before as a subscript, and the letters above."""
+    """A measured value; LaTeX shows its change as a subscript, and the letters above."""
 
     value: float | None
     change: float | None = None
@@ -41,7 +41,7 @@ class DownloadTable:
     best: frozenset[int] = frozenset()
 
     def csv(self) -> str:
-        """Write every value in full; changes and letters stand in columns of their own behind their figures."""
+        """Write every value in full; changes and letters in columns behind their figures."""
         return "".join(csv_line(["" if value is None else value for value in line]) for line in self._plain_rows())
 
     def json(self) -> str:

@@ -1,7 +1,8 @@
 """Shapes of a chart as SVG: presentation attributes for a file on its own, classes for pages. Pure.
 
-A stylesheet's rules win over presentation attributes. So one text serves both: `static/css/charts.css` colours it by
-the page's tokens (light, dark, high contrast), and saved alone it keeps the colours below. No style, no script.
+A stylesheet's rules win over presentation attributes. So one text serves both:
+`static/css/charts.css` colours it by the page's tokens (light, dark, high contrast), and saved
+alone it keeps the colours below. No style, no script.
 """
 
 import math
@@ -50,7 +51,7 @@ def format_figure(value: float | None) -> str:
 
 
 def axis_ticks(low: float, high: float, about: int = 5, *, least: float = 0.0) -> list[float]:
-    """Return round values (steps of 1, 2, 5, none below `least`) from at most `low` to at least `high`."""
+    """Return round values (steps of 1, 2, 5, none below `least`) from `low` to `high`."""
     span = (high - low) or abs(high) or 1.0
     rough = max(span / about, least)
     power = 10.0 ** math.floor(math.log10(rough))
@@ -71,7 +72,7 @@ class Canvas:
 
     @contextmanager
     def mark(self, row: int, *columns: int) -> Iterator[None]:
-        """Make one mark of a row of the page's table, or of these columns of it; none for a row below 0."""
+        """Make one mark of a row of the page's table, or of these columns; none below 0."""
         if row >= 0:
             self._parts.append(f'<g data-at="{" ".join(map(str, (row, *columns)))}">')
         yield
@@ -80,7 +81,7 @@ class Canvas:
 
     @contextmanager
     def series(self, place: int) -> Iterator[None]:
-        """Paint what belongs together: pointing at a part of it, its name among them, makes the rest faint."""
+        """Paint what belongs together: pointing at a part makes the rest faint."""
         self._parts.append(f'<g data-series="{place}">')
         yield
         self._parts.append("</g>")

@@ -17,7 +17,7 @@ SLOT = 36  # The least height of a node with its two lines of text.
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A count with a name, in a column from 0. `tone`: plain | data | warn | danger | good | quiet."""
+    """A count with a name, in a column from 0. `tone`: plain, data, warn, danger, good, quiet."""
 
     key: str
     label: str
@@ -83,7 +83,7 @@ def draw_flow(
 
 
 def _place_nodes(nodes: Sequence[Node], links: Sequence[Link], scale: float) -> dict[str, float]:
-    """Return the top of each node: columns from the top, a later one no higher than what flows into it."""
+    """Return the top of each node: from the top, later ones no higher than their inflow."""
     tops: dict[str, float] = {}
     for column in sorted({node.column for node in nodes}):
         y = 0.0

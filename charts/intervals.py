@@ -13,7 +13,7 @@ STEP = 30
 
 @dataclass(frozen=True, slots=True)
 class IntervalSpan:
-    """A value that can move between `low` and `high`; `open`: its order against another one is not settled."""
+    """A value between `low` and `high`; `open`: its order against another is not settled."""
 
     name: str
     value: float

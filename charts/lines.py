@@ -45,7 +45,7 @@ def draw_lines(
     summary: str = "",
     source: str = "",
 ) -> Chart:
-    """Draw lines of (x, y), broken where y is None, with `bands` of (x, low, high); `names`: words at x."""
+    """Draw lines of (x, y), broken at None, with `bands` (x, low, high); `names`: at x."""
     kept = {name: _finite((at, value) for at, value in points if value is not None) for name, points in series.items()}
     gaps = {name: sorted(at for at, value in points if value is None) for name, points in series.items()}
     behind = {name: _finite(band) for name, band in (bands or {}).items()}

@@ -101,7 +101,7 @@ def _draw_dots(canvas: Canvas, plot: Plot, kept: Sequence[Dot], groups: Sequence
 def _find_room(
     plot: Plot, words: str, point: tuple[float, float], gap: int, taken: list[tuple[float, float, float, float]]
 ) -> tuple[float, float] | None:
-    """Return (and take) a place for a point's name, `gap` px from it, where nothing is `taken`; else None."""
+    """Return (and take) a place for a point's name, `gap` px away, if free; else None."""
     (x, y), wide = point, text_width(words) * 1.05
     places = [(x + gap, y + 4), (x - gap - wide, y + 4), (x - wide / 2, y + 11 + gap), (x - wide / 2, y - 2 - gap)]
     for left, base in [*places, (x + gap, y - gap), (x - gap - wide, y - gap)]:

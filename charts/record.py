@@ -19,8 +19,9 @@ Cell = str | float | int | None
 class Chart:
     """A figure: `svg` for the page, `summary` in words, `header` and `rows` behind it.
 
-    `source` says in one line what the figures are of and when they were taken; it stands in what is downloaded.
-    `links`: addresses of the pairs behind cells, by (row, column); the marks of the picture lead there too.
+    `source` says in one line what the figures are of and when they were taken; it stands in what is
+    downloaded. `links`: addresses of the pairs behind cells, by (row, column); the marks of the
+    picture lead there too.
     """
 
     key: str
@@ -61,7 +62,7 @@ class Chart:
         return latex_table(self.header, self.rows, numbers=self.numbers, caption=self.title, label=self.key)
 
     def standalone(self) -> str:
-        """Return the picture as a file of its own: paper, title and source line, colours as attributes."""
+        """Return the picture as a file: paper, title, source line, colours as attributes."""
         # 36 px above the picture for the title, 28 px below it for the line that names the source.
         height = self.height + 64
         width = number(self.width)
@@ -102,7 +103,7 @@ def finish_chart(
 
 
 def shown_row(row: int, rows: int) -> int:
-    """Return which row of the page's table shows the row of `rows` rows; -1 where it is left to the CSV."""
+    """Return which row of the page's table shows a row; -1 where only the CSV does."""
     step = _row_step(rows)
     return -1 if row % step else row // step
 

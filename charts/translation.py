@@ -1,4 +1,4 @@
-"""Words of pure modules that pages translate later: marked for the catalogue, and nothing else. Pure."""
+"""Words of pure modules that pages translate later: marked for the catalogue only. Pure."""
 
 
 def gettext_noop(message: str) -> str:

@@ -1,7 +1,8 @@
 """Whatever refuses or fails below the API's address answers with a problem document, and not with a page.
 
-Operations refuse with problems themselves (api.problems). What fails outside them, as Django's own refusals, a method
-that an address does not take, an error of ours, PostgreSQL away or a full disk, comes as a page, and is turned here.
+Operations refuse with problems themselves (api.problems). What fails outside them, as Django's own
+refusals, a method that an address does not take, an error of ours, PostgreSQL away or a full disk,
+comes as a page, and is turned here.
 """
 
 from http import HTTPStatus

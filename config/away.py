@@ -72,7 +72,7 @@ def is_away(error: BaseException) -> bool:
 
 
 class InOneLine(logging.Filter):
-    """Log filter that keeps all records, and shortens those about a service away or a full disk to one line."""
+    """Log filter that shortens records about an absent service or a full disk to a line."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         error = record.exc_info[1] if isinstance(record.exc_info, tuple) else None

@@ -1,8 +1,8 @@
 """Backups: one file with an instance's database as one moment saw it, and the files of VAR that belong to it.
 
-A backup is a tar file: `manifest.json` first (version, applied migrations, rows of every table, sha256 of every file),
-then `database.dump` (pg_dump's own format, taken in the snapshot in which the rows were counted), then `var/...`.
-`config.restoring` reads it.
+A backup is a tar file: `manifest.json` first (version, applied migrations, rows of every table,
+sha256 of every file), then `database.dump` (pg_dump's own format, taken in the snapshot in which
+the rows were counted), then `var/...`. `config.restoring` reads it.
 """
 
 import hashlib
@@ -32,8 +32,8 @@ from store.objects import StoreUnavailable
 
 FORMAT = 1
 MANIFEST, DUMP = "manifest.json", "database.dump"
-# What of VAR cannot be made again, or was paid for. Indexes, logs, static files and services are left out, and base
-# models (VAR/bases): they come from outside.
+# What of VAR cannot be made again, or was paid for. Indexes, logs, static files and services are
+# left out, and base models (VAR/bases): they come from outside.
 KEPT = ("secret_key", "audit.jsonl", "demo", "exports", "jobs", "models", "spool", "teachers", "vectors")
 BEFORE_RESTORE = "before-restore-*.tar"
 NO_HASH = "0" * 64
@@ -150,7 +150,7 @@ def _add_file(tar: tarfile.TarFile, name: str, path: Path) -> str:
 
 
 def _add_stored_file(tar: tarfile.TarFile, name: str, row: StoredFile) -> str:
-    """Pack a file from the store, without a local copy; return its sha256. Raises StoreUnavailable."""
+    """Pack a file from the store, no local copy; return its sha256. Raises StoreUnavailable."""
     entry = tarfile.TarInfo(name)
     entry.size, entry.mode, entry.mtime = row.content.size, 0o600, int(row.changed_at.timestamp())
     with open_store().open(row.content_id) as source:
@@ -162,7 +162,7 @@ def _add_stored_file(tar: tarfile.TarFile, name: str, row: StoredFile) -> str:
 
 
 def _files_of_other_machines(var: Path) -> dict[str, StoredFile]:
-    """Return the stored files that a backup keeps and that are not on this disk, or changed elsewhere."""
+    """Return stored files that a backup keeps and that are not on this disk, or have changed."""
     found = {}
     for kind in KEPT:
         for row in stored_files(var / kind):
@@ -202,13 +202,13 @@ def server_version() -> int:
 
 
 def _dump_database(path: Path) -> dict[str, int]:
-    """Write pg_dump's output to `path`; return the rows of every table, counted in the same snapshot."""
+    """Write pg_dump's output to `path`; return rows of every table, by the same snapshot."""
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
         cursor.execute("SELECT pg_export_snapshot()")
         (snapshot,) = cursor.fetchone()
-        # pg_dump reads the snapshot of this transaction, so the counted rows are those of the dump, though people go on
-        # working.
+        # pg_dump reads the snapshot of this transaction, so the counted rows are those of the dump,
+        # though people go on working.
         options = ["-Fc", "--no-owner", "--no-privileges", f"--snapshot={snapshot}"]
         with path.open("wb") as file:
             run_postgres_program("pg_dump", *options, stdout=file)

@@ -1,4 +1,4 @@
-"""A request's body is read before the application begins, so that who sends slowly holds up nobody else."""
+"""A request's body is read before the application: a slow sender holds up nobody."""
 
 from collections.abc import Callable, Iterable
 from io import BytesIO

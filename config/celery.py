@@ -1,4 +1,4 @@
-"""The Celery application: carries wake-ups only; PostgreSQL holds the truth of what is to be done."""
+"""The Celery application: carries wake-ups only; PostgreSQL holds what is to be done."""
 
 import contextlib
 import os
@@ -30,7 +30,7 @@ app.steps["worker"].add(DjangoStructLogInitStep)
 
 
 def prepare_worker(**_: Any) -> None:
-    """Bring up the services for a worker, as for any command, and end it with whoever spawned it."""
+    """Bring up the services for a worker, as for any command; end it with its parent."""
     from config import env
     from config.startup import apply_or_refuse, refuse_unusable_settings
     from embedded import ensure_services
@@ -45,7 +45,7 @@ def prepare_worker(**_: Any) -> None:
 
 
 def watch_keeper() -> None:
-    """Start another keeper where it was killed, which ends both services, and no `serve` does so."""
+    """Start another keeper where it was killed, which ends both services without a `serve`."""
     from config import env
     from embedded import are_embedded, start_keeper
 

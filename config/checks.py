@@ -21,7 +21,7 @@ def count_connections(judge_workers: int) -> int:
 
 @register(SETTINGS)
 def usable_store(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """Return an error where QUORUM_STORE names no store that this installation can open. Asks nobody."""
+    """Return an error where QUORUM_STORE names no store that can be opened. Asks nobody."""
     try:
         if settings.STORE:
             open_store()

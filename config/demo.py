@@ -1,4 +1,4 @@
-"""Contents of the demo: the bundled collection by the ordinary import, and accounts for every role."""
+"""Contents of the demo: the bundled collection by the import, and accounts of every role."""
 
 import json
 from pathlib import Path
@@ -45,7 +45,7 @@ def load_collection(folder: Path, out: TextIO) -> tuple[Collection, dict[str, in
 
 
 def ensure_accounts(path: Path, collection: Collection) -> list[dict[str, str]]:
-    """Return [{role, username, password}], made once with random passwords and kept in `path` for us alone."""
+    """Return [{role, username, password}], made once, random, kept in `path` for us."""
     if path.exists():
         known: list[dict[str, str]] = json.loads(path.read_text())
         if User.objects.filter(username__in=[one["username"] for one in known]).count() == len(known):
@@ -60,7 +60,7 @@ def ensure_accounts(path: Path, collection: Collection) -> list[dict[str, str]]:
 
 
 def estimate_line(collection: Collection, panel: str) -> str | None:
-    """Return a line on what judging with this panel would still cost; None when nothing is left or paid for."""
+    """Return a line on what judging would still cost; None when nothing is left or paid."""
     expected = forecasts.forecast_judging(collection, configurations.build_configuration(panel=panel))
     return None if expected is None or expected.free else expected.line()
 
@@ -89,7 +89,7 @@ def are_ready(runs: list[Run]) -> bool:
 
 
 def start_answers(collection: Collection) -> None:
-    """Versions of the qrels before and after judging, and offline answers from all runs, in the background."""
+    """Qrels before and after judging, and offline answers from all runs, in background."""
     versions.original_version(collection)
     versions.labels_version(collection)
     options = {"systems": list(MADE), "generators": [OFFLINE_REWRITER], "judge": OFFLINE_REWRITER, "k": DEPTH}
@@ -97,13 +97,13 @@ def start_answers(collection: Collection) -> None:
 
 
 def start_synthesis(collection: Collection) -> None:
-    """Start a few synthetic queries with their passages, written by the offline judge in the background."""
+    """Start a few synthetic queries with passages, by the offline judge, in the background."""
     options = {"source": QUERIES, "judge": OFFLINE_REWRITER, "limit": SYNTHETIC}
     SYNTHESES.start_or_join(collection, options)
 
 
 def start_web_search(folder: Path) -> WebSearch:
-    """Start an offline web search for a few of the bundled questions, in a collection without documents."""
+    """Start an offline web search for some bundled questions, without documents."""
     lines = (folder / "queries.jsonl").read_text().splitlines(keepends=True)
     path = folder / "web-queries.jsonl"
     path.write_text("".join(lines[:WEB_QUERIES]))

@@ -27,7 +27,7 @@ def text(name: str, default: str = "") -> str:
 
 
 def secret(name: str) -> str:
-    """Return a secret from the environment or from a secret file; one that cannot be read stops the program."""
+    """Return a secret from environment or file; an unreadable one stops the program."""
     try:
         return secrets.read_secret(name)
     except BadInput as error:
@@ -81,7 +81,7 @@ def comma_separated(name: str, default: str = "") -> list[str]:
 
 
 def networks(name: str) -> list[IPv4Network | IPv6Network]:
-    """Return networks of addresses, as 10.0.0.0/8 or a single one; anything else stops the program."""
+    """Return networks of addresses, as 10.0.0.0/8 or one; anything else stops the program."""
     try:
         return [ip_network(word) for word in comma_separated(name)]
     except ValueError as error:
@@ -102,7 +102,7 @@ def origins(name: str) -> list[str]:
 
 
 def sub_path(name: str) -> str:
-    """Return the path below which the site stands, as /quorum; "" where it has a host of its own."""
+    """Return the path below which the site stands, as /quorum; "" where it has its own host."""
     value = text(name).rstrip("/")
     if value and not re.fullmatch(r"(/[A-Za-z0-9._~-]+)+", value):
         refuse(f"{name}={value!r} must be a path that begins with a slash, as /quorum.")

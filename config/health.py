@@ -50,7 +50,7 @@ def readyz() -> JsonResponse:
 
 
 def is_shutting_down() -> bool:
-    """Return whether this node asks proxies to send nobody any more; it still answers whoever comes."""
+    """Return whether this node asks proxies to send nobody; it still answers whoever comes."""
     folder = os.environ.get(web_metrics.FOLDER, "")
     return bool(folder) and (Path(folder) / STOPPING).exists()
 

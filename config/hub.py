@@ -44,8 +44,9 @@ def push_folder(
 ) -> dict[str, Any]:
     """Push an export ("dataset") or a published "model"; a repository that is missing is made, private unless `public`.
 
-    Raises BadInput without a token in HF_TOKEN (no login of whoever runs the site is read), where the hub refuses or
-    cannot be reached, and for a repository that everybody reads unless `public` says so.
+    Raises BadInput without a token in HF_TOKEN (no login of whoever runs the site is read), where
+    the hub refuses or cannot be reached, and for a repository that everybody reads unless `public`
+    says so.
     """
     import httpx2  # Loading them takes longer than most pages.
     from huggingface_hub import HfApi

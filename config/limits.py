@@ -61,7 +61,7 @@ class NoNulMiddleware(MiddlewareMixin):
 
 
 def refuse_nul(request: HttpRequest) -> HttpResponse:
-    """Refuse a request with a NUL character: a program gets a problem, a reader the page of the site."""
+    """Refuse a request with a NUL character: programs get a problem, readers the site's page."""
     if request.path_info.startswith("/api/"):
         return refuse(400, "a NUL character")
     raise BadRequest("A NUL character")

@@ -58,7 +58,7 @@ def catalogue_path(root: Path, locale: str) -> Path:
 
 
 def merge_catalogue(path: Path, messages: "Catalog") -> "polib.POFile":
-    """Return the catalogue at `path` with exactly these messages: translations are kept, unused messages go."""
+    """Return the catalogue at `path` with just these messages; translations are kept."""
     import polib
 
     old = polib.pofile(str(path), wrapwidth=0) if path.exists() else polib.POFile(wrapwidth=0)
@@ -73,7 +73,7 @@ def merge_catalogue(path: Path, messages: "Catalog") -> "polib.POFile":
 
 
 def update_catalogue(path: Path, messages: "Catalog | None") -> tuple[int, int]:
-    """Merge the messages, if any, save and compile; return the numbers of strings and of untranslated ones."""
+    """Merge messages, if any, save and compile; return numbers of strings, untranslated."""
     import polib
 
     made = polib.pofile(str(path), wrapwidth=0) if messages is None else merge_catalogue(path, messages)

@@ -128,7 +128,7 @@ COUNTS = read_sql(__file__, "count_navigation")
 
 
 def navigation_context(request: HttpRequest) -> dict[str, Any]:
-    """Return what the templates call `navigation`; it is worked out only where a template shows it."""
+    """Return what the templates call `navigation`; worked out only where a template shows it."""
     return {"navigation": SimpleLazyObject(lambda: build_navigation(request))}
 
 
@@ -178,7 +178,7 @@ def build_navigation(request: HttpRequest) -> dict[str, Any]:
 
 
 def count_entries(scope: Scope) -> dict[str, float | None]:
-    """Return the counts behind the entries, by key, and the stored alpha of Quality: one statement."""
+    """Return the counts of the entries, by key, and Quality's stored alpha: one statement."""
     with connection.cursor() as cursor:
         cursor.execute(COUNTS if scope.may_admin else CONFLICTS, {"collection": scope.collection.pk, "many": MANY})
         row = cursor.fetchone() or ()

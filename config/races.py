@@ -1,4 +1,4 @@
-"""Two people who make or delete a thing at once: the second is answered as if they had come a moment later."""
+"""Two people who make or delete a thing at once: the second is answered as if later."""
 
 import logging
 
@@ -20,8 +20,9 @@ FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
 class RaceMiddleware(MiddlewareMixin):
     """Calls the view of a form once more where a unique constraint refused it.
 
-    What is looked for and not found can be there a moment later. The second call finds it, and says so in its form.
-    What was found and is deleted a moment later is answered with 404, or 409 (corpus.holding).
+    What is looked for and not found can be there a moment later. The second call finds it, and says
+    so in its form. What was found and is deleted a moment later is answered with 404, or 409
+    (corpus.holding).
     """
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponseBase | None:

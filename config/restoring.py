@@ -68,7 +68,7 @@ def restore_backup(
 
 
 def missing_bases(bases: Path) -> list[str]:
-    """Return the missing base models of this folder that jobs and models name: a backup does not hold them."""
+    """Return missing base models of this folder that jobs and models name."""
     begin = f"{bases}/"
     with connection.cursor() as cursor:
         cursor.execute(BASES, {"plain": begin, "stored": encode_path(begin)})
@@ -143,7 +143,7 @@ def _is_kept(name: str) -> bool:
 
 
 def _unpack_files(tar: tarfile.TarFile, folder: Path, manifest: dict[str, Any], path: Path) -> None:
-    """Unpack every file of the manifest, and no other. Raises BadInput where one is missing or was changed."""
+    """Unpack every file of the manifest, no other. BadInput: missing or changed."""
     wanted = dict(manifest["files"])
     for entry in tar:
         if entry.name == MANIFEST:
@@ -166,7 +166,7 @@ def _unpack_files(tar: tarfile.TarFile, folder: Path, manifest: dict[str, Any], 
 
 
 def _write_script(folder: Path, manifest: dict[str, Any]) -> Path:
-    """Write the SQL that replaces the database, to be run in one transaction; return the path of its file."""
+    """Write the SQL that replaces the database in one transaction; its file's path."""
     plain, script = folder / "plain.sql", folder / "database.sql"
     with plain.open("wb") as file:
         run_postgres_program("pg_restore", "--no-owner", "--no-privileges", "-f", "-", str(folder / DUMP), stdout=file)
@@ -186,7 +186,7 @@ def _write_script(folder: Path, manifest: dict[str, Any]) -> Path:
 
 
 def _row_count_checks(rows: dict[str, int]) -> str:
-    """Return statements that end the transaction with an error where a table has lost or gained rows."""
+    """Return statements that end the transaction where a table has lost or gained rows."""
     return "".join(
         f'DO $$ BEGIN IF (SELECT count(*) FROM "{table}") <> {count} '
         f"THEN RAISE EXCEPTION 'table {table} is not whole'; END IF; END $$;\n"

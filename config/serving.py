@@ -1,4 +1,4 @@
-"""The site's own processes: granian and a judge worker as children of one command, watched and restarted."""
+"""The site's processes: granian and a judge worker as watched children of a command."""
 
 import logging
 import os
@@ -59,7 +59,7 @@ class ServingInterrupted(BaseException):
 
 
 def stop_on_signals() -> None:
-    """Let SIGINT and SIGTERM, and with QUORUM_WITH_PARENT the parent's end, raise `ServingInterrupted`."""
+    """Let SIGINT, SIGTERM, with QUORUM_WITH_PARENT the parent's end, interrupt."""
 
     def raise_interrupted(number: int, frame: FrameType | None) -> None:
         global _asked
@@ -75,7 +75,7 @@ def stop_on_signals() -> None:
 
 
 def listen(bind: str, port: int) -> socket.socket:
-    """Bind the web server's address for this command alone; port 0 takes a free one. Raises BadInput."""
+    """Bind the web server's address for this command; port 0: a free one. BadInput."""
     family = socket.AF_INET6 if ":" in bind else socket.AF_INET
     try:
         return socket.create_server((bind, port), family=family, backlog=512)
@@ -84,7 +84,7 @@ def listen(bind: str, port: int) -> socket.socket:
 
 
 def hand_over(listener: socket.socket) -> socket.socket:
-    """Close the socket of `listen` and return one that only keeps the address for granian's processes."""
+    """Close `listen`'s socket; return one that keeps the address for granian."""
     address = listener.getsockname()
     listener.close()
     kept = socket.socket(listener.family)
@@ -125,7 +125,7 @@ def granian_command(
 
 
 def web_command(host: str, port: int, processes: int = 0) -> list[str]:
-    """Return the command that serves the site; `processes`: instead of as many as the settings say."""
+    """Return the command that serves the site; `processes`: else the settings' number."""
     command = granian_command(
         "config.wsgi:application", host, port, processes=processes or settings.WEB_PROCESSES, threads=REQUESTS
     )
@@ -144,7 +144,7 @@ def web_environment() -> dict[str, str]:
 
 
 class Children:
-    """The processes of one served instance. Their output goes to `log_folder`, or to our standard error."""
+    """The processes of a served instance. Output goes to `log_folder`, or our stderr."""
 
     def __init__(self, log_folder: Path | None = None) -> None:
         self.log_folder = log_folder
@@ -162,12 +162,12 @@ class Children:
             self._start("judge workers", worker_command(count, "serve"))
 
     def gpu_workers(self, count: int) -> None:
-        """Start a Celery worker of the queue `gpu` with `count` processes, one job each; none for 0."""
+        """Start a Celery worker of queue `gpu` with `count` processes; none for 0."""
         if count:
             self._start("gpu workers", worker_pool.worker_command(count))
 
     def web(self, listener: socket.socket) -> None:
-        """Serve the site at the address of this socket, which is closed; its address is kept until all ends."""
+        """Serve the site at this socket's address, which is kept until all ends."""
         self.counts = Path(tempfile.mkdtemp(prefix="quorum-metrics-"))
         environment = web_environment() | {web_metrics.FOLDER: str(self.counts)}
         # Not to our standard output, which holds the one JSON line of `serve`.
@@ -207,7 +207,7 @@ class Children:
         return [os.getpid(), *(child.pid for child in self.running.values())]
 
     def wait_until(self, ready: Callable[[], bool], what: str) -> None:
-        """Wait until `ready`, while the children are looked after. Raises QuorumError after READY_PATIENCE."""
+        """Wait until `ready`, looking after children. QuorumError after READY_PATIENCE."""
         end = time.monotonic() + READY_PATIENCE
         while not ready():
             self.look()
@@ -221,7 +221,7 @@ class Children:
         return child is None or any(worker.pid == child.pid for worker in live_workers())
 
     def look(self) -> None:
-        """Restart the children that ended, and a killed keeper. Raises where they end again and again."""
+        """Restart ended children, and a killed keeper. Raises where they end again."""
         if _asked is not None:
             raise ServingInterrupted(_asked)
         if not settings.VAR.exists():
@@ -242,7 +242,7 @@ class Children:
         return f": see {self.log_folder}" if self.log_folder else ""
 
     def watch(self, also: Callable[[], None] = lambda: None) -> None:
-        """Keep the children running, and call `also`, until an exception ends it (`ServingInterrupted`)."""
+        """Keep children running, and call `also`, until an exception ends it."""
         while True:
             self.look()
             also()

@@ -60,8 +60,8 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
-    # Scrapers and probes have neither a name of ALLOWED_HOSTS nor TLS nor a session, so they are answered before all
-    # else (docs/adr/0097, 0097).
+    # Scrapers and probes have neither a name of ALLOWED_HOSTS nor TLS nor a session, so they are
+    # answered before all else (docs/adr/0097, 0097).
     "config.operating.metrics_page.MetricsMiddleware",
     "config.health.HealthMiddleware",
     # Outside all below it that may refuse a request, so that refusals have a line and an id, too.
@@ -123,8 +123,9 @@ TEMPLATES = [
     }
 ]
 
-# Connections: a pool of 8 in each web process (one for each processor), of 2 in each child of a judge
-# worker, and none in commands, which hold one plain connection. config/checks.py adds them up.
+# Connections: a pool of 8 in each web process (one for each processor), of 2 in each child of a
+# judge worker, and none in commands, which hold one plain connection. config/checks.py adds them
+# up.
 WEB_PROCESSES = env.count("QUORUM_WEB_PROCESSES", min(os.cpu_count() or 1, 8), least=1)
 WEB_THREADS = env.count("QUORUM_WEB_THREADS", 8, least=1)
 # Seconds in which a node that was told to end answers 503 at /readyz and goes on serving; 0: it ends at once.
@@ -141,13 +142,13 @@ DATABASES = {"default": embedded.database_settings(VAR)}
 if pool_size := env.count("QUORUM_DB_POOL", 0):
     patience = env.number("QUORUM_DB_PATIENCE_S", 30)
     DATABASES["default"]["OPTIONS"]["pool"] = {"min_size": 1, "max_size": pool_size, "timeout": patience}
-    # A pooled connection may have died with PostgreSQL's restart; it is checked before a request gets it
-    # (docs/adr/0074).
+    # A pooled connection may have died with PostgreSQL's restart; it is checked before a request
+    # gets it (docs/adr/0074).
     DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 REDIS_URL = embedded.redis_url(VAR)
-# Who is signed in, and how often somebody tried a password, is kept where the rows are: pages do not need Redis
-# (docs/adr/0097).
+# Who is signed in, and how often somebody tried a password, is kept where the rows are: pages do
+# not need Redis (docs/adr/0097).
 CACHES = {
     "default": {
         "BACKEND": "django.core.cache.backends.db.DatabaseCache",

@@ -59,14 +59,14 @@ def ensure_for_command(argv: list[str]) -> None:
 
 
 def wait_for_services() -> None:
-    """Return when the services answer; exit where they do not, or are of a version that cannot be used."""
+    """Return when the services answer; exit where they do not, or cannot be used."""
     if addresses.are_embedded():
         startup.wait_for_services(env.var())
     startup.check_server(env.var())
 
 
 def migrate_first_start() -> None:
-    """Make the tables of a first start, for a command that has begun to start its children; else do nothing."""
+    """Make a first start's tables, for a command that has begun its children."""
     wait_for_services()
     apply_or_refuse()
 
@@ -89,8 +89,8 @@ def refuse_unusable_settings() -> None:
 def apply_or_refuse(takes_newer: bool = False) -> None:
     """Apply pending migrations to an embedded database, once for all who come together; exit 2 with one by URL.
 
-    Tables of a newer version are refused, because this code would write rows that are wrong there, unless the command
-    takes them.
+    Tables of a newer version are refused, because this code would write rows that are wrong there,
+    unless the command takes them.
     """
     # Reading all migrations would slow every command: a stamp beside the data says that none is pending (ADR 0002).
     stamp = stamp_file(env.var())
@@ -110,12 +110,12 @@ def apply_or_refuse(takes_newer: bool = False) -> None:
 
 
 def remove_stamp(var: Path) -> None:
-    """Make the next command look for pending migrations, because this one changes the tables by itself."""
+    """Make the next command look for migrations: this one changes the tables."""
     stamp_file(var).unlink(missing_ok=True)
 
 
 def stamp_file(var: Path) -> Path:
-    """Return where the fingerprint of applied migrations lies: beside the data, so that it goes with them."""
+    """Return where the applied migrations' fingerprint lies: beside the data."""
     return var / "postgres" / "migrated"
 
 

@@ -1,4 +1,4 @@
-"""Collected, compressed, fingerprinted static files in VAR, made again when their sources change."""
+"""Collected, compressed, fingerprinted static files in VAR, remade on changes."""
 
 import fcntl
 import hashlib

@@ -1,4 +1,4 @@
-"""Addresses. Each app brings its own; Django's admin is not mounted. /healthz and /readyz: config/health.py."""
+"""Addresses. Each app brings its own; Django's admin is not mounted."""
 
 from django.urls import include, path
 

@@ -27,7 +27,7 @@ def _answer(text: str, name: str, form: str, kind: str) -> HttpResponse:
 
 
 def download(request: HttpRequest, charts: Iterable[Chart | None]) -> HttpResponse | None:
-    """Return the file that was asked for, or None where the page itself was. Raises 404 for an unknown one."""
+    """Return the requested file, or None for the page. Raises 404 for an unknown one."""
     key, form = request.GET.get("chart"), request.GET.get("as", "svg")
     if key is None:
         return None

@@ -55,7 +55,7 @@ def interrupt_on_sigterm() -> Iterator[None]:
 
 
 class QuorumCommand(BaseCommand):
-    """A command implements `arguments` and `run`; `run` returns the JSON document, `say` prints for people."""
+    """A command has `arguments` and `run`, which returns the JSON; `say` prints."""
 
     as_json = False
     positional: Sequence[str] = ()  # Options that are given without a flag.
@@ -84,7 +84,7 @@ class QuorumCommand(BaseCommand):
         (self.stderr if self.as_json else self.stdout).write(line)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Run in English, whatever language pages speak, and leave with the contract's exit code."""
+        """Run in English, whatever pages speak, and leave with the contract's exit code."""
         with translation.override("en"), interrupt_on_sigterm():
             self.do(options)
 

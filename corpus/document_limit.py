@@ -12,7 +12,7 @@ WHOLE = 4_000_000
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A part of a document that judges read apart: which of how many, and its characters of all, from 0."""
+    """A part of a document that judges read apart: which of how many, characters."""
 
     number: int  # From 1.
     count: int
@@ -24,8 +24,8 @@ class Window:
 def cut_windows(length: int) -> list[Window]:
     """Return the windows of a document with so many characters; none of one that is shown whole.
 
-    The fewest of at most SHOWN characters, all of one length but the last, each of which begins SHARED characters
-    before the one before it ends.
+    The fewest of at most SHOWN characters, all of one length but the last, each of which begins
+    SHARED characters before the one before it ends.
     """
     if length <= SHOWN:
         return []

@@ -12,8 +12,8 @@ from pgtrigger.migrations import AddTrigger
 class CreateTables(Operation):
     """Create an app's tables as the operations inside leave its models: whole, with constraints and indexes.
 
-    Django makes the classes of all related models anew after each operation that changes one, which was most of the
-    time of a first start. Here they are made once, behind the last operation.
+    Django makes the classes of all related models anew after each operation that changes one, which
+    was most of the time of a first start. Here they are made once, behind the last operation.
     """
 
     def __init__(self, operations: Sequence[Operation]) -> None:

@@ -1,4 +1,4 @@
-"""Rows that are about to change: fetched in one way, for somebody may delete them at that moment."""
+"""Rows about to change, fetched in one way: they may be deleted at that moment."""
 
 from typing import Any, TypeVar
 

@@ -1,7 +1,8 @@
 """Qrels resolution: one label for each pair and aspect, derived from judgments alone.
 
-Adjudication comes before people, people before imported people, those before a policy. Reference grades and imported
-judges measure and never settle, and a withdrawn judgment does not count. Nobody writes a label by hand.
+Adjudication comes before people, people before imported people, those before a policy. Reference
+grades and imported judges measure and never settle, and a withdrawn judgment does not count. Nobody
+writes a label by hand.
 """
 
 from collections.abc import Iterable
@@ -29,8 +30,8 @@ def rebuild_labels(collection: Collection) -> int:
 @transaction.atomic
 def resolve_pairs(pair_ids: Iterable[int]) -> int:
     """Derive the labels of these pairs again; return how many changed."""
-    # Locked first, and in one order: the next statement then sees what a competing writer committed, and two writers
-    # never wait for each other.
+    # Locked first, and in one order: the next statement then sees what a competing writer
+    # committed, and two writers never wait for each other.
     if not (pairs := list(pair_ids)):
         return 0
     execute(LOCK_PAIRS, pairs=pairs)
@@ -48,7 +49,7 @@ WHERE %(pairs)s::bigint[] IS NULL OR pair_id = ANY(%(pairs)s)
 
 
 def reference_grades(collection: Collection, pairs: Iterable[int] | None = None) -> dict[int, int]:
-    """Return the reference grade of each pair that has one: of the collection, or of the pairs given."""
+    """Return reference grades of pairs: of the collection, or of given ones."""
     return dict(fetch_rows(REFERENCE_GRADES, collection=collection.pk, pairs=None if pairs is None else list(pairs)))
 
 

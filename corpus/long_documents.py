@@ -1,4 +1,4 @@
-"""Documents that are longer than what judges read of one, and what a collection wants done with them."""
+"""Documents longer than judges read, and what a collection wants done."""
 
 from corpus.document_limit import SHARED, SHOWN, WHOLE
 from corpus.models import Collection

@@ -1,4 +1,4 @@
-"""Finding what people and programs name by a number of its collection: a campaign, an import, a webhook."""
+"""Finding by number of a collection: a campaign, an import, a webhook."""
 
 from typing import Any, TypeVar
 

@@ -1,7 +1,8 @@
 """The one definition of relevance of a collection. Pure.
 
-People, judges, training sets and rerankers are all told what a Definition says; the texts stand in this file alone.
-Models read them in English, people in their language (annotation.guidelines translates them line by line).
+People, judges, training sets and rerankers are all told what a Definition says; the texts stand in
+this file alone. Models read them in English, people in their language (annotation.guidelines
+translates them line by line).
 """
 
 from collections.abc import Sequence
@@ -127,7 +128,7 @@ class RelevanceQuestion(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Rubric:
-    """A collection's relevance definition: a rubric by name, or an instruction that stands in its place."""
+    """A collection's relevance definition: a rubric, or an instruction instead."""
 
     name: str = AUTO
     instruction: str = ""

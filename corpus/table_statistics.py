@@ -1,7 +1,7 @@
 """PostgreSQL's statistics of tables that have just grown.
 
-A plan that a kept connection made while a table was small reads all of it, until the server looks at the table again
-by itself: up to a minute later.
+A plan that a kept connection made while a table was small reads all of it, until the server looks
+at the table again by itself: up to a minute later.
 """
 
 from functools import partial

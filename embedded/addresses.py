@@ -1,4 +1,4 @@
-"""Addresses of PostgreSQL and Redis, and the instance's secret key. Nothing here needs a running service."""
+"""Addresses of PostgreSQL and Redis, and the secret key. Needs no service."""
 
 import contextlib
 import hashlib
@@ -106,7 +106,7 @@ def celery_url(var: Path) -> str:
 
 
 def secret_key(var: Path) -> str:
-    """Return the instance's key, made once and kept in VAR; of two processes that make it at once, one wins."""
+    """Return the instance's key, made once and kept in VAR; of two, one wins."""
     make_folder(var)
     path = var / "secret_key"
     if not path.exists():
@@ -121,7 +121,7 @@ def secret_key(var: Path) -> str:
 
 
 def make_folder(var: Path) -> None:
-    """Make VAR, which only we may enter, for it holds secrets, unless it belongs to somebody else."""
+    """Make VAR, which only we may enter, for its secrets, unless it is somebody else's."""
     check_owner(var)
     try:
         var.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
@@ -131,7 +131,7 @@ def make_folder(var: Path) -> None:
 
 
 def keep_private(var: Path) -> None:
-    """Close a VAR of ours to everybody else; one that is not ours, or there for all (/tmp), stays as it is."""
+    """Close a VAR of ours to others; one not ours, or there for all (/tmp), stays."""
     with contextlib.suppress(OSError):
         found = var.stat()
         is_open = bool(found.st_mode & 0o077) and not found.st_mode & stat.S_ISVTX
@@ -140,7 +140,7 @@ def keep_private(var: Path) -> None:
 
 
 def check_owner(var: Path) -> None:
-    """Refuse a VAR that belongs to somebody else: we would leave files there that they cannot read."""
+    """Refuse somebody else's VAR: we would leave files that they cannot read."""
     try:
         owner = var.stat().st_uid
     except (FileNotFoundError, NotADirectoryError):

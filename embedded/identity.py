@@ -1,7 +1,8 @@
 """Other users for PostgreSQL, which runs neither as uid 0 nor as a uid without a name. No system user is made.
 
-First choice: a user namespace that shows us as a uid that has a name, so files stay ours. Where namespaces are
-forbidden (most containers) root becomes uid 65534 with root's right to pass closed folders as an ambient capability.
+First choice: a user namespace that shows us as a uid that has a name, so files stay ours. Where
+namespaces are forbidden (most containers) root becomes uid 65534 with root's right to pass closed
+folders as an ambient capability.
 """
 
 import os
@@ -26,7 +27,7 @@ def has_name(uid: int) -> bool:
 
 
 def choose_identity() -> tuple[Callable[[], None], int]:
-    """Return what the child calls, and the owner of its files outside. Raises OSError where no way is open."""
+    """Return what the child calls, and its files' owner outside. OSError without a way."""
     uid = os.geteuid()
     if uid != 0:
         if has_name(uid):

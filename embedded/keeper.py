@@ -1,7 +1,8 @@
 """The keeper: one process for each VAR that owns PostgreSQL and Redis as long as somebody uses them.
 
-`python -m embedded.keeper VAR LOCK` is started by `startup.start_keeper`, which hands over the locked
-VAR/keeper.lock as descriptor LOCK: while this process lives the lock is held. Users hold VAR/users.lock shared.
+`python -m embedded.keeper VAR LOCK` is started by `startup.start_keeper`, which hands over the
+locked VAR/keeper.lock as descriptor LOCK: while this process lives the lock is held. Users hold
+VAR/users.lock shared.
 """
 
 import fcntl
@@ -63,7 +64,7 @@ class Keeper:
         self.announce()
 
     def _start_again(self) -> int:
-        """Start ended services again; return how many ended for a reason that waiting does not mend."""
+        """Start ended services again; return how many waiting does not mend."""
         wrong = 0
         for service in self.services:
             if service.process and service.process.poll() is not None:
@@ -142,7 +143,7 @@ class Keeper:
 
 
 def private_folder(folder: Path) -> None:
-    """Make a folder that only we can enter. Raises Failed where somebody else made it before us, as in /tmp."""
+    """Make a folder only for us. Raises Failed where somebody else made it, as in /tmp."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     found = folder.lstat()
     if folder.is_symlink() or found.st_uid != os.geteuid():

@@ -1,4 +1,4 @@
-"""Our own PostgreSQL: the binaries that pip installed, a data folder in VAR, one socket, no port."""
+"""Our own PostgreSQL: pip's binaries, a data folder in VAR, a socket, no port."""
 
 import importlib.util
 import os
@@ -16,7 +16,7 @@ WAITING = ("is another", "pre-existing shared memory", "lock file")
 
 
 class Failed(Exception):
-    """A service cannot start; the text is one line for a person. `code` is the command's exit code."""
+    """A service cannot start; the text is one line. `code`: the command's exit code."""
 
     def __init__(self, line: str, code: int = 1) -> None:
         super().__init__(line)
@@ -88,8 +88,8 @@ class Postgres:
         settings = ["listen_addresses=", "unix_socket_permissions=0700", "max_connections=100", "shared_buffers=256MB"]
         settings += ["max_wal_size=2GB", "jit=off", "random_page_cost=1.1", "log_min_messages=warning"]
         if os.environ.get("QUORUM_DURABLE") == "0":
-            # The tests' throw-away instances need not outlive a power cut; a killed server loses nothing all the same,
-            # for what is committed has been handed to the kernel.
+            # The tests' throw-away instances need not outlive a power cut; a killed server loses
+            # nothing all the same, for what is committed has been handed to the kernel.
             settings += ["fsync=off", "full_page_writes=off"]
             settings += ["wal_level=minimal", "max_wal_senders=0"]
         args = [str(self.bin / "postgres"), "-D", str(self.data), "-k", str(self.sockets)]

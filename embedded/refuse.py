@@ -1,4 +1,4 @@
-"""What is said before Django is loaded, on standard error: progress of a start, and a refusal with exit 2."""
+"""What is said before Django loads, on standard error: progress, refusals."""
 
 import sys
 from typing import NoReturn
@@ -10,6 +10,6 @@ def say(line: str) -> None:
 
 
 def refuse(line: str, code: int = 2) -> NoReturn:
-    """Print the line and exit: 2 for wrong input or surroundings, 1 for an error of Quorum's own."""
+    """Print the line and exit: 2 for wrong input or surroundings, 1 for our error."""
     sys.stderr.write(line.strip() + "\n")
     raise SystemExit(code)

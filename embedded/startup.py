@@ -30,7 +30,7 @@ def ensure_services(var: Path) -> None:
 
 
 def begin_services(var: Path) -> None:
-    """Hold the instance's own services, and start their keeper where none lives; whoever needs them waits."""
+    """Hold the instance's services, and start a keeper where none lives."""
     global _users_lock, _began
     if not addresses.are_embedded():
         return
@@ -99,7 +99,7 @@ def start_keeper(var: Path) -> bool:
 
 
 def check_server(var: Path) -> None:
-    """Exit 2 where DATABASE_URL names a server of an unknown version, 1 where it does not answer."""
+    """Exit 2 where DATABASE_URL's server has an unknown version, 1 if silent."""
     if not os.environ.get("DATABASE_URL"):
         return
     import psycopg

@@ -1,4 +1,4 @@
-"""Long work in the background: one lease, fencing token, progress, cancel and resume. It knows no other app."""
+"""Long work in the background: lease, fence, progress, cancel, resume. No app."""
 
 from django.apps import AppConfig
 

@@ -1,4 +1,4 @@
-"""Ask for background work on a row, and see how far it is. An app registers who does it in its `tasks`."""
+"""Ask for background work on a row, and see its progress; apps register doers."""
 
 import logging
 from collections.abc import Collection
@@ -17,7 +17,7 @@ UNFINISHED = (JobState.WAITING, JobState.RUNNING)
 
 @transaction.atomic
 def enqueue(kind: str, subject: int, **arguments: Any) -> tuple[BackgroundJob, bool]:
-    """Return the job that a worker will do, and whether it is new: one that waits or runs already is joined."""
+    """Return the job for a worker, and whether it is new: an unfinished one is joined."""
     BackgroundJob.objects.filter(kind=kind, subject=subject).exclude(state__in=UNFINISHED).delete()
     # Of two callers at once the table's constraint lets one create it, and the other gets that one.
     job, is_new = unfinished(kind).get_or_create(kind=kind, subject=subject, defaults={"arguments": arguments})

@@ -1,7 +1,7 @@
 """Work on what strangers sent, in a child process that is killed when it takes too long or too much memory. No Django.
 
-The child is a fork: it begins at once, with all that is loaded here, and sends what it makes through a pipe. It must
-not touch the database, whose connection is its parent's.
+The child is a fork: it begins at once, with all that is loaded here, and sends what it makes
+through a pipe. It must not touch the database, whose connection is its parent's.
 """
 
 import contextlib
@@ -29,7 +29,7 @@ SOME, END, ERROR, CRASH = range(4)
 
 
 class LimitPassed(Exception):
-    """The end of a child that was killed: it took more `what` ("seconds" or "memory") than it may, or died."""
+    """The end of a killed child: too much `what` ("seconds", "memory"), or it died."""
 
     def __init__(self, what: str) -> None:
         super().__init__(what)
@@ -38,7 +38,7 @@ class LimitPassed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The most that a child may take: seconds of computing, and bytes of memory beyond what its parent has."""
+    """The most that a child may take: seconds, and bytes beyond its parent's."""
 
     seconds: float
     memory: int
@@ -49,8 +49,9 @@ def run_confined(
 ) -> Iterator[T]:
     """Yield what `work` makes in a child process.
 
-    Raises what it raises of the `expected` errors, LimitPassed for a child that was killed, and RuntimeError with the
-    traceback for any other error. `look` is called while the child is silent, and may raise to end it.
+    Raises what it raises of the `expected` errors, LimitPassed for a child that was killed, and
+    RuntimeError with the traceback for any other error. `look` is called while the child is silent,
+    and may raise to end it.
     """
     parent = os.getpid()
     read_end, write_end = os.pipe()
@@ -73,7 +74,7 @@ def run_confined(
 
 
 def _work_in_child(work: Callable[[], Iterable[Any]], pipe: int, expected: type[Exception], parent: int) -> None:
-    """Send what the work makes, and end this process without a word to whatever it has of its parent."""
+    """Send what the work makes, and end this process without the parent's cleanup."""
     code = 1
     try:
         die_with_parent(parent)

@@ -1,4 +1,4 @@
-"""The database connection of a thread, given back while a request waits for something slow that needs none."""
+"""A thread's database connection, given back while a request waits for something."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,7 +8,7 @@ from django.db import connection
 
 @contextmanager
 def without_connection() -> Iterator[None]:
-    """Do something without the connection; the next statement takes one again. In a transaction it stays."""
+    """Do something without the connection; in a transaction it stays."""
     if not connection.in_atomic_block:
         connection.close()
     yield

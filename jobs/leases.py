@@ -1,7 +1,7 @@
 """The one way long work is claimed, renewed, reported, finished and cancelled (docs/operators.md).
 
-The row is the truth. Every function is one conditional UPDATE that changes nothing for whoever does not hold the job
-any more. The job of a worker that was killed is free when its lease is over.
+The row is the truth. Every function is one conditional UPDATE that changes nothing for whoever does
+not hold the job any more. The job of a worker that was killed is free when its lease is over.
 """
 
 import logging
@@ -28,11 +28,11 @@ logger = logging.getLogger(__name__)
 
 
 class LeaseLost(Exception):
-    """The loss of a job that was cancelled or that another worker holds: what this one makes is not wanted."""
+    """The loss of a job, cancelled or taken over: what this one makes is not wanted."""
 
 
 def free_jobs(model: type[Job], **only: Any) -> QuerySet[Job]:
-    """Return the jobs that wait or whose holder is gone. `only`: further conditions, as for `filter`."""
+    """Return jobs that wait or whose holder is gone. `only`: conditions of `filter`."""
     rows: QuerySet[Job] = model._default_manager.filter(**only)
     return rows.filter(Q(state=model.WAITING) | Q(state=model.RUNNING, lease_until__lt=Now()))
 
@@ -118,7 +118,7 @@ def resume(job: LeasedJob, **changes: Any) -> bool:
 
 
 class Lease:
-    """A context that renews the lease of a claimed job. `stopping` says whether this worker shuts down."""
+    """A context that renews a claimed job's lease. `stopping`: is this worker ending?"""
 
     def __init__(self, job: LeasedJob, stopping: Callable[[], bool] = lambda: False) -> None:
         self.job = job
@@ -147,7 +147,7 @@ class Lease:
         return self.left
 
     def progress(self, done: int, total: int, phase: str = "") -> None:
-        """Write how far the job is: twice a second at most, and at once where a phase begins or ends."""
+        """Write a job's progress: twice a second at most, at once at a phase's ends."""
         now = monotonic()
         if now - self._told[0] < PROGRESS_S and done != total and phase == self._told[1]:
             return

@@ -1,4 +1,4 @@
-"""The columns that every long piece of background work has, whatever app it belongs to (docs/operators.md)."""
+"""The columns of long background work, whatever its app (docs/operators.md)."""
 
 from typing import ClassVar
 
@@ -19,8 +19,8 @@ class JobState(models.TextChoices):
 class LeasedJob(models.Model):
     """A row that a worker works on under a lease (jobs.leases): its state, its progress, and who may write to it.
 
-    Each claim raises the fencing token, and every write names the token of its claim, so that a worker whose lease ran
-    out changes nothing any more.
+    Each claim raises the fencing token, and every write names the token of its claim, so that a
+    worker whose lease ran out changes nothing any more.
     """
 
     # The stored states; a subclass with other words for them names them here.
@@ -62,12 +62,12 @@ class LeasedJob(models.Model):
         return float(settings.LEASE_SECONDS)
 
     def last_log_line(self) -> str:
-        """Return why the job's workers died, if known, for the error of one that was claimed too often."""
+        """Return why the job's workers died, if known, after too many claims."""
         return ""
 
 
 class BackgroundJob(LeasedJob):
-    """Work on a row that keeps no lease of its own; at most one of a kind waits or runs for a subject."""
+    """Work on a row without its own lease; one of a kind waits or runs a subject."""
 
     kind = models.CharField(max_length=60, help_text="Name of the Celery task that does it.")
     subject = models.BigIntegerField(help_text="Primary key of the row that it is about; the kind says of which table.")
@@ -87,7 +87,7 @@ class BackgroundJob(LeasedJob):
 
 
 class ResultRow(models.Model):
-    """A stored result (jobs.results). An app's table of them adds the `collection` that they are about."""
+    """A stored result (jobs.results). An app's table adds the `collection`."""
 
     kind = models.CharField(max_length=30)
     key = models.CharField(max_length=64, help_text="Of the options.")

@@ -23,7 +23,7 @@ _away_until = 0.0
 
 @cache
 def redis_client() -> Redis:
-    """Return the connection pool of this process, which knows at once that Redis is away: pages go on."""
+    """Return this process' Redis pool, which knows when Redis is away."""
     return Redis.from_url(settings.REDIS_URL, **QUICK)
 
 

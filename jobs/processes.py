@@ -1,8 +1,9 @@
 """Child processes that end when their parent does, however it died. No Django here.
 
-Linux's kernel kills a direct child. Grandchildren that a child forks by itself (Celery's prefork children) call
-`watch_parent`, which waits on a pipe whose other end only the first parent holds: the kernel closes it after a SIGKILL
-too. granian's processes call `end_with_server`. Where there is no Linux, threads look whether parents are there.
+Linux's kernel kills a direct child. Grandchildren that a child forks by itself (Celery's prefork
+children) call `watch_parent`, which waits on a pipe whose other end only the first parent holds:
+the kernel closes it after a SIGKILL too. granian's processes call `end_with_server`. Where there is
+no Linux, threads look whether parents are there.
 """
 
 import contextlib
@@ -62,8 +63,8 @@ def spawn_child(
 ) -> subprocess.Popen[str]:
     """Start a child that cannot outlive this process. `env`: the whole environment (None: ours). `keep`: descriptors.
 
-    Call it from the main thread: the kernel watches the thread that forked, not the process. Ctrl-C in a terminal
-    reaches the parent alone, because the child leads a process group of its own.
+    Call it from the main thread: the kernel watches the thread that forked, not the process. Ctrl-C
+    in a terminal reaches the parent alone, because the child leads a process group of its own.
     """
     read_end = _life_pipe()
     parent = os.getpid()
@@ -99,7 +100,7 @@ def watch_parent() -> None:
 
 
 def end_with_server() -> None:
-    """End when the web server that made this process does, however it died; elsewhere do nothing."""
+    """End when the web server that made this process does; elsewhere do nothing."""
     server = multiprocessing.parent_process()
     if server is not None and server.pid is not None:
         # Otherwise it would go on answering beside the server that takes its place.

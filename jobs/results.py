@@ -1,4 +1,4 @@
-"""Results that take too long for a page: a worker computes and stores them; pages read, and say the time."""
+"""Results too slow for a page: a worker computes and stores, pages read."""
 
 import json
 import logging

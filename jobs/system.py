@@ -1,7 +1,7 @@
 """What only Linux does, and beside it what is done elsewhere (macOS). Nobody else asks the kernel or reads /proc.
 
-Elsewhere processes watch the end of their parents by themselves (`jobs.processes`), and PostgreSQL needs an ordinary
-user. No Django here.
+Elsewhere processes watch the end of their parents by themselves (`jobs.processes`), and PostgreSQL
+needs an ordinary user. No Django here.
 """
 
 import ctypes
@@ -36,7 +36,7 @@ def initdb_locale() -> list[str]:
 
 
 def end_with_parent(end: int) -> None:
-    """Let the kernel send this process a signal when the thread that forked it ends; only Linux does that."""
+    """Let the kernel signal this process at its forking thread's end (Linux)."""
     if LINUX:
         _libc.prctl(PR_SET_PDEATHSIG, end, 0, 0, 0)
 
@@ -60,7 +60,7 @@ def parent_of(pid: int) -> int:
 
 
 def usage(pid: int) -> tuple[float, int]:
-    """Return the seconds of computing of a process, and its own memory in bytes; zeros for one that is gone."""
+    """Return a process' seconds of computing and memory; zeros if it is gone."""
     try:
         process = psutil.Process(pid)
         times, memory = process.cpu_times(), process.memory_info()
@@ -70,7 +70,7 @@ def usage(pid: int) -> tuple[float, int]:
 
 
 def lock_holders(path: Path) -> list[int]:
-    """Return the living processes that hold a flock on the file: on Linux without those that inherited it."""
+    """Return living processes with a flock on the file; on Linux not heirs."""
     if not LINUX:
         return sorted(process.pid for process in psutil.process_iter() if _has_open(process, path))
     # The kernel names a locked file by its device and inode alone.
@@ -91,7 +91,7 @@ def _has_open(process: psutil.Process, path: Path) -> bool:
 
 
 def end_leftovers(program: str, named: Path, end: int) -> None:
-    """End a program of ours that names a path among its arguments, where no kernel ended it with its parent."""
+    """End a program of ours by a path in its arguments, where no kernel did."""
     if LINUX:
         return
     for process in psutil.process_iter():
@@ -104,7 +104,7 @@ def end_leftovers(program: str, named: Path, end: int) -> None:
 
 
 def allow_many_files() -> None:
-    """Raise the limit of open files as far as the system lets us and our children: each connection is one."""
+    """Raise the limit of open files as far as allowed: one a connection."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most if LINUX else min(most, OPEN_FILES), most))
 

@@ -54,7 +54,7 @@ DEVICES: dict[str, Callable[[], tuple[str, ...]]] = {}
 
 
 def register_job_kind(kind: JobKind) -> Any:
-    """Return the Celery task that works off a kind of jobs; the watcher looks after them from now on."""
+    """Return the Celery task of a kind of jobs, watched from now on."""
 
     def work_off() -> None:
         # What is free is worked off, whoever asked for it: the message's request is not theirs.
@@ -72,7 +72,7 @@ def register_job_kind(kind: JobKind) -> Any:
 def register_background(
     task: str, work: Callable[[BackgroundJob, leases.Lease], object], *, expected: type[Exception] = leases.LeaseLost
 ) -> Any:
-    """Return the Celery task of a kind of BackgroundJob; of `expected` errors the message alone says enough."""
+    """Return the Celery task of a BackgroundJob kind; `expected` errors are brief."""
 
     def perform(job: BackgroundJob, _stopping: Callable[[], bool]) -> None:
         leases.perform(job, partial(work, job), expected=expected)

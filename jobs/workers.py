@@ -1,4 +1,4 @@
-"""Live workers of each queue, who say so in Redis every two seconds, and what their processes are at."""
+"""Live workers of queues, who say so in Redis every two seconds, and their work."""
 
 import json
 import os
@@ -23,7 +23,7 @@ SHOWN = 3  # Of what workers are at.
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """A live worker: its process, how many jobs it does at once, and which devices they may ask for."""
+    """A live worker: its process, jobs at once, and devices that they may ask for."""
 
     host: str
     pid: int

@@ -50,11 +50,11 @@ class Rejected(ProviderError):
 
 
 class Declined(Rejected):
-    """Refusal of this one text: moderation, a content filter, a firewall, or because it is too long."""
+    """Refusal of this one text: moderation, a content filter, a firewall, or its length."""
 
 
 class Refused(Rejected):
-    """Refusal of the account itself: a missing or wrong key, an unknown model, no rights, no quota."""
+    """Refusal of the account: a missing or wrong key, an unknown model, no rights, no quota."""
 
     # Every further call of the judge would fail alike, whatever it asks.
 

@@ -1,8 +1,9 @@
 """What the headers of an answer say of the account's rate. Pure.
 
-`x-ratelimit-*` (OpenAI and what is like it) and `anthropic-ratelimit-*` name a limit, what is left of it, and when it
-is whole again. Whether that is a window or a bucket that fills all the time they do not say: so the numbers are bounds
-and hints for the engine (judges.engine.limits), never the whole truth.
+`x-ratelimit-*` (OpenAI and what is like it) and `anthropic-ratelimit-*` name a limit, what is left
+of it, and when it is whole again. Whether that is a window or a bucket that fills all the time they
+do not say: so the numbers are bounds and hints for the engine (judges.engine.limits), never the
+whole truth.
 """
 
 import re
@@ -49,7 +50,7 @@ def read_rate(headers: Mapping[str, str]) -> Rate | None:
             left = int(remaining) if left < 0 else min(left, int(remaining))
         if remaining < 1 and seconds:
             reset = max(reset, seconds)
-            # Where it fills all the time, the first one is back after its share of the time that all take.
+            # Where it is always full, the first one is back after its share of the time.
             hold = max(hold, seconds / max(1.0, most or 1.0))
         if of_requests and most:
             per_minute = int(most) if not per_minute else min(per_minute, int(most))

@@ -14,13 +14,14 @@ from judges.rates import Rate
 
 SCALES = {"binary": 1, "0-3": 3, "0-10": 10}  # Highest grade by the name of a scale.
 
-# To each token of an answer: what OpenAI, Google and the servers that speak OpenAI's format give at most.
+# To each token of an answer: what OpenAI, Google and compatible servers give at most.
 ALTERNATIVES = 20
 
 # Roles that are about no pair: what runs ask (judges.retrieval.model_requests).
 RETRIEVAL = frozenset({"rewrite", "reason", "rank", "embed", "web"})
-# Roles of steps that depend on each other (judges.conversations), by what they are about: answers from documents and
-# their checks; agents that search, and who assesses them; synthetic queries with their documents; forms of queries.
+# Roles of steps that depend on each other (judges.conversations), by what they are about: answers
+# from documents and their checks; agents that search, and who assesses them; synthetic queries with
+# their documents; forms of queries.
 CONVERSATIONS = frozenset(
     {
         *("answer", "correct"),
@@ -33,8 +34,8 @@ WITHOUT_PAIR = RETRIEVAL | CONVERSATIONS
 # Roles whose answers are texts: their attempts have no verdict.
 TEXT_ROLES = ("write", "entity", "measure")
 
-# One turn, vote or text of a pair: its role; the round of a debate, else which of several answers; the pair of agents
-# in a debate, else the place on the panel.
+# One turn, vote or text of a pair: its role; the round of a debate, else which of several answers;
+# the pair of agents in a debate, else the place on the panel.
 Slot = tuple[str, int, int]
 IN_ROUNDS = ("for", "against", "adjudicate")
 
@@ -55,7 +56,7 @@ class Side(StrEnum):
 
 
 class DebateAgent(NamedTuple):
-    """An agent's place in a debate: its opening stance, and which pair of agents it belongs to, from 0."""
+    """An agent's place in a debate: its opening stance, and its pair, from 0."""
 
     side: Side
     couple: int = 0
@@ -103,7 +104,7 @@ class Quote:
     end: int | None = None
 
     def moved(self, offset: int) -> "Quote":
-        """Return the quote of a document that begins so many characters before the text that was searched."""
+        """Return a document's quote that begins so many characters before the found text."""
         if self.start is None or self.end is None:
             return self
         return Quote(self.text, self.start + offset, self.end + offset)
@@ -117,7 +118,7 @@ class Turn:
     reason: str
     quotes: tuple[Quote, ...] = ()
     score: int | None = None  # Grade on the judge's own scale, where that has more than two.
-    # By answer: {"yes", "no"}, {the score: P(s)}, or one for each grade; None where the provider gives none.
+    # By answer: {"yes", "no"}, {the score: P(s)}, or by grade; None without any.
     probabilities: dict[str, float] | None = None
 
 
@@ -163,7 +164,7 @@ class JudgeSettings:
 
     @property
     def merges_system(self) -> bool:
-        """True if the system text stands before the user's message: chat templates without a system role."""
+        """True if system text goes into the user's message: templates without that role."""
         return self.parameters.get("system") == "user"
 
     @property
@@ -182,7 +183,7 @@ class JudgeSettings:
 
     @property
     def max_output_tokens(self) -> int:
-        """Upper bound of an answer's tokens; a chain of reasoning gets as many as ERank keeps (3.2)."""
+        """Upper bound of an answer's tokens; a chain of reasoning gets ERank's number (3.2)."""
         return int(self.parameters.get("max_output_tokens", 2048 if self.ballot == "score-chain" else 512))
 
     @property
@@ -208,7 +209,7 @@ class JudgeSettings:
 
     @property
     def decides(self) -> bool:
-        """True if the judge is asked at a Decisions endpoint, which gives a probability for each grade."""
+        """True if the judge has a Decisions endpoint: a probability for each grade."""
         return bool(self.parameters.get("endpoint") == "decisions")
 
     @property
@@ -228,7 +229,7 @@ class Judge(JudgeSettings):
     """A configured model as the engine uses it: a JudgeVersion without its row."""
 
     id: int = field(kw_only=True)
-    # Who says these prices: file (the judge's own keys), table ([[price]]) or page; "" where nobody does.
+    # Who says these prices: file (judge's keys), table ([[price]]) or page; "": nobody.
     priced_by: str = ""
 
 
@@ -273,9 +274,9 @@ class ModelRequest:
     sample: int = 0
     # Turns of the round before; None in round 1. Offline judges read it; others see the prompt.
     history: Mapping[DebateAgent, Turn] | None = None
-    # What is to be measured, for roles entity and measure. Offline judges read it; others see the prompt.
+    # What is to be measured, for roles entity and measure. Offline judges read it.
     written: EvidenceTarget | None = None
-    # What is to be ranked or turned into vectors, for roles rank and embed. Their endpoints take no prompt.
+    # What is to be ranked or embedded, for roles rank and embed, which take no prompt.
     documents: tuple[str, ...] = ()
     # What the prompt of a conversation is made of. Offline judges read it; others see the prompt.
     material: Mapping[str, Any] = field(default_factory=dict)
@@ -288,7 +289,7 @@ class ModelRequest:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens as the provider counted them; 0 where it says nothing. `input` includes `cached` and `written`."""
+    """Tokens as the provider counted; 0 if silent. `input` has `cached` and `written`."""
 
     input: int = 0
     cached: int = 0
@@ -318,8 +319,9 @@ class Reply:
 
     text: str
     raw: str = ""
-    # stop, length, refusal, failed (the server broke off, another try may not), limited (the account may not ask this
-    # model), or the provider's own word, which is no good end; "": it says none.
+    # stop, length, refusal, failed (the server broke off, another try may not), limited (the
+    # account may not ask this model), or the provider's own word, which is no good end; "": it says
+    # none.
     finish_reason: str = ""
     usage: Usage = Usage()
     model: str = ""  # The model that the provider says it used.

@@ -1,4 +1,4 @@
-"""Celery's side of the engine: the drain task, and what workers do when they start, live and stop."""
+"""Celery's side of the engine: the drain task, and workers at start, at work and stop."""
 
 import logging
 from typing import Any
@@ -67,7 +67,7 @@ def _in_work() -> QuerySet[Campaign]:
 
 
 def _ask_canaries(now: bool = False, paid: bool = False) -> None:
-    """Ask the judges that are due, unless another worker does; `now`: those of the default panel."""
+    """Ask the judges that are due, unless a worker does; `now`: those of the default panel."""
     if is_shutting_down():
         return
     if now:
@@ -97,7 +97,7 @@ def database_parameters() -> dict[str, Any]:
 
 
 def reclaim_budgets() -> None:
-    """Count what workers of lost machines held; of this machine's, whoever needs the money takes it back."""
+    """Count what lost machines' workers held; this machine's is taken back on need."""
     holder = process_name()
     for (campaign,) in fetch_rows(budget.ABANDONED, holder=holder):
         execute(budget.RECLAIM, holder=holder, campaign=campaign)
@@ -121,7 +121,7 @@ def release_abandoned() -> None:
 
 
 def wake_canaries() -> None:
-    """Wake a worker once canaries are due; whoever comes first takes it, the others find nothing."""
+    """Wake a worker once canaries are due; the first to come takes it, others find nothing."""
     if canaries.is_due():
         notifications.notify(canaries.TASK)
 

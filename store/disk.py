@@ -10,7 +10,7 @@ WORDS = os.strerror(errno.ENOSPC)
 
 
 def is_full(error: BaseException) -> bool:
-    """Return whether an error, or what caused it, says that a disk has no room, ours or PostgreSQL's."""
+    """Return whether an error or its cause says that a disk, ours or PostgreSQL's, is full."""
     cause: BaseException | None = error
     while cause is not None:
         if getattr(cause, "errno", None) in NO_ROOM or getattr(cause, "sqlstate", None) == DISK_FULL:

@@ -19,7 +19,7 @@ ONE_RANGE = re.compile(r"bytes=(\d{0,19})-(\d{0,19})", re.ASCII)
 
 
 class FileVersion(NamedTuple):
-    """The content of a file that is sent, as every machine names it: two of equal ETags have the same bytes."""
+    """A sent file's content as every machine names it: equal ETags, equal bytes."""
 
     path: Path
     size: int
@@ -31,8 +31,9 @@ def send_file(
 ) -> HttpResponseBase:
     """Answer with a file as a download: the whole, or the part that Range asks for, or 304, 412 or 416.
 
-    `name`: what the reader's file is called. `grows`: of files that change, the newest version is fetched first. Raises
-    Http404 where there is no such file, StoreUnavailable where the store has it and is away.
+    `name`: what the reader's file is called. `grows`: of files that change, the newest version is
+    fetched first. Raises Http404 where there is no such file, StoreUnavailable where the store has
+    it and is away.
     """
     found = find_version(path, grows=grows)
     if found is None:
@@ -79,8 +80,9 @@ def _send_bytes(request: HttpRequest, found: FileVersion, name: str, content_typ
 def choose_range(request: HttpRequest, found: FileVersion) -> tuple[int, int] | None:
     """Return the first and the last byte that are asked for, None for the whole file.
 
-    The whole is sent, as RFC 9110 allows, for several ranges at once, for what is no range of bytes, and where If-Range
-    names another version. A first byte at or after the end of the file cannot be sent.
+    The whole is sent, as RFC 9110 allows, for several ranges at once, for what is no range of
+    bytes, and where If-Range names another version. A first byte at or after the end of the file
+    cannot be sent.
     """
     # A date in If-Range never equals the ETag, and so gets the whole file, which is always right.
     given = ONE_RANGE.fullmatch(request.headers.get("Range", "").strip())

@@ -1,7 +1,8 @@
 """Files of VAR that all machines share: publish what was made here, fetch what was made elsewhere (docs/adr/0094).
 
-A file has the same name below VAR on every machine, and StoredFile says which content it has. Where QUORUM_STORE is
-not set, VAR itself is the store: nothing is copied, and nothing here asks the database.
+A file has the same name below VAR on every machine, and StoredFile says which content it has. Where
+QUORUM_STORE is not set, VAR itself is the store: nothing is copied, and nothing here asks the
+database.
 """
 
 import fcntl
@@ -69,10 +70,11 @@ def exists(path: Path) -> bool:
 def publish(path: Path, *, leave_out: Sequence[str] = (), changing: bool = False, only_new: bool = False) -> int:
     """Bring a file, or a folder with all that is in it, into the store; what stood under its name before goes.
 
-    `leave_out`: names directly below the folder that stay as they are. `changing`: others write to the files
-    meanwhile, so copies of them are published. `only_new`: names that the store knows stay as they are. Left out, too,
-    are names that begin with a dot (they are being written) and paths outside of VAR. Contents that are there already
-    are not sent again. Returns the number of files; raises StoreUnavailable.
+    `leave_out`: names directly below the folder that stay as they are. `changing`: others write to
+    the files meanwhile, so copies of them are published. `only_new`: names that the store knows
+    stay as they are. Left out, too, are names that begin with a dot (they are being written) and
+    paths outside of VAR. Contents that are there already are not sent again. Returns the number of
+    files; raises StoreUnavailable.
     """
     if not is_shared() or name_below_var(path) is None:
         return 0
@@ -99,7 +101,7 @@ def publish(path: Path, *, leave_out: Sequence[str] = (), changing: bool = False
 
 
 def publish_once(path: Path) -> None:
-    """Publish a file under a name that must be new. Raises FileExistsError where the store has it already."""
+    """Publish a file under a new name. FileExistsError where the store has it."""
     if not is_shared():
         return
     content = _put_content(path, None, changing=False)
@@ -129,7 +131,7 @@ def _stays_out(top: Path, name: str, leave_out: Sequence[str]) -> bool:
 
 
 def _put_content(path: Path, known: str | None, changing: bool) -> str | None:
-    """Bring a file's content into the store; return its hash, None where the file went away meanwhile."""
+    """Bring a file's content into the store; its hash, or None where it went away."""
     with ExitStack() as stack:
         source = path
         try:
@@ -140,7 +142,7 @@ def _put_content(path: Path, known: str | None, changing: bool) -> str | None:
             digest, size = hash_file(source), source.stat().st_size
             if digest == known:
                 return digest
-            # First the row: the sweep leaves it alone for a day, and waits for it where both come at once.
+            # First the row: the sweep leaves it alone for a day, and waits where both come at once.
             content = StoredContent(sha256=digest, size=size, used_at=Now())
             StoredContent.objects.bulk_create(
                 [content], update_conflicts=True, unique_fields=["sha256"], update_fields=["used_at"]
@@ -156,8 +158,9 @@ def _put_content(path: Path, known: str | None, changing: bool) -> str | None:
 def fetch(path: Path, *, newest: bool = False) -> Path:
     """Return the path, once all that the store has of it is on this machine's disk.
 
-    A file of the right size is taken to be the one that is meant, as published names get no other content. `newest`:
-    of names that do, those that another machine published last are compared. Raises StoreUnavailable.
+    A file of the right size is taken to be the one that is meant, as published names get no other
+    content. `newest`: of names that do, those that another machine published last are compared.
+    Raises StoreUnavailable.
     """
     if is_shared() and (newest or not path.is_file()):
         for row in stored_files(path):
@@ -166,7 +169,7 @@ def fetch(path: Path, *, newest: bool = False) -> Path:
 
 
 def fetch_matching(folder: Path, pattern: str) -> list[Path]:
-    """Fetch the files below a folder whose names match; return all that are there then, whoever made them."""
+    """Fetch matching files below a folder; return all that are there then."""
     if is_shared():
         depth = len(PurePosixPath(pattern).parts)
         for row in stored_files(folder):
@@ -178,7 +181,7 @@ def fetch_matching(folder: Path, pattern: str) -> list[Path]:
 
 
 def open_stream(path: Path) -> IO[bytes]:
-    """Open a file for reading: the local one, else the store's, without a copy. Raises FileNotFoundError."""
+    """Open a file: the local one, else the store's, uncopied. FileNotFoundError."""
     if path.is_file() or (row := stored_files(path).filter(name=name_below_var(path)).first()) is None:
         return path.open("rb")
     return open_store().open(row.content_id)
@@ -192,7 +195,7 @@ def _fetch_file(row: StoredFile, newest: bool) -> None:
         if _is_current(target, row, newest):
             return  # another process was first
         open_store().get(row.content_id, part)
-        # Lists of files are ordered by their time, which is that of the publication on every machine.
+        # Lists of files go by their time, which is the publication's on every machine.
         os.utime(part, (row.changed_at.timestamp(), row.changed_at.timestamp()))
         part.replace(target)
 
@@ -200,7 +203,7 @@ def _fetch_file(row: StoredFile, newest: bool) -> None:
 def _is_current(target: Path, row: StoredFile, newest: bool) -> bool:
     if not target.is_file():
         return False
-    # What this machine published may have grown since: the file here is never older than the store's.
+    # What this machine published may have grown: the file here is never older.
     if row.node == node_id():
         return True
     is_whole = target.stat().st_size == row.content.size
@@ -219,12 +222,12 @@ def _lock_target(target: Path) -> Iterator[Path]:
             yield part
         finally:
             part.unlink(missing_ok=True)
-            # A process that waited and one that comes now may then both go on: each writes a part of its own.
+            # A process that waited and one that comes now may both go on, each with its own part.
             lock.unlink(missing_ok=True)
 
 
 def delete(path: Path) -> None:
-    """Delete a file or folder from the store's names; its contents are swept later. Local files stay."""
+    """Delete a file or folder from the store's names; its contents go later. Local files stay."""
     if is_shared():
         stored_files(path).delete()
 
@@ -238,7 +241,7 @@ def sweep_contents() -> None:
     store = open_store()
     unused = StoredContent.objects.filter(files=None, used_at__lt=Now() - UNUSED)
     for digest in list(unused.values_list("pk", flat=True)[:SWEPT_AT_ONCE]):
-        # The row goes with the content: who publishes it meanwhile waits here, and then finds neither.
+        # The row goes with the content: a publisher waits here, and then finds neither.
         with transaction.atomic():
             # Only this side of the outer join can be locked.
             row = unused.filter(pk=digest).select_for_update(of=("self",)).first()

@@ -16,7 +16,7 @@ class StoredContent(models.Model):
 
 
 class StoredFile(models.Model):
-    """A file that every machine can have: its name below VAR, and its content, which is whole in the store."""
+    """A file for every machine: its name below VAR, its whole content in the store."""
 
     name = models.CharField(max_length=1000, unique=True, help_text="Path below VAR, with slashes.")
     content = models.ForeignKey(StoredContent, models.PROTECT, related_name="files")

@@ -23,7 +23,7 @@ def _read_or_create(var: Path) -> str:
         var.mkdir(mode=0o700, parents=True, exist_ok=True)
         part = var / f".{FILE}.{os.getpid()}.{uuid.uuid4().hex}"
         part.write_text(uuid.uuid4().hex)
-        # Of two processes at once the first one's name stays: a link is made only where there is none.
+        # Of two processes the first one's name stays: a link is made only where none is.
         with suppress(FileExistsError):
             os.link(part, path)
         part.unlink()

@@ -20,7 +20,7 @@ class StoreUnavailable(OSError):
 
 
 class ObjectStore:
-    """The contents below one address: `file:///mnt/share`, `s3://bucket/folder`, or whatever fsspec reads."""
+    """Contents below an address: `file:///mnt/share`, `s3://bucket/folder`, or fsspec's."""
 
     def __init__(self, address: str) -> None:
         import fsspec
@@ -55,7 +55,7 @@ class ObjectStore:
         except StoreUnavailable:
             raise
         except Exception as error:
-            # The libraries of the clouds have no common error: each raises its own, and OSError in places.
+            # The clouds' libraries have no common error: each raises its own, or OSError.
             why = " ".join(str(error).split())[:300]
             raise StoreUnavailable(f"The store {self.address} failed ({why}): see docs/operators.md") from error
 

@@ -1,4 +1,4 @@
-"""Paths below VAR as the database keeps them: `$QUORUM_VAR/...`, because each machine's VAR lies elsewhere."""
+"""Paths below VAR in the database: `$QUORUM_VAR/...`, for machines differ."""
 
 from collections.abc import Callable
 from pathlib import Path, PurePosixPath

@@ -11,7 +11,7 @@ _TOKENS = re.compile(r"'[^']*'|::|(?P<comment>\s*--[^\n]*)|:(?P<parameter>[a-z_]
 
 
 def read_sql(module: str, name: str) -> str:
-    """Return the statement `name`.sql beside the module's file, with its parameters as psycopg writes them."""
+    """Return the statement `name`.sql beside the module, parameters as in psycopg."""
 
     def for_psycopg(token: re.Match[str]) -> str:
         if token["comment"]:

@@ -1,7 +1,7 @@
 """A small benchmark whose qrels were pooled from lexical systems alone: systems of another kind are underrated.
 
-Six systems answer twenty questions. Eight documents of each question are relevant; the qrels know those that lexical
-systems find. People know all of them: `fill` lets one of them judge the pool.
+Six systems answer twenty questions. Eight documents of each question are relevant; the qrels know
+those that lexical systems find. People know all of them: `fill` lets one of them judge the pool.
 """
 
 from collections.abc import Mapping, Sequence

@@ -54,8 +54,9 @@ def pytest_configure() -> None:
     }
     settings.STATIC_ROOT = settings.VAR / "no-static"  # each new client would look through the collected files
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
-    # The same few examples in every run, and once a week many others. How long one takes depends on the machine: the
-    # first text of a clean clone builds a table of all characters, which takes seconds on busy cores.
+    # The same few examples in every run, and once a week many others. How long one takes depends on
+    # the machine: the first text of a clean clone builds a table of all characters, which takes
+    # seconds on busy cores.
     patient = hypothesis.settings(deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
     hypothesis.settings.register_profile("steady", patient, derandomize=True, max_examples=25)
     hypothesis.settings.register_profile("weekly", patient, max_examples=500, print_blob=True)

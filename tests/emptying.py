@@ -1,7 +1,7 @@
 """What a transactional test leaves in the tables is removed, and what the migrations had put there is put back.
 
-Django's own flush knows neither tables without a managed model nor rows that migrations make, and TRUNCATE of all
-tables takes as long as many a test: rows are deleted where there are any.
+Django's own flush knows neither tables without a managed model nor rows that migrations make, and
+TRUNCATE of all tables takes as long as many a test: rows are deleted where there are any.
 """
 
 from typing import Any

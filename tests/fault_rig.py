@@ -1,7 +1,7 @@
 """A served instance of its own, a scripted server, and campaigns that are hit by a fault: what is left afterwards.
 
-Everything goes through the product's commands; PostgreSQL is asked directly for the outcome. Nothing here needs pytest:
-tests/full_disk.py runs it inside a mount namespace.
+Everything goes through the product's commands; PostgreSQL is asked directly for the outcome.
+Nothing here needs pytest: tests/full_disk.py runs it inside a mount namespace.
 """
 
 import json

@@ -1,7 +1,8 @@
 """A stand-in for the Hugging Face Hub: what huggingface_hub asks of it to make repositories and commits, and refusals.
 
-Names and codes are those that the client's source reads: POST /api/repos/create (409 with the address where it exists),
-/preupload (the mode of each file, and the oid of what is there), Git LFS batches, /commit as lines of JSON, /tree.
+Names and codes are those that the client's source reads: POST /api/repos/create (409 with the
+address where it exists), /preupload (the mode of each file, and the oid of what is there), Git LFS
+batches, /commit as lines of JSON, /tree.
 """
 
 import base64

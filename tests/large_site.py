@@ -1,7 +1,8 @@
 """A generated collection of any size, in the middle of its campaign: for what pages cost when there is much.
 
-Of 100 pairs 80 are labelled (two of them drawn for the audit), 18 escalated (half of them settled), 1 failed and 1
-waits. A pair has ten attempts: four turns, five votes and one that failed. Rows are made by INSERT .. SELECT.
+Of 100 pairs 80 are labelled (two of them drawn for the audit), 18 escalated (half of them settled),
+1 failed and 1 waits. A pair has ten attempts: four turns, five votes and one that failed. Rows are
+made by INSERT .. SELECT.
 """
 
 from typing import Any

@@ -1,9 +1,10 @@
 """The migrations run once for all sessions of a checkout, until a migration changes.
 
-What they leave is kept below `.pytest_cache`, by a fingerprint of them: a session starts its PostgreSQL on a copy, and
-each of its processes copies that database. In the first session, which finds no copy, one process runs the migrations
-while the others import the tests; it holds a lock on a file beside the session's services until it ends: who needs
-the database waits for that. Where it failed, each process runs the migrations itself, and says what is wrong.
+What they leave is kept below `.pytest_cache`, by a fingerprint of them: a session starts its
+PostgreSQL on a copy, and each of its processes copies that database. In the first session, which
+finds no copy, one process runs the migrations while the others import the tests; it holds a lock on
+a file beside the session's services until it ends: who needs the database waits for that. Where it
+failed, each process runs the migrations itself, and says what is wrong.
 """
 
 import fcntl

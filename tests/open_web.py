@@ -1,7 +1,7 @@
 """The open network as a local server: names become addresses in ONE place, which the tests replace.
 
-`addresses.resolve` says here that a name has a public address, and where the socket for that address is opened. Every
-other rule stays on.
+`addresses.resolve` says here that a name has a public address, and where the socket for that
+address is opened. Every other rule stays on.
 """
 
 import contextlib

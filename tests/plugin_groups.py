@@ -1,10 +1,10 @@
 """Tests that share something costly run one after the other in one process, before all others but the pure ones.
 
-xdist's own `--dist loadgroup` marks a test's id, which pytest 9.2 no longer lets it do (ADR 0024): each process writes
-down the groups beside the session's services, and the scheduler reads them.
+xdist's own `--dist loadgroup` marks a test's id, which pytest 9.2 no longer lets it do (ADR 0024):
+each process writes down the groups beside the session's services, and the scheduler reads them.
 
-The tests of training are collected by the first process alone, and run there: no other one imports their libraries,
-which takes longer than importing all else.
+The tests of training are collected by the first process alone, and run there: no other one imports
+their libraries, which takes longer than importing all else.
 """
 
 import json

@@ -1,8 +1,8 @@
 """Gives the tests a PostgreSQL and a Redis of their own before anything reads the settings.
 
-Loaded with `-p` (pyproject.toml), because pytest-django reads the settings before it imports conftest.py: started
-later, tests would run on a developer's own instance. Workers of xdist inherit the environment. With DATABASE_URL and
-REDIS_URL set, those are used and nothing is started.
+Loaded with `-p` (pyproject.toml), because pytest-django reads the settings before it imports
+conftest.py: started later, tests would run on a developer's own instance. Workers of xdist inherit
+the environment. With DATABASE_URL and REDIS_URL set, those are used and nothing is started.
 """
 
 import atexit

@@ -1,8 +1,8 @@
 """What a module reaches: the project modules that it imports, and those that they import, found in the source by ast.
 
-Imports inside functions count, as they run sooner or later; imports for type checkers alone do not. A package's
-`__init__` counts where it has content. `python -m tests.reach MODULE` prints the list, each with the module through
-which it is reached; without a MODULE it is that of the judging page.
+Imports inside functions count, as they run sooner or later; imports for type checkers alone do not.
+A package's `__init__` counts where it has content. `python -m tests.reach MODULE` prints the list,
+each with the module through which it is reached; without a MODULE it is that of the judging page.
 """
 
 import ast

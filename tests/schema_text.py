@@ -1,7 +1,7 @@
 """The schema of this instance's database as sorted text: two checkouts with equal text have equal databases.
 
-`QUORUM_VAR=FOLDER python -m tests.schema_text` prints every table with its columns in the order of their names, every
-index, constraint, trigger, function, view and sequence, as pg_dump writes them.
+`QUORUM_VAR=FOLDER python -m tests.schema_text` prints every table with its columns in the order of
+their names, every index, constraint, trigger, function, view and sequence, as pg_dump writes them.
 """
 
 import os

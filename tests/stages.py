@@ -1,7 +1,8 @@
 """Which tests are of the first stage (`make test`), of the second (`make test-all`), and which run once a week.
 
-The rest of a costly matrix, whose first rows run every time, is weekly, and so is what takes minutes and changes with
-few commits: each such test has a day of the week on which `.ci/run` runs it, and `make test-all` runs them all.
+The rest of a costly matrix, whose first rows run every time, is weekly, and so is what takes
+minutes and changes with few commits: each such test has a day of the week on which `.ci/run` runs
+it, and `make test-all` runs them all.
 """
 
 import zlib

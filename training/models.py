@@ -16,7 +16,7 @@ from training.jobs.folder import JobFolder
 
 
 class Job(Numbered, LeasedJob):
-    """A job of the GPU queue: a training, or scoring with a model. Its folder holds everything else."""
+    """A job of the GPU queue: a training, or scoring with a model. Its folder holds the rest."""
 
     class Kind(models.TextChoices):
         TRAIN = "train", gettext_lazy("training")
@@ -61,7 +61,7 @@ class Job(Numbered, LeasedJob):
 
     @classmethod
     def lease_seconds(cls) -> float:
-        """Return less than other jobs: the holder only looks after a subprocess, so it can always renew."""
+        """Return less than other jobs: the holder of a subprocess can always renew."""
         return 30.0
 
     def last_log_line(self) -> str:
@@ -100,7 +100,7 @@ class Model(models.Model):
 
 
 class LearningCurve(Numbered):
-    """The same training on growing subsets of one set; what was asked stands in its points' jobs."""
+    """The same training on growing subsets of one set; its options stand in its points' jobs."""
 
     class Order(models.TextChoices):
         TIME = "time", gettext_lazy("time of labelling")

@@ -1,7 +1,8 @@
 """`python -m training.trainer FOLDER`: works on the job of a folder until it is finished, refused, cancelled or failed.
 
-No Django and no database: a job folder in, a model folder out (docs/adr/0012). SIGTERM saves a checkpoint and ends.
-Exit codes: 0 finished, 1 our fault, 2 refused, 3 cancelled. Started again, it goes on from the newest checkpoint.
+No Django and no database: a job folder in, a model folder out (docs/adr/0012). SIGTERM saves a
+checkpoint and ends. Exit codes: 0 finished, 1 our fault, 2 refused, 3 cancelled. Started again, it
+goes on from the newest checkpoint.
 """
 
 import os
@@ -34,7 +35,7 @@ def main(path: Path) -> int:
     watch_parent()
     stop = watch_sigterm()
     folder = JobFolder(path)
-    # Several processes may share a training (trainers/processes.py); the first alone writes the state.
+    # Processes may share a training (trainers/processes.py); the first writes the state.
     leads = os.environ.get("RANK", "0") == "0"
     try:
         if leads:

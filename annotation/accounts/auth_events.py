@@ -19,15 +19,15 @@ from annotation.models import User
 
 TOTP, RECOVERY_CODES = Authenticator.Type.TOTP, Authenticator.Type.RECOVERY_CODES
 
-# Signals of which nothing is recorded but who did it. New recovery codes: the earlier ones no longer work.
+# Signals of which only the actor is recorded. New recovery codes: the earlier ones no longer work.
 PLAIN_ACTS = {
     auth.user_logged_out: "session.out",
     accounts.password_changed: "password.changed",
     accounts.password_reset: "password.reset",
     mfa.authenticator_reset: "recovery-codes.made",
 }
-# A recovery code that is used is a sign that the phone is gone; ordinary codes are part of signing in, and recovery
-# codes that go with the app need no line of their own.
+# A recovery code that is used is a sign that the phone is gone; ordinary codes are part of signing
+# in, and recovery codes that go with the app need no line of their own.
 FACTOR_ACTS = {
     (mfa.authenticator_added, TOTP): "second-factor.on",
     (mfa.authenticator_added, RECOVERY_CODES): "recovery-codes.made",
@@ -53,7 +53,7 @@ def record_plain_act(sender: Any, user: User | None, signal: Signal, **kwargs: A
 def record_failed_sign_in(
     sender: Any, credentials: dict[str, Any], request: HttpRequest | None = None, **kwargs: Any
 ) -> None:
-    """Record the account that was aimed at. What was typed is not kept, because it may be a password."""
+    """Record the account that was aimed at. What was typed is not kept: it may be a password."""
     named = User.objects.filter(username__iexact=str(credentials.get("username", ""))).first()
     record(None, "session.failed", concerns=named, address=sessions.client_network(request) if request else "")
 

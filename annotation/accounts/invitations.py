@@ -66,8 +66,8 @@ class InvitationOnlyAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # all
     def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
         """Check a password, unless this name is locked out after too many tries. Each lockout is recorded once.
 
-        A try counts for the name before it is checked, and for the address once it was wrong: who signs in from one
-        address with right passwords does not wait for each other's counting.
+        A try counts for the name before it is checked, and for the address once it was wrong: who
+        signs in from one address with right passwords does not wait for each other's counting.
         """
         if not rate_limits.is_free(request, "login_failed"):
             self._lock_out(request, credentials)
@@ -94,8 +94,8 @@ class InvitationOnlyAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # all
     def authenticate(self, request: HttpRequest, **credentials: Any) -> User | None:
         """Check a name and a password in a turn of its own (annotation.accounts.passwords).
 
-        A try counts before its hash, and no more when the password was right: only those whose turn it is are counted
-        so, and a room full of people with right passwords is no attack.
+        A try counts before its hash, and no more when the password was right: only those whose turn
+        it is are counted so, and a room full of people with right passwords is no attack.
         """
         with hashing_turn():
             user: User | None = super().authenticate(request, **credentials)
@@ -113,7 +113,7 @@ class InvitationOnlyAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # all
         sessions.end_others(user, context.request.session.session_key)
 
     def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
-        """A mail server that is away is told to the log: the page must not tell who has an account here."""
+        """A mail server that is away goes to the log: no page may tell who has an account."""
         try:
             with without_connection():
                 super().send_mail(template_prefix, email, context)
@@ -180,9 +180,9 @@ def mail_invitations(request: HttpRequest, made: Sequence[Invitation]) -> list[I
 def may_hand_link(scope: Scope | SiteScope, person: User) -> bool:
     """Return whether somebody may create a link that sets a person's password.
 
-    Owners, for everybody who is no owner. Admins of a collection, for those who have nothing but what these admins
-    rule over themselves: a link is a way into the account. Nobody for themselves, and nobody for an owner (`manage.py
-    changepassword` does that).
+    Owners, for everybody who is no owner. Admins of a collection, for those who have nothing but
+    what these admins rule over themselves: a link is a way into the account. Nobody for themselves,
+    and nobody for an owner (`manage.py changepassword` does that).
     """
     if person.is_owner or person.pk == scope.user.pk:
         return False
@@ -194,7 +194,7 @@ def may_hand_link(scope: Scope | SiteScope, person: User) -> bool:
 
 @transaction.atomic
 def password_link(request: HttpRequest, scope: Scope | SiteScope, person: User) -> str:
-    """An address where `person` sets a new password, once, within a day. The old password works until then."""
+    """An address where `person` sets a new password, once, within a day."""
     record(scope, "password.link", concerns=person)
     key = PASSWORD_RESET_TOKEN_GENERATOR().make_token(person)
     values = {"uidb36": user_pk_to_url_str(person), "key": key}

@@ -22,7 +22,7 @@ INVITATION_DAYS = 14
 
 
 def list_members(collection: Collection) -> QuerySet[Membership]:
-    """Return all members of a collection, past ones too, by name, with their judgments in all and `today`."""
+    """Return all members, past ones too, by name, with their judgments in all and `today`."""
     done = Assignment.judgments("assignments__")
     # In the site's own time zone, as for the annotators themselves.
     midnight = timezone.localtime().replace(hour=0, minute=0, second=0, microsecond=0)
@@ -37,7 +37,7 @@ def list_members(collection: Collection) -> QuerySet[Membership]:
 
 
 def open_invitations(collection: Collection) -> QuerySet[Invitation]:
-    """Invitations that were not revoked: of single ones those not used yet, all reusable ones; newest first."""
+    """Invitations not revoked: single ones not used yet, all reusable ones; newest first."""
     return (
         collection.invitations.filter(revoked=False)
         .exclude(limit=1, uses_left=0)
@@ -113,7 +113,7 @@ def invite_each(collection: Collection, author: User, role: Role, notes: Sequenc
 def make_reusable_link(
     collection: Collection, author: User, role: Role, *, note: str, limit: int, last_day: date
 ) -> Invitation:
-    """Make a link by which at most `limit` people join, until the end of `last_day` in the site's time zone."""
+    """Make a link for at most `limit` people, until the end of `last_day` here."""
     # The first moment of the day after, so that the last day counts whole.
     end = timezone.make_aware(datetime.combine(last_day + timedelta(days=1), time.min))
     people = {"limit": limit, "uses_left": limit, "role": role, "note": note}
@@ -146,7 +146,7 @@ def why_closed(invitation: Invitation) -> str:
 
 
 def home_of(invitation: Invitation) -> str:
-    """Return the page that opens after an invitation is accepted; for annotators, that of their first pair."""
+    """Return the page after an invitation is accepted; for annotators, of their first pair."""
     if invitation.collection is None:
         return reverse("home")
     if invitation.role == Role.ANNOTATOR:
@@ -177,7 +177,7 @@ def accept_invitation(*, invitation: Invitation, user: User) -> None:
 
 
 def sign_up(*, invitation: Invitation, username: str, password: str) -> User:
-    """Make an account that joins by an invitation; nothing of it stays when the invitation turns out closed."""
+    """Make an account that joins by an invitation; nothing stays when that is closed."""
     # Before the transaction, which would hold a connection while the password is hashed.
     hashed = make_password(password)
     with transaction.atomic():

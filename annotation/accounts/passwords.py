@@ -1,7 +1,8 @@
 """Passwords are hashed a few at a time, and without a database connection.
 
-A hash takes a processor and memory, on purpose. When forty people sign in at once, or a stranger tries passwords,
-hashes wait for each other here and not in the pool of connections, where everybody else would wait too (docs/adr/0028).
+A hash takes a processor and memory, on purpose. When forty people sign in at once, or a stranger
+tries passwords, hashes wait for each other here and not in the pool of connections, where everybody
+else would wait too (docs/adr/0028).
 """
 
 import threading
@@ -12,8 +13,9 @@ from django.contrib.auth.hashers import Argon2PasswordHasher
 
 from jobs.connections import without_connection
 
-# In each web process, of which there is one for each processor. Beside another program that keeps it busy, hashes
-# get three quarters of it, so that a class comes in; beside hashes alone, a page still gets its share.
+# In each web process, of which there is one for each processor. Beside another program that keeps
+# it busy, hashes get three quarters of it, so that a class comes in; beside hashes alone, a page
+# still gets its share.
 AT_ONCE = 3
 _turns = threading.BoundedSemaphore(AT_ONCE)
 _thread = threading.local()

@@ -1,8 +1,9 @@
 """allauth counts tries under a lock that gives up after a second; here it waits.
 
-A class that signs in from one address takes the lock of that address forty times in the same second. allauth's polls a
-row of the cache, and on a busy machine some never get it: they were told of too many attempts that they had not made.
-It has no switch for another lock, so its function is replaced.
+A class that signs in from one address takes the lock of that address forty times in the same
+second. allauth's polls a row of the cache, and on a busy machine some never get it: they were told
+of too many attempts that they had not made. It has no switch for another lock, so its function is
+replaced.
 """
 
 import threading
@@ -20,7 +21,7 @@ from jobs.connections import without_connection
 from store.sql import execute
 
 APP = "allauth.account"
-# Of all threads of this process one waits in the database: the others would each hold a connection meanwhile.
+# Of all threads of a process one waits in the database: others would each hold a connection.
 _line = threading.Lock()
 
 

@@ -1,4 +1,4 @@
-"""The second factor: one-time codes of an authenticator app (TOTP), and recovery codes for when it is lost."""
+"""The second factor: one-time codes of an app (TOTP), and recovery codes for its loss."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ class SecondFactorAdapter(DefaultMFAAdapter):  # type: ignore[misc]  # allauth h
     """allauth's adapter for second factors: secrets are stored encrypted, and the QR code is plain SVG (strict CSP)."""
 
     def encrypt(self, text: str) -> str:
-        """Encrypt a secret with a key made from SECRET_KEY: a stolen database alone gives no codes."""
+        """Encrypt a secret with a key made from SECRET_KEY: a stolen database alone is no use."""
         return encrypt_text(text, PURPOSE)
 
     def decrypt(self, encrypted_text: str) -> str:
@@ -70,6 +70,6 @@ class ConfirmForm(_Once, ReauthenticateForm):  # type: ignore[misc]
 
 
 def remove(user: User) -> int:
-    """Remove an account's second factor and recovery codes, as when a phone is lost; return their number."""
+    """Remove an account's second factor and recovery codes (a lost phone); return their number."""
     deleted, _counts = Authenticator.objects.filter(user=user).delete()
     return int(deleted)

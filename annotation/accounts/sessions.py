@@ -22,7 +22,7 @@ SYSTEMS = ("Android", "iPhone", "iPad", "Windows", "Mac OS X", "Linux")
 
 
 def sessions_of(user: User, current: str | None) -> list[dict[str, Any]]:
-    """The user's sessions that still let in, newest first; `current` is the key of the one that asks."""
+    """The user's sessions that still let in, newest first; `current`: the key of who asks."""
     alive = Session.objects.filter(expire_date__gt=timezone.now()).values("session_key")
     rows = UserSession.objects.filter(user=user, session_key__in=alive).order_by("-created_at", "-pk")
     return [
@@ -51,7 +51,7 @@ def describe_browser(agent: str) -> str:
 
 
 def client_network(request: HttpRequest) -> str:
-    """Return a visitor's network (/24 or /48): the audit log tells attacks apart without keeping addresses."""
+    """Return a visitor's network (/24 or /48): attacks can be told apart without addresses."""
     try:
         address = ipaddress.ip_address(get_adapter().get_client_ip(request))
     except (PermissionDenied, ValueError):

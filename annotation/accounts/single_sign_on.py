@@ -1,8 +1,9 @@
 """Sign-in by an OpenID Connect provider (OpenID Connect Core 1.0, authorization code flow with PKCE).
 
-A connection joins the provider's subject to an account: made by the person on the account page, or together with the
-account when an invitation is open. Addresses never decide who somebody is. Nothing that the provider tells is kept but
-the subject and the name by which the account page calls the connection.
+A connection joins the provider's subject to an account: made by the person on the account page, or
+together with the account when an invitation is open. Addresses never decide who somebody is.
+Nothing that the provider tells is kept but the subject and the name by which the account page calls
+the connection.
 """
 
 import logging
@@ -29,7 +30,7 @@ from jobs.connections import without_connection
 
 logger = logging.getLogger(__name__)
 
-# Not by INSTALLED_APPS, from where every command would load it, and requests with it: a fifth of a second.
+# Not by INSTALLED_APPS, from where every command and request would load it: a fifth of a second.
 registry.register(OpenIDConnectProvider)
 
 KEPT_CLAIMS = ("sub", "preferred_username", "name")
@@ -92,7 +93,7 @@ class SingleSignOnAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]  #
     def on_authentication_error(
         self, request: HttpRequest, provider: Any, error: Any = None, exception: Any = None, extra_context: Any = None
     ) -> None:
-        """The page says little; the log says what was wrong, without the answer, which may hold tokens."""
+        """The page says little; the log says what was wrong, without the answer and its tokens."""
         logger.warning("Sign-in by the provider failed: %s %s", error or "", type(exception).__name__)
 
 

@@ -37,7 +37,7 @@ def list_users(search: str, after: str) -> QuerySet[User]:
 
 @transaction.atomic
 def close_account(person: User, *, by: User) -> Withdrawn:
-    """Close an account: it cannot sign in any more, and the pairs that it holds go back to the queue."""
+    """Close an account: it cannot sign in, and the pairs that it holds go back to the queue."""
     _refuse_oneself(person, by)
     _set_active(person, False)
     record(by, "account.stopped", concerns=person)
@@ -61,7 +61,7 @@ def end_sessions(person: User, *, by: User) -> None:
 
 @transaction.atomic
 def remove_factor(person: User, *, by: User) -> None:
-    """Remove the second factor of somebody who lost phone and recovery codes: make sure that it is them."""
+    """Remove the second factor of somebody who lost phone and codes: make sure it is them."""
     _refuse_oneself(person, by)
     if not second_factor.remove(person):
         raise BadInput(_("%(name)s has not set up two-factor authentication") % {"name": person.username})
@@ -70,7 +70,7 @@ def remove_factor(person: User, *, by: User) -> None:
 
 @transaction.atomic
 def set_owner(person: User, *, by: User, owner: bool) -> Withdrawn:
-    """Make somebody an owner, who sees and changes everything, or no owner any more; memberships stay."""
+    """Make somebody an owner, who sees and changes everything, or none; memberships stay."""
     if not owner:
         _refuse_oneself(person, by)
     if person.is_owner == owner:
@@ -124,7 +124,7 @@ def pseudonymise(person: User, *, by: User) -> Withdrawn:
     return withdraw(person, by=by)
 
 
-# What owners may do to an account, by the word in the address, and the sentence with which the page says it.
+# What owners may do to an account, by the word in the address, and the page's sentence for it.
 ACTS: dict[str, tuple[Callable[..., Withdrawn | None], str]] = {
     "stop": (close_account, gettext_noop("%(name)s can no longer sign in. Existing judgments are kept.")),
     "start": (reopen_account, gettext_noop("%(name)s can sign in again.")),

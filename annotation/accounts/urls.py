@@ -1,4 +1,4 @@
-"""Addresses of accounts: signing in and up, passwords, the second factor, sessions, the sign-in provider."""
+"""Addresses of accounts: signing in and up, passwords, second factor, sessions, provider."""
 
 from allauth.account import views as allauth
 from allauth.mfa.base import views as factor

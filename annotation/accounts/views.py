@@ -149,8 +149,8 @@ def request_password_reset(request: HttpRequest, scope: PublicScope) -> HttpResp
     if not settings.EMAIL_HOST:
         return render(request, "accounts/forgotten.html", {"scope": scope})
     response: HttpResponse = password_reset(request)
-    # A redirect is the answer to every valid form, whether the address is known or not: the log says no more than the
-    # page.
+    # A redirect is the answer to every valid form, whether the address is known or not: the log
+    # says no more than the page.
     if request.method == "POST" and response.status_code == 302:
         record(scope, "password.asked", address=sessions.client_network(request))
     return response
@@ -197,7 +197,7 @@ def start_invited_login(request: HttpRequest, scope: PublicScope, token: str) ->
     request.session[single_sign_on.INVITED] = token
     try:
         provider = single_sign_on.SingleSignOnAdapter(request).get_provider(request, "openid_connect")
-        # Whoever has an account already comes back to the invitation, and accepts it with that account.
+        # Whoever has an account comes back to the invitation, and accepts it with that account.
         response: HttpResponse = provider.redirect(request, process="login", next_url=f"/invitations/{token}/")
     except (RequestException, KeyError, ValueError):
         return _render_provider_error(request, scope)
@@ -274,7 +274,7 @@ def password_link(request: HttpRequest, scope: SiteScope, user: int) -> HttpResp
 
 @action("admin", "POST")
 def member_password_link(request: HttpRequest, scope: Scope, member: int) -> HttpResponse:
-    """An admin makes a link for a member who belongs to nothing that this admin does not rule over."""
+    """An admin makes a link for a member who belongs only to collections that this admin rules."""
     return _render_password_link(request, scope, scope.find_member(member).user)
 
 

@@ -16,8 +16,8 @@ from annotation.audit_log.recording import record
 from annotation.models import AuditEntry, Invitation, User
 from annotation.permissions import administered_collections
 
-# Sent with `person` and `by`. A receiver takes back what its app keeps of the person's, and returns how much, as
-# {"webhooks": 1}: annotation imports no app above it.
+# Sent with `person` and `by`. A receiver takes back what its app keeps of the person's, and returns
+# how much, as {"webhooks": 1}: annotation imports no app above it.
 rights_lost = Signal()
 
 
@@ -63,7 +63,7 @@ def withdraw(person: User, *, by: User | None) -> Withdrawn:
     theirs = User.objects.filter(pk__in=made.values("concerns"))
     # A link holds for the moment of the last sign-in, to the second.
     links = theirs.exclude(last_login=None).update(last_login=F("last_login") - timedelta(seconds=1))
-    # Nobody who never signed in has such a moment: that of the account is one that no link holds for.
+    # Nobody who never signed in has such a moment: the account's is one that no link holds for.
     links += theirs.filter(last_login=None).update(last_login=F("date_joined"))
     counts: dict[str, int] = {"invitations": invitations, "links": links}
     replies: list[tuple[Any, Any]] = rights_lost.send(sender=User, person=person, by=by)

@@ -21,7 +21,7 @@ router = Router(tags=["adjudication"])
 
 
 class OpinionOut(Schema):
-    """Opinion of an annotator on the pair, without a name: a grade, a flag, or (neither) why it was skipped."""
+    """An annotator's opinion of the pair, without a name: a grade, a flag, or why skipped."""
 
     number: int
     grade: int | None
@@ -40,7 +40,7 @@ class ConflictOut(PairTextsOut):
 
 
 class ConflictsOut(Schema):
-    """The conflict to decide, if any; the item of your own last decision, which can be taken back."""
+    """The conflict to decide, if any; the item of your own last decision, which can be undone."""
 
     conflict: ConflictOut | None
     waiting: int
@@ -76,8 +76,8 @@ def resolve_conflict(request: HttpRequest, name: str, body: DecisionIn) -> Any:
             forms.check_grade(body.grade, scope.collection),
             comment=clean_text(body.comment),
             milliseconds=body.milliseconds,
-            # The stamp is signed: how long the conflict was open is the server's measure, beside the client's
-            # `milliseconds`.
+            # The stamp is signed: how long the conflict was open is the server's measure, beside
+            # the client's `milliseconds`.
             shown_ms=forms.parse_shown({"shown": body.shown}, forms.CONFLICT, scope.member, body.item),
         )
     except Unknown:

@@ -30,7 +30,7 @@ from annotation.queue.undo import revert_resolution, withdraw_judgment
 from corpus.models import CurrentJudgment, ExportRecord, Item, Judgment
 from store.sql import read_sql
 
-# A prime: each adjudicator begins elsewhere, so two of them rarely meet on one conflict without any lease.
+# A prime: each adjudicator begins elsewhere, so two rarely meet on one conflict without a lease.
 SPREAD = 7919
 
 
@@ -156,8 +156,8 @@ def adjudicate(
 
 
 _CONFLICT = read_sql(__file__, "lock_conflict")
-# Everything that a decision changes. The newest adjudication is a pair's label whatever else was said (corpus.labels),
-# and with the pair locked none can be newer than this one.
+# Everything that a decision changes. The newest adjudication is a pair's label whatever else was
+# said (corpus.labels), and with the pair locked none can be newer than this one.
 _RESOLVE = read_sql(__file__, "resolve_conflict")
 
 

@@ -1,4 +1,4 @@
-"""Adjudication: the conflict, what annotators said without their names, and the next one in the same answer."""
+"""Adjudication: the conflict, what annotators said without names, and the next conflict."""
 
 from typing import Any
 
@@ -43,7 +43,7 @@ def adjudicate_submit(request: HttpRequest, scope: Scope) -> HttpResponse:
         decided = item if isinstance(lost, DecidedAlready) else None
         return _render_conflict(request, scope, status=409, problem=str(lost), decided=decided)
     except (forms.Invalid, TooSoon) as wrong:
-        # The same conflict again, which need not be the first one: what was typed is about this pair.
+        # The same conflict again, which need not be the first: what was typed is about this pair.
         return _render_conflict(request, scope, status=422, problem=str(wrong), show=item)
     return _show_conflict(request, scope, settled=item)
 

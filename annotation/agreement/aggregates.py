@@ -102,8 +102,8 @@ def fit_matrix(matrix: GradeMatrix, names: tuple[str, ...]) -> Second:
 
 
 def differing_pairs(report: AgreementReport, found: Second, limit: int = 200) -> list[list[Any]]:
-    """Return the pairs on which the aggregates differ, the surest first: pair, majority, Dawid-Skene's label, its
-    probability, and (place of an assessor, grade) for each grade given.
+    """Return the pairs on which the aggregates differ, the surest first: pair, majority,
+    Dawid-Skene's label, its probability, and (place of an assessor, grade) for each grade given.
     """
     at = np.flatnonzero(found.differs)
     at = at[np.lexsort((found.pairs[at], -found.probability[at]))][:limit]

@@ -25,7 +25,7 @@ CSV: dict[str, Any] = {
 
 
 class AssessorsIn(Given):
-    """Assessors whose agreement is measured, and on which pairs; none named: every judge, person and import."""
+    """Assessors whose agreement is measured, and on which pairs; none named: all of them."""
 
     assessors: list[str] = Field([], max_length=100)
     people: bool = False
@@ -47,14 +47,14 @@ class ContractDocument(Schema):
 
 
 class MeasuredOut(Schema):
-    """State of a measurement; `done` false: a worker measures later, so ask for the result again."""
+    """State of a measurement; `done` false: a worker measures later, ask for the result again."""
 
     done: bool
 
 
 @router.get("/collections/{slug:name}/agreement", auth=may("admin"), response=ContractDocument)
 def read_agreement(request: HttpRequest, name: str, asked: Query[AgreementIn]) -> Any:
-    """Measure how far the assessors agree: kappa, Fleiss' kappa, Krippendorff's alpha, Dawid-Skene."""
+    """Measure how far assessors agree: kappa, Fleiss' kappa, Krippendorff's alpha, Dawid-Skene."""
     collection = scope_of(request).collection
     chosen = _filters_of(collection, asked).chosen
     # Measuring takes minutes then, in which the request would hold a process of the web server.
@@ -89,7 +89,7 @@ def read_agreement_table(request: HttpRequest, name: str, asked: Query[Assessors
 
 
 def _filters_of(collection: Collection, asked: AssessorsIn) -> AgreementFilters:
-    """Return what was asked as the page has it, so that both share what was measured. Raises BadInput."""
+    """Return what was asked as the page has it, to share measurements. Raises BadInput."""
     if asked.binarize is not None and asked.binarize > collection.grades:
         raise BadInput(_("binarize: this collection has grades from 0 to %(grades)s") % {"grades": collection.grades})
     chosen = choose_assessors(

@@ -58,7 +58,7 @@ class MeasuringFailed(QuorumError):
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """The figures of one choice. `report` None: a worker has yet to measure them, or measuring failed."""
+    """The figures of one choice. `report` None: not measured yet, or measuring failed."""
 
     report: AgreementReport | None
     second: dict[str, Any] | None  # Dawid-Skene's aggregate, as `_restore_figures` makes it.
@@ -96,7 +96,7 @@ def is_large(collection: Collection, chosen: Sequence[KnownAssessors]) -> bool:
 
 
 def refresh(collection: Collection, asked: AgreementFilters) -> bool:
-    """Measure anew: return False where a worker does it, True where it is done. Raises MeasuringFailed."""
+    """Measure anew: return False where a worker does it, else True. Raises MeasuringFailed."""
     result = AGREEMENT.refresh(collection, **_build_options(asked))
     if result is not None and result.failure:
         raise MeasuringFailed(result.failure)
@@ -116,7 +116,7 @@ def measuring(collection: Collection) -> Iterator[None]:
 
 
 def describe_error(error: Exception) -> str:
-    """Say in one line what broke a measurement: memory in plain words, anything else as Python has it."""
+    """Say in one line what broke a measurement: memory in plain words, the rest as Python."""
     if isinstance(error, MemoryError):
         return _("not enough memory")
     return " ".join(f"Unexpected error: {error}".split())[:300]
@@ -128,7 +128,7 @@ def _build_options(asked: AgreementFilters) -> dict[str, Any]:
 
 
 def _assessor_key(one: KnownAssessors) -> list[Any]:
-    """Return who an assessor is, without a name: kind, id, and the number of a sample beyond the first."""
+    """Return who an assessor is, without a name: kind, id, number of a sample beyond the first."""
     return [one.kind, one.id, *([one.sample] if one.sample else [])]
 
 
@@ -175,7 +175,7 @@ def compute_figures(collection: Collection, asked: AgreementFilters) -> dict[str
 def _restore_figures(
     collection: Collection, asked: AgreementFilters, known: Sequence[KnownAssessors], found: dict[str, Any]
 ) -> tuple[AgreementReport, dict[str, Any], list[dict[str, Any]]]:
-    """Return report, second aggregate and clusters of what `compute_figures` gave, with the names of now."""
+    """Return report, second aggregate and clusters of `compute_figures`, with names of now."""
     here = {tuple(_assessor_key(one)): one for one in known}
     people = []
     for kind, pk, *sample in found["assessors"]:

@@ -1,4 +1,4 @@
-"""Clusters of assessors who agree with each other more than with the rest: average linkage of kappa. Pure."""
+"""Clusters of assessors who agree with each other: average linkage of kappa. Pure."""
 
 from typing import Any
 
@@ -16,8 +16,9 @@ MOST = 2_000  # Assessors that are looked at: those who graded most.
 def cluster_assessors(report: AgreementReport) -> list[dict[str, Any]]:
     """The clusters of two assessors and more, the largest first.
 
-    `members`: places in the report, the busiest first. `within`, `outside`: mean kappa of the couples inside, and of
-    members with everybody else, who met on FEW pairs and more; None where there is no such couple.
+    `members`: places in the report, the busiest first. `within`, `outside`: mean kappa of the
+    couples inside, and of members with everybody else, who met on FEW pairs and more; None where
+    there is no such couple.
     """
     couples = report.measures.pairwise
     graded = np.array([assessor.n for assessor in report.assessors])

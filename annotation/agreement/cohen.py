@@ -1,7 +1,8 @@
 """Cohen's kappa, plain and weighted, and percent agreement for many pairs of assessors at once.
 
-Two ways to the same sums: products of whole rows where most assessors graded most items, and sparse counts of the
-items that two both graded where few did (956 people with 60 pairs each have 456,490 couples, and few of them ever met).
+Two ways to the same sums: products of whole rows where most assessors graded most items, and sparse
+counts of the items that two both graded where few did (956 people with 60 pairs each have 456,490
+couples, and few of them ever met).
 """
 
 from collections.abc import Sequence
@@ -87,7 +88,7 @@ def _sums_of_whole(weights: Floats, rows: Grades, hot: Floats, left: Places, rig
 def _grade_distances(
     rows: Grades, left: Places, right: Places, width: int, dtype: np.dtype[np.floating]
 ) -> list[Floats]:
-    """Return how far grades are apart, by each weighting; with two grades all weightings are one."""
+    """Return how far grades are apart, by each weighting; with two grades all weightings agree."""
     apart = np.abs(rows[left] - rows[right]).astype(dtype)  # int16: grades are at most 100
     return [np.minimum(apart, 1), apart, apart**2] if width > 2 else [apart]
 
@@ -147,7 +148,7 @@ class Sparse:
 
     def cohen(self, weights: Floats, some: slice) -> Cohen:
         """Return what `cohen_kappas` gives for the pairs of the slice."""
-        # Rows are (couple, left grade, right grade): a product with the weights gives all tables at once.
+        # Rows are (couple, left grade, right grade): a product with the weights gives all tables.
         width = self.width
         sums = self.cells[some.start * width**2 : some.stop * width**2].astype(weights.dtype) @ weights.T
         table = np.asarray(sums).reshape(-1, width, width, len(weights)).transpose(1, 2, 3, 0)

@@ -1,7 +1,8 @@
 """Dawid and Skene's estimate of the truth and of each assessor's errors, by EM. Pure numpy.
 
-A. P. Dawid, A. M. Skene: Maximum likelihood estimation of observer error-rates using the EM algorithm. Journal of the
-Royal Statistical Society, Series C 28 (1979). The likelihood leaves out the multinomial coefficients, as theirs does.
+A. P. Dawid, A. M. Skene: Maximum likelihood estimation of observer error-rates using the EM
+algorithm. Journal of the Royal Statistical Society, Series C 28 (1979). The likelihood leaves out
+the multinomial coefficients, as theirs does.
 
 Counts are sparse, items x (assessors x classes): a thousand people who graded sixty items each take what they said.
 """
@@ -21,13 +22,13 @@ Counts = Any
 STARTS = 5
 TOLERANCE = 1e-9
 MOST = 2_000
-# A class whose estimated share is below this, and below a third of its share of the grades, is ignored.
+# A class with a share below this, and below a third of its share of the grades, is ignored.
 TOO_SMALL = 0.01
 
 
 @dataclass(frozen=True, slots=True)
 class Solution:
-    """The solution that the 1979 paper's start leads to; another start's where that one has collapsed."""
+    """The solution of the 1979 paper's start; another start's where that one has collapsed."""
 
     classes: tuple[int, ...]  # Grades, in the order of every axis below.
     priors: Floats  # Share of each class among the items.
@@ -49,14 +50,14 @@ class Solution:
 
     @property
     def accuracies(self) -> tuple[Floats, Floats]:
-        """The estimated share of right grades of each assessor, and of each assessor in each class."""
+        """The estimated share of right grades of each assessor, and of each in each class."""
         rates = np.einsum("acc->ac", self.confusion)
         # Over the classes by their estimated shares, so a rare class weighs little.
         return rates @ self.priors, rates
 
 
 def sparse_counts(grades: NDArray[np.integer]) -> tuple[tuple[int, ...], Counts]:
-    """Return grades (assessors x items, MISSING where there is none) as classes and sparse counts."""
+    """Return grades (assessors x items, MISSING where none) as classes and sparse counts."""
     from scipy.sparse import csr_array
 
     classes = tuple(int(one) for one in np.unique(grades[grades != MISSING]))
@@ -69,8 +70,9 @@ def sparse_counts(grades: NDArray[np.integer]) -> tuple[tuple[int, ...], Counts]
 def dawid_skene(
     counts: Counts, classes: tuple[int, ...], *, weights: Floats | None = None, starts: int = STARTS, seed: int = 0
 ) -> Solution | None:
-    """Fit `counts` (as `sparse_counts` gives them, or dense: items x assessors x classes). `weights`: how many equal
-    items a row stands for. None where there are no grades, or fewer than two classes.
+    """Fit `counts` (as `sparse_counts` gives them, or dense: items x assessors x classes).
+    `weights`: how many equal items a row stands for. None where there are no grades, or fewer than
+    two classes.
     """
     if len(classes) < 2 or not counts.sum():
         return None
@@ -97,7 +99,7 @@ def dawid_skene(
 
 
 def _run_em(counts: Counts, weights: Floats, posterior: Floats) -> tuple[Floats, Floats, Floats, float, int, bool]:
-    """Run EM from a first guess of the posterior: M step, then E step, until the likelihood stands still."""
+    """Run EM from a first guess of the posterior: M step, E step, until the likelihood is still."""
     size = posterior.shape[1]
     assessors = counts.shape[1] // size
     by_column = counts.T.tocsr()
@@ -109,7 +111,7 @@ def _run_em(counts: Counts, weights: Floats, posterior: Floats) -> tuple[Floats,
         # The M step, as one sparse product: sums over items of what each assessor gave, weighted by the posterior.
         confusion = _normalise_shares((by_column @ weighted).T.reshape(size, assessors, size), 2)
         joint = counts @ _floored_log(confusion).reshape(size, assessors * size).T + _floored_log(priors)
-        # The largest exponent is taken out before exp, or items with many grades would underflow to 0.
+        # The largest exponent is taken out before exp, or items with many grades underflow to 0.
         most = joint.max(axis=1, keepdims=True)
         likely = np.exp(joint - most)
         likelihood = float((weights * (np.log(likely.sum(axis=1)) + most[:, 0])).sum())

@@ -1,8 +1,8 @@
 """The only union of what assessors said: people's judgments, imports, and counted votes.
 
-What does not enter: a debate's turns (their stance is given), withdrawn judgments, grades of an aspect, adjudications
-(made with everybody's answer in view), votes of an early-stopping panel beyond the three drawn first. Policies and
-the reference enter only by name.
+What does not enter: a debate's turns (their stance is given), withdrawn judgments, grades of an
+aspect, adjudications (made with everybody's answer in view), votes of an early-stopping panel
+beyond the three drawn first. Policies and the reference enter only by name.
 """
 
 from collections import Counter, defaultdict
@@ -28,8 +28,8 @@ from judges.models import Attempt, Campaign, JudgeVersion
 from store.sql import read_sql
 
 Population = Literal["all", "escalated", "audited"]
-# A person's first answer on a pair; only one that was given without the debate; only one with the debate in view from
-# the start; the last one.
+# A person's first answer on a pair; only one that was given without the debate; only one with the
+# debate in view from the start; the last one.
 Votes = Literal["first", "blind", "shown", "final"]
 READ_GRADES = read_sql(__file__, "read_grades")
 READ_VOTES = """
@@ -62,9 +62,9 @@ BY_NAME_ONLY = (Kind.POLICY, Kind.REFERENCE)
 class KnownAssessors:
     """An assessor whose grades can be compared, among all of a collection.
 
-    The newest version of a judge carries its plain name, older ones `name@version`; where a person and an import
-    share a name, both carry `kind:name`. A judge that votes several times on one pair is as many assessors, `name #1`,
-    `name #2` and so on: samples of one model.
+    The newest version of a judge carries its plain name, older ones `name@version`; where a person
+    and an import share a name, both carry `kind:name`. A judge that votes several times on one pair
+    is as many assessors, `name #1`, `name #2` and so on: samples of one model.
     """
 
     kind: str
@@ -124,7 +124,7 @@ def voting_judges(campaigns: Iterable[int]) -> list[KnownAssessors]:
 
 
 def vote_names(campaigns: Iterable[int]) -> dict[tuple[int, int], str]:
-    """Return the names of voters by judge and sample: `name`, or `name #1` and so on for several votes."""
+    """Return the names of voters by judge and sample: `name`, or `name #1` for several votes."""
     return {(one.id, one.sample): one.name for one in voting_judges(campaigns)}
 
 
@@ -149,7 +149,7 @@ def find_copies(chosen: Sequence[KnownAssessors]) -> list[tuple[int, ...]]:
 
 
 def judge_names(campaigns: Iterable[int]) -> dict[int, str]:
-    """Names of the judges of some campaigns by id: the newest version is `name`, others are `name@version`."""
+    """Names of campaigns' judges by id: the newest version `name`, others `name@version`."""
     _times, versions = _known_judges(campaigns, ["voters", "debaters"], ["vote", "for", "against"])
     return {one.pk: name for one, name in versions}
 
@@ -183,8 +183,8 @@ def choose_assessors(
 ) -> list[KnownAssessors]:
     """Choose the assessors that are named, and all people or judges if asked; without any all judges, people, imports.
 
-    `reference` and `policy` name all of that kind, a judge that gives several samples all of those. Raises BadInput for
-    a name that nobody here has.
+    `reference` and `policy` name all of that kind, a judge that gives several samples all of those.
+    Raises BadInput for a name that nobody here has.
     """
     by_name: dict[str, list[KnownAssessors]] = {}
     for one in known:
@@ -214,8 +214,8 @@ def load_grade_matrix(
 ) -> GradeMatrix:
     """Read what the assessors said about the pairs of the collection; by default every judge, person and import.
 
-    A judge's 0 or 1 stands on the collection's scale as 0 or `relevant_from`; of a judge's votes that of the newest
-    campaign counts. Of a person's answers on a pair `votes` says which.
+    A judge's 0 or 1 stands on the collection's scale as 0 or `relevant_from`; of a judge's votes
+    that of the newest campaign counts. Of a person's answers on a pair `votes` says which.
     """
     chosen = list(choose_assessors(known_assessors(collection)) if assessors is None else assessors)
     rows = {(one.kind == Kind.JUDGE, one.id * SAMPLES + one.sample): place for place, one in enumerate(chosen)}
@@ -238,11 +238,11 @@ def load_grade_matrix(
 
 
 def options_of(cell: str) -> tuple[str, int | None, Population]:
-    """Read what a cell compares: `disagree`, `above` or `below` (the first gave the higher or lower grade), `agree`,
-    `both`, or two grades as `0x1`; then a bound, then a population.
+    """Read what a cell compares: `disagree`, `above` or `below` (the first gave the higher or lower
+    grade), `agree`, `both`, or two grades as `0x1`; then a bound, then a population.
 
-    `disagree:2` compares grades as 2 and more or not; `disagree:escalated` and `disagree:audited` look at such pairs
-    only; both kinds may be given.
+    `disagree:2` compares grades as 2 and more or not; `disagree:escalated` and `disagree:audited`
+    look at such pairs only; both kinds may be given.
     """
     kind, *options = cell.split(":")
     bounds = [int(option) for option in options if option.isdecimal() and len(option) < 4]
@@ -251,7 +251,7 @@ def options_of(cell: str) -> tuple[str, int | None, Population]:
 
 
 def pairs_where(collection: Collection, a: str, b: str, cell: str = "disagree") -> NDArray[np.int64]:
-    """Find the pairs that both graded and where a cell (`options_of`) is true; of one name twice, its pairs."""
+    """Find pairs that both graded and where a cell is true; of one name twice, its pairs."""
     known = known_assessors(collection)
     kind, bound, population = options_of(cell)
     chosen = [choose_assessors(known, names=[name])[0] for name in dict.fromkeys((a, b))]

@@ -1,4 +1,4 @@
-"""Agreement of a group as one figure: kappa with percent agreement and prevalence beside it. Pure numpy."""
+"""Agreement of a group: kappa with percent agreement and prevalence beside it. Pure numpy."""
 
 from typing import NamedTuple
 
@@ -26,8 +26,9 @@ class AssessorGroup(NamedTuple):
 
 
 def group_agreement(grades: NDArray[np.integer], *, bootstrap: int = 0, seed: int = 0) -> AssessorGroup:
-    """Krippendorff's nominal alpha (it takes pairs that few of the group graded; with two grades on every pair it is
-    Scott's pi) and the mean share of equal couples, over the pairs with two grades and more.
+    """Krippendorff's nominal alpha (it takes pairs that few of the group graded; with two grades on
+    every pair it is Scott's pi) and the mean share of equal couples, over the pairs with two grades
+    and more.
 
     `grades`: assessors x pairs of 0 and 1, MISSING where there is none. 95% intervals by resampling pairs.
     """
@@ -37,7 +38,7 @@ def group_agreement(grades: NDArray[np.integer], *, bootstrap: int = 0, seed: in
         none = Statistic(None, None, None, 0, NO_DOUBLE)
         return AssessorGroup(0, none, none, None)
     graded = given.sum(axis=0)
-    # Of two grades on a pair, the share that is equal: ordered couples that agree over all ordered couples.
+    # Of two grades on a pair, the share that is equal: ordered couples that agree over all.
     equal = (given * (given - 1)).sum(axis=0) / (graded * (graded - 1))
     alphas = krippendorff_alphas(given)
 

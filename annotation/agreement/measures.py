@@ -1,7 +1,8 @@
 """Kappa, alpha and their relatives over a matrix of grades, with bootstrap intervals over items. Pure numpy.
 
-A matrix of grades is assessors x items; grades are integers from 0, MISSING (-1) where there is none. Every measure is
-a function of sums over items, so a resample is one row of weights times features of the items.
+A matrix of grades is assessors x items; grades are integers from 0, MISSING (-1) where there is
+none. Every measure is a function of sums over items, so a resample is one row of weights times
+features of the items.
 """
 
 from base64 import b64decode, b64encode
@@ -30,7 +31,7 @@ ONE_GRADE = gettext_noop("all grades are the same, so agreement beyond chance is
 ONE_ASSESSOR = gettext_noop("fewer than two assessors")
 NO_DOUBLE = gettext_noop("no pair has two grades")
 
-# Assessors up to whom everybody stands beside everybody. Of more, only those who graded a pair in common.
+# Assessors up to whom all stand beside all. Of more, only those who graded a pair in common.
 MANY = 40
 FAMILY = ("kappa", "kappa_linear", "kappa_quadratic", "percent")
 SPARSE = 16  # A product of whole rows does so many times the work of sparse counts in the same time.
@@ -43,7 +44,7 @@ Measure = Callable[[Floats], Floats]
 
 @dataclass(frozen=True, slots=True)
 class Statistic:
-    """A measured value over `n` items, with its 95% interval; None where undefined, with the `reason`."""
+    """A measured value over `n` items, with its 95% interval; None with the `reason`."""
 
     value: float | None
     low: float | None
@@ -66,7 +67,7 @@ class Pairwise:
 
 
 class Couples(Sequence[Pairwise]):
-    """Many Pairwise, held as columns: half a million of them are some dozen megabytes and no objects."""
+    """Many Pairwise, held as columns: half a million take some dozen megabytes and no objects."""
 
     def __init__(self, places: NDArray[np.int64], n: NDArray[np.int64], values: NDArray[np.float64]) -> None:
         """`places`: couples x (a, b); `values`: couples x FAMILY x (value, low, high), NaN where there is none."""
@@ -155,12 +156,12 @@ def count_grades(found: Patterns) -> NDArray[np.int64]:
 
 
 def count_double(found: Patterns) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Count how many gave each grade, of patterns with two grades and more, and the items of each."""
+    """Count how many gave each grade, of patterns with two and more, and each one's items."""
     return merge_counts(count_grades(found), found.counts)
 
 
 def majority_of_others(found: Patterns) -> Grades:
-    """Find for each grade what most of the others gave that item; MISSING for a tie, or nobody else."""
+    """Find for each grade what most others gave that item; MISSING for a tie, or nobody else."""
     given = count_grades(found)
     result = np.full_like(found.grades, MISSING)
     for place, mine in enumerate(found.grades):
@@ -175,14 +176,14 @@ def majority_of_others(found: Patterns) -> Grades:
 
 
 def _two_by_two(found: Patterns, draws: Draws) -> tuple[Couples, Couples]:
-    """Cohen's family of each couple of assessors, and of each assessor with the majority of the others."""
+    """Cohen's family of each couple of assessors, and of each with the majority of the others."""
     assessors = len(found.grades)
     rows = np.vstack([found.grades, majority_of_others(found)])
     met = find_overlaps(found.grades)
     every = np.stack(np.triu_indices(assessors, 1), axis=1)
     left, right, item = met
     couples = np.unique(left.astype(np.int64) * assessors + right)
-    # Beyond MANY only couples that met: of 2,000 assessors, 2 million couples would mostly be empty.
+    # Beyond MANY only couples that met: of 2,000 assessors 2 million couples are mostly empty.
     between = every if assessors <= MANY else np.stack(np.divmod(couples, assessors), axis=1)
     few = len(item) * SPARSE < len(between) * rows.shape[1]
     pairwise = _measure_couples(rows, between, draws, Sparse(rows, between, met) if few else None)
@@ -196,7 +197,7 @@ def _two_by_two(found: Patterns, draws: Draws) -> tuple[Couples, Couples]:
 
 
 def _measure_couples(rows: Grades, pairs: NDArray[np.int64], draws: Draws, sparse: Sparse | None = None) -> Couples:
-    """Compute values in double precision and the bounds of their intervals, some couples at a time."""
+    """Compute values in double precision and the bounds of their intervals, in chunks."""
     values = np.full((len(pairs), len(FAMILY), 3), np.nan)
     n = np.zeros(len(pairs), dtype=np.int64)
     # Fewer couples at a time for many resamples; the sparse way holds a table of grades for each.
@@ -211,7 +212,7 @@ def _measure_couples(rows: Grades, pairs: NDArray[np.int64], draws: Draws, spars
             found = cohen_kappas(weights, rows, pairs[some].tolist()) if sparse is None else sparse.cohen(weights, some)
             return np.stack([found[column] for column in columns], axis=2)
 
-        # The value itself in double precision, from the unweighted counts; resamples are in single precision.
+        # The value in double precision, from the unweighted counts; resamples in single precision.
         once = of(draws.counts[None].astype(np.float64), range(5))[0]
         n[some], values[some, :, 0] = np.round(once[:, 0]).astype(np.int64), once[:, 1:]
         if draws.number and draws.counts.size:
@@ -231,7 +232,7 @@ def estimate_intervals(part: Measure, draws: Draws) -> list[tuple[Floats, Floats
 
 
 def _fleiss_statistic(given: NDArray[np.int64], draws: Draws, assessors: int) -> tuple[Statistic, int]:
-    """The kappa of the items with as many grades as most items have, and that number; of equals the larger."""
+    """The kappa of items with as many grades as most have, and that number."""
     items = np.bincount(given.sum(axis=0), weights=draws.counts, minlength=2)
     items[:2] = 0  # an item with fewer than two grades says nothing of agreement
     most = len(items) - 1 - int(items[::-1].argmax())
@@ -260,7 +261,7 @@ def fleiss_measure(given: NDArray[np.int64], votes: int) -> Measure:
 
 
 def krippendorff_alphas(given: NDArray[np.int64]) -> Measure:
-    """Krippendorff's alpha over the items with two grades and more. Values: nominal, ordinal, interval."""
+    """Krippendorff's alpha over items with two grades and more: nominal, ordinal, interval."""
     grades = np.flatnonzero(given.any(axis=1))
     counts = given[grades].astype(np.float64)
     counts *= counts.sum(axis=0) >= 2
@@ -293,7 +294,7 @@ def _safe_ratio(above: Floats, below: Floats) -> Floats:
 
 
 def build_statistic(value: Number, low: Number, high: Number, n: int, none: str) -> Statistic:
-    """Build a Statistic of numbers; NaN becomes null. `none`: the reason when there is no item at all."""
+    """Build a Statistic of numbers; NaN becomes null. `none`: the reason without any item."""
     if not np.isfinite(value):
         return Statistic(None, None, None, n, ONE_GRADE if n else none)
     bounded = np.isfinite(low) and np.isfinite(high)

@@ -1,4 +1,4 @@
-"""The agreement page: what was asked for in the URL, the heat map's cells, and the text that sums it up."""
+"""The agreement page: what the URL asks, the heat map's cells, and the summary."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ ENOUGH = 20  # Pairs below which a couple's agreement may be anything.
 
 @dataclass(frozen=True, slots=True)
 class AgreementFilters:
-    """Options of the agreement page, from its address. `binarize`: grades from it on count as relevant."""
+    """Options of the agreement page, from its address. `binarize`: from which grade relevant."""
 
     chosen: tuple[KnownAssessors, ...]
     population: Population
@@ -94,7 +94,7 @@ def build_matrix(report: AgreementReport, asked: AgreementFilters) -> list[dict[
 
 
 def _build_cell(report: AgreementReport, asked: AgreementFilters, pair: Pairwise, row: int, at: int) -> dict[str, Any]:
-    """A couple's cell of the heat map: its measure, its words, and the query string of the pairs behind it."""
+    """A couple's cell of the heat map: its measure, words, and the query string of its pairs."""
     shown: Statistic = getattr(pair, asked.measure)
     a, b = report.name(row), report.name(at)
     names = _("%(a)s and %(b)s") % {"a": a, "b": b}
@@ -116,7 +116,7 @@ def _build_cell(report: AgreementReport, asked: AgreementFilters, pair: Pairwise
 
 
 def find_weakest(report: AgreementReport, asked: AgreementFilters) -> dict[str, Any] | None:
-    """Find the two assessors who agree least, as their cell; None where no couple met on enough pairs."""
+    """Find the two assessors who agree least, as a cell; None without enough common pairs."""
     found = report.measures.pairwise
     values = np.where(found.n < ENOUGH, np.nan, found.values[:, list(MEASURES).index(asked.measure), 0])
     if not np.isfinite(values).any():
@@ -217,7 +217,7 @@ ASSESSOR_COLUMNS = {
 
 
 def list_couples(report: AgreementReport, asked: AgreementFilters, parameters: QueryDict) -> dict[str, Any]:
-    """A page of the couples of assessors: `sort` names a column, a minus before it turns it round."""
+    """A page of the couples of assessors: `sort` names a column, a minus reverses it."""
     found = report.measures.pairwise
     sort, down, shown = _sortable_list(asked, parameters, "sort", COUPLE_COLUMNS, "-n")
     keys = found.n.astype(float) if sort == "n" else found.values[:, list(MEASURES).index(sort), 0]
@@ -259,7 +259,7 @@ def _paginate_sorted(keys: NDArray[np.float64], down: bool, number: str | None) 
 def _sortable_list(
     asked: AgreementFilters, parameters: QueryDict, name: str, labels: Mapping[str, str], usual: str
 ) -> tuple[str, bool, dict[str, Any]]:
-    """The column that a list is sorted by, whether it falls, and the list's headings and query string."""
+    """The column that a list is sorted by, its direction, the headings and the query string."""
     given = parameters.get(name, usual)
     given = given if given.removeprefix("-") in labels else usual
     sort, down = given.removeprefix("-"), given.startswith("-")

@@ -1,8 +1,9 @@
 """Intervals of a share: exact, allowing for repeated looks, and over strata. Pure.
 
-Clopper and Pearson, Biometrika 26 (1934), for one look. For a bound that holds at all sample sizes at once, so that a
-stratum may be stopped whenever it looks decided: the beta-binomial mixture with a uniform prior, a martingale whose
-running maximum Ville's inequality bounds (Robbins, Annals of Mathematical Statistics 41, 1970).
+Clopper and Pearson, Biometrika 26 (1934), for one look. For a bound that holds at all sample sizes
+at once, so that a stratum may be stopped whenever it looks decided: the beta-binomial mixture with
+a uniform prior, a martingale whose running maximum Ville's inequality bounds (Robbins, Annals of
+Mathematical Statistics 41, 1970).
 """
 
 from collections.abc import Sequence
@@ -22,7 +23,7 @@ class Interval(NamedTuple):
 
 
 class Stratum(NamedTuple):
-    """A part of a population: `right` of `n` sampled out of `size`; fractions where the sample is weighted."""
+    """A part of a population: `right` of `n` sampled out of `size`; weighted: fractions."""
 
     size: float
     n: float
@@ -30,12 +31,12 @@ class Stratum(NamedTuple):
 
 
 def clopper_pearson(right: float, n: float, level: float = LEVEL) -> Interval:
-    """Return the Clopper-Pearson interval, also of fractions (an effective sample size); 0..1 for n = 0."""
+    """Return the Clopper-Pearson interval, of fractions too (effective sizes); 0..1 for n = 0."""
     from scipy.special import betaincinv
 
     if n <= 0:
         return Interval(0.0, 1.0)
-    # `wrong` may be a fraction: an effective sample size is no whole number, and the beta function takes it.
+    # `wrong` may be a fraction: an effective sample size is none, and the beta function takes it.
     tail, wrong = (1 - level) / 2, n - right
     low = 0.0 if right <= 0 else float(betaincinv(right, wrong + 1, tail))
     high = 1.0 if wrong <= 0 else float(betaincinv(right + 1, wrong, 1 - tail))
@@ -50,20 +51,20 @@ def share_statistic(hits: Sequence[bool], reason: str) -> Statistic:
 
 
 def confidence_sequence(right: int, n: int, level: float = LEVEL) -> Interval:
-    """Return all shares whose mixture martingale never reached 1 / (1 - level): valid at every n at once."""
+    """Return shares whose mixture martingale never reached 1 / (1 - level): valid at every n."""
     from scipy.optimize import bisect
     from scipy.special import betaln, xlog1py, xlogy
 
     if n <= 0:
         return Interval(0.0, 1.0)
     wrong = n - right
-    # log of (1 - level) B(r + 1, w + 1): the mixture over a uniform prior, which Ville's inequality bounds.
+    # log of (1 - level) B(r + 1, w + 1): the mixture over a uniform prior, bounded by Ville.
     bound = betaln(right + 1, wrong + 1) + log(1 - level)
 
     def excess(share: float) -> float:
         return float(xlogy(right, share) + xlog1py(wrong, -share) - bound)
 
-    # The likelihood is highest at the observed share and falls to both sides, so each side has one root.
+    # The likelihood is highest at the observed share and falls on both sides: one root each.
     return Interval(*(end if excess(end) >= 0 else bisect(excess, right / n, end) for end in (0.0, 1.0)))
 
 
@@ -83,8 +84,9 @@ def weighted_sequence(strata: Sequence[Stratum], level: float = LEVEL) -> Interv
 def stratified_share(strata: Sequence[Stratum], level: float = LEVEL) -> tuple[float, Interval] | None:
     """Return the share over the sampled strata weighted by their sizes, and its interval; None without any.
 
-    The interval joins the strata's exact ones by the method of Donner and Zou (Statistics in Medicine 29, 2010;
-    "variance recovered from limits"), so that it is no point when every audited label was right.
+    The interval joins the strata's exact ones by the method of Donner and Zou (Statistics in
+    Medicine 29, 2010; "variance recovered from limits"), so that it is no point when every audited
+    label was right.
     """
     sampled = [stratum for stratum in strata if stratum.n > 0 and stratum.size > 0]
     total = sum(stratum.size for stratum in sampled)

@@ -33,7 +33,7 @@ class OneAssessor:
 
 @dataclass(frozen=True, slots=True)
 class AgreementReport:
-    """Measures over the pairs of a population, and whose grades they compare, in the order of the matrix."""
+    """Measures over a population's pairs, and whose grades they compare, in matrix order."""
 
     collection: str
     binarize: int | None
@@ -67,7 +67,7 @@ def agreement_report(
     bootstrap: int = 0,
     population: Population = "all",
 ) -> AgreementReport:
-    """Measure the agreement of the chosen assessors. `binarize`: grades from it on are 1. Raises BadInput."""
+    """Measure the chosen assessors' agreement. `binarize`: grades from it are 1. BadInput."""
     if binarize is not None and not 1 <= binarize <= collection.grades:
         raise BadOption("binarize", f"This collection has grades 0 to {collection.grades}: use 1 or more.")
     if bootstrap < 0:
@@ -93,7 +93,7 @@ def agreement_report(
 
 
 def of_itself(report: AgreementReport) -> list[str]:
-    """Write a sentence for each group of copies, whose agreement with itself stands among the figures."""
+    """Write a sentence for each group of copies whose own agreement is among the figures."""
     words = _(
         "%(names)s are one model with the same parameters. Their agreement shows how "
         "consistent the model is, not how accurate."
@@ -110,7 +110,7 @@ SELECT EXISTS (SELECT FROM corpus_item i JOIN current_judgment j ON j.item_id = 
 
 
 def mixed_votes(report: AgreementReport, collection: Collection) -> str:
-    """Write a sentence where people's votes are blind ones and others: the Overview keeps them apart."""
+    """Write a sentence where people's votes are blind and others: the Overview keeps them apart."""
     if not any(one.kind == Assessor.Kind.PERSON for one in report.assessors):
         return ""
     if not all(fetch_row(_BOTH_ARMS, collection=collection.pk)):
@@ -122,7 +122,7 @@ def mixed_votes(report: AgreementReport, collection: Collection) -> str:
 
 
 def mixed_prompts(collection: Collection) -> str:
-    """Write a sentence where some queries have answers and some have none: judges are asked differently."""
+    """Write a sentence where only some queries have answers: judges are asked differently."""
     count = Query.objects.filter(collection=collection, is_current=True).aggregate(
         every=Count("pk"), plain=Count("pk", filter=Q(answers=[]))
     )
@@ -135,7 +135,7 @@ def mixed_prompts(collection: Collection) -> str:
 
 
 def build_json_document(report: AgreementReport, dawid_skene: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Build the JSON of the command `agreement`; `dawid_skene`: see annotation.agreement.aggregates."""
+    """Build the JSON of the command `agreement`; `dawid_skene`: annotation.agreement.aggregates."""
     measures = report.measures
     return {
         "collection": report.collection,

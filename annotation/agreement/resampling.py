@@ -40,7 +40,7 @@ def pattern_places(grades: NDArray[np.integer]) -> NDArray[np.intp]:
 
 
 def merge_counts(given: NDArray[np.int64], counts: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Merge equal columns with two grades and more, in an order that depends on nobody; return their items."""
+    """Merge equal columns with two grades and more, in a neutral order; return their items."""
     double = given.sum(axis=0) >= 2
     given, counts = given[:, double], counts[double]
     # Grades that nobody gave would change the order.
@@ -69,7 +69,7 @@ class Draws:
     counts: NDArray[np.int64]
     number: int
     seed: int
-    # A single block is drawn once; more of them are drawn anew each time, so that memory stays bounded.
+    # A single block is drawn once; more are drawn anew each time, so that memory is bounded.
     kept: list[NDArray[np.float32]] = field(default_factory=list)
 
     def __iter__(self) -> Iterator[NDArray[np.float32]]:
@@ -101,7 +101,7 @@ def draw_resamples(counts: NDArray[np.int64], number: int, seed: int) -> Iterato
 
 
 def percentile_interval(samples: Floats) -> tuple[Floats, Floats]:
-    """Return the 95% percentile interval down axis 0, over the resamples where the value is defined."""
+    """Return the 95% percentile interval down axis 0, over resamples where the value is defined."""
     # Undefined values are sorted to the end. numpy's nanquantile gives the same, and takes several times as long.
     ordered = np.sort(samples, axis=0)
     defined = np.isfinite(ordered).sum(axis=0)

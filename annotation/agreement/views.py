@@ -1,4 +1,4 @@
-"""Agreement on the Quality page: all assessors two by two, as numbers, as a heat map and as a table."""
+"""Agreement on the Quality page: all assessors two by two, as numbers, heat map and table."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -105,7 +105,7 @@ def agreement_csv(request: HttpRequest, scope: Scope) -> HttpResponse:
 
 
 def says_why(page: Page) -> Page:
-    """Decorate a page so that a failed calculation sends its reader to the agreement page with the reason."""
+    """Decorate a page: a failed calculation leads to the agreement page with the reason."""
 
     @wraps(page)
     def shown(request: HttpRequest, scope: Scope) -> HttpResponse:

@@ -1,1 +1,1 @@
-"""Aspects of a query: decomposing it, adding passages from the web, and the second annotator's review."""
+"""Aspects of a query: decomposing it, passages from the web, the second person's review."""

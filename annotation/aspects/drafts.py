@@ -34,7 +34,7 @@ def request_page(member: Membership, query: Query, url: str) -> PassageDraft:
     """Ask a worker to fetch a page. Raises BadInput for an address that is none, and for too many pages at once."""
     url = url.strip()
     check_url(url)
-    # What no worker took within a minute does not count: it would keep this person waiting for nothing.
+    # What no worker took within a minute does not count: this person would wait for nothing.
     waiting = PassageDraft.objects.filter(asked_by=member, state__in=PENDING, asked_at__gt=timezone.now() - SILENT)
     if waiting.count() >= MOST_PENDING:
         raise BadInput(
@@ -62,7 +62,7 @@ def dismiss(draft: PassageDraft) -> None:
 
 
 def is_silent(draft: PassageDraft) -> bool:
-    """Return whether the passage waits for too long: no worker took it, or the one that did is gone."""
+    """Return whether the passage waits too long: no worker took it, or the one that did is gone."""
     return draft.state in PENDING and (draft.started_at or draft.asked_at) < timezone.now() - SILENT
 
 
@@ -72,7 +72,7 @@ def fetch_draft(draft: int, limits: FetchLimits | None = None) -> None:
     mine = PassageDraft.objects.filter(pk=draft, state__in=PENDING)
     if not mine.update(state=State.FETCHING, started_at=now, bytes=0):
         return
-    # A second worker that began later moves `started_at`: from then on nothing that this one says is written.
+    # A second, later worker moves `started_at`: from then on nothing of this one is written.
     held = PassageDraft.objects.filter(pk=draft, state=State.FETCHING, started_at=now)
     row = PassageDraft.objects.get(pk=draft)
     told = monotonic()
@@ -88,7 +88,7 @@ def fetch_draft(draft: int, limits: FetchLimits | None = None) -> None:
         title, text = texts.extract_text(page)
     except NoPage as problem:
         held.update(state=State.FAILED, error=problem.stored)
-    # Whatever the parser of a stranger's page does, the person is told; the error itself goes to the log.
+    # Whatever the parser of a stranger's page does, the person is told; the log has the error.
     except Exception:
         held.update(state=State.FAILED, error=NoPage("reader").stored)
         raise
@@ -101,7 +101,7 @@ def fetch_draft(draft: int, limits: FetchLimits | None = None) -> None:
 
 @transaction.atomic
 def store_upload(member: Membership, query: Query, name: str, body: bytes) -> PassageDraft:
-    """Keep a file of text or HTML, to be refined. BadInput when it is neither, too large or empty."""
+    """Keep a file of text or HTML, to be refined. BadInput: it is neither, too large or empty."""
     if len(body) > MOST_UPLOADED:
         raise BadInput(
             _("The file is larger than %(most)d MB. Shorten it first.") % {"most": MOST_UPLOADED // 1_000_000}

@@ -33,7 +33,7 @@ def read_text(post: QueryDict, name: str) -> str:
 
 
 def typed_values(post: QueryDict) -> defaultdict[str, str]:
-    """Return the typed values by field, for a form that is shown again; "" for fields that were not sent."""
+    """Return the typed values by field, for a form shown again; "" for fields not sent."""
     return defaultdict(str, {name: post.get(name, "") for name in post})
 
 

@@ -18,7 +18,7 @@ Readings = Sequence[Sequence[tuple[int, int]]]
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """Agreement of two people on `aspects` (or decisions) of `queries`; `table`: first x second person."""
+    """Agreement of two people on `aspects` (or decisions) of `queries`; `table`: first x second."""
 
     queries: int
     aspects: int

@@ -23,7 +23,7 @@ def list_queries(
     has = Exists(Aspect.objects.filter(query=OuterRef("pk"), is_current=True))
     waiting = Exists(unreviewed_pairs(Q(query=OuterRef("pk")), collection))
     found = found.filter({"none": ~has, "review": has & waiting, "done": has & ~waiting}.get(state, Q()))
-    # Backwards from the key, and then turned round; one more than a page tells whether there are others.
+    # Backwards from the key, then turned round; one more than a page tells if there are others.
     found = found.filter(pk__lt=before).order_by("-pk") if before else found.filter(pk__gt=after).order_by("pk")
     keys = list(found.values_list("pk", flat=True)[: PAGE + 1])
     more = len(keys) > PAGE

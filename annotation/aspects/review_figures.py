@@ -75,7 +75,7 @@ def measure_reviews(collection: Collection) -> dict[str, Any]:
 
 
 def _first_reviews(collection: Collection) -> Iterator[tuple[AspectReview, dict[str, ReviewStep]]]:
-    """The first submitted review of each query, with its standing steps by kind: later ones are not blind."""
+    """The first submitted review of each query, with steps by kind: later are not blind."""
     submitted = AspectReview.objects.filter(query__collection=collection, state=State.SUBMITTED, query__is_current=True)
     # DISTINCT ON keeps the first row of each query in this order: its oldest review.
     first = list(submitted.select_related("revision").order_by("query", "pk").distinct("query"))
@@ -87,7 +87,7 @@ def _first_reviews(collection: Collection) -> Iterator[tuple[AspectReview, dict[
 
 
 def write_table(collection: Collection, form: str) -> str:
-    """The table as a file: CSV and JSON in English for programs, LaTeX in the language of who reads it."""
+    """The table as a file: CSV and JSON in English for programs, LaTeX in the reader's language."""
     rows = measure_reviews(collection)["rows"]
     cells = [(row["key"], one.value, one.low, one.high, one.n, row["queries"]) for row in rows for one in [row["one"]]]
     if form == "json":

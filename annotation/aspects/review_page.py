@@ -20,7 +20,7 @@ STEPS: tuple[str, ...] = (Kind.WEIGHTS, Kind.ASPECTS, Kind.DOCUMENTS)
 
 
 def describe_review(review: AspectReview, post: QueryDict, *, mine: bool) -> dict[str, Any]:
-    """Return the context of a review's page; first weights are hidden until the reviewer gave theirs."""
+    """Return the context of a review's page; first weights are hidden until the reviewer's own."""
     steps = current_steps(review)
     newest = newest_revision(review.query)
     step = next_kind(steps) if mine and review.state == State.OPEN else ""
@@ -62,7 +62,7 @@ def _read_chosen(post: QueryDict, aspect: str, otherwise: int) -> int:
 def _show_weights(
     review: AspectReview, steps: dict[str, ReviewStep], entries: Entries, post: QueryDict
 ) -> list[dict[str, Any]]:
-    """Each aspect with the first person's importance, the reviewer's, and the one that the form proposes."""
+    """Each aspect with the first person's importance, the reviewer's, and the form's."""
     first = {entry.id: entry.importance for entry in load_aspects(review.revision.aspects)}
     own = steps[Kind.WEIGHTS].answers["importances"]
     weights = importance_weights([entry.importance for entry in entries])
@@ -81,7 +81,7 @@ def _show_weights(
 def _show_documents(review: AspectReview, entries: Entries, post: QueryDict) -> list[dict[str, Any]]:
     """A card for each decision of the first person, with the document's text."""
     decisions = decisions_under_review(review)
-    # Only the beginning of each text leaves the database: documents may be long, and there may be many.
+    # Only the beginning of each text leaves the database: documents may be long and many.
     rows = Document.objects.filter(pk__in={one.document for one in decisions}).defer("text")
     documents = {row.pk: row for row in rows.annotate(shown=Left("text", SHOWN), length=Length("text"))}
     texts = {entry.id: entry.text for entry in load_aspects(review.revision.aspects)}

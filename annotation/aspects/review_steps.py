@@ -1,7 +1,8 @@
 """The three steps of a review, in the paper's order (BRIGHT-Pro app. B): own weights, the aspects, then each document.
 
-The first person's weights are not shown before the reviewer gave their own. In the two other steps each criterion and
-each decision is accepted, or changed with a reason; the change is made in the same transaction, as a revision.
+The first person's weights are not shown before the reviewer gave their own. In the two other steps
+each criterion and each decision is accepted, or changed with a reason; the change is made in the
+same transaction, as a revision.
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,7 +37,7 @@ LONGEST_REASON = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A reviewer's verdict on a criterion or on a decision: accepted, or changed with the reason."""
+    """A reviewer's verdict on a criterion or decision: accepted, or changed with the reason."""
 
     accept: bool
     reason: str = ""
@@ -60,7 +61,7 @@ class ReviewedDecision:
 
 @transaction.atomic
 def give_weights(review: AspectReview, member: Membership, importances: Mapping[str, int]) -> ReviewStep:
-    """Keep the reviewer's own importances. BadInput unless every aspect has one; they are given once."""
+    """Keep the reviewer's importances, given once. BadInput unless every aspect has one."""
     _hold(review)
     # Own weights count only when given blind (BRIGHT-Pro app. B): after this step the first ones are on the page.
     before = current_steps(review).get(Kind.WEIGHTS)
@@ -86,7 +87,7 @@ def judge_aspects(
             raise BadInput(_("Choose “Accept” or “Change” for: %(criterion)s.") % {"criterion": title})
         _require_reason(verdicts[name], str(title))
     _check_changes(review, held.entries, verdicts, importances)
-    # What the form sends is compared with what holds, so that a weight left as it was makes no revision.
+    # The form is compared with what holds, so that a weight left as it was makes no revision.
     changed = {entry.id for entry in held.entries if importances.get(entry.id, entry.importance) != entry.importance}
     revision = None
     if changed:
@@ -120,7 +121,7 @@ def _check_changes(
     of_the_set = [name for name in ("granularity", "balance", "coverage") if not verdicts[name].accept]
     if reworded and not of_the_set:
         raise BadInput(_("You changed the aspects. Choose “Change” for granularity, balance or coverage and say why."))
-    # A set that is out of balance may be mended by weights alone; granularity and coverage need other words.
+    # An unbalanced set may be mended by weights; granularity and coverage need other words.
     unmade = [name for name in of_the_set if not (reworded or (name == "balance" and reweighed))]
     if unmade:
         raise BadInput(
@@ -156,7 +157,7 @@ def decisions_under_review(review: AspectReview) -> list[ReviewedDecision]:
 
 @transaction.atomic
 def judge_documents(review: AspectReview, member: Membership, verdicts: Mapping[str, Verdict], base: int) -> ReviewStep:
-    """Keep what the reviewer says of each decision, change what they changed, and submit the review."""
+    """Keep what the reviewer says of each decision, change what they changed, submit the review."""
     held = _hold(review)
     steps = _require_next(review, Kind.DOCUMENTS)
     # A step that judged other words than the ones that hold would approve what nobody saw.
@@ -218,7 +219,7 @@ def _document_changes(
             made += [RevisionDecision(one.document, name, None) for name in known - set(verdict.aspects)]
         for change in made:
             before = changes.setdefault((change.document, change.aspect), change)
-            # Two decisions on one document can meet on one aspect: kept by one, removed by the other.
+            # Two decisions on a document can meet on one aspect: kept by one, removed by the other.
             if before.keep != change.keep:
                 raise BadInput(
                     _("You both keep and remove the document %(id)s under the aspect %(aspect)s. Choose one.")
@@ -229,7 +230,7 @@ def _document_changes(
 
 @transaction.atomic
 def undo_step(review: AspectReview, member: Membership) -> None:
-    """Undo the newest step of a review, submitted or not, with what it changed; the reviewer's weights stay."""
+    """Undo a review's newest step with what it changed; the reviewer's weights stay."""
     held = revising.lock_aspects(review.query)
     review.refresh_from_db()
     steps = current_steps(review)
@@ -254,7 +255,7 @@ def undo_step(review: AspectReview, member: Membership) -> None:
 
 
 def _hold(review: AspectReview) -> Held:
-    """Lock the query. BadInput where the review is somebody else's by now, or the aspects are others."""
+    """Lock the query. BadInput for somebody else's review, or where the aspects changed."""
     held = revising.lock_aspects(review.query)
     review.refresh_from_db()
     if review.state != State.OPEN:

@@ -1,7 +1,8 @@
 """The second person's review of every decomposed query (BRIGHT-Pro app. B): who may take which query, and for how long.
 
-One person at a time has a query, for LEASE from their last step. Who worked on a query never reviews it; after a
-review that a later change made outdated, who made that change does not review it.
+One person at a time has a query, for LEASE from their last step. Who worked on a query never
+reviews it; after a review that a later change made outdated, who made that change does not review
+it.
 """
 
 from datetime import timedelta

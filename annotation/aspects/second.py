@@ -37,7 +37,7 @@ def newest_sample(collection: Collection) -> BlindSample | None:
 
 @transaction.atomic
 def draw_sample(member: Membership, *, size: int = SIZE, seed: int = 0) -> BlindSample:
-    """Draw a sample of queries that have aspects; the same seed over the same sets draws the same queries."""
+    """Draw a sample of queries with aspects; the same seed over the same sets draws the same."""
     if not 1 <= size <= MOST:
         raise BadInput(_("Enter a number of queries from 1 to %(most)d.") % {"most": MOST})
     newest = (

@@ -1,4 +1,4 @@
-"""Context of one query's workspace: its aspects with weights, and documents to review, kept and discarded."""
+"""Context of a query's workspace: aspects with weights, documents to review, kept, discarded."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -127,7 +127,7 @@ def _load_cards(query: Query) -> list[AspectCard]:
 
 
 def _build_aspects(entries: Sequence[AspectSnapshot], cards: Sequence[AspectCard]) -> list[dict[str, Any]]:
-    """Return the aspects with their weights, keys and cards, and the groups of cards that may be joined."""
+    """Return the aspects with weights, keys and cards, and groups that may be joined."""
     by_weight = importance_weights([entry.importance for entry in entries])
     shown = []
     for place, (entry, weight) in enumerate(zip(entries, by_weight, strict=True), 1):

@@ -1,1 +1,1 @@
-"""The audit log: who did what and when, as an append-only list that admins can filter and export."""
+"""The audit log: who did what and when, an append-only list that admins can filter and export."""

@@ -14,7 +14,7 @@ from annotation.models import AuditEntry, Membership
 
 @dataclass(frozen=True, slots=True)
 class ObjectKind:
-    """A thing that details name by a key: how a page calls it, where its row is, and which page shows it."""
+    """What details name by a key: how a page calls it, where its row is, which page shows it."""
 
     title: Promise
     model: str  # By name: what benchmark and training keep is not imported here.
@@ -24,7 +24,7 @@ class ObjectKind:
     anchor: str = ""
 
 
-# The title of what an act was done to, and its address: "" where it has no page, or no longer exists.
+# The title of an act's object, and its address: "" without a page, or when it is gone.
 ActObject = tuple[str, str]
 
 # By the detail that names it; after a room and a dot: a detail that only acts of this room use so.
@@ -61,7 +61,7 @@ PAGES = {
     "runs": (_("Runs"), "runs"),
     "aspects": (_("Aspects"), "aspects"),
 }
-"""Of acts without a row of their own, by the first part of their names: the page where it was done."""
+"""Of acts without their own row, by the first part of their names: the page of the act."""
 
 
 def find_objects(entries: Sequence[AuditEntry]) -> dict[int, ActObject]:
@@ -92,7 +92,7 @@ def find_objects(entries: Sequence[AuditEntry]) -> dict[int, ActObject]:
 
 def _find_rows(key: str, entries: Sequence[AuditEntry]) -> dict[int, ActObject]:
     kind, detail = OBJECTS[key], key.rpartition(".")[2]
-    # Details are JSON of any age: a value of another type names no row, and must not reach the statement.
+    # Details are JSON of any age: a value of another type names no row, and is not asked for.
     kept: type = str if kind.by == "name" else int
     key_of_page = "number" if kind.by == "number" else "pk"
     wanted = {entry.details[detail] for entry in entries if isinstance(entry.details[detail], kept)}

@@ -1,8 +1,8 @@
 """The audit log: what somebody with power did, appended in the transaction of the act and never changed.
 
-Judgments, drafts, skips and undos are not here: they are history already, row by row (annotation/judging/page.py).
-Details are scalars or short lists, never a password, token or key; people stand in `person` and `concerns`, by
-reference.
+Judgments, drafts, skips and undos are not here: they are history already, row by row
+(annotation/judging/page.py). Details are scalars or short lists, never a password, token or key;
+people stand in `person` and `concerns`, by reference.
 """
 
 from typing import Protocol
@@ -162,7 +162,7 @@ KINDS = {
 
 
 class SomeScope(Protocol):
-    """Protocol of any scope (annotation.permissions, corpus.access): who asks, and for which collection."""
+    """Protocol of any scope (annotation.permissions, corpus.access): who, for which collection."""
 
     @property
     def user(self) -> User | None:
@@ -189,8 +189,9 @@ def record(
 ) -> int:
     """Append one act and return its number; call it inside the transaction of the act.
 
-    `by`: the scope of the request, a user, or None for a command. `collection` is the scope's unless given. `concerns`:
-    to whom it was done. `act` is a key of ACTS: anything else is a ValueError.
+    `by`: the scope of the request, a user, or None for a command. `collection` is the scope's
+    unless given. `concerns`: to whom it was done. `act` is a key of ACTS: anything else is a
+    ValueError.
     """
     # A page looks the words up by this key, so a misspelt one would be an act that nobody can read.
     if act not in ACTS:

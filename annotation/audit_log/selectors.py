@@ -1,4 +1,4 @@
-"""Reading the audit log: filters, keyset pages, export. Appending is annotation/audit_log/recording.py."""
+"""Reading the audit log: filters, keyset pages, export. `recording` appends."""
 
 import json
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ class AuditLogFilters:
 
     @classmethod
     def read(cls, given: QueryDict) -> "AuditLogFilters":
-        """Read the filters of an address; what makes no sense is left out, so that an old link still opens."""
+        """Read an address's filters; what makes no sense is left out: old links still open."""
         act = given.get("act", "")
         return cls(
             act=act if act in ACTS or act in KINDS else "",
@@ -94,7 +94,7 @@ def json_lines(found: QuerySet[AuditEntry]) -> Iterator[str]:
 
 
 def record_of(row: AuditEntry) -> dict[str, Any]:
-    """Return an entry with plain values: people and collection by name, None where there is none."""
+    """Return an entry with plain values: people and collection by name, None where none."""
     return {
         "id": row.pk,
         "at": row.at.isoformat(),
@@ -115,7 +115,7 @@ def _parse_day(text: str) -> date | None:
         day = parse_date(text)
     except ValueError:
         return None
-    # The first and the last year of the calendar have no day before or after them in another time zone.
+    # The calendar's first and last year have no day before or after them in other time zones.
     return day if day is not None and date.min.year < day.year < date.max.year else None
 
 

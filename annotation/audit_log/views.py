@@ -15,7 +15,7 @@ FORMATS = {
 
 
 def _render_log(request: HttpRequest, scope: Scope | SiteScope) -> HttpResponse:
-    """Show what was done in this collection; on the page of the site anywhere, sign-ins and accounts too."""
+    """Show what was done in this collection; the site's page: anywhere, sign-ins, accounts too."""
     filters = selectors.AuditLogFilters.read(request.GET)
     before = request.GET.get("before", "")
     key = int(before) if before.isdecimal() and len(before) <= 18 else None

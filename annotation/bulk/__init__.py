@@ -1,1 +1,1 @@
-"""Acts on many selected pairs at once: planned, confirmed, done, and undone where that is possible."""
+"""Acts on many selected pairs at once: planned, confirmed, done, undone where possible."""

@@ -13,7 +13,7 @@ CHUNK = 1_000
 
 
 def write_lines(collection: Collection, pairs: list[int], form: str) -> Iterator[str]:
-    """Yield the lines of a CSV file with a header, or of JSON lines; pairs that are gone are left out."""
+    """Yield the lines of a CSV file with a header, or of JSON lines, without deleted pairs."""
     if form == "csv":
         yield csv_line(NAMES)
     for begin in range(0, len(pairs), CHUNK):

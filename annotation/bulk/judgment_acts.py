@@ -21,7 +21,7 @@ def current_judgments(collection: Collection, pairs: list[int]) -> QuerySet[Curr
 
 
 def excluded_judgments(collection: Collection, pairs: list[int]) -> QuerySet[Judgment]:
-    """Return the rows by which judgments on tasks of these pairs were excluded and not yet reinstated."""
+    """Return the rows by which judgments of these pairs were excluded and not reinstated."""
     acts = JudgmentExclusion.objects.filter(membership__collection=collection, reverses=None).order_by()
     acts = acts.exclude(why=JudgmentExclusion.Why.PAIRS)
     rows = Judgment.objects.heads().filter(item__pair__in=one_array(pairs), grade=None)
@@ -33,7 +33,7 @@ def _note(act: BulkAct) -> str:
 
 
 def exclude_pairs(act: BulkAct) -> tuple[int, dict[str, Any]]:
-    """Exclude what people said about these pairs; return how many pairs that were, and what undo needs."""
+    """Exclude what people said about these pairs; return their number, and what undo needs."""
     rows = list(current_judgments(act.collection, act.pairs).values_list("assessor", "item", "pair"))
     exclusions = [
         exclusion.exclude_judgments(membership=member, by=act.made_by, note=_note(act), items=items).pk
@@ -43,13 +43,13 @@ def exclude_pairs(act: BulkAct) -> tuple[int, dict[str, Any]]:
 
 
 def reinstate_excluded(act: BulkAct) -> int:
-    """Reinstate what an act excluded, where that was not done meanwhile; return how many rows are back."""
+    """Reinstate what an act excluded, if not done meanwhile; return the rows that are back."""
     exclusions = JudgmentExclusion.objects.filter(pk__in=act.changes["exclusions"], reversed_by=None).order_by("pk")
     return sum(exclusion.reinstate_judgments(act=one, by=act.made_by).size for one in exclusions)
 
 
 def reinstate_pairs(act: BulkAct) -> tuple[int, dict[str, Any]]:
-    """Reinstate what was excluded of these pairs; return how many pairs that were, and what undo needs."""
+    """Reinstate what was excluded of these pairs; return their number, and what undo needs."""
     rows = list(excluded_judgments(act.collection, act.pairs).values_list("assessor", "item", "pair"))
     members = _items_by_member(act.collection, [(assessor, item) for assessor, item, _pair in rows])
     for member, items in members:

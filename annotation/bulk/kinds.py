@@ -21,8 +21,9 @@ Kind = BulkAct.Kind
 class BulkKind:
     """A kind of act: its words, its entry in the audit log, how many pairs it would change, and how it is done.
 
-    `run` returns how many pairs changed and what `undo` needs; `undo` None: it cannot be undone. The options of a
-    planned act may depend on it (`choices`); each then says how many pairs it changes.
+    `run` returns how many pairs changed and what `undo` needs; `undo` None: it cannot be undone.
+    The options of a planned act may depend on it (`choices`); each then says how many pairs it
+    changes.
     """
 
     recorded: str
@@ -37,7 +38,7 @@ class BulkKind:
     lasting: str = ""  # The option whose act cannot be undone.
 
     def options_of(self, act: BulkAct) -> Mapping[str, Any]:
-        """Return the options among which the act's author chooses; empty: there is nothing to choose."""
+        """Return the options among which the act's author chooses; empty: there is no choice."""
         return self.choices(act) if self.choices else self.options
 
     def can_undo(self, act: BulkAct) -> bool:

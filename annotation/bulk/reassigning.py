@@ -1,7 +1,7 @@
 """Pairs are taken from whoever has them and go to anyone, or are reserved for one member (ReservedFor).
 
-A pair is never reserved for somebody who met it already. It is anybody's again when the member judged, skipped or
-flagged it, was paused or left (annotation.queue), or by undo.
+A pair is never reserved for somebody who met it already. It is anybody's again when the member
+judged, skipped or flagged it, was paused or left (annotation.queue), or by undo.
 """
 
 from collections.abc import Iterable
@@ -30,7 +30,7 @@ _COUNT_MET = read_sql(__file__, "count_met")
 
 
 def list_choices(collection: Collection, pairs: list[int]) -> dict[str, tuple[str, int]]:
-    """Return to whom the pairs can go: by the option's value its title, and how many pairs it changes."""
+    """Return to whom pairs can go: by the option's value its title, and the pairs it changes."""
     [(free, held)] = fetch_rows(_COUNT, collection=collection.pk, pairs=pairs)
     met = dict(fetch_rows(_COUNT_MET, collection=collection.pk, pairs=pairs))
     members = Membership.objects.filter(collection=collection).select_related("user", "collection")

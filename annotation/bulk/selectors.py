@@ -22,7 +22,7 @@ def acts_of(collection: Collection) -> QuerySet[BulkAct]:
 def find_act(collection: Collection, number: int, user: User) -> BulkAct:
     """Return an act; a plan is its author's alone. Raises Http404."""
     act: BulkAct = numbered_or_404(acts_of(collection), collection, number, _("Act on pairs not found."))
-    # A plan holds what somebody selected; another admin could confirm it without having seen the selection.
+    # A plan is a selection: another admin could confirm it without having seen what it holds.
     if act.state == BulkAct.State.PLANNED and act.made_by_id != user.pk:
         raise Http404(_("Act on pairs not found."))
     return act

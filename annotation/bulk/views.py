@@ -1,4 +1,4 @@
-"""Pages of bulk acts: selected pairs become a plan, its page is confirmed, and its result may be undone."""
+"""Pages of bulk acts: selected pairs become a plan, which is confirmed and may be undone."""
 
 from typing import Any
 

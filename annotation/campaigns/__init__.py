@@ -1,1 +1,1 @@
-"""Pages of judging campaigns: starting one with its cost estimate, progress, and what is paused and why."""
+"""Pages of campaigns: the start with its estimate, progress, what is paused and why."""

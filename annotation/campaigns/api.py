@@ -114,7 +114,7 @@ def control(
     number: int,
     act: Literal["pause", "resume", "cancel", "retry-failed", "send-again"],
 ) -> Any:
-    """Pause, resume or cancel a campaign, retry its failed pairs, or send its lost batches again."""
+    """Pause, resume or cancel a campaign, retry failed pairs, or send lost batches again."""
     scope = scope_of(request)
     campaign, touched = control_campaign(Actor.of(scope), _find_campaign(scope.collection, number), act)
     return {"number": campaign.number, "state": campaign.state, "retried": touched}

@@ -49,7 +49,7 @@ class WriteForm(forms.Form):
 
 
 class StartForm(ActionForm):
-    """The form that starts a campaign, with the panels of the collection and a button for each policy."""
+    """The form that starts a campaign, with the panels here and a button for each policy."""
 
     def __init__(self, collection: Collection, *sent: QueryDict) -> None:
         # A new site can judge at once: the offline panel needs no key.

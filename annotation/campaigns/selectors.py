@@ -1,7 +1,7 @@
 """What is known of a collection's campaigns: their counters, and what a start would come to.
 
-What a start leaves to people is forecast from this collection's earlier campaigns where there are any, else from what
-DREAM measured (B.2, table 11).
+What a start leaves to people is forecast from this collection's earlier campaigns where there are
+any, else from what DREAM measured (B.2, table 11).
 """
 
 from collections.abc import Iterable, Sequence
@@ -92,7 +92,7 @@ class CampaignRow:
 
     @property
     def accounts(self) -> list[dict[str, Any]]:
-        """Return the states of the provider accounts that debaters and voters use; offline judges have none."""
+        """Return the states of debaters' and voters' accounts; offline judges have none."""
         return _account_states((*self.debaters, *self.voters))
 
     @property
@@ -119,7 +119,7 @@ class CampaignRow:
 
     @property
     def assumed(self) -> tuple[int, str]:
-        """Answers that did not say what they used, and the cost that counts against the budget for them."""
+        """Answers that did not say what they used, and the cost that budgets count for them."""
         return self._sum("calls_assumed"), format_cost(self.counts.get("cost_assumed", 0.0))
 
     @property
@@ -144,7 +144,7 @@ def load_counters(campaigns: list[int]) -> dict[int, dict[str, float]]:
 
 
 def campaign_rows(collection: Collection, limit: int = 200) -> list[CampaignRow]:
-    """The newest campaigns of a collection with the batches that are out and who votes, in six statements."""
+    """A collection's newest campaigns with batches that are out and voters, in six statements."""
     out = Prefetch("batches", Batch.objects.filter(ended_at=None).order_by("pk"), to_attr="out")
     found = list(collection.campaigns.prefetch_related(out).order_by("-pk")[:limit])
     counts = load_counters([campaign.pk for campaign in found])
@@ -178,7 +178,7 @@ def _account_states(members: Iterable[JudgeVersion]) -> list[dict[str, Any]]:
 
 
 def silent_since(campaign: Campaign, judges: Sequence[int]) -> datetime | None:
-    """Return when the calls of a campaign to these judges began to fail; None where the newest was answered."""
+    """Return when a campaign's calls to these judges began to fail; None if answered."""
     calls = Attempt.objects.filter(campaign=campaign, judge__in=judges)
     answered = calls.exclude(outcome=Attempt.Outcome.ERROR).order_by("-pk").values_list("pk", flat=True).first()
     failed = calls.filter(outcome=Attempt.Outcome.ERROR, pk__gt=answered or 0)
@@ -204,9 +204,10 @@ def estimate_campaign(actor: Actor, collection: Collection, options: CampaignOpt
 def estimate_people(collection: Collection, wanted: Configuration, pairs: int, calls: float) -> dict[str, Any]:
     """Estimate what so many pairs leave to people under this configuration, for which models get so many calls.
 
-    `seconds`: of a judgment, the median of those here where it is `timed`, else the paper's. `basis`: where the share
-    comes from, "policy" or "collection" (earlier campaigns here, `measured` pairs), "rule" or "paper". `cost`: USD,
-    None without a rate. `models_timed`: the time of the models is from an earlier campaign here.
+    `seconds`: of a judgment, the median of those here where it is `timed`, else the paper's.
+    `basis`: where the share comes from, "policy" or "collection" (earlier campaigns here,
+    `measured` pairs), "rule" or "paper". `cost`: USD, None without a rate. `models_timed`: the time
+    of the models is from an earlier campaign here.
     """
     judging = Campaign.judging.filter(collection=collection).exclude(policy=Policy.HUMAN).order_by("-pk")
     earlier = list(judging[:NEWEST])
@@ -249,7 +250,7 @@ def _expected_share(earlier: Sequence[Campaign], wanted: Configuration) -> tuple
         ("collection", rows),
     ):
         ended = sum(one.ended for one in found)
-        # A single judge's campaigns and the others' say nothing of each other: it sends no pair to people.
+        # A single judge's campaigns say nothing of the others: they send no pair to people.
         if ended >= LEAST and (basis == "policy" or wanted.policy != Policy.SINGLE):
             return sum(one.escalated for one in found) / ended, basis, ended
     return (0.0, "rule", 0) if wanted.policy == Policy.SINGLE else (ESCALATED, "paper", 0)

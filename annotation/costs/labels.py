@@ -1,7 +1,8 @@
 """Cost per correct label. Pure.
 
-A label is correct against gold, or by what people found in audits; its share comes with a 95% interval, and so does the
-cost. Where neither is known it is not measured. A cost of which a part is unknown is a lower bound without upper end.
+A label is correct against gold, or by what people found in audits; its share comes with a 95%
+interval, and so does the cost. Where neither is known it is not measured. A cost of which a part is
+unknown is a lower bound without upper end.
 """
 
 from collections.abc import Sequence
@@ -56,7 +57,7 @@ def _cost_per_correct(labels: int, paid: Paid, accuracy: Statistic) -> Statistic
 
 
 def against_gold(strata: Sequence[Stratum]) -> Statistic:
-    """The share of correct labels over parts of known size; each part with labels must have some with gold."""
+    """The share of correct labels over parts of known size, each with some gold."""
     used = [stratum for stratum in strata if stratum.size > 0]
     if not used:
         return Statistic(None, None, None, 0, _("not measured: no labels"))
@@ -73,7 +74,7 @@ def against_gold(strata: Sequence[Stratum]) -> Statistic:
 
 
 def with_people(audited: Statistic, labelled: int, settled: int) -> Statistic:
-    """Judges' labels as audited, together with people's, which are the truth of audits and so correct."""
+    """Judges' labels as audited, with people's, which are the audits' truth and so correct."""
     whole = labelled + settled
     if not whole:
         return Statistic(None, None, None, 0, _("not measured: no labels"))

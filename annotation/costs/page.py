@@ -1,4 +1,4 @@
-"""The ledger page's chart, its sentence on the budgets, and the CSV file of its entries. No database."""
+"""The ledger page's chart, its sentence on budgets, and the CSV of its entries. No database."""
 
 from collections.abc import Iterator
 from dataclasses import asdict

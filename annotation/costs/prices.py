@@ -78,7 +78,7 @@ class PriceForm(forms.Form):
 
 
 def judge_price(judge: Judge) -> dict[str, Any]:
-    """The judge with the price that holds for it, and what costs otherwise than input and output."""
+    """The judge with the price that holds for it, and costs other than input and output."""
     usual = price_for_judge(judge)
     # None where its provider has no batch endpoint that is used.
     batch = price_for_judge(judge, batch=True) if is_batched(judge) else None

@@ -1,4 +1,4 @@
-"""The money of one campaign, for the command and the page: ledger, people's work, cost per correct label."""
+"""The money of a campaign, for command and page: ledger, people, cost per correct label."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -115,7 +115,7 @@ class CostReport:
 
 
 def cost_report(campaign: Campaign, *, most: int | None = None) -> CostReport:
-    """The money of the campaign; pairs are read where it made at most `most` calls (None: always)."""
+    """The money of the campaign; pairs are read up to `most` calls (None: always)."""
     collection = campaign.collection
     status = selectors.campaign_status(collection, campaign)
     counts = counters.read(campaign.pk)
@@ -139,7 +139,7 @@ def cost_report(campaign: Campaign, *, most: int | None = None) -> CostReport:
 def _costs_per_label(
     campaign: Campaign, status: dict[str, Any], counts: dict[str, float], people: HumanCost
 ) -> list[PerLabel]:
-    """Four figures: judges' labels, and all labels with people's work; each against gold and by audits."""
+    """Four figures: judges' labels, and all with people's work; each by gold and by audits."""
     # Evidence and retrieval give no labels by which their cost could be divided.
     if campaign.policy in LABEL_NOTHING:
         return []
@@ -164,7 +164,7 @@ def _costs_per_label(
 def costs_by_audits(
     status: Mapping[str, Any], counts: Mapping[str, float], people: HumanCost, audits: Audits | None
 ) -> tuple[PerLabel, PerLabel]:
-    """Return what a correct label cost by the audits: the judges' labels, and all labels with people's work."""
+    """Return what a correct label cost by audits: judges' labels, and all with people."""
     machine = of_status(status)
     labelled, settled = sum(status["labels"].values()), int(counts.get("settled", 0))
     audited = audits.overall if audits else Statistic(None, None, None, 0, NO_AUDIT)

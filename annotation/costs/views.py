@@ -29,7 +29,7 @@ from judges.records import Judge
 @action("admin")
 @require_GET
 def ledger(request: HttpRequest, scope: Scope, campaign: int) -> HttpResponse:
-    """Show the campaign's cost by judge, round and outcome, with people's work, and per correct label."""
+    """Show the campaign's cost by judge, round and outcome, people's work, per correct label."""
     found = cost_report(_get_campaign(scope, campaign), most=FEW_CALLS)
     chart = page.judge_cost_chart(found)
     if file := download(request, [chart]):
@@ -74,8 +74,8 @@ def prices(request: HttpRequest, scope: Scope) -> HttpResponse:
 @action("admin")
 @require_http_methods(["GET", "POST"])
 def price(request: HttpRequest, scope: Scope, version: int) -> HttpResponse:
-    """Show or change one judge's price, with its history. A change is confirmed first, and appends a row."""
-    # Offline judges are free, and search services are paid by the call: neither has a price of tokens.
+    """Show or change a judge's price, with its history. A confirmed change appends a row."""
+    # Offline judges are free, search services are paid by the call: neither has token prices.
     judge = judge_of(
         get_object_or_404(JudgeVersion.objects.exclude(provider__in=("offline", *PAID_BY_CALL)), pk=version)
     )

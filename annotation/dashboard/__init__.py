@@ -1,1 +1,1 @@
-"""The collection's dashboard: what needs a decision, progress, label quality and costs on one page."""
+"""The collection's dashboard: what needs a decision, progress, label quality and costs."""

@@ -1,4 +1,4 @@
-"""Decisions that a collection waits for, most pressing first (words: templates/dashboard/_attention.html)."""
+"""Decisions that a collection waits for, most pressing first (dashboard/_attention.html)."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -48,7 +48,7 @@ def list_attention(
     judges: bool,
     adjudicates: bool,
 ) -> list[AttentionItem]:
-    """List what waits for a decision, most pressing first; `judges`, `adjudicates`: what the reader may do."""
+    """List what waits for a decision, most pressing first; by what the reader may do."""
     found = quality.statistics
     return [
         *(_list_routes(found.audits, collection) if found.audits else ()),
@@ -67,7 +67,7 @@ def _address(collection: Collection, name: str, query: str = "") -> str:
 
 
 def _list_routes(audits: Audits, collection: Collection) -> Iterator[AttentionItem]:
-    """Yield one line for all routes that are surely wrong too often: an admin decides about them together."""
+    """Yield one line for all routes that are surely wrong too often: one decision."""
     if over := audits.over:
         audited = sum(route.settled for route in over)
         yield AttentionItem(
@@ -93,7 +93,7 @@ def _list_annotators(people: Iterable[PersonQuality], collection: Collection) ->
 
 
 def _list_failed_tests(collection: Collection) -> Iterator[AttentionItem]:
-    """Yield a line for each person who failed the qualification test and waits for an admin's word."""
+    """Yield a line for each person who failed the qualification test and waits for an admin."""
     if not collection.qualification:
         return
     failed = Membership.objects.filter(

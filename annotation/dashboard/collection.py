@@ -1,4 +1,4 @@
-"""The admin's Overview: decisions first, then progress, label quality and cost (docs/quality.md)."""
+"""The admin's Overview: decisions, progress, label quality, cost (docs/quality.md)."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -32,12 +32,12 @@ NOT_STATES = {"pairs", "agreed", "disputed", "dropped"}  # Nodes to which the li
 def build_dashboard(
     story: CollectionOverview, quality: LabelQuality, collection: Collection, *, judges: bool, adjudicates: bool
 ) -> dict[str, Any]:
-    """Build the Overview's context beside its counts; `judges`, `adjudicates`: what its reader may do."""
+    """Build the Overview's context beside counts; `judges`, `adjudicates`: its reader may."""
     campaign, status, stored = story.campaign, story.status, quality.statistics
     audits, costs = stored.audits, campaign_costs(collection, status, story.chosen)
     flips = canaries.measure_flips(canaries.judges_of(campaign))
     dropped = selectors.count_filtered(campaign) if campaign else 0
-    # Of several campaigns together there is no one way that pairs went, so only their ends are drawn.
+    # Several campaigns have no one way that pairs went, so only their ends are drawn.
     nodes, links = _build_flow(story, dropped) if campaign and story.is_of_one else _build_ends(story)
     per_label: PerLabel | None = None
     if status["labelled"] and audits is not None:
@@ -186,7 +186,7 @@ def _unended_nodes(story: CollectionOverview) -> list[Node]:
 
 
 def _build_flow(story: CollectionOverview, dropped: int) -> tuple[list[Node], list[Link]]:
-    """pairs -> debate -> label or people -> settled. `dropped`: labelled by the filter, without a debate."""
+    """pairs -> debate -> label or people -> settled. `dropped`: labelled by the filter."""
     status = story.status
     labelled, escalated, policy = status["labelled"] - dropped, status["escalated"], status["policy"]
     ended = labelled + escalated

@@ -1,4 +1,4 @@
-"""Figures of the start page and of a collection's home, read from counters and small indexes only."""
+"""Figures of the start page and a collection's home, from counters and small indexes only."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ NO_LABEL = frozenset({Item.Reason.AUDIT, Item.Reason.EVIDENCE})  # Conflicts of 
 
 
 def list_collection_cards(user: User) -> list[dict[str, Any]]:
-    """The cards of the collections that `user` may see; only admins and owners see how far pairs are."""
+    """The cards of the collections of `user`; only admins and owners see progress."""
     done = Count("assignments", filter=Assignment.judgments("assignments__"))
     memberships = {m.collection_id: m for m in user.memberships.filter(is_active=True).annotate(judged=done)}
     collections = Collection.objects.order_by("name")
@@ -74,7 +74,7 @@ def _find_conflicts(collection: Collection) -> QuerySet[Item]:
 
 
 def _list_tasks(collection: Collection) -> tuple[list[tuple[int | None, str]], list[tuple[str, int]]]:
-    """Return campaign and reason of each conflict, and other waiting tasks by reason, both up to MANY."""
+    """Return each conflict's campaign and reason, and other tasks by reason, up to MANY."""
     labelled = Exists(Label.objects.filter(pair=OuterRef("pair"), aspect=None))
     others = Item.objects.filter(labelled, collection=collection, state=Item.State.OPEN)
     others = others.exclude(reason=Item.Reason.AUDIT).order_by()[:MANY]
@@ -99,7 +99,7 @@ class CollectionOverview:
     # Of the conflicts, escalated pairs: they wait for an adjudicator, not for annotators.
     own_conflicts: int
     skipped: int  # Pairs that everybody skipped.
-    # Other tasks that wait for annotators (reason, tasks): labelled pairs, texts; together exact up to MANY.
+    # Other tasks of annotators (reason, tasks): labelled pairs, texts; exact up to MANY.
     others: list[tuple[str, int]]
     failures: list[Work]
     latency: dict[str, float] | None  # Medians over the pairs of `campaign`.

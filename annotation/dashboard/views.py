@@ -48,7 +48,7 @@ def new_collection(request: HttpRequest, scope: SiteScope) -> HttpResponse:
 @action("member")
 @require_GET
 def collection_home(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Show a collection's home: one address for all roles; what a role may not see is never read."""
+    """Show a collection's home: one address for all roles; what a role may not see is not read."""
     if scope.may_admin:
         return _admin_home(request, scope)
     context = {"scope": scope, "own": overview.own_work(scope.member), "stop": onboarding.find_stop(scope.member)}

@@ -1,1 +1,1 @@
-"""Pages of a collection's data: pairs, documents, imports, settings and the relevance guidelines."""
+"""Pages of a collection's data: pairs, documents, imports, settings, relevance guidelines."""

@@ -172,7 +172,7 @@ def change_settings(request: HttpRequest, name: str, body: SettingsOptions) -> A
     """Change settings, all that are given or none."""
     scope = scope_of(request)
     with transaction.atomic():
-        # The lock comes before the comparison: of two changes with the same ETag the second is refused.
+        # The lock comes before the comparison: of two changes with one ETag the second is refused.
         held = hold(Collection.objects, scope.collection.pk)
         require_match(request, SettingsOut, _show_settings(held))
         services.change_settings(Actor.of(scope), held, body)

@@ -104,7 +104,7 @@ def _read_remarks(one: KnownAssessors, pairs: Sequence[int]) -> dict[int, tuple[
 
 
 def compare_directions(found: GradeMatrix, bound: int | None, relevant_from: int) -> dict[str, Any]:
-    """Count who gave the higher grade, and how often each says relevant, over the pairs that both graded."""
+    """Count who gave the higher grade, and how often each says relevant, over common pairs."""
     both = (found.grades != MISSING).all(axis=0)
     yes = [int((row[both] >= (bound or relevant_from)).sum()) for row in found.grades]
     n = int(both.sum())

@@ -67,7 +67,7 @@ def load_pair_detail(pair: Pair) -> dict[str, Any]:
 
 
 def _last_votes(attempts: Sequence[AttemptView]) -> list[Attempt]:
-    """Return the pair's last votes, those of a complete panel before others, in the order of the panel."""
+    """Return the pair's last votes, those of a complete panel first, in the panel's order."""
     by_campaign: dict[int, list[Attempt]] = defaultdict(list)
     for view in attempts:
         if view.attempt.role == "vote" and view.attempt.counts:

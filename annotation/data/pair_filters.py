@@ -92,7 +92,7 @@ class PairFilters:
         return cls(**{field.name: parameters.get(field.name, "").strip()[:200] for field in fields(cls)})
 
     def query(self, **changes: object) -> str:
-        """Return the filters as a query string, with some values changed; empty ones are left out."""
+        """Return the filters as a query string, some values changed; empty ones are left out."""
         chosen = replace(self, **{name: str(value) for name, value in changes.items()})
         return urlencode({f.name: value for f in fields(chosen) if (value := getattr(chosen, f.name))})
 

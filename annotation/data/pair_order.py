@@ -21,7 +21,7 @@ GREATEST = "\U0010ffff"  # After every text in the order of the code points.
 
 @dataclass(frozen=True, slots=True)
 class SortColumn:
-    """A value in SQL of `m` (id, query_id, document_id), with the tables that it needs; it may be NULL."""
+    """A value in SQL of `m` (id, query_id, document_id), with its tables; it may be NULL."""
 
     value: str
     joins: str
@@ -62,7 +62,7 @@ COLUMNS = {
 
 @dataclass(frozen=True, slots=True)
 class PageKey:
-    """Position of a page in the table: after (or before) the pair with this id and sort value; 0: the start."""
+    """A page's position in the table: after (or before) this id and sort value; 0: the start."""
 
     pair: int = 0
     value: str = ""

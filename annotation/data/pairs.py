@@ -38,7 +38,7 @@ def load_page(
 ) -> dict[str, Any]:
     """Load a page in a fixed number of statements. `campaign`: states are those in it; None: in the collection."""
     found = matching_pairs(collection, filters, campaign=campaign)
-    # One more than a page shows tells whether there is another page, without counting a million pairs.
+    # One more than a page tells whether there is another, without counting a million pairs.
     keys = list_keys(found, filters.sort, key, PAGE + 1, collection=collection, campaign=campaign)
     more, keys = len(keys) > PAGE, keys[:PAGE][:: -1 if key.backwards else 1]
     earlier, later = (more, True) if key.backwards else (key.pair > 0, more)
@@ -77,8 +77,8 @@ def matching_pairs(collection: Collection, filters: PairFilters, *, campaign: Ca
         gold = Exists(CurrentJudgment.objects.filter(pair=OuterRef("pk"), assessor__kind=Assessor.Kind.REFERENCE))
         found = found.filter({"yes": Q(gold), "no": ~Q(gold)}.get(filters.gold, Q(pk__in=[])))
     return found.filter(
-        # Texts and documents are looked up first and pairs by their keys: as one condition over three tables a million
-        # pairs take seconds, so they take a tenth of one.
+        # Texts and documents are looked up first and pairs by their keys: as one condition over
+        # three tables a million pairs take seconds, so they take a tenth of one.
         _query_condition(collection, filters.q) | _document_condition(collection, filters.q) if filters.q else Q(),
         _state_condition(collection, filters, campaign),
         of_cell(campaign, filters.cross),

@@ -14,7 +14,7 @@ MOST = 30
 
 
 def save_view(*, user: User, collection: Collection, name: str, query: str) -> SavedView:
-    """Keep filters and order under a name; a view of the same name takes the new ones. Raises BadInput."""
+    """Keep filters and order under a name, or change those of that name. Raises BadInput."""
     name = _check_name(name)
     mine = SavedView.objects.filter(user=user, collection=collection)
     if mine.exclude(name=name).count() >= MOST:

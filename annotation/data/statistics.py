@@ -48,9 +48,10 @@ ASPECT_TEXTS = """
 def statistics_of(collection: Collection) -> dict[str, Any]:
     """Return the numbers of a collection, at most a minute old. Means are None where there is nothing to take them of.
 
-    `relevant_a_query`: relevant documents of each query with a label or a reference grade, by the label where a pair
-    has both; `relevant_before`: by reference grades alone, which is what holes were filled in (D table 7). `sampled`:
-    the words are counted in a sample. `positive_a_query` and `aspects_a_query` are of the queries with aspects.
+    `relevant_a_query`: relevant documents of each query with a label or a reference grade, by the
+    label where a pair has both; `relevant_before`: by reference grades alone, which is what holes
+    were filled in (D table 7). `sampled`: the words are counted in a sample. `positive_a_query` and
+    `aspects_a_query` are of the queries with aspects.
     """
     # By language, too: the steps of the funnel are stored in words.
     return STATISTICS.recent(collection, KEPT_S, language=get_language())

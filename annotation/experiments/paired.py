@@ -1,7 +1,7 @@
 """The paired study: the same pairs judged by two disjoint groups, with and without the debate (DREAM, table 3). Pure.
 
-Each pair counts where every place of both groups was filled. A group's label is its majority. Differences are taken
-pair by pair, so the pairs that are drawn are the same on both sides.
+Each pair counts where every place of both groups was filled. A group's label is its majority.
+Differences are taken pair by pair, so the pairs that are drawn are the same on both sides.
 """
 
 from collections import defaultdict
@@ -61,7 +61,7 @@ PairMeasure = Callable[[Sequence[JudgedPair], str], Measure]
 
 @dataclass(frozen=True, slots=True)
 class PairedRow:
-    """A line of the table of a paired study. Times are medians over pairs of the group's median seconds."""
+    """A line of a paired study's table. Times are medians over pairs of the group's medians."""
 
     fleiss: Statistic
     recall_not_relevant: Statistic
@@ -87,7 +87,7 @@ def paired_table(found: Sequence[JudgedPair], overlap: int, *, bootstrap: int = 
     # A pair that only one group has finished would compare two sets of pairs.
     full = [one for one in found if len(one.hidden.votes) == len(one.shown.votes) == overlap]
     known = [one for one in full if one.truth is not None]
-    # A tie is no label: the pair leaves the recalls of both groups, so that they stay over the same pairs.
+    # A tie is no label: the pair leaves both groups' recalls, which stay over the same pairs.
     decided = [one for one in known if one.hidden.majority is not None and one.shown.majority is not None]
     no_both, no_class = (NO_BOTH, NO_CLASS) if decided else (NO_GOLD, NO_GOLD)
     no_kappa = NO_PAIR if not full else ONE_VOTE if overlap < 2 else ONE_GRADE

@@ -48,9 +48,9 @@ def drawn_votes(collection: Collection, since: date | None = None) -> list[Vote]
 def measure_debate_effect(collection: Collection, since: date | None = None) -> dict[str, Any]:
     """All figures of votes on items whose arm was drawn by lot, as JSON has them. Two statements.
 
-    Every statistic is {value, low, high, n, reason}. `newest_only`: there are more votes than were looked at.
-    `first_votes_not_blind`: given anew after the reveal. Gains are with the debate shown minus hidden, `seconds_saved`
-    hidden minus shown.
+    Every statistic is {value, low, high, n, reason}. `newest_only`: there are more votes than were
+    looked at. `first_votes_not_blind`: given anew after the reveal. Gains are with the debate shown
+    minus hidden, `seconds_saved` hidden minus shown.
     """
     found = drawn_votes(collection, since)
     both = both_votes(found)

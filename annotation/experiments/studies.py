@@ -1,8 +1,8 @@
 """Making a paired study, and ending it (DREAM 3.2.4).
 
-Of the people named, one half by lot gets every pair of the study with its debate, the other half the same pairs
-without. What they say measures and comes to no label. The pairs' own open items wait until the study has ended, so
-that nobody meets one of them on the other side.
+Of the people named, one half by lot gets every pair of the study with its debate, the other half
+the same pairs without. What they say measures and comes to no label. The pairs' own open items wait
+until the study has ended, so that nobody meets one of them on the other side.
 """
 
 from collections.abc import Sequence

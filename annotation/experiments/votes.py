@@ -1,7 +1,8 @@
 """Votes of people in the arms, and what is said of each arm. Pure.
 
-Shares have exact intervals (Clopper-Pearson), everything else a bootstrap over items; an undefined value is None with
-its reason. Votes are relevant or not: grades from the collection's `relevant_from` up.
+Shares have exact intervals (Clopper-Pearson), everything else a bootstrap over items; an undefined
+value is None with its reason. Votes are relevant or not: grades from the collection's
+`relevant_from` up.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -137,8 +138,8 @@ def measured(make: VoteMeasure, votes: Sequence[Vote]) -> tuple[Measure, int]:
 def bootstrap_statistic(reason: str, *terms: tuple[Measure, int], bootstrap: int = RESAMPLES) -> Statistic:
     """Return the first measure, less the second where there are two, with the 95% interval of the resamples.
 
-    A term is a measure and the number of its items, each side resampled on its own; one item alone has no interval.
-    `reason`: why it is undefined. n: the items of both.
+    A term is a measure and the number of its items, each side resampled on its own; one item alone
+    has no interval. `reason`: why it is undefined. n: the items of both.
     """
     n = sum(items for _measure, items in terms)
     # Weights of 1: every item once.
@@ -202,7 +203,7 @@ def repeated_median(values: Floats, owners: NDArray[np.intp]) -> Measure:
 
 
 def debate_gain(make: VoteMeasure, votes: Sequence[Vote], *, bootstrap: int = RESAMPLES) -> Statistic:
-    """A measure with the debate shown minus the same with it hidden; only votes with a reference count."""
+    """A measure with the debate shown minus hidden; only votes with a reference count."""
     known = [vote for vote in votes if vote.truth is not None]
     return _compare_arms(make, known, ("shown", "hidden"), NO_REFERENCE_IN_ONE, bootstrap)
 
@@ -221,8 +222,9 @@ def _compare_arms(
     return bootstrap_statistic(reason, *terms, bootstrap=bootstrap)
 
 
-# A flip is a final vote that says otherwise (relevant or not) than the same person's blind vote on the same item; its
-# side is the one that it goes to: `for` ends relevant, `against` not relevant. Right is what the reference says.
+# A flip is a final vote that says otherwise (relevant or not) than the same person's blind vote on
+# the same item; its side is the one that it goes to: `for` ends relevant, `against` not relevant.
+# Right is what the reference says.
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +243,7 @@ class Flips:
 
 
 def both_votes(votes: Iterable[Vote]) -> list[tuple[Vote, Vote]]:
-    """The first and the final vote of each person on each item of the reveal arm, where the first was blind."""
+    """First and final vote of each person on reveal items, where the first was blind."""
     votes = [vote for vote in votes if vote.arm == "reveal"]
     firsts = {(vote.item, vote.person): vote for vote in votes if vote.step == "first" and vote.blind}
     finals = [vote for vote in votes if vote.step == "final" and (vote.item, vote.person) in firsts]
@@ -251,7 +253,7 @@ def both_votes(votes: Iterable[Vote]) -> list[tuple[Vote, Vote]]:
 
 
 def flip_table(found: Sequence[tuple[Vote, Vote]]) -> tuple[dict[str, Flips], dict[int, Flips]]:
-    """The flips of first and final votes, by the side that a flip goes to and by person (assessor)."""
+    """The flips of first and final votes, by the flip's direction and by person (assessor)."""
     people = sorted({final.person for _, final in found})
     by_side = {
         # A flip goes away from the first vote: who began with "not relevant" can only end "for".

@@ -1,1 +1,1 @@
-"""Exports: labels, judgments, debates and training sets as files that can be made again byte for byte."""
+"""Exports: labels, judgments, debates, training sets as files, the same byte for byte."""

@@ -1,4 +1,4 @@
-"""Files of an export: written beside under another name, renamed when whole, with their hash. Pure."""
+"""Files of an export: written under another name, renamed when whole, with their hash. Pure."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -55,7 +55,7 @@ class ExportOutput:
 
     def abandon(self) -> None:
         """Leave nothing of the file."""
-        # Closing writes what is buffered, for which a full disk has no room: the file goes all the same.
+        # Closing writes what is buffered, for which a full disk has no room: the file goes too.
         with suppress(OSError):
             self._file.close()
         self._part.unlink(missing_ok=True)
@@ -63,7 +63,7 @@ class ExportOutput:
 
 
 class ExportFiles:
-    """The files of one export. What a failed one has left can be taken away again, and nothing else."""
+    """The files of one export. What a failed one left can be taken away, and nothing else."""
 
     def __init__(self, folder: Path) -> None:
         """Make the folder if it is missing. Raises BadInput unless it is new or empty."""
@@ -89,7 +89,7 @@ class ExportFiles:
         return output
 
     def close(self) -> None:
-        """Put every file in its place, and list it in `written` in the order in which they were begun."""
+        """Put every file in its place, and list it in `written` in the order of beginning."""
         for name, output in self._open.items():
             self.written.append({"name": name, **output.close()})
 
@@ -109,7 +109,7 @@ def write_rows(
     batches: Iterable[Sequence[Row]],
     progress: Callable[[int], None] = lambda rows: None,
 ) -> Counts:
-    """Stream the rows into the format's file. `progress` is told the rows so far after every batch."""
+    """Stream the rows into the format's file; `progress` gets the rows so far after each batch."""
     queries, last = 0, None
     counted: dict[str, Counter[str]] = {name: Counter() for name in form.counted}
     output = files.open(form.file)

@@ -30,7 +30,7 @@ class Format:
     version: int = 1
 
     def with_posterior(self) -> "Format":
-        """Return the format with the posterior of each row as its last column, where it has a place for it."""
+        """Return the format with each row's posterior as last column, if it has a place for it."""
         if self.line is not csv_line:
             return self
         return replace(self, header=f"{self.header.rstrip()},posterior\n", line=_posterior_line)
@@ -60,7 +60,7 @@ def _json_line(names: Sequence[str], values: Row) -> str:
 
 
 def _timed_line(names: Sequence[str], row: Row) -> str:
-    """Write a row whose last value is a time, in UTC, to the microsecond (2026-11-20T09:30:00.000000Z)."""
+    """Write a row whose last value is a time, in UTC (2026-11-20T09:30:00.000000Z)."""
     *values, time = row
     return _json_line(names, (*values, time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")))
 

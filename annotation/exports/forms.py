@@ -138,7 +138,7 @@ def keep_upload(collection: Collection, upload: "UploadedFile[bytes]", kind: str
     path = folder / Path(upload.name or kind).name
     if not path.exists():
         folder.mkdir(parents=True, exist_ok=True)
-        # Under another name until it is whole: the next upload of the same file takes what it finds here.
+        # Under another name until it is whole: the next upload of the file takes what it finds.
         part = path.with_name(f".{uuid4().hex}.part")
         with part.open("wb") as file:
             file.writelines(upload.chunks())

@@ -1,4 +1,4 @@
-"""Record of the labels that an export holds, written in the transaction that reads them (docs/quality.md)."""
+"""Record of an export's labels, written in the transaction that reads them."""
 
 from collections.abc import Mapping, Sequence
 
@@ -59,7 +59,7 @@ def hold_sets(snapshot: Snapshot, sides: Mapping[str, Sequence[SetQuery]], *, as
 
 
 def _empty_records(snapshot: Snapshot) -> dict[str, ExportRecord]:
-    """Return the export's records by collection, without what a worker that died may have written."""
+    """Return the export's records by collection, without what a dead worker may have written."""
     if snapshot._state.adding:  # a preview
         return {}
     ExportedLabels.objects.filter(record__export=snapshot.pk).delete()

@@ -22,7 +22,7 @@ from judges.models import Attempt
 from store.files import exists
 
 MAKE = "annotation.make_snapshot"
-# Rows from which a worker makes the export; smaller ones are made while the page waits (about 0.3 s).
+# Rows from which a worker makes the export; smaller ones while the page waits (0.3 s).
 LARGE = 50_000
 LARGE_SET = 5_000  # The same for training sets, which compare and carry the texts.
 SILENT = timedelta(minutes=10)
@@ -56,7 +56,7 @@ class ListedExport:
 
     @property
     def balance_charts(self) -> list[Chart]:
-        """The charts of length by score, before and after balancing; none where the set was not balanced."""
+        """The charts of length by score, before and after balancing; none if not balanced."""
         found = self.snapshot.manifest.get("balance")
         return [_cell_chart(self.snapshot.number, when, found) for when in ("before", "after")] if found else []
 
@@ -68,7 +68,7 @@ class ListedExport:
 
     @property
     def is_here(self) -> bool:
-        """True if its files lie in the site's folder of exports, from which the page offers downloads."""
+        """True if its files lie in the site's folder of exports, which pages offer downloads of."""
         return exports_folder(self.snapshot.collection) in Path(self.snapshot.folder).parents
 
 
@@ -129,7 +129,7 @@ def count_origins(collection: Collection) -> list[tuple[str, int]]:
 
 
 def is_large(form: Format, collection: Collection) -> bool:
-    """Return whether an export is so large that a worker shall make it. Counts no further than it must."""
+    """Return whether a worker shall make an export for its size. Counts no further than needed."""
     attempts = Attempt.objects.filter(campaign__collection=collection, counts=True)
     labels = Label.objects.filter(pair__collection=collection)
     judgments = Judgment.objects.filter(pair__collection=collection)
@@ -142,7 +142,7 @@ def is_large(form: Format, collection: Collection) -> bool:
 
 
 def file_of(snapshot: Snapshot, name: str) -> Path | None:
-    """Return the path of a file of a snapshot that was made from the page; None where there is no such file."""
+    """Return the path of a snapshot's file made from the page; None without such a file."""
     names = {entry["name"] for entry in snapshot.manifest.get("files", [])} | {MANIFEST}
     if snapshot.state != Snapshot.State.READY or name not in names:
         return None

@@ -1,4 +1,4 @@
-"""Preview of an export: it is made in a folder that is removed again, without a row, so nothing is locked."""
+"""Preview of an export: made in a folder that is removed, without a row or a lock."""
 
 from itertools import islice
 from pathlib import Path
@@ -18,8 +18,8 @@ LONGEST = 400  # Characters of a row.
 def preview_export(collection: Collection, options: ExportOptions) -> dict[str, Any]:
     """Make the export for its counts and first rows. Raises BadInput as `write_snapshot` does.
 
-    Returns the manifest that it would have, the first rows of each file, and the counts of each split of a training
-    set.
+    Returns the manifest that it would have, the first rows of each file, and the counts of each
+    split of a training set.
     """
     with TemporaryDirectory() as folder:
         written = ExportFiles(Path(folder))

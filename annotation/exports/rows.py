@@ -46,8 +46,9 @@ def rows_of(
     left_out: Sequence[int] = (),
     aggregated: AggregatedLabels | None = None,
 ) -> Iterator[list[Row]]:
-    """Yield batches of rows as the format's `line` takes them. `origins` limits labels (None: all), `left_out`: pairs
-    whose labels are left out. `aggregated`: labels in place of the collection's, each row with its posterior."""
+    """Yield batches of rows as the format's `line` takes them. `origins` limits labels (None: all),
+    `left_out`: pairs whose labels are left out. `aggregated`: labels in place of the collection's,
+    each row with its posterior."""
     campaigns = list(campaigns_that_count(collection).values_list("pk", flat=True))
     parameters = {
         "collection": collection.pk,
@@ -88,7 +89,7 @@ def rows_of(
 
 def fetch_batches(sql: str, parameters: dict[str, Any]) -> Iterator[list[Row]]:
     """Yield rows from a server-side cursor, so that memory does not grow with the rows. Needs an open transaction."""
-    # The order of millions of rows is made in memory as far as it fits; the default of 4 MB goes to the disk.
+    # Millions of rows are sorted in memory as far as they fit; the default 4 MB goes to disk.
     with connection.cursor() as settings:
         settings.execute("SET LOCAL work_mem = '64MB'")
     with connection.chunked_cursor() as cursor:

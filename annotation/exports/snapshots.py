@@ -100,7 +100,7 @@ def write_snapshot(snapshot: Snapshot, progress: Progress = lambda rows: None) -
 
 
 def _record_outcome(snapshot: Snapshot, **values: Any) -> None:
-    """Record how an export ended, unless another worker has begun again in another folder meanwhile."""
+    """Record how an export ended, unless another worker has begun again in another folder."""
     if Snapshot.objects.filter(pk=snapshot.pk, folder=snapshot.folder).update(**values):
         records = ExportRecord.objects.filter(export=snapshot.pk)
         if snapshot.state == Snapshot.State.READY:
@@ -184,7 +184,7 @@ def one_view() -> Iterator[datetime]:
 
 
 def _build_manifest(collection: Collection, form: Format, origins: Sequence[str] | None) -> dict[str, Any]:
-    """Say from what an export is made. No time and no host: the same rows give the same manifest."""
+    """Say what an export is made from. No time and no host: the same rows, the same manifest."""
     current = Pair.objects.filter(
         collection=collection, is_candidate=True, query__is_current=True, document__is_current=True
     )

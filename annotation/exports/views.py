@@ -41,7 +41,7 @@ def statistics(request: HttpRequest, scope: Scope) -> HttpResponse:
 @action("admin")
 @require_GET
 def exports(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Show the exports and the form for a new one. HTMX asks for the list alone while one is made."""
+    """Show the exports and the form for a new one. HTMX asks for the list while one is made."""
     context = _list_context(scope)
     if file := download(request, chain.from_iterable(one.balance_charts for one in context["snapshots"])):
         return file

@@ -29,7 +29,7 @@ WHOLE = "Upload-Length"
 
 
 class ImportedFileOut(Schema):
-    """Content of a file, as it was recognised or said: `columns` of a table, from its header to the field."""
+    """Content of a file, as recognised or said: `columns` of a table, header to field."""
 
     name: str
     member: str = Field(description="The file in an archive, or the sheet of a workbook.")
@@ -96,7 +96,7 @@ operation(
 @router.post(HERE + "/imports", auth=may("admin", MANAGE), response={201: ImportOut})
 @decorate_view(once)
 def create_import(request: HttpRequest, name: str, files: File[list[UploadedFile]]) -> Any:
-    """Upload files; a worker checks what they hold. Nothing is imported before the import is started."""
+    """Upload files; a worker checks what they hold. Nothing is imported before it is started."""
     scope = scope_of(request)
     if len(files) > MOST_FILES:
         raise BadInput(_("At most %(most)s files at once; put them in a zip archive.") % {"most": MOST_FILES})
@@ -140,7 +140,7 @@ ADDED = {"description": "The part is there", "headers": _told("Upload-Offset", "
 
 
 class UploadOut(Schema):
-    """An upload that no import uses yet. `received`: the bytes that have come; it goes on from there."""
+    """An upload that no import uses yet. `received`: bytes that have come; it goes on there."""
 
     number: int
     name: str

@@ -1,4 +1,4 @@
-"""The files of an import: what each of them holds, as it was recognised and as a person corrected it."""
+"""The files of an import: what each holds, as recognised and as a person corrected it."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -110,7 +110,7 @@ def correct_files(found: Sequence[GivenFile], said: dict[str, str], uploads: dic
 
 
 def plan_files(row: FileImport) -> ImportFiles:
-    """Return the import of a row's files. Raises BadInput where a file is gone, and as `sort_files` does."""
+    """Return the import of a row's files. BadInput for a missing file, or as `sort_files`."""
     uploads = {upload.pk: upload for upload in row.uploads.select_related("collection")}
     files = [GivenFile.of(one) for one in row.files]
     for one in files:

@@ -69,7 +69,7 @@ def begin_import(collection: Collection, owner: User, uploads: Sequence[Upload])
             options={"keep_runs": True},
             language=get_language() or "",
         )
-        # Two requests may name the same upload, and a third may delete it: only what is still free is taken.
+        # Two requests may name one upload, and a third may delete it: only a free one is taken.
         free = Upload.objects.filter(pk__in=[upload.pk for upload in uploads], file_import=None)
         if free.update(file_import=row) < len(uploads):
             raise BadInput(_("One of the files is in another import already, or was deleted; choose it again"))
@@ -101,7 +101,7 @@ def correct_import(
 
 @transaction.atomic
 def control_import(scope: Scope, row: FileImport, act: str) -> None:
-    """Start, cancel or resume an import, one of ACTS. Raises BadInput where its state does not allow it."""
+    """Start, cancel or resume an import, one of ACTS. BadInput where its state forbids it."""
     if act == "cancel":
         leases.cancel(row)
         return
@@ -164,7 +164,7 @@ def _look_at_files(job: FileImport, lease: leases.Lease) -> None:
 
 
 def _import_files(job: FileImport, lease: leases.Lease) -> None:
-    """Check or import; the rows of an import and the end of its job are one transaction, so it happens once."""
+    """Check or import; an import's rows and its job's end are one transaction: once."""
     read: dict[str, int] = {}
     expected = sum(job.report.get("read", {}).values())
 

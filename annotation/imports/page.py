@@ -1,4 +1,4 @@
-"""Data of the pages of imports: files with their columns, the result of a check, the progress of an import."""
+"""Data of imports' pages: files with columns, a check's result, progress."""
 
 from typing import Any
 

@@ -20,7 +20,7 @@ def parts_folder(path: Path) -> Path:
 
 
 def list_parts(path: Path) -> Iterator[tuple[int, StoredFile]]:
-    """Yield the parts in their order, each with its offset; each begins where the one before it ends."""
+    """Yield the parts in their order with their offsets; each begins where the last one ends."""
     folder = name_below_var(parts_folder(path))
     known = {row.name: row for row in files.stored_files(parts_folder(path))}
     offset = 0
@@ -35,7 +35,7 @@ def count_published(path: Path) -> int:
 
 
 def complete_file(path: Path, file: BinaryIO) -> None:
-    """Bring the local copy to what has come to all machines, no more and no less; the caller holds its lock."""
+    """Bring the local copy to what has come to all machines; the caller holds its lock."""
     have, end = file.seek(0, os.SEEK_END), 0
     for offset, row in list_parts(path):
         end = offset + row.content.size

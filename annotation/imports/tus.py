@@ -100,7 +100,7 @@ def _number(request: HttpRequest, header: str) -> int | None:
 
 @speak_tus("POST")
 def create_upload(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Begin an upload: 201 with its address, which is a number below the address of this request."""
+    """Begin an upload: 201 with its address, a number below the address of this request."""
     size = _number(request, "Upload-Length")
     if size is None:
         return _refuse(400, _("Upload-Length is missing."))

@@ -120,8 +120,9 @@ def begin_upload(collection: Collection, owner: User, name: str, size: int, modi
 def add_part(upload: Upload, offset: int, read: Callable[[int], bytes], checksum: Checksum | None = None) -> int:
     """Add what `read` gives to the end of the file; return how many bytes have come.
 
-    What came before a connection broke off stays, but for a part with a `checksum`, which is taken whole or not at all.
-    Raises UploadConflict where the file does not end at `offset`, or where another request adds to it, and DamagedPart.
+    What came before a connection broke off stays, but for a part with a `checksum`, which is taken
+    whole or not at all. Raises UploadConflict where the file does not end at `offset`, or where
+    another request adds to it, and DamagedPart.
     """
     path = path_of(upload)
     try:
@@ -130,8 +131,8 @@ def add_part(upload: Upload, offset: int, read: Callable[[int], bytes], checksum
         raise UploadConflict from None
     with file:
         try:
-            # Refused at once, not waited for: a client that repeats its request would hold one worker of the server
-            # after another.
+            # Refused at once, not waited for: a client that repeats its request would hold one
+            # worker of the server after another.
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise UploadConflict from None
@@ -143,7 +144,7 @@ def add_part(upload: Upload, offset: int, read: Callable[[int], bytes], checksum
         parts = _read_parts(read, upload.size - offset)
         for part in _check_parts(parts, checksum, path.parent) if checksum else parts:
             offset += file.write(part)
-            # One request may bring gigabytes, and a machine that dies loses what it has not published.
+            # One request may bring gigabytes, and a machine that dies loses what is not published.
             if offset - published >= shared_parts.ROOM:
                 published = _publish_part(path, file, published, offset)
         _publish_part(path, file, published, offset)
@@ -157,7 +158,7 @@ def _read_parts(read: Callable[[int], bytes], left: int) -> Iterator[bytes]:
     while left > 0:
         try:
             part = read(min(PART, left))
-        # The connection broke off: what has come is kept, and the client asks for the offset and goes on.
+        # The connection broke off: what has come is kept, the client asks for the offset.
         except (UnreadablePostError, OSError):
             return
         if not part:
@@ -181,7 +182,7 @@ def _check_parts(parts: Iterable[bytes], checksum: Checksum, folder: Path) -> It
 
 
 def _publish_part(path: Path, file: BinaryIO, begin: int, end: int) -> int:
-    """Let other machines have what came, where there are any; return its end. Raises UploadConflict."""
+    """Let other machines, if any, have what came; return its end. Raises UploadConflict."""
     if is_shared() and end > begin:
         file.flush()
         try:
@@ -213,7 +214,7 @@ def delete_upload(upload: Upload) -> None:
 
 
 def delete_complete(uploads: Iterable[Upload]) -> None:
-    """Delete files of which no import can be made; one that has not come whole is kept, to be continued."""
+    """Delete files of which no import can be made; an unfinished one is kept, to go on."""
     # Those that another import has taken meanwhile are that import's.
     free = Upload.objects.filter(pk__in=[upload.pk for upload in uploads], file_import=None)
     for upload in free.select_related("collection"):

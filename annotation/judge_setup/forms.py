@@ -1,4 +1,4 @@
-"""Forms of the page of models: the judges file with a model more, and who debates and votes here."""
+"""Forms of the page of models: the judges file plus a model, and who debates and votes here."""
 
 import re
 from typing import Any
@@ -23,7 +23,7 @@ PROVIDERS = sorted(
 
 
 class JudgesFileForm(forms.Form):
-    """The text of the judges file, an upload in its place, and the keys of a model to put at its end."""
+    """The text of the judges file, an upload instead, and the keys of a model to append."""
 
     provider = forms.ChoiceField(
         label=_("Provider"),
@@ -76,7 +76,7 @@ class JudgesFileForm(forms.Form):
     )
 
     def clean(self) -> dict[str, Any]:
-        """Say at its field what a model that is to be added lacks; the rest is the judges file's matter."""
+        """Say at its field what a new model lacks; the rest is the judges file's matter."""
         given = super().clean() or {}
         if "add" not in self.data or self.errors:
             return given
@@ -112,7 +112,7 @@ class JudgesFileForm(forms.Form):
             raise BadInput(_("%(name)s is no text in UTF-8") % {"name": name}) from None
 
     def append_to(self, text: str) -> str:
-        """The text with the model of the form at its end. Raises BadInput for settings that are no TOML."""
+        """The text with the form's model at its end. BadInput for settings that are no TOML."""
         given = self.cleaned_data
         model = given["model"].strip()
         # Lists of judges are separated by commas, so that no name may hold one.

@@ -1,7 +1,8 @@
 """A judges file that comes through the browser: taken over as `configure_judges` does, with three refusals more.
 
-Whoever runs the command has the machine and its keys already; an owner at a browser has not, and a stolen session must
-not bring them: no command is started, and a provider's key is sent to that provider alone (docs/operators.md).
+Whoever runs the command has the machine and its keys already; an owner at a browser has not, and a
+stolen session must not bring them: no command is started, and a provider's key is sent to that
+provider alone (docs/operators.md).
 """
 
 from typing import Any
@@ -24,7 +25,7 @@ CLOUDS = {"azure": ".azure.com", "bedrock": ".amazonaws.com", "vertex": ".google
 
 
 def load_judges_text(text: str, name: str = FILE) -> tuple[JudgesFile, dict[str, Any]]:
-    """Store the file's judges and panel, or nothing: the file, and what changed. Raises BadInput."""
+    """Store the file's judges and panel, or nothing: the file and its changes. Raises BadInput."""
     if len(text) > LONGEST:
         raise BadInput(_("%(name)s has more than %(most)s characters") % {"name": name, "most": f"{LONGEST:,}"})
     file = parse(text, name)
@@ -37,7 +38,7 @@ def load_judges_text(text: str, name: str = FILE) -> tuple[JudgesFile, dict[str,
 
 
 def _is_stored(judge: JudgeSettings, row: JudgeVersion | None) -> bool:
-    """Return whether the judge is stored with just these settings already, whoever configured it."""
+    """Return whether the judge is stored with just these settings, whoever configured it."""
     fields = JudgeSettings.__dataclass_fields__
     return row is not None and all(getattr(row, key) == getattr(judge, key) for key in fields)
 
@@ -53,7 +54,7 @@ def may_name(variable: str) -> bool:
 
 
 def _check_from_browser(judge: JudgeSettings, name: str) -> None:
-    """Raise BadInput for a judge that would run a command, or send a secret where it does not belong."""
+    """Raise BadInput for a judge that would run a command, or send a secret to a wrong place."""
     told = {"name": name, "judge": judge.name, "variable": judge.api_key_env, "suffix": OWN_KEY}
     if "token_command" in judge.parameters:
         raise BadInput(

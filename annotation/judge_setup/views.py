@@ -1,4 +1,4 @@
-"""The page of models: loading the judges file, testing one model, and choosing who debates and votes."""
+"""The page of models: loading the judges file, testing a model, choosing debaters and voters."""
 
 import asyncio
 from typing import Any
@@ -41,7 +41,7 @@ def models(request: HttpRequest, scope: Scope) -> HttpResponse:
 @action("own")
 @require_POST
 def load_file(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Load a judges file, whole or not at all; "add" appends the form's model to the present file."""
+    """Load a judges file, whole or not at all; "add" appends the form's model to the file."""
     # Judges are every collection's on this site, so an owner is asked for.
     form = JudgesFileForm(request.POST, request.FILES)
     if not form.is_valid():

@@ -25,7 +25,7 @@ BIG = 1 << 53
 
 
 class QuoteOut(Schema):
-    """A sentence that a side quotes; `label` names its place in the document (empty: it is not there)."""
+    """A sentence that a side quotes; `label`: its place in the document (empty: not there)."""
 
     text: str
     label: str

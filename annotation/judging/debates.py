@@ -23,7 +23,7 @@ class DebateText:
     dir: str = "ltr"
 
 
-# Texts repeat on a page and between requests, and detecting a language takes longer than rendering it.
+# Texts repeat on pages and between requests, and detecting a language is slower.
 @lru_cache(maxsize=4096)
 def text_of(text: str) -> DebateText:
     """Return a text with its language and direction, detected once in a process."""
@@ -49,8 +49,8 @@ class DebateTurn:
     reason: DebateText | None = None
     judge: str = ""
     changed_sides: bool = False  # Without a new quote.
-    # Sentences that it quotes: text, label (its place in the document; "": it is not there), and is_first (the label in
-    # the document links back to this one).
+    # Sentences that it quotes: text, label (its place in the document; "": it is not there), and
+    # is_first (the label in the document links back to this one).
     quotes: tuple[dict[str, Any], ...] = ()
 
 
@@ -80,7 +80,7 @@ Places = dict[tuple[str, int, int], Span]
 
 def debate_of(turns: Sequence[Turn], length: int = 0) -> Debate:
     """Build the debate of turns as they were said, for before against; `length`: characters of the document."""
-    # `seen` travels through all turns: only the first quotation of a place is linked from the document.
+    # `seen` travels through all turns: a place's first quotation is linked from the document.
     spans, seen, changed = _quoted_spans(turns), set[str](), _find_stance_flips(turns)
     said: dict[tuple[int, int, str], DebateTurn] = {}
     for turn in turns:

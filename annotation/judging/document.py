@@ -1,7 +1,8 @@
 """A document's text as HTML: quotes marked, code in monospace, Markdown formatted where the collection says so.
 
-All characters of the text stand in the HTML, in order, what only formats it in hidden elements: so a place in the text
-is the same on the page, in quotes and in judgments. Nothing of the document's own HTML, links or images passes.
+All characters of the text stand in the HTML, in order, what only formats it in hidden elements: so
+a place in the text is the same on the page, in quotes and in judgments. Nothing of the document's
+own HTML, links or images passes.
 """
 
 import re
@@ -35,7 +36,7 @@ _ELEMENTS = {
 }
 # Plain text: blocks between empty lines, and what looks like a line of code or of a table drawn with spaces.
 _BLOCK = re.compile(r"(?:^[^\n]*\S[^\n]*(?:\n|\Z))+", re.MULTILINE)
-# Hostile documents are read by these patterns: none may go back over a text more than once (ADR 0024).
+# Hostile documents meet these patterns: none may go over a text more than once (ADR 0024).
 _FENCE = re.compile(r"^(```|~~~)([^\n]*)(?:\n|\Z)", re.MULTILINE)
 _CODE_LINE = re.compile(r"^(?: {4}|\t)|[{};]\s*$|^\s*(?:>>>|\.\.\.|\$|#include) ")
 _GAP = re.compile(r"(?<=\S) {3,}(?=\S)")
@@ -105,8 +106,8 @@ class _Writer:
 def cut_pieces(length: int, marks: Iterable[tuple[int, int, str]]) -> list[tuple[int, int, tuple[str, ...]]]:
     """Cut a text of `length` characters wherever a mark (start, end, name) begins or ends: start, end, names.
 
-    The pieces cover the text once, in order, without gaps; overlapping marks share pieces, so nothing is ever nested.
-    Marks that are empty or lie outside are clipped or left out.
+    The pieces cover the text once, in order, without gaps; overlapping marks share pieces, so
+    nothing is ever nested. Marks that are empty or lie outside are clipped or left out.
     """
     clipped = [(max(0, start), min(length, end), name) for start, end, name in marks]
     kept = [mark for mark in clipped if mark[0] < mark[1]]
@@ -120,8 +121,9 @@ def cut_pieces(length: int, marks: Iterable[tuple[int, int, str]]) -> list[tuple
 def _code_regions(text: str) -> Iterator[tuple[int, int, tuple[str, str]]]:
     """Yield where plain text is code, in order and apart: whole blocks, and what stands between two backticks."""
     fenced = list(_fenced_blocks(text)) if "```" in text or "~~~" in text else []
-    # A block that begins with a fence may end before it, at an empty line: the fence says where the code ends. Other
-    # blocks inside fences are dropped below, since they begin before the fence has ended.
+    # A block that begins with a fence may end before it, at an empty line: the fence says where the
+    # code ends. Other blocks inside fences are dropped below, since they begin before the fence has
+    # ended.
     begun = {start for start, _end in fenced}
     plain = (found for found in _BLOCK.finditer(text) if found.start() not in begun)
     blocks = [*fenced, *(found.span() for found in plain if _looks_like_code(found.group()))]

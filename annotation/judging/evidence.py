@@ -1,4 +1,4 @@
-"""Contribution and evidence as a person writes them on the judging page: the form, and what is stored of it."""
+"""Contribution and evidence as people write them: the form, and what is stored."""
 
 from dataclasses import dataclass
 from functools import partial

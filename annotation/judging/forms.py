@@ -66,7 +66,7 @@ def parse_whole_number(data: QueryDict, name: str) -> int:
 
 
 def parse_text(data: QueryDict, name: str) -> str:
-    """Parse a free text: without the characters that PostgreSQL refuses, cut at its greatest length."""
+    """Parse a free text: without characters that PostgreSQL refuses, cut at its greatest length."""
     return data.get(name, "").replace("\x00", "").replace("\r\n", "\n").strip()[:LONGEST]
 
 
@@ -86,12 +86,12 @@ def parse_flag(data: QueryDict, membership: Membership) -> tuple[int, str, str]:
 def parse_milliseconds(data: QueryDict, name: str = "milliseconds") -> int | None:
     """Parse the time on the page as the browser measured it; None when it says nothing sensible."""
     value = data.get(name, "")
-    # A wrong clock is no reason to lose a judgment, so nonsense counts as not measured; the most is a day.
+    # A wrong clock loses no judgment: nonsense counts as not measured; the most is a day.
     return min(int(value), 86_400_000) if value.isascii() and value.isdigit() and len(value) < 12 else None
 
 
 def parse_spans(data: QueryDict) -> tuple[tuple[int, int], ...]:
-    """Parse what is marked in the document: "12-40,55-60", characters from and to, in order and apart."""
+    """Parse what is marked in the document: "12-40,55-60", characters, in order and apart."""
     value = data.get("spans", "")
     if not value:
         return ()
@@ -123,12 +123,12 @@ def stamp_shown(desk: str, membership: Membership, item: int) -> str:
 
     Conflicts and gold pairs have no lease, so no row says when such a pair came to a page: the signed field does.
     """
-    # The wall clock, because another process may read it: monotonic clocks have no common beginning.
+    # The wall clock, since another process may read it: monotonic clocks share no beginning.
     return signing.dumps([desk, membership.pk, item, time.time_ns() // 1_000_000], salt=SALT)
 
 
 def parse_shown(data: Mapping[str, str], desk: str, membership: Membership, item: int) -> int:
-    """Return the milliseconds since the pair was shown to the person; 0 where the signed field does not say."""
+    """Return the milliseconds since the pair was shown; 0 where the signed field is silent."""
     try:
         *what, began = signing.loads(data.get("shown", ""), salt=SALT)
     except signing.BadSignature:

@@ -145,7 +145,7 @@ _NO_ITEM = 0  # No item has this id: of the member the figures alone are read.
 
 
 def read_open_task(membership: Membership) -> tuple[TaskView | None, Desktop]:
-    """Return the member's open task, if any, and the queue's figures around it; reading never claims a task."""
+    """Return the member's open task, if any, and the queue's figures; never claims."""
     row = _read_one(_TASKS, membership=membership.pk, item=None, grouped=False, most=1)
     if row["item"] is not None:
         return _build_task_view(row, membership.collection), _build_desktop(row, membership)
@@ -154,7 +154,7 @@ def read_open_task(membership: Membership) -> tuple[TaskView | None, Desktop]:
 
 
 def read_open_tasks(membership: Membership, *, item: int | None = None) -> list[TaskView]:
-    """Return the member's open tasks of one query, in an order of their own, or the one task on this item."""
+    """Return the member's open tasks of a query, in their own order, or the one of this item."""
     found = read_rows(_TASKS, membership=membership.pk, item=item, grouped=True, most=None)
     return [_build_task_view(row, membership.collection) for row in found if row["item"] is not None]
 
@@ -173,7 +173,7 @@ def _build_desktop(row: dict[str, Any], membership: Membership) -> Desktop:
     return Desktop(*around, row["last_item"], row["last_what"], row["last_seconds"])
 
 
-# By membership: until when the count holds, how many were left, and how many they had judged that day.
+# By membership: how long the count holds, how many were left, how many judged that day.
 _counted: dict[int, tuple[float, int, int]] = {}
 MOST_COUNTED = 10_000
 
@@ -248,7 +248,7 @@ def draft_of(item: int) -> dict[str, Any]:
 
 
 def grade_choices(collection: Collection) -> list[dict[str, Any]]:
-    """List the buttons of a collection's scale. Binary scales show relevant first, as the keys 1 and 0 do."""
+    """List the buttons of a scale. Binary ones show relevant first, as keys 1 and 0 do."""
     highest = collection.grades
     found = [
         {
@@ -319,7 +319,7 @@ DECIDED = [Assignment.State.DONE, Assignment.State.SKIPPED]
 
 
 def list_decisions(membership: Membership, *, before: str = "") -> tuple[list[Assignment], bool]:
-    """Return fifty decisions, newest first, after the cursor `before`; and whether there are more."""
+    """Return fifty decisions, newest first, after the cursor `before`; and if there are more."""
     rows = decided_assignments(membership)
     # The time and the item of the last decision on the page before; anything else is ignored.
     moment, _blank, item = before.partition("_")
@@ -349,8 +349,8 @@ def neighbour_items(here: Assignment) -> tuple[int | None, int | None]:
 def decided_assignments(membership: Membership) -> QuerySet[Assignment]:
     """Return the assignments that a member decided, newest first.
 
-    Each has its `grade` (None for a flag, a skip and edited texts), what they wrote to it (`said`), and whether it is
-    so `recent` that it may still be taken back.
+    Each has its `grade` (None for a flag, a skip and edited texts), what they wrote to it (`said`),
+    and whether it is so `recent` that it may still be taken back.
     """
     judged = Assignment.judgments()
     return (

@@ -1,9 +1,9 @@
 """Decisions of annotators and what follows: settle, quality control, claim the next item. All in one transaction.
 
-The functions take a psycopg connection inside a transaction that the caller opened, by `assignment.in_transaction`.
-Each claims the next item and returns its assignment's id, or None when nothing is left. The same decision sent again
-with its token changes nothing and answers the same. They raise what the queue raises: Unknown, DecisionRefused,
-TooSoon.
+The functions take a psycopg connection inside a transaction that the caller opened, by
+`assignment.in_transaction`. Each claims the next item and returns its assignment's id, or None when
+nothing is left. The same decision sent again with its token changes nothing and answers the same.
+They raise what the queue raises: Unknown, DecisionRefused, TooSoon.
 """
 
 from typing import Any
@@ -21,7 +21,7 @@ FROM_THE_START = 16
 
 
 def submit(db: Connection[Any], desk: AnnotatorContext, answer: SubmittedAnswer) -> int | None:
-    """Settle one judgment, and claim. After the first vote of the reveal arm the same lease goes on."""
+    """Settle one judgment, and claim. After the reveal arm's first vote the same lease goes on."""
     own = assignment.submit_judgment(db, desk, answer)
     return own.id if own is not None and own.asks_first else claim_next(db, desk, own)
 
@@ -54,15 +54,15 @@ def claim_query(db: Connection[Any], desk: AnnotatorContext) -> int | None:
 def claim_next(db: Connection[Any], desk: AnnotatorContext, own: assignment.OwnAssignment | None) -> int | None:
     """Return the lease after a decision; where the decision was known already, the one that is open.
 
-    A late one may find that its author holds another lease already. After practice nothing comes by itself: its
-    author reads first how they did.
+    A late one may find that its author holds another lease already. After practice nothing comes by
+    itself: its author reads first how they did.
     """
     if own is None:
         return claim(db, desk)
     # After a practice pair comes its feedback, and no new pair with it.
     if own.reason == QUALIFICATION and own.priority < 0:
         return None
-    # A late answer, or one in a group: the member's open pair may be another one, so it is renewed first.
+    # A late answer, or one in a group: the open pair may be another, and is renewed first.
     if own.state != "open" or own.place:
         return claim(db, desk)
     return _claim_new(db, desk, desk.watermark if own.id % FROM_THE_START else None)
@@ -71,7 +71,7 @@ def claim_next(db: Connection[Any], desk: AnnotatorContext, own: assignment.OwnA
 def _claim_new(
     db: Connection[Any], desk: AnnotatorContext, watermark: tuple[float, int] | None, *, catches_up: bool = False
 ) -> int | None:
-    """Claim a new lease, after quality control: the qualification test, and a complete batch is closed."""
+    """Claim a new lease after quality control: the test, and a complete batch is closed."""
     if desk.closed:
         # Closed to the member: what they hold ended already, and nothing new is assigned.
         return None

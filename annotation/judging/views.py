@@ -69,7 +69,7 @@ def take_back(request: HttpRequest, scope: Scope, item: int) -> None:
 
 @action("judge", "GET", "HEAD")
 def judge(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Show the member's open lease; reading never claims. With `?start` the page asks for a pair by itself."""
+    """Show the member's open lease; reading never claims. `?start` asks for a pair."""
     return render_task(request, scope)
 
 
@@ -109,7 +109,7 @@ def decide(
 
 @action("judge", "POST")
 def judge_draft(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Keep what is typed or marked on a pair: {"kept": whether the lease, running or lost, is known}."""
+    """Keep what is typed or marked on a pair: {"kept": whether the lease is known}."""
     desk, data = AnnotatorContext.of(scope.member), request.POST
     try:
         item = parse_item(data, scope.member)
@@ -153,8 +153,8 @@ def render_task(
         "taken_back": taken_back,
         "starts": request.method == "GET" and "start" in request.GET,
         "announced": onboarding.has_new_guidelines(scope.member),
-        # A refused form is shown again with what it held. A refused undo (409) is about another pair and sends nothing
-        # of this one, whose draft stands.
+        # A refused form is shown again with what it held. A refused undo (409) is about another
+        # pair and sends nothing of this one, whose draft stands.
         "typed": work.typed if work and status != 422 else {name: request.POST.get(name, "") for name in page.TYPED},
     }
     fragment = "judging/_work.html" if work else "judging/_rest.html"
@@ -199,8 +199,8 @@ def render_pair_page(
 def judge_query(request: HttpRequest, scope: Scope) -> HttpResponse:
     """The pairs that the member holds; reading never claims."""
     works = page.read_open_tasks(scope.member)
-    # Texts to edit and the qualification test need more room than a card has.
-    # What stands before the next task (consent, the test, a pause) has its page there, too: no button does nothing.
+    # Texts to edit and the qualification test need more room than a card has. What stands before
+    # the next task (consent, the test, a pause) has its page there, too: no button does nothing.
     if works[0].only_alone if works else onboarding.find_stop(scope.member):
         return redirect("judge", scope.collection.name)
     context = _card_context(scope) | {
@@ -286,7 +286,7 @@ def judge_history(request: HttpRequest, scope: Scope) -> HttpResponse:
 
 @action("judge", "GET", "HEAD")
 def judge_history_item(request: HttpRequest, scope: Scope, item: int) -> HttpResponse:
-    """Show a pair that the member decided on, with their grade; the keys `n` and `p` lead to its neighbours."""
+    """Show a pair that the member decided, with the grade; `n` and `p` go to neighbours."""
     item = Assignment.item_of(scope.member, item)
     decision = page.decided_assignments(scope.member).filter(item=item).first()
     work = page.own_work(scope.member, item)

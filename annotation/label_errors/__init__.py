@@ -1,1 +1,1 @@
-"""Suspected label errors: labels that votes, assessors, near-duplicates or a model speak against."""
+"""Suspected label errors: labels that votes, assessors, near-duplicates or a model contradict."""

@@ -1,4 +1,4 @@
-"""Features of how query and document go together, from their words alone: no label has a say in them."""
+"""Features of how query and document go together, from their words alone and no label."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -22,9 +22,9 @@ def build_features(
 ) -> Floats:
     """Return pairs x features. `queries` and `documents`: texts by key; `pairs`: (query, document).
 
-    BM25, cosines of TF-IDF and of its latent dimensions, the share of the query's words, weighted by how rare they are,
-    that the document has, and its mean cosine with the query's best other documents; then each of them again, against
-    the mean and the deviation of the query's documents.
+    BM25, cosines of TF-IDF and of its latent dimensions, the share of the query's words, weighted
+    by how rare they are, that the document has, and its mean cosine with the query's best other
+    documents; then each of them again, against the mean and the deviation of the query's documents.
     """
     # Imported here: it takes seconds to load, and most processes that import this module compute no features.
     from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
@@ -92,7 +92,7 @@ def _measure_nearness(vectors: Floats, documents: Places, scores: Floats, querie
     for rows in _split_by_query(queries):
         best = rows[np.argsort(-scores[rows], kind="stable")[: BEST + 1]]
         cosines = vectors[documents[rows]] @ vectors[documents[best]].T
-        # A document is not its own neighbour: its own cosine of 1 would hide how far the others are.
+        # A document is not its own neighbour: a cosine of 1 would hide how far the others are.
         others = rows[:, None] != best[None, :]
         found[rows] = (cosines * others).sum(axis=1) / np.maximum(others.sum(axis=1), 1)
     return found

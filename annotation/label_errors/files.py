@@ -1,4 +1,4 @@
-"""The list as a file: CSV, LaTeX or JSON, with every suspect and each signal in a column of its own."""
+"""The list as a file: CSV, LaTeX or JSON, with every suspect and a column for each signal."""
 
 import json
 from collections.abc import Mapping, Sequence

@@ -11,8 +11,9 @@ FEWEST = 10  # Labels of either kind that every fold must leave to learn from.
 def score_out_of_fold(features: Floats, labels: NDArray[np.int64], groups: NDArray[np.int64]) -> Floats | None:
     """Return each pair's probability of the label 1, by a logistic regression that saw no pair of its group.
 
-    `groups`: a number for each query, the same for queries that are nearly the same: they stand in one fold. It is
-    fitted once for each fold, and no label has a say in the scores of its own group. None for too few labels.
+    `groups`: a number for each query, the same for queries that are nearly the same: they stand in
+    one fold. It is fitted once for each fold, and no label has a say in the scores of its own
+    group. None for too few labels.
     """
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import GroupKFold

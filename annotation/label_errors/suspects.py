@@ -1,4 +1,4 @@
-"""The ranked list of suspected label errors: found by a worker, stored, and shown with the labels of now."""
+"""The ranked list of suspected label errors: found by a worker, shown with today's labels."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ PEOPLE = (Assessor.Kind.PERSON, Assessor.Kind.HUMAN_IMPORT)
 
 @dataclass(frozen=True, slots=True)
 class Suspect:
-    """A label with what speaks against it. `dawid_skene` and `model`: the probability of the other label."""
+    """A label and what speaks against it. `dawid_skene`, `model`: the other label's probability."""
 
     pair: int
     relevant: int  # The label as it was when the signals were measured: 0 or 1.
@@ -50,14 +50,15 @@ class Suspect:
 
 
 def find_suspects(collection: Collection, tell: Tell = ignore_progress) -> dict[str, Any]:
-    """Measure all signals now; return the list as it is stored. Nothing but the list is written by anyone."""
+    """Measure all signals now; return the list as stored. Nothing else is written."""
     rows = read_labels(collection)
     signals = gather_signals(collection, rows, tell)
     chances = signals.chances()
     scores = combine_chances(chances)
     prior = float(np.log(PRIOR / (1 - PRIOR)))
-    # Labels at the prior are those of which no signal says anything: a list of them would be chance. So it would be of
-    # labels that a weak model alone is unsure about: it speaks against one where it holds the other likelier.
+    # Labels at the prior are those of which no signal says anything: a list of them would be
+    # chance. So it would be of labels that a weak model alone is unsure about: it speaks against
+    # one where it holds the other likelier.
     against = (np.nan_to_num(chances[:, :3]) > PRIOR).any(axis=1) | (np.nan_to_num(chances[:, 3]) > 0.5)
     order = [at for at in rank_labels(scores) if scores[at] > prior + 1e-9 and against[at]][:KEPT]
     names = ("votes", "dawid_skene", "near", "model")
@@ -91,7 +92,7 @@ LABEL_ERRORS = ResultKind(
 
 
 def read_suspects(collection: Collection) -> dict[str, Any]:
-    """Return the stored list, with its `job`, without labels that were changed since or are gone."""
+    """Return the stored list, with its `job`, without labels changed since or gone."""
     result = LABEL_ERRORS.read(collection)
     if result.values is None:
         return {"suspects": (), "at": None, "job": result.job}
@@ -104,7 +105,7 @@ def read_suspects(collection: Collection) -> dict[str, Any]:
 
 
 def describe_suspects(collection: Collection, suspects: Sequence[Suspect], first: int = 1) -> list[dict[str, Any]]:
-    """Return suspects with their texts; `who` gave the label, and whether it was `sent` to people."""
+    """Return suspects with texts; `who` gave the label, and whether it was `sent`."""
     labels = {one.pair: one.relevant for one in suspects}
     rows = {row["pk"]: row for row in load_rows(list(labels), collection, None)}
     judgments = CurrentJudgment.objects.filter(pair__in=list(labels), aspect=None, assessor__kind__in=PEOPLE)

@@ -1,9 +1,10 @@
 """Strength of the signals against each label, and the ranking of the labels by it. Pure numpy.
 
-Each signal is read as the chance that the label is wrong, given that signal alone. Signals are taken as independent, so
-the odds of all together are the prior odds times, for each signal, its odds over the prior odds. Judges' votes and
-Dawid-Skene rest on the same votes and count as one signal: the mean of their log-odds. A signal that is missing changes
-nothing. The result orders labels; it is no calibrated probability.
+Each signal is read as the chance that the label is wrong, given that signal alone. Signals are
+taken as independent, so the odds of all together are the prior odds times, for each signal, its
+odds over the prior odds. Judges' votes and Dawid-Skene rest on the same votes and count as one
+signal: the mean of their log-odds. A signal that is missing changes nothing. The result orders
+labels; it is no calibrated probability.
 """
 
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
-# About what Northcutt, Athalye and Mueller (2021) found in ten test sets: 3.3% of the labels on average.
+# About what Northcutt, Athalye and Mueller (2021) found in ten test sets: 3.3% of labels.
 PRIOR = 0.05
 SUREST = 0.01  # No signal is surer than this, or one alone would decide.
 

@@ -1,4 +1,4 @@
-"""The page of suspected label errors. It changes no label: what is selected goes to people by a bulk action."""
+"""The page of suspected errors. It changes no label: selected pairs go to people."""
 
 from typing import Any
 

@@ -1,1 +1,1 @@
-"""Label quality: audits of automatic labels with intervals, canaries, and which routes are too often wrong."""
+"""Label quality: audits with intervals, canaries, and routes too often wrong."""

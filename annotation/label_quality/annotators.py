@@ -109,7 +109,7 @@ def _person_quality(
 
 
 def list_alarms(one: PersonQuality, usual: float | None) -> Iterator[str]:
-    """Say why an admin should look. `usual`: the median of everybody's median times, in milliseconds."""
+    """Say why an admin should look. `usual`: the median of all median times (ms)."""
     gold, majority, intra = one.gold, one.majority, one.intra
     if gold.n >= FEW and gold.high is not None and gold.high < GOLD_MARK:
         words = _("%(gold_value)s correct on %(n)s gold pairs: below %(gold_mark)s (95%% confidence)")
@@ -135,7 +135,7 @@ def list_alarms(one: PersonQuality, usual: float | None) -> Iterator[str]:
 
 
 def _tally_judgments(collection: Collection) -> dict[int, AnnotatorTally]:
-    """Tally judgments by assessor. Adjudications, given with everybody's answers in view, are left out."""
+    """Tally judgments by assessor, without adjudications, which see everybody's answers."""
     mark = collection.relevant_from
     # The first of each member on an item.
     found_rows = fetch_columns(READ_JUDGMENTS, collection=collection.pk, missing=MISSING).tolist()
@@ -144,7 +144,7 @@ def _tally_judgments(collection: Collection) -> dict[int, AnnotatorTally]:
     items: dict[int, list[int]] = defaultdict(lambda: [0, 0])
     before: dict[tuple[int, int], bool] = {}
     for who, item, pair, _ms, kind, yes in rows:
-        # Only ordinary work makes the majority: a check or a repeat would let one person vote twice.
+        # Only ordinary work makes the majority: a check or repeat would be a second vote.
         if kind == ORDINARY:
             items[item][yes] += 1
             before.setdefault((who, pair), yes)

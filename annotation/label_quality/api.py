@@ -1,4 +1,4 @@
-"""Quality of the labels: whether they can go out, and label audits, which measure how right they are."""
+"""Quality of labels: whether they can go out, and label audits, which measure their accuracy."""
 
 from dataclasses import replace
 from typing import Any
@@ -39,7 +39,7 @@ class AuditOut(Schema):
 
 
 class RouteOut(Schema):
-    """Accuracy of the labels that a campaign gave by one route. `most`: pairs that can be drawn at most."""
+    """Accuracy of a campaign's labels by one route. `most`: pairs that can be drawn."""
 
     key: str
     description: str
@@ -73,7 +73,7 @@ class AuditedPairsOut(Schema):
 
 
 class ReasonOut(Schema):
-    """Reason why labels should not go out: its pairs (`count`) and routes; `value` is a share or an alpha."""
+    """Reason why labels should not go out: pairs (`count`), routes; `value`: share or alpha."""
 
     key: str
     count: int
@@ -82,7 +82,7 @@ class ReasonOut(Schema):
 
 
 class QualityOut(Schema):
-    """Quality of the labels: whether they can go out, and why not; `failure`: why it could not be measured."""
+    """Quality of labels: whether they can go out, and why not; `failure`: not measured."""
 
     can_go_out: bool
     reasons: list[ReasonOut]

@@ -1,7 +1,8 @@
 """Accuracy of the automatic labels, from audits: by route with exact intervals, and over all routes.
 
-The truth of an audited pair is what people made of its audit item: their equal answers, or an adjudicator's. It is
-compared with the label that stood in the audit's row before anybody saw the pair. Escalated pairs are not in it.
+The truth of an audited pair is what people made of its audit item: their equal answers, or an
+adjudicator's. It is compared with the label that stood in the audit's row before anybody saw the
+pair. Escalated pairs are not in it.
 """
 
 from collections import defaultdict
@@ -57,8 +58,8 @@ def measure_audits(
 ) -> Audits | None:
     """The audit of one campaign; None where nothing is labelled. `counts`: its counters (judges.campaigns.counters).
 
-    `left`: pairs of each stratum that can be drawn (audit_sampling.remaining_by_stratum); without it all that are not
-    drawn.
+    `left`: pairs of each stratum that can be drawn (audit_sampling.remaining_by_stratum); without
+    it all that are not drawn.
     """
     measured = _measure_campaign(collection, campaign, counts, left, {}) if campaign else None
     return _sum_up([measured] if measured else [])
@@ -87,7 +88,7 @@ def measure_collection_audits(collection: Collection) -> Audits | None:
 
 
 def _route_sizes(counts: Mapping[str, float], replaced: Mapping[str, int]) -> dict[str, int]:
-    """Return the labelled pairs of each route that has any; a route whose counter came back to 0 has none."""
+    """Return the labelled pairs of each route that has any, not those counted back to 0."""
     sizes = {key.removeprefix("route:"): int(n) for key, n in counts.items() if key.startswith("route:")}
     return {key: left for key, n in sizes.items() if (left := n - replaced.get(key, 0)) > 0}
 
@@ -151,7 +152,7 @@ def _sum_up(measured: Sequence[_CampaignAudit]) -> Audits | None:
 
 @dataclass(frozen=True, slots=True)
 class _Cell:
-    """A route within one part of a campaign (judges.campaigns.audit_sampling), drawn with one probability."""
+    """A route within a part of a campaign (audit_sampling), drawn with one probability."""
 
     size: float
     most: int  # The drawn pairs with those that can still be drawn.
@@ -224,11 +225,11 @@ def _half_width(bounds: Interval) -> float:
 
 
 def _find_sample_size(bounds: Callable[[int], Interval], drawn: int, most: int, population: int) -> tuple[int, bool]:
-    """The smallest sample from `drawn` on whose interval is within 5 points, else `most`; and whether it is."""
+    """The smallest sample from `drawn` with an interval within 5 points, else `most`."""
     low, high = min(drawn, most), most
     if low and _half_width(bounds(low)) <= HALF_WIDTH:
         return low, True
-    # Doubling first, then halving between: intervals over very large populations are slow to compute.
+    # Doubling first, then halving: intervals over very large populations are slow.
     high = min(high, max(2 * low, LEAST))
     while high < most and _half_width(bounds(high)) > HALF_WIDTH:
         low, high = high, min(2 * high, most)
@@ -247,7 +248,7 @@ def _forecast_interval(cells: Mapping[str, _Cell], population: int) -> tuple[flo
     drawn = {key: cell.drawn for key, cell in cells.items()}
 
     def bounds(n: int) -> Interval:
-        # Split as the real draw would split it, so that the forecast is of the sample that will be made.
+        # Split as the real draw would split it, so that the forecast is of its sample.
         taken = allocate_sample(most, n, drawn) if len(cells) > 1 else dict.fromkeys(cells, n)
         found = stratified_share(
             [Stratum(cell.size, taken[key], cell.expected * taken[key]) for key, cell in cells.items()]

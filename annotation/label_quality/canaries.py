@@ -1,7 +1,7 @@
 """Canary results: how often each judge follows hostile text, in its newest round (docs/judge.md).
 
-A pair counts where the judge gave both answers and the clean one is not what the text wants. It flips when the other
-one is. The interval is exact (Clopper and Pearson).
+A pair counts where the judge gave both answers and the clean one is not what the text wants. It
+flips when the other one is. The interval is exact (Clopper and Pearson).
 """
 
 from collections import defaultdict
@@ -65,7 +65,7 @@ class CanaryFlips:
 
 
 def measure_flips(judges: Iterable[int]) -> list[CanaryFlips]:
-    """Measure the flips of each of these JudgeVersions that was ever asked, by name. Two statements."""
+    """Measure the flips of each of these JudgeVersions ever asked, by name. Two statements."""
     ids = sorted(set(judges))
     if not ids:
         return []
@@ -115,7 +115,7 @@ def by_kind(found: Sequence[CanaryFlips]) -> list[tuple[str, list[dict[str, int]
 
 
 def list_flipped(found: Sequence[CanaryFlips]) -> list[dict[str, str]]:
-    """List the texts that were followed in these rounds, with the judge's reasons. One statement."""
+    """List the texts followed in these rounds, with the judge's reasons. One statement."""
     rounds = {one.judge: one for one in found if one.flips}
     if not rounds:
         return []
@@ -131,6 +131,6 @@ def list_flipped(found: Sequence[CanaryFlips]) -> list[dict[str, str]]:
             "reason": one.reason,
         }
         for one in answers
-        # A clean twin without a verdict says nothing: the judge may have erred without any hostile text.
+        # A clean twin without a verdict says nothing: the judge may have erred anyway.
         if one.twin and one.verdict == one.aim and clean.get((one.judge_id, one.twin)) not in (None, one.aim)
     ]

@@ -1,4 +1,4 @@
-"""Past and expected costs of judging: calls, and people's time at the collection's hourly rate. Cheap."""
+"""Past and expected costs of judging: calls, and people's time at the hourly rate. Cheap."""
 
 from typing import Any
 

@@ -1,8 +1,9 @@
 """Kappa of judges and of people over named populations, and over time.
 
-People's agreement is that of their first answers, given without each other's in view. Where arms hide or reveal the
-debate it is that of blind votes alone; answers with the debate in view, and final ones after the reveal, are groups of
-their own. Votes that an early stop left to chance are not in it (annotation.agreement.grade_matrix).
+People's agreement is that of their first answers, given without each other's in view. Where arms
+hide or reveal the debate it is that of blind votes alone; answers with the debate in view, and
+final ones after the reveal, are groups of their own. Votes that an early stop left to chance are
+not in it (annotation.agreement.grade_matrix).
 """
 
 from collections.abc import Iterator
@@ -75,7 +76,7 @@ class BinaryVotes:
 
 
 def read_binary_votes(collection: Collection) -> BinaryVotes:
-    """Read everybody's votes and first answers, blind ones where there are arms, as relevant or not."""
+    """Read everybody's votes and first answers, blind ones where there are arms, as yes or no."""
     arms, both = fetch_row(HAS, collection=collection.pk)
     found = _read_assessor_votes(collection, known_assessors(collection), "blind" if arms else "first")
     return replace(found, arms=arms, both=both)
@@ -117,7 +118,7 @@ def _measure_kappa(
 
 
 def over_time(collection: Collection, known: BinaryVotes) -> tuple[str, list[Point]]:
-    """The unit (day | week) and a point for each group and period that has a pair with two grades."""
+    """The unit (day | week) and a point for each group and period with a pair of two grades."""
     points: list[Point] = []
     whens = {name: fetch_columns(sql, collection=collection.pk) for name, sql in LAST_DAYS.items()}
     days = np.concatenate([when["day"] for when in whens.values()])

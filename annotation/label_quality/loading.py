@@ -23,7 +23,7 @@ WHERE m.collection_id = %(collection)s AND m.is_active AND u.is_active AND m.pau
 
 @dataclass(frozen=True)
 class LabelQuality:
-    """The statistics of a collection, and why its labels should not go out yet (`reasons`; none: they can)."""
+    """The statistics of a collection, and why labels should not go out (`reasons`)."""
 
     status: dict[str, Any]  # As the command `status` gives it.
     people: int  # Who could judge: active members who are not paused.
@@ -47,7 +47,7 @@ def find_campaign(collection: Collection, number: int | str) -> Campaign:
 def load_label_quality(
     collection: Collection, campaign: Campaign | None = None, status: dict[str, Any] | None = None
 ) -> LabelQuality:
-    """Read status and statistics of a collection, or a campaign; a failure to measure is never raised."""
+    """Read status and statistics of a collection, or a campaign; failures are not raised."""
     if status is None:
         status = selectors.campaign_status(collection, campaign, by_judge=False)
     (people,) = fetch_row(PEOPLE, collection=collection.pk)

@@ -27,9 +27,10 @@ def assess_readiness(
 ) -> tuple[BlockingReason, ...]:
     """Return the reasons against exporting labels of this `status`, none where they can go out.
 
-    They can where every pair is resolved, all label audits are settled and speak for all labels, no route is surely
-    wrong too often, and the lower bound of the accuracy is above the limit. `audits` None: nothing is labelled, or
-    computed yet; `people`: who could judge; `alpha`: agreement of the judges over all pairs.
+    They can where every pair is resolved, all label audits are settled and speak for all labels, no
+    route is surely wrong too often, and the lower bound of the accuracy is above the limit.
+    `audits` None: nothing is labelled, or computed yet; `people`: who could judge; `alpha`:
+    agreement of the judges over all pairs.
     """
     if not status["labelled"] and not status["settled"]:
         return (BlockingReason("no-labels"),)

@@ -25,7 +25,7 @@ class RouteQuality:
     looks: Statistic  # The same value with the bound that allows for looking again and again (a confidence sequence).
     verdict: str  # enough (surely within the limit) | over (surely beyond it) | open.
     stopped: bool = False  # The campaign's further pairs by this route go to people (judges.campaigns.route_breakers).
-    # Half the width of the interval that the drawn pairs give once all are settled; None where none is drawn.
+    # Half the interval's width once all drawn pairs are settled; None where none is drawn.
     half: float | None = None
     enough: int = 0  # Drawn pairs with which it is 5 points or less; `most` where even those are too few.
     most: int = 0  # Drawn pairs and those that can be drawn: people met none of them for another reason.
@@ -40,7 +40,7 @@ class RouteQuality:
 
 @dataclass(frozen=True, slots=True)
 class Audits:
-    """The audit of automatic labels. `limit`: the share of wrong labels above which a route is alarmed."""
+    """The audit of automatic labels. `limit`: the share of wrong ones that raises an alarm."""
 
     campaign: int | None  # None: of several campaigns, whose labels stand.
     policy: str  # Empty: of several campaigns.
@@ -79,7 +79,7 @@ class Audits:
 
 @dataclass(frozen=True, slots=True)
 class Kappa:
-    """Agreement of a group over a named population: kappa never stands without percent and prevalence."""
+    """Agreement of a group over a named population: kappa with percent and prevalence."""
 
     group: str  # judges | people | people (final).
     population: str  # all | escalated | audited.
@@ -89,7 +89,7 @@ class Kappa:
     kappa: Statistic
     percent: Statistic
     prevalence: float | None  # Share of relevant among the group's grades there.
-    # Names of the assessors that are one model, group by group: its agreement with itself counts in this one.
+    # Names of the assessors that are one model, by group: agreement with itself counts once.
     copies: tuple[tuple[str, ...], ...] = ()
 
 
@@ -112,7 +112,7 @@ class PersonQuality:
     intra: Statistic = NOT_REPEATED  # Share of repeats answered as the first time, Clopper-Pearson.
     fast: int = 0  # Judgments that took far less time than is usual here, ...
     slow: int = 0  # ... and far more.
-    # Estimated share of right grades (Dawid and Skene), beside the other people; None: not estimated.
+    # Estimated share of right grades (Dawid and Skene), beside others; None: not estimated.
     dawid_skene: float | None = None
     checks: int = 0  # Attention checks answered, ...
     missed: int = 0  # ... and of them those answered wrongly.
@@ -137,7 +137,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """Costs so far and expected, in USD; None: unknown. People's costs need the collection's hourly rate."""
+    """Costs so far and expected, in USD; None: unknown. People's need the hourly rate."""
 
     machine: float | None
     calls_without_price: int
@@ -158,7 +158,7 @@ class Costs:
 
     @property
     def forecast(self) -> float | None:
-        """Expected cost of the work that is left, machine and people; None where one of them is unknown."""
+        """Expected cost of the work left, machine and people; None where one is unknown."""
         if self.machine_forecast is None or self.people_forecast is None:
             return None
         return self.machine_forecast + self.people_forecast

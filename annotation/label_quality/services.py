@@ -26,7 +26,7 @@ OPEN = read_sql(__file__, "open_route")
 
 
 def find_route(key: str) -> Route:
-    """Return the route of a key. Raises Http404: the key stands for an object, and is no wrong field."""
+    """Return the route of a key. Http404: the key stands for an object, not a field."""
     try:
         return route_of(key)
     except ValueError:
@@ -49,7 +49,7 @@ def unasked_pairs(campaign: Campaign, route: Route) -> list[int]:
 
 @action("audit.to-people", noted=lambda _route, sent: sent)
 def send_route(actor: Actor, campaign: Campaign, route: Route) -> dict[str, Any]:
-    """Open a blind item for each unasked pair of a route: an audit, but no part of the random sample."""
+    """Open a blind item for each unasked pair of a route, outside the random sample."""
     (count,) = fetch_row(OPEN, campaign=campaign.pk, pairs=unasked_pairs(campaign, route))
     if count:
         counters.add(campaign.pk, "escalated:audit", count)

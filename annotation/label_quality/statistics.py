@@ -67,7 +67,7 @@ class StoredStatistics:
 
 
 def cached_statistics(collection: Collection, campaign: Campaign | None = None) -> StoredStatistics:
-    """Read or compute the statistics of a collection; with `campaign` the audits are that one's alone."""
+    """Read or compute a collection's statistics; `campaign`: audits of that one."""
     if is_large(collection):
         result = STATISTICS.read(collection)
         found = replace(_load_statistics(result.values or {}, result.at, stored=True), job=result.job)
@@ -79,7 +79,7 @@ def cached_statistics(collection: Collection, campaign: Campaign | None = None) 
 
 
 def is_large(collection: Collection) -> bool:
-    """Return whether a collection is so large that a worker computes its statistics. One statement."""
+    """Return whether a collection is so large that a worker computes its statistics (one query)."""
     return bool(fetch_row(SIZE, collection=collection.pk, small=SMALL + 1)[0] > SMALL)
 
 
@@ -120,7 +120,7 @@ def _load_statistics(values: dict[str, Any], at: datetime | None, *, stored: boo
 
 
 def agreement_chart(collection: str, over: StoredStatistics) -> Chart | None:
-    """Draw a line for judges and one for people, with 95% bands; None where nothing is measured yet."""
+    """Draw a line for judges and one for people, with 95% bands; None before any measurement."""
     points = [point for point in over.points or () if point.kappa.value is not None]
     if not points:
         return None
@@ -147,7 +147,7 @@ def agreement_chart(collection: str, over: StoredStatistics) -> Chart | None:
 
 
 def people_charts(collection: str, people: Sequence[PersonQuality]) -> list[Chart]:
-    """Draw each annotator's agreement with the others and with the reference; none where nobody judged."""
+    """Draw each annotator's agreement with others and the reference; none without votes."""
     sides = (
         ("majority", _("Agrees with others on the same items"), _("share equal to the others' majority")),
         ("gold", _("Accuracy on reference grades"), _("share equal to the reference grade")),

@@ -122,7 +122,7 @@ def go_on(request: HttpRequest, scope: Scope, campaign: int) -> HttpResponse:
 @action("admin")
 @require_POST
 def recompute(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Compute the stored statistics of a large collection anew; a worker does it where one lives."""
+    """Compute the stored statistics of a large collection anew; by a worker where one lives."""
     if request.headers.get("HX-Request"):  # a page that saw old figures asks by itself: nobody's act
         statistics.STATISTICS.refresh(scope.collection)
         return HttpResponse(status=204)

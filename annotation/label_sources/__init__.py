@@ -1,1 +1,1 @@
-"""Sources of the labels of an export: all grades, a version of the qrels, routes that failed their audit."""
+"""Sources of an export's labels: all grades, a version of the qrels, failed routes."""

@@ -23,7 +23,7 @@ PLACES = 6
 
 @dataclass(frozen=True, slots=True)
 class AggregatedLabels:
-    """A label for each pair, with Dawid-Skene's probability of its grade; None where that is not known."""
+    """A label for each pair, with Dawid-Skene's probability of its grade; None if unknown."""
 
     pairs: list[int]
     grades: list[int]
@@ -46,9 +46,9 @@ class AggregatedLabels:
 def aggregate_labels(collection: Collection, how: str, assessors: Sequence[str] = ()) -> AggregatedLabels:
     """Make the labels of a collection anew. `how`: majority, dawid-skene or resolved.
 
-    `assessors`: whose grades, by their names, and `people` or `judges` for all of them; none: everybody's. Raises
-    BadInput where nobody has such a name or graded anything, and for Dawid-Skene where it cannot be fitted or has
-    collapsed.
+    `assessors`: whose grades, by their names, and `people` or `judges` for all of them; none:
+    everybody's. Raises BadInput where nobody has such a name or graded anything, and for
+    Dawid-Skene where it cannot be fitted or has collapsed.
     """
     kinds = {kind: kind in assessors for kind in ("people", "judges")}
     names = [name for name in assessors if name not in kinds]
@@ -74,8 +74,8 @@ def aggregate_labels(collection: Collection, how: str, assessors: Sequence[str] 
     if not len(pairs):
         words = _("Nobody has graded a pair of %(name)s yet.")
         raise BadOption("aggregate", words % {"name": collection.name})
-    # ADR 0016: the posterior is always Dawid-Skene's, whichever way the grade was chosen, so the column has one
-    # meaning.
+    # ADR 0016: the posterior is always Dawid-Skene's, whichever way the grade was chosen, so the
+    # column has one meaning.
     posteriors = found.posterior_of(pairs, grades) if usable else np.full(len(pairs), np.nan)
     ties = graded - len(pairs)
     described["ties"] = ties

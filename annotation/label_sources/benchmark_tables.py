@@ -31,7 +31,7 @@ WHERE r.collection_id = %s AND r.name = %s AND NOT r.is_deleted ORDER BY q.exter
 
 
 def find_version(collection: Collection, number: int) -> dict[str, Any]:
-    """Return what the manifest says of a version of the qrels. Raises BadInput that names those that exist."""
+    """Return what the manifest says of a qrels version. BadInput names the others."""
     versions = {version["number"]: version for version in list_versions(collection)}
     if number not in versions:
         names = ", ".join(map(str, list(versions)[:20])) or _("none yet")

@@ -15,7 +15,7 @@ UNSETTLED = read_sql(__file__, "read_unsettled")
 
 @dataclass(frozen=True, slots=True)
 class FailedRoute:
-    """A route of a campaign that is surely wrong too often, and its pairs whose label stands unsettled."""
+    """A route of a campaign that is surely wrong too often, and its unsettled pairs."""
 
     campaign: int  # Its number.
     route: str

@@ -1,4 +1,4 @@
-"""Length by score: cells that dominate are capped until the set is nearly uniform (Prism 4.5). Pure."""
+"""Length by score: dominating cells are capped until nearly uniform (Prism 4.5). Pure."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -21,12 +21,13 @@ Grid = NDArray[np.int64]
 def balance_pairs(
     scores: Sequence[float], lengths: Sequence[int], places: Sequence[bytes], *, entropy: str = "filled"
 ) -> tuple[list[int], dict[str, Any]]:
-    """Cap every cell at the largest size with which the entropy is at least 0.99. Returns the places that stay,
-    ascending, and what the manifest says of it; the caller adds what lengths were counted in.
+    """Cap every cell at the largest size with which the entropy is at least 0.99. Returns the
+    places that stay, ascending, and what the manifest says of it; the caller adds what lengths were
+    counted in.
 
-    `scores` in [0, 1], `lengths` in words or tokens, `places`: the seeded order in which a cell keeps its rows.
-    `entropy`: `filled` divides by the logarithm of the filled cells, `prism` by ln 48 (P eq. 5). Raises BadInput where
-    so few cells are filled that the latter cannot reach 0.99.
+    `scores` in [0, 1], `lengths` in words or tokens, `places`: the seeded order in which a cell
+    keeps its rows. `entropy`: `filled` divides by the logarithm of the filled cells, `prism` by ln
+    48 (P eq. 5). Raises BadInput where so few cells are filled that the latter cannot reach 0.99.
     """
     cells = cells_of(scores, lengths)
     counts = np.bincount(cells, minlength=ALL)
@@ -57,15 +58,15 @@ def balance_pairs(
 
 
 def cells_of(scores: Sequence[float], lengths: Sequence[int]) -> NDArray[np.int64]:
-    """Return the cell of each row: score bin times 8 plus length bin. A score of 1 is in the last bin."""
-    # Scores are quotients of small numbers: what lies on an edge must not fall below it by rounding.
+    """Return the cell of each row: score bin times 8 plus length bin; 1 is in the last bin."""
+    # Scores are quotients of small numbers: rounding must not drop one below an edge.
     bins = np.minimum((np.asarray(scores, dtype=np.float64) * SCORES + 1e-9).astype(np.int64), SCORES - 1)
     columns = np.searchsorted(LENGTHS, np.asarray(lengths, dtype=np.int64), side="right")
     return bins * (len(LENGTHS) + 1) + columns
 
 
 def largest_cap(counts: Grid, entropy: str = "filled") -> int:
-    """Find the largest cap that reaches the aim. Entropy falls as the cap grows, so halving finds it."""
+    """Find the largest cap that reaches the aim, by halving: entropy falls as the cap grows."""
     which = ("filled", "prism").index(entropy)
     low, high = 1, int(counts.max(initial=1))
     while low < high:
@@ -75,7 +76,7 @@ def largest_cap(counts: Grid, entropy: str = "filled") -> int:
 
 
 def measure_spread(counts: Grid) -> dict[str, Any]:
-    """Return how evenly rows lie in the cells: score bins from low to high x length bins from short to long."""
+    """Return how evenly rows lie in the cells: score bins x length bins, ascending."""
     filled = counts[counts > 0]
     entropy, of_all = _cell_entropies(counts)
     return {

@@ -15,7 +15,7 @@ from jobs.models import ResultRow
 
 
 class User(AbstractUser):
-    """A user account. Owners create and delete collections; others see those of which they are members."""
+    """A user account. Owners create and delete collections; others see those they belong to."""
 
     first_name = None  # type: ignore[assignment]  # people are known by their user name
     last_name = None  # type: ignore[assignment]
@@ -51,7 +51,7 @@ class Membership(models.Model):
     role = models.PositiveSmallIntegerField(choices=Role)
     assessor = models.OneToOneField(Assessor, models.CASCADE)
     is_active = models.BooleanField(default=True)
-    # A claim begins behind the last item that it gave, and does not pass over all that was judged before.
+    # A claim begins behind the last item that it gave, and skips what was judged before.
     watermark_priority = models.FloatField(
         null=True, help_text="Nothing before (priority, place) is new to this person."
     )
@@ -130,7 +130,7 @@ LOWEST_PUBLIC_ID = 1 << 52
 
 
 class Assignment(models.Model):
-    """An item assigned to one annotator: a lease until it is settled, skipped, returned or expired."""
+    """An item assigned to one annotator: a lease until settled, skipped, returned or expired."""
 
     class State(models.TextChoices):
         OPEN = "open", gettext_lazy("open")
@@ -203,9 +203,9 @@ class Assignment(models.Model):
     def item_of(cls, membership: Membership, number: int) -> int:
         """Return the item that a number names to this annotator; 0, which is no item, for somebody else's public id.
 
-        Items have ids in the order in which they were made, so the id of an attention check, or of a repeat, would
-        stand out: pages show the public id in its place. An item's own id is understood too: programs know it from
-        exports.
+        Items have ids in the order in which they were made, so the id of an attention check, or of
+        a repeat, would stand out: pages show the public id in its place. An item's own id is
+        understood too: programs know it from exports.
         """
         if number < LOWEST_PUBLIC_ID:
             return number
@@ -216,8 +216,9 @@ class Assignment(models.Model):
     def judgments(of: str = "") -> Q:
         """Return the condition of assignments that are a person's judgments, wherever these are counted.
 
-        A grade that stands, on a task of any kind: no flag, no edited text, nothing that was excluded or taken back.
-        `of`: what leads to the assignments from the model that is asked, as `assignments__`.
+        A grade that stands, on a task of any kind: no flag, no edited text, nothing that was
+        excluded or taken back. `of`: what leads to the assignments from the model that is asked, as
+        `assignments__`.
         """
         return Q(**{f"{of}state": Assignment.State.DONE, f"{of}flagged": False, f"{of}judgment__isnull": False})
 
@@ -265,7 +266,7 @@ class StudyItem(models.Model):
 
 
 class Guideline(models.Model):
-    """A version of what annotators are told. The newest holds; a judgment keeps the number of its own."""
+    """A version of what annotators are told. The newest holds; judgments keep their number."""
 
     collection = models.ForeignKey(Collection, models.CASCADE, related_name="guidelines")
     version = models.PositiveIntegerField()
@@ -313,7 +314,7 @@ class StoredResult(ResultRow):
 
 
 class TeacherAnswer(models.Model):
-    """A call to a rerank API, whatever came of it. Append-only: nothing that was paid for is asked again."""
+    """A call to a rerank API, whatever came of it. Append-only: nothing paid is asked again."""
 
     collection = models.ForeignKey(Collection, models.CASCADE, related_name="teacher_answers")
     api = models.CharField(max_length=20, help_text="Whose wire format: cohere, jina or voyage.")
@@ -335,7 +336,7 @@ class TeacherAnswer(models.Model):
 
 
 class TeacherScore(models.Model):
-    """The score of one pair in one answer. Append-only; `Pair.teacher_score` is the mean over the teachers."""
+    """A pair's score in one answer, append-only; `Pair.teacher_score`: the teachers' mean."""
 
     answer = models.ForeignKey(TeacherAnswer, models.CASCADE, related_name="scores", db_index=False)
     pair = models.ForeignKey(Pair, models.CASCADE, related_name="teacher_scores")
@@ -354,8 +355,8 @@ class AuditEntry(models.Model):
 
     annotation/audit_log/recording.py lists the acts.
 
-    People are named by reference, so that a pseudonymised person's name is gone from here too. The collection's
-    reference outlives the collection: that it was deleted is one of the acts.
+    People are named by reference, so that a pseudonymised person's name is gone from here too. The
+    collection's reference outlives the collection: that it was deleted is one of the acts.
     """
 
     at = models.DateTimeField(db_default=Now())

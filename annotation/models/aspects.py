@@ -1,4 +1,4 @@
-"""Aspects in the workshop: passages on their way in, and the second person's blind reading of weights."""
+"""Aspects in the workshop: incoming passages, and the second person's blind weights."""
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -47,7 +47,7 @@ class PassageDraft(models.Model):
 
 
 class BlindSample(models.Model):
-    """Queries whose weights a second person gives anew without seeing them (BRIGHT-Pro 3.3). Append-only."""
+    """Queries whose weights a second person gives blind (BRIGHT-Pro 3.3). Append-only."""
 
     collection = models.ForeignKey(Collection, models.CASCADE, related_name="blind_samples")
     seed = models.IntegerField()
@@ -63,7 +63,7 @@ class BlindSample(models.Model):
 
 
 class SecondReading(models.Model):
-    """The importances that a second person gave to the aspects of one query of a sample. Append-only."""
+    """The importances that a second person gave to aspects of a sampled query. Append-only."""
 
     sample = models.ForeignKey(BlindSample, models.CASCADE, related_name="readings", db_index=False)
     revision = models.ForeignKey(AspectRevision, models.CASCADE, related_name="+", help_text="The set that was read.")

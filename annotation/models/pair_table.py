@@ -44,7 +44,7 @@ class BulkAct(Numbered):
     collection = models.ForeignKey(Collection, models.CASCADE, related_name="bulk_acts", db_index=False)
     kind = models.CharField(max_length=9, choices=Kind)
     state = models.CharField(max_length=7, choices=State, default=State.PLANNED)
-    # Ids and no relation: a plan of 20,000 pairs is one row, and a pair that is deleted is left out.
+    # Ids and no relation: a plan of 20,000 pairs is a row; deleted pairs are left out.
     pairs = ArrayField(models.BigIntegerField(), help_text="Ids of the pairs as they were selected.")
     option = models.CharField(
         max_length=20,

@@ -1,4 +1,4 @@
-"""Gold that experts make, consent, and judgments that were set aside. What people said is append-only."""
+"""Experts' gold, consent, and judgments set aside. What people said is append-only."""
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -160,7 +160,7 @@ class GoldPair(models.Model):
 
 
 class GoldArguments(models.Model):
-    """Models' arguments for and against a gold pair, each keeping its stance: attention checks show them."""
+    """Models' arguments for and against a gold pair, each keeping its stance, for checks."""
 
     pair = models.ForeignKey(Pair, models.CASCADE, related_name="gold_arguments", db_index=False)
     couples = models.PositiveSmallIntegerField(help_text="Of one agent for and one against.")

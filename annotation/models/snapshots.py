@@ -41,7 +41,7 @@ class Snapshot(Numbered):
 
 
 class QuerySplit(models.Model):
-    """A list of a collection's queries (by their ids in files) under a name, such as fixed test queries."""
+    """A list of query ids in files under a name, such as fixed test queries."""
 
     collection = models.ForeignKey(Collection, models.CASCADE, related_name="query_splits", db_index=False)
     name = models.SlugField(max_length=40, db_index=False)

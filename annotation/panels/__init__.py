@@ -1,1 +1,1 @@
-"""Panel selection: how candidate judges agree with gold and each other, and which of them should vote."""
+"""Panel selection: how candidates agree with gold and each other, and who should vote."""

@@ -65,8 +65,9 @@ def make_panel(
 ) -> Panel:
     """Make these judges the collection's panel and, with `default`, the panel of all new campaigns of the site.
 
-    `debate`: the two who debate, or nobody; None: those of the panel it replaces, at first of the default. Adjudicator
-    and early stop are taken over from there, and its majority where the number of voters stays.
+    `debate`: the two who debate, or nobody; None: those of the panel it replaces, at first of the
+    default. Adjudicator and early stop are taken over from there, and its majority where the number
+    of voters stays.
     """
     _check_judges(judges)
     panel = base_panel(collection, lock=True)

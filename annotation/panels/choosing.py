@@ -1,4 +1,4 @@
-"""Choice of a panel from votes: floor, copies, all sets of a size, and the quality of each proposal. Pure."""
+"""Choice of a panel from votes: floor, copies, sets of a size, their quality. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True)
 class PanelChoice:
-    """Result of choosing a panel: all figures of the candidates, in the order in which they were given."""
+    """Result of choosing a panel: all candidates' figures, in the given order."""
 
     pairs: int
     gold: tuple[int, int]  # Pairs with a reference grade: not relevant, relevant.
@@ -77,9 +77,9 @@ def choose_judges(
 
     Of copies the one that is given first may be proposed: give the preferred ones first.
 
-    `votes`: candidates x pairs of 0 and 1; `truth`: the reference, MISSING where there is none. At least two candidates
-    and one pair. `alike`: candidates that are known to be one model. Raises ValueError for more candidates above the
-    floor than subsets.most_candidates.
+    `votes`: candidates x pairs of 0 and 1; `truth`: the reference, MISSING where there is none. At
+    least two candidates and one pair. `alike`: candidates that are known to be one model. Raises
+    ValueError for more candidates above the floor than subsets.most_candidates.
     """
     pairwise = tuple(compute_measures(votes, bootstrap=bootstrap).pairwise)
     kappas = _kappa_matrix(pairwise, len(votes))
@@ -89,7 +89,7 @@ def choose_judges(
     eligible = tuple(next((place for place in group if found[place].passes), -1) for group in groups)
     eligible = tuple(sorted(place for place in eligible if place >= 0))
     count, by_mean, by_largest = subsets.rank_subsets(kappas, eligible, size=size)
-    # Too little gold for the floor is too little for these: a handful of pairs would rank sets by luck.
+    # Too little gold for the floor is too little here: a few pairs would rank by luck.
     gold = np.full_like(truth, MISSING) if bound.no_gold else truth
     errors = independence.error_correlations(votes, gold)
     known = tuple(costs) or (None,) * len(votes)

@@ -1,4 +1,4 @@
-"""Independence of votes: copies, correlated errors, and the effective number of votes of a panel. Pure."""
+"""Independence of votes: copies, correlated errors, effective number of votes. Pure."""
 
 from collections.abc import Sequence
 from itertools import combinations
@@ -22,8 +22,9 @@ def group_copies(votes: Votes, truth: Truth, kappas: Kappas, alike: Groups = ())
 
     `alike`: candidates that are known to be one model with the same parameters: they are, whatever they answered.
 
-    Two judges who are both good agree as well, so nearly equal answers are not enough: copies go wrong on the same
-    pairs. Where a pair has no gold, wrong means: against the majority of all others.
+    Two judges who are both good agree as well, so nearly equal answers are not enough: copies go
+    wrong on the same pairs. Where a pair has no gold, wrong means: against the majority of all
+    others.
     """
     groups = [{place} for place in range(len(votes))]
     for a, b in combinations(range(len(votes)), 2):
@@ -65,8 +66,9 @@ def error_correlations(votes: Votes, truth: Truth) -> Kappas:
 def effective_votes(members: int, correlation: float | None) -> float | None:
     """Independent votes that a panel is worth: n / (1 + (n - 1) r), r the mean correlation of its members' errors.
 
-    Kish's design effect (Survey Sampling, 1965, 8.2): five votes whose errors always coincide are one vote. Never more
-    than n: a mean below 0 is hardly ever more than chance. None where r is unknown.
+    Kish's design effect (Survey Sampling, 1965, 8.2): five votes whose errors always coincide are
+    one vote. Never more than n: a mean below 0 is hardly ever more than chance. None where r is
+    unknown.
     """
     # Below 0 votes would be worth more than their number, which a small sample may suggest.
     return None if correlation is None else members / (1 + (members - 1) * max(correlation, 0.0))

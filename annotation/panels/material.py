@@ -1,7 +1,7 @@
 """Material for the choice of a panel: candidates' votes on the pairs that all judged, the reference, and prices.
 
-Candidates are judges that voted in this collection and judges whose labels were imported. Grades count as relevant
-from the collection's `relevant_from` on.
+Candidates are judges that voted in this collection and judges whose labels were imported. Grades
+count as relevant from the collection's `relevant_from` on.
 """
 
 from collections.abc import Sequence
@@ -65,7 +65,7 @@ class PanelCandidate:
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """Candidates x shared pairs. Of copies the first is preferred: usable ones, then cheap ones come first."""
+    """Candidates x shared pairs. Of copies usable ones come first, then cheap ones."""
 
     candidates: tuple[PanelCandidate, ...]
     pairs: NDArray[np.int64]
@@ -84,8 +84,8 @@ def read_material(
 ) -> Material:
     """Read votes and reference. `names`: the candidates; without, every newest judge and import that judged enough.
 
-    `known`: the collection's assessors, where the caller has read them. Raises BadInput for an unknown name, for too
-    many candidates, and where they share too few pairs.
+    `known`: the collection's assessors, where the caller has read them. Raises BadInput for an
+    unknown name, for too many candidates, and where they share too few pairs.
     """
     known = known_assessors(collection) if known is None else known
     chosen, left_out = _choose_candidates(known, names)

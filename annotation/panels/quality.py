@@ -1,8 +1,9 @@
 """Quality of each candidate, and the floor below which nobody may sit on a panel. Pure.
 
-Quality is balanced accuracy on gold where there is enough of it, else Cohen's kappa with the majority of the other
-candidates. A low kappa with everybody looks like independence, and nothing has a lower one than noise: so the floor
-comes first, and it asks for proof that the answers have anything to do with the truth.
+Quality is balanced accuracy on gold where there is enough of it, else Cohen's kappa with the
+majority of the other candidates. A low kappa with everybody looks like independence, and nothing
+has a lower one than noise: so the floor comes first, and it asks for proof that the answers have
+anything to do with the truth.
 """
 
 from collections.abc import Sequence
@@ -26,7 +27,7 @@ Groups = Sequence[Sequence[int]]
 BALANCED, MAJORITY = "balanced_accuracy", "kappa_majority"
 CLASS = 20  # Gold pairs of each class from which balanced accuracy is taken.
 LEAST = {BALANCED: 0.6, MAJORITY: 0.2}  # No floor is below this.
-# How far below the median candidate one may be: noise among good judges must not win by its low kappas.
+# How far below the median a candidate may be: noise must not win by its low kappas.
 SLACK = {BALANCED: 0.1, MAJORITY: 0.2}
 NO_GOLD = gettext_noop("no reference grade on these pairs")
 FEW_GOLD = gettext_noop(
@@ -44,7 +45,7 @@ class Quality:
     balanced: Statistic
     kappa: Statistic  # With the majority of the others; copies count once there, and own copies not at all.
     left_out: Statistic  # Leave-one-out accuracy: share of pairs where it says what that majority says.
-    # Probability that answers without any relation to the truth agree with it so often (Fisher's exact test).
+    # Probability that unrelated answers agree with it so often (Fisher's exact test).
     chance: float
     passes: bool
     why: str  # Why it does not pass; empty where it does.
@@ -105,7 +106,7 @@ def majority_of_others(votes: Votes, groups: Groups, place: int) -> Truth:
 
 
 def balanced_accuracy(votes: NDArray[np.int8], truth: Truth) -> Statistic:
-    """The mean of the two recalls with a 95% interval that joins their exact ones (Donner and Zou)."""
+    """The mean of two recalls; its 95% interval joins their exact ones (Donner and Zou)."""
     sizes = [int((truth == grade).sum()) for grade in (0, 1)]
     if not all(sizes):
         reason = _("reference grades of only one class") if any(sizes) else NO_GOLD

@@ -95,7 +95,7 @@ def choose_panel(
 
 
 def build_json_document(chosen: Chosen) -> dict[str, Any]:
-    """Return the report as a JSON document; undefined values are null, and statistics carry the reason."""
+    """Return the report as JSON; undefined values are null, statistics carry the reason."""
     choice = chosen.choice
     return {
         "collection": chosen.collection,
@@ -164,7 +164,7 @@ def _proposal_document(chosen: Chosen, one: Proposal) -> dict[str, Any]:
 
 
 def summarise_choice(chosen: Chosen) -> list[str]:
-    """Say in a few sentences on what the choice rests, who fails, who is a copy, and what is proposed."""
+    """Say in a few sentences what the choice rests on, who fails or is a copy, the proposal."""
     choice, floor = chosen.choice, chosen.choice.floor
     if floor.no_gold:
         words = _("Quality measure: %(name)s (%(why)s). Floor: %(floor_value)s (%(source)s).")

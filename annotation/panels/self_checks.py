@@ -71,7 +71,7 @@ def panel_judges(panel: str | None) -> tuple[Panel, list[JudgeVersion]]:
 
 
 def current_versions(names: Iterable[str]) -> list[JudgeVersion]:
-    """Return the present versions of judges, in the order of the names. Raises BadInput for an unknown name."""
+    """Return present versions of judges, in the names' order. BadInput: unknown name."""
     names = list(names)
     known = {row.name: row for row in JudgeVersion.objects.filter(name__in=names, is_current=True)}
     if missing := [name for name in names if name not in known]:
@@ -80,7 +80,7 @@ def current_versions(names: Iterable[str]) -> list[JudgeVersion]:
 
 
 def collection_probes(collection: Collection) -> tuple[Probe, ...]:
-    """Return the built-in probes, without the collection's definition of relevance, and its own, with it."""
+    """Return the built-in probes, without and with the collection's definition."""
     answers = Query.objects.filter(collection=collection, is_current=True).exclude(answers=[]).exists()
     return (*built_in(answers=answers), *_own_probes(collection))
 
@@ -158,7 +158,7 @@ def ask_later(collection: Collection, judges: Sequence[JudgeVersion]) -> None:
 
 
 def run_later(collection: int, judges: Sequence[int]) -> None:
-    """Ask the judges, in a worker; quiet when the collection is gone. Who was changed meanwhile is left out."""
+    """Ask the judges, in a worker; quiet without the collection. Changed ones are left out."""
     found = Collection.objects.filter(pk=collection).first()
     rows = list(JudgeVersion.objects.filter(pk__in=judges, is_current=True).order_by("name"))
     if found is not None and rows:
@@ -166,7 +166,7 @@ def run_later(collection: int, judges: Sequence[int]) -> None:
 
 
 def newest_self_checks(collection: Collection, names: Iterable[str]) -> dict[str, SelfCheckState]:
-    """Read the newest self-check of each judge's present version in this collection, by name. One statement."""
+    """Read the newest self-check of judges' present versions, by name. One statement."""
     names = list(names)
     rows = SelfCheck.objects.filter(collection=collection, judge__name__in=names, judge__is_current=True)
     newest = rows.order_by("judge", "-id").distinct("judge").select_related("judge")
@@ -175,7 +175,7 @@ def newest_self_checks(collection: Collection, names: Iterable[str]) -> dict[str
 
 
 def unchecked_judges(collection: Collection, judges: Iterable[Judge]) -> list[SelfCheckState]:
-    """Return the judges that never passed here; offline judges are known to be weak and are not named."""
+    """Return judges that never passed here; offline judges, known as weak, are not named."""
     names = dict.fromkeys(judge.name for judge in judges if judge.provider != "offline")
     return [one for one in newest_self_checks(collection, names).values() if one.row is None or not one.row.passes]
 

@@ -1,4 +1,4 @@
-"""All sets of five candidates, or of another odd size, the most independent first (Prism 4.3). Pure numpy."""
+"""All sets of an odd size, the most independent first (Prism 4.3). Pure numpy."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -118,7 +118,7 @@ def list_rows(collection: Collection, people: Iterable[PersonQuality], order: st
 
 
 def list_headings(order: str) -> list[dict[str, Any]]:
-    """List the headings of the table: each with the order that a click asks for, and how it is sorted now."""
+    """List the table's headings: each with its order on a click, and the present order."""
     found = []
     for column in COLUMNS:
         first, second = (f"-{column.key}", column.key) if column.descending else (column.key, f"-{column.key}")
@@ -129,7 +129,7 @@ def list_headings(order: str) -> list[dict[str, Any]]:
 
 
 def find_quality(collection: Collection, member: Membership) -> tuple[StoredStatistics, str, PersonQuality | None]:
-    """Find one person's figures, with all that was read for them and why it could not be measured."""
+    """Find one person's figures, with all that was read for them and why one is missing."""
     found, problem = read_statistics(collection)
     one = next((one for one in found.people or () if one.membership == member.pk), None)
     # The same rule as in the table, on the person's own page.
@@ -152,6 +152,6 @@ def annotator_record(membership: Membership) -> dict[str, Any]:
         "acts": list(acts[:SHOWN]),
         "batches": list(Batch.objects.filter(membership=membership).order_by("-number")[:SHOWN]),
         "result": result if result.answered else None,
-        # The name under which the list of pairs finds what they graded; empty where it finds nothing.
+        # The name under which the list of pairs finds what they graded; empty for nothing.
         "listed_as": next(names, ""),
     }

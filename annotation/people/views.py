@@ -34,7 +34,7 @@ def people(request: HttpRequest, scope: Scope) -> HttpResponse:
 
 @action("admin", "POST")
 def invite(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Make an invitation for each name, or none; mail those that are addresses; the page shows the links."""
+    """Make an invitation a name, or none; mail those that are addresses; links are shown."""
     form = _invitation_form(request.POST)
     if not form.is_valid():
         return _render_members(request, scope, form=form, status=422)
@@ -233,7 +233,7 @@ def _render_person(
         "quality": quality,
         "roles": Role.choices,
         "smaller": smaller,
-        # What was changed a moment ago, so that it can be undone: the role before, or the membership.
+        # What was changed a moment ago, to be undone: the role before, or the membership.
         "role_before": next((one for one in Role if was == str(one.value) and one != row.role), None),
         "changed": was == "inactive" if row.is_active else was == "active",
         "may_hand_link": may_hand_link(scope, row.user),

@@ -15,7 +15,7 @@ QUICK = 500  # Votes with log-probabilities up to which a page replays LARA with
 
 
 def cached_comparison(collection: Collection, campaign: Campaign, *, lara: bool = False) -> dict[str, Any]:
-    """The `document` of one campaign (None: not computed yet) and its time; `lara`: with LARA, however long."""
+    """A campaign's `document` (None: not computed) and its time; `lara`: with LARA."""
     if not is_large(collection):
         document = evaluate_policies(collection, campaign, most=None if lara else QUICK)
         return {"document": document, "at": timezone.now(), "stored": False}

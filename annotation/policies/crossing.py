@@ -12,7 +12,7 @@ from annotation.policies.stored import AnswerGroup, Gathered
 from charts.translation import gettext_noop
 from judges.domain import debate
 
-# Rows beside agreements: never agreed; a turn brought no verdict; no debate (as a column: no votes).
+# Rows beside agreements: never agreed; a turn without verdict; no debate (column: no votes).
 OPEN, LOST, NONE = "open", "lost", "none"
 NOT_MEASURED = gettext_noop("not measured")
 
@@ -56,7 +56,7 @@ def cross_tabulate(panel: PolicyPanel, found: Gathered, reference: Reference) ->
         chosen = tally.label(panel.majority)
         label = chosen if agreed is None else agreed
         truths = [(at[0], n) for truth, n in group.truths.items() if (at := reference_label(truth, reference)) and n]
-        # Without a debate the votes decide alone; with one, votes that say otherwise send the pair to people.
+        # Without a debate the votes decide; with one, votes that differ send the pair to people.
         to_people = chosen is None if row == NONE else agreed is None or agreed != chosen
         old = cells.get((row, column), CrossingCell(row, column, 0, label, to_people, 0, 0))
         right = old.right + sum(n for truth, n in truths if truth == label)

@@ -48,7 +48,7 @@ def study_debates(collection: Collection, campaigns: Sequence[int] = ()) -> dict
 
 
 def _study_campaign(campaign: Campaign) -> tuple[dict[str, Any], dict[int, int | None]]:
-    """Read one campaign's turns: its document, and its labels by pair (None: the agents did not agree)."""
+    """Read a campaign's turns: its document, and labels by pair (None: no agreement)."""
     panel, protocol = reading.panel_of(campaign), Protocol.of(campaign.protocol)
     truths = reading.truths_of(campaign)
     gold = {pair: truth.gold for pair, truth in truths.items() if truth.gold is not None}
@@ -73,7 +73,7 @@ def _study_campaign(campaign: Campaign) -> tuple[dict[str, Any], dict[int, int |
         {pair: debate_label(debate, rounds) for pair, debate in debates.items()}
         for rounds in range(1, campaign.rounds + 1)
     ]
-    # Over all pairs after the campaign's own number of rounds, by who settles the rest (DREAM table 2).
+    # Over all pairs after the campaign's own rounds, by who settles the rest (DREAM table 2).
     after = replay_policy(Rule("debate", campaign.rounds), panel, gathered).after
     document = {
         "campaign": campaign.number,
@@ -99,7 +99,7 @@ def name_of(campaign: Campaign) -> str:
     names = ", ".join(str(agent) for agent in agents)
     said = ngettext("%(number)s agent (%(names)s)", "%(number)s agents (%(names)s)", len(agents))
     parts = [said % {"number": len(agents), "names": names}, _(STANCES[protocol.stance_order])]
-    # The campaign's temperature goes before a judge's own; where neither is set the provider decides.
+    # The campaign's temperature goes before a judge's; without either the provider decides.
     own = {agent.parameters.get("temperature") for agent in agents}
     known = own if protocol.temperature is None else {protocol.temperature}
     temperatures = sorted(float(value) for value in known if value is not None)

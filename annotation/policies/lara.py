@@ -1,8 +1,9 @@
 """LARA: a judge's P(yes) and P(no), calibrated on people's labels as they come in (DREAM 3.2). Pure.
 
-The loop: fit a logistic regression of all labels so far, hand the pairs whose calibrated probability is nearest to one
-half to people, and so on until their share is spent. The rest takes the calibrated label. The fit sees labels of
-those pairs only that people were handed: `run` gets no others.
+The loop: fit a logistic regression of all labels so far, hand the pairs whose calibrated
+probability is nearest to one half to people, and so on until their share is spent. The rest takes
+the calibrated label. The fit sees labels of those pairs only that people were handed: `run` gets no
+others.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,8 +24,8 @@ Ask = Callable[[Places], NDArray[np.int64]]  # People's labels (0 or 1) of the p
 class Calibrated:
     """Result of a calibration.
 
-    `asked`: places of pairs in the order in which people got them; `probability`: P(relevant) of each pair; `label`:
-    people's where they were asked, else the calibrated one.
+    `asked`: places of pairs in the order in which people got them; `probability`: P(relevant) of
+    each pair; `label`: people's where they were asked, else the calibrated one.
     """
 
     asked: Places
@@ -50,14 +51,14 @@ def batch_of(pairs: int) -> int:
 
 
 def run_shares(beliefs: Floats, ask: Ask, shares: Sequence[float]) -> list[Calibrated]:
-    """LARA over pairs x (P(yes), P(no)) for several shares, in their order. `ask` is called once a batch."""
+    """LARA over pairs x (P(yes), P(no)) for several shares; `ask` is called once a batch."""
     pairs = len(beliefs)
     size = batch_of(pairs)
     asked, labels = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
     probability = calibrate_beliefs(beliefs, asked, labels)
     found: dict[int, Calibrated] = {}
-    # A smaller share is the beginning of a larger one. Only its last batch may be cut short: those pairs are asked for
-    # once more within the larger share's whole batch.
+    # A smaller share is the beginning of a larger one. Only its last batch may be cut short: those
+    # pairs are asked for once more within the larger share's whole batch.
     for budget in sorted({budget_of(pairs, share) for share in shares}):
         while len(asked) + size <= budget:
             asked, labels, probability = _ask_batch(beliefs, ask, asked, labels, probability, size)

@@ -1,9 +1,10 @@
 """LARA as a live policy: a judge's stored votes, calibrated on people's labels batch by batch (DREAM 3.2).
 
-A campaign of the policy `lara` asks no judge: it goes on from the votes of another campaign, whose judge gave P(yes)
-and P(no) for every pair. All its pairs wait as running work with a lease that does not end. A step looks whether people
-have settled what they got, and then hands them the next batch, or labels the rest once the share is spent. Outcomes
-are written by the engine's own statement, so items, labels, audits and counters are those of every policy.
+A campaign of the policy `lara` asks no judge: it goes on from the votes of another campaign, whose
+judge gave P(yes) and P(no) for every pair. All its pairs wait as running work with a lease that
+does not end. A step looks whether people have settled what they got, and then hands them the next
+batch, or labels the rest once the share is spent. Outcomes are written by the engine's own
+statement, so items, labels, audits and counters are those of every policy.
 """
 
 from collections.abc import Sequence
@@ -97,7 +98,7 @@ class LaraProgress:
         return bool((self.labels < 0).any())
 
     def next_batch(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Return the places of the pairs that people get next, and what the calibration believes of all."""
+        """Return places of the pairs that people get next, and the calibration's beliefs."""
         probability = lara.calibrate_beliefs(self.beliefs, self.asked, self.labels)
         most = max(0, min(lara.batch_of(len(self.rows)), self.budget - len(self.asked)))
         return lara.most_uncertain(probability, self.asked, most), probability
@@ -108,8 +109,9 @@ def start(
 ) -> Campaign:
     """Start a campaign on the judge's votes of `source` (default: its newest), or return the one that goes on already.
 
-    `debates`: what people get is debated first, by the debaters of the votes' panel, where it has some.
-    Raises BadInput for a judge without votes, a vote without log-probabilities, or a share out of (0, 1].
+    `debates`: what people get is debated first, by the debaters of the votes' panel, where it has
+    some. Raises BadInput for a judge without votes, a vote without log-probabilities, or a share
+    out of (0, 1].
     """
     if not 0 < share <= 1:
         raise BadOption("share", "Enter a share above 0 and at most 1, for example 0.125.")
@@ -117,7 +119,7 @@ def start(
     protocol: dict[str, Any] = {POLICY: {"source": found.pk, "place": place, "share": share}}
     protocol |= {} if debates else {"debate_for_people": False}
     with transaction.atomic(), connection.cursor() as cursor:
-        # The engine's own lock, so that a start never meets the end of another campaign of the collection.
+        # The engine's own lock: a start never meets the end of another campaign here.
         cursor.execute(leases.LOCK, {"collection": collection.pk})
         known = Campaign.objects.filter(collection=collection, policy=POLICY, protocol=protocol)
         # The same judge, source and share is the same campaign, whoever asks again.
@@ -138,7 +140,7 @@ def start(
 
 
 def source_of(collection: Collection, judge: str, source: Campaign | None) -> tuple[Campaign, int]:
-    """The campaign whose votes are calibrated, and the judge's place on its panel. Raises BadInput."""
+    """The campaign whose votes are calibrated, the judge's place on its panel. Raises BadInput."""
     versions = list(JudgeVersion.objects.filter(name=judge).values_list("pk", flat=True))
     judging = campaigns_that_count(collection).filter(kind=Campaign.Kind.JUDGING)
     asked = judging.filter(voters__overlap=versions).exclude(policy=POLICY)
@@ -168,8 +170,9 @@ def source_of(collection: Collection, judge: str, source: Campaign | None) -> tu
 
 def step(campaign: Campaign) -> LaraStep:
     """Take the next step of a calibration: hand out a batch, or label the rest. Safe to run at any time, and twice."""
-    # The batch is debated before people get it, and nobody holds a lock meanwhile. A step that comes then debates the
-    # same pairs and finds their turns in the cache; who is first hands them out.
+    # The batch is debated before people get it, and nobody holds a lock meanwhile. A step that
+    # comes then debates the same pairs and finds their turns in the cache; who is first hands them
+    # out.
     if undebated := _to_debate(campaign):
         play_debates(campaign, undebated)
     with transaction.atomic(), connection.cursor() as cursor:
@@ -207,7 +210,7 @@ def wake() -> None:
 
 
 def _to_debate(campaign: Campaign) -> list[int]:
-    """Work rows of what people get next; [] where nobody debates, or people are not ready for more."""
+    """Work rows of what people get next; [] without debates, or with enough ready."""
     campaign = Campaign.objects.select_related("collection").get(pk=campaign.pk)
     if not campaign.debaters or campaign.state != Campaign.State.RUNNING:
         return []
@@ -240,17 +243,17 @@ def read_progress(campaign: Campaign) -> LaraProgress:
 def _write_outcomes(
     plan: Plan, now: LaraProgress, chosen: list[tuple[int, int | None]], probability: NDArray[np.float64]
 ) -> None:
-    """Outcomes of these places: a label, or None for people. By the engine's statement, in this transaction."""
+    """Outcomes of places: a label, or None for people, by the engine's statement."""
     ended = []
     for place, label in chosen:
-        # 1 at probability 0.5, 0 where the calibration is sure: the uncertainty that orders the queue.
+        # 1 at probability 0.5, 0 where the calibration is sure: this orders the queue.
         doubt = 1 - 2 * abs(float(probability[place]) - 0.5)
         state, reason = (
             (RoutingState.ESCALATED, EscalationReason.UNCERTAIN)
             if label is None
             else (RoutingState.LABELLED, EscalationReason.NONE)
         )
-        # The engine's records, so that its one statement writes labels, tasks and counters here too.
+        # The engine's records: its one statement writes labels, tasks and counters here too.
         work, pair_id, query, _asked, verdict, *_rest = now.rows[place]
         pair = Claimed(work, pair_id, 1, 0, query)
         pair.ended["vote", 0, 0] = Turn(verdict, "")
@@ -260,7 +263,7 @@ def _write_outcomes(
 
 
 def play_debates(campaign: Campaign, work: Sequence[int]) -> None:
-    """Play the debates of these pairs from where they stand; once the budget is spent, no more is asked."""
+    """Play these pairs' debates from where they stand, while the budget lasts."""
     # No worker drains a campaign of LARA: whoever runs the step asks, within the limits and budgets of every campaign.
     plan = load_plan(campaign.pk)
     if plan is None:
@@ -269,7 +272,7 @@ def play_debates(campaign: Campaign, work: Sequence[int]) -> None:
     asked = {judge.id: plan.prices[judge.id] for judge in plan.debaters}
     plan = replace(plan, voters=(), samples=(), prices=asked)
     with psycopg.connect(**database_parameters(), autocommit=True) as own:  # it reads JSON as the engine does
-        # Where a row has ended meanwhile, the next one that runs is found in its place, and is not meant.
+        # Where a row has ended meanwhile, the next running one is in its place, and not meant.
         next_running = [(number, leases.running_pairs(own, plan, after=number - 1, n=1)) for number in work]
     held = [one for number, found in next_running for one in found if one.work == number]
     # The debates may take minutes: Django's connection is not kept open meanwhile.

@@ -1,7 +1,8 @@
 """LARA replayed on stored votes, with the reference in people's place. Pure.
 
-Which pairs it hands to people hangs on what they said of the ones before, so people must be able to answer whichever it
-asks: it is replayed over the pairs with a reference grade, and not available against people alone.
+Which pairs it hands to people hangs on what they said of the ones before, so people must be able to
+answer whichever it asks: it is replayed over the pairs with a reference grade, and not available
+against people alone.
 """
 
 import numpy as np

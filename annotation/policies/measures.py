@@ -16,7 +16,7 @@ NONE_LABELLED = {
 
 @dataclass(frozen=True, slots=True)
 class Classwise:
-    """Recall of relevant and of not relevant pairs, and their mean. `n` of each: pairs it rests on."""
+    """Recall of relevant and of not relevant pairs, and their mean. `n`: pairs each rests on."""
 
     relevant: Statistic
     not_relevant: Statistic
@@ -35,7 +35,7 @@ class Classwise:
 
 
 class Confusion:
-    """Counts of labels by the true class. Only pairs with a label and a known truth may be added."""
+    """Counts of labels by the true class. Only pairs with a label and a known truth are added."""
 
     def __init__(self) -> None:
         # By true class, 0 and 1: the pairs, and the sums of their weights, of their squares, and of those labelled so.
@@ -50,7 +50,7 @@ class Confusion:
         self.right[truth] += weight * pairs * (truth == label)
 
     def measured(self) -> Classwise:
-        """Measure recalls and balanced accuracy, with 95% intervals (the mean's joins the two exact ones)."""
+        """Measure recalls and balanced accuracy, with 95% intervals (the mean joins exact ones)."""
         relevant, other = self._recall(1), self._recall(0)
         n, reason = relevant.n + other.n, relevant.reason or other.reason
         if relevant.value is None or other.value is None:

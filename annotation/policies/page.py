@@ -39,7 +39,7 @@ ROWS = {
 
 
 def build_page(document: Mapping[str, Any], parameters: Any) -> dict[str, Any]:
-    """The page from the document of annotation.policies.report, and what the URL asks the simulator."""
+    """The page from the document of annotation.policies.report, and the simulator's URL."""
     campaign = document["campaign"]
     cells = [load_cell(one) for one in document["debate_by_ensemble"]]
     # Unless the simulator is asked, it shows what debate + ensemble hands over.

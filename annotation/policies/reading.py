@@ -66,7 +66,7 @@ def pairs_of(campaign: Campaign, truths: Mapping[int, ReferenceLabels]) -> Itera
 
 
 def add_attempts(one: StoredAnswers, rows: list[tuple[Any, ...]]) -> None:
-    """A pair's attempts, oldest first. A turn or vote of which no try counts was lost as its last try was."""
+    """A pair's attempts, oldest first. A turn or vote without a counted try was lost."""
     generated = {who for role, _, who, *_ in rows if role == "generation"}
     # A try that counts stands for its slot; failed tries only add to its cost.
     counted = {row[:3] for row in rows if row[4] and row[-2] == row[-1]}
@@ -95,7 +95,7 @@ def add_attempts(one: StoredAnswers, rows: list[tuple[Any, ...]]) -> None:
 
 
 def truths_of(campaign: Campaign) -> dict[int, ReferenceLabels]:
-    """Read the truth of the campaign's pairs: the reference grade, and people's settled labels with weights."""
+    """Read the truth of pairs: reference grades, and people's labels with weights."""
     collection: Collection = campaign.collection
     gold = {pair: int(grade >= collection.relevant_from) for pair, grade in reference_grades(collection).items()}
     asked = fetch_rows(PEOPLE, campaign=campaign.pk, relevant=collection.relevant_from)
@@ -113,8 +113,8 @@ def truths_of(campaign: Campaign) -> dict[int, ReferenceLabels]:
 def sampling_weights(asked: Sequence[tuple[str, float, bool]]) -> list[float]:
     """Weights of (stratum, probability, settled): 1 / probability, times asked over settled of the same two.
 
-    So those that are not settled yet are taken to be like the settled ones of their stratum, not like all. Parts of a
-    campaign (judges.campaigns.audit_sampling) have probabilities of their own.
+    So those that are not settled yet are taken to be like the settled ones of their stratum, not
+    like all. Parts of a campaign (judges.campaigns.audit_sampling) have probabilities of their own.
     """
     drawn, settled = Counter[tuple[str, float]](), Counter[tuple[str, float]]()
     for stratum, probability, done in asked:

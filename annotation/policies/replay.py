@@ -1,7 +1,7 @@
 """Stored answers under one policy: what it labels, how right that is, what it costs. Pure.
 
-Labels are measured against gold, or against people: then escalated pairs weigh 1 and audited ones the inverse of
-their probability, because pairs that people were asked about are not a fair sample.
+Labels are measured against gold, or against people: then escalated pairs weigh 1 and audited ones
+the inverse of their probability, because pairs that people were asked about are not a fair sample.
 """
 
 from collections.abc import Iterable, Mapping
@@ -39,7 +39,7 @@ SETTLERS: dict[Reference, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """A policy replayed over the pairs of a campaign. Where `reason` is set, nothing else is known."""
+    """A policy replayed over a campaign's pairs. Where `reason` is set, nothing else is known."""
 
     rule: Rule
     reason: str = ""  # Why it is not available.
@@ -68,7 +68,7 @@ class Replayed:
 def replay_policy(
     rule: Rule, panel: PolicyPanel, found: Gathered, *, reference: Reference = "gold", overlap: int = 1
 ) -> Replayed:
-    """Replay every pair under a policy other than LARA. `overlap`: people who judge an escalated pair."""
+    """Replay every pair under a policy but LARA. `overlap`: people on an escalated pair."""
     outcomes = [(group, policy_outcome(rule, panel, group)) for group in found.groups]
     # It is not replayed on the rest alone: the pairs with all answers are not a random part.
     if missing := sum(group.pairs for group, one in outcomes if one is None):
@@ -106,7 +106,7 @@ def _count_pairs(known: Known, state: RoutingState) -> int:
 
 
 def reference_label(truth: ReferenceLabels, reference: Reference) -> tuple[int, float] | None:
-    """The true class and the pair's weight, by what is measured against; None where it is not known."""
+    """The true class and the pair's weight, by what is measured against; None if unknown."""
     if reference == "gold" and truth.gold is not None:
         return truth.gold, 1.0
     if reference == "people" and truth.people is not None and truth.weight > 0:
@@ -163,7 +163,7 @@ def _measure_resolved(settler: str, rule: Rule, known: Known, reference: Referen
 
 
 def _adjudication_calls(rule: Rule, known: Known) -> CallTotals | None:
-    """Sum what an adjudicating judge's calls on the escalated pairs took; None where one is not stored."""
+    """Sum the adjudicating judge's calls on escalated pairs; None where one is not stored."""
     total = CallTotals()
     for group, one in known:
         if one.state is RoutingState.ESCALATED:
@@ -176,7 +176,7 @@ def _adjudication_calls(rule: Rule, known: Known) -> CallTotals | None:
     return total
 
 
-# By the id() of a group: the turns of each round, and the votes, that a policy would have asked for.
+# By the id() of a group: each round's turns, and the votes, that a policy would ask for.
 Needed = Mapping[int, tuple[list[list[Slot]], list[Slot]]]
 
 
@@ -191,9 +191,9 @@ def _sum_calls(rule: Rule, needed: Needed, groups: Iterable[AnswerGroup]) -> Cal
 
 
 def measure_latency(rule: Rule, needed: Needed, found: Gathered) -> dict[str, float] | None:
-    """Return medians over a spread of pairs, in milliseconds: calls one after the other (`summed`), and side by side
-    where they need not wait for each other (`wall`); `mean_summed` and `mean_wall`: the means of the same (DREAM table
-    11). None where there is no pair.
+    """Return medians over a spread of pairs, in milliseconds: calls one after the other (`summed`),
+    and side by side where they need not wait for each other (`wall`); `mean_summed` and
+    `mean_wall`: the means of the same (DREAM table 11). None where there is no pair.
     """
     if not found.samples:
         return None

@@ -1,4 +1,4 @@
-"""All policies side by side over one campaign's stored answers: what the command prints and the page shows."""
+"""All policies side by side over stored answers: for the command and the page."""
 
 from dataclasses import asdict
 from typing import Any
@@ -30,9 +30,9 @@ def evaluate_policies(
 ) -> dict[str, Any]:
     """Replay every policy on a campaign's stored answers, and return the comparison as JSON takes it.
 
-    `reference`: by default gold where there is any, else people. `seconds`: of a judgment. `most`: votes with
-    log-probabilities up to which LARA is replayed too; None: any number. Raises BadInput where the collection has no
-    campaign that judges, or nothing of the asked reference.
+    `reference`: by default gold where there is any, else people. `seconds`: of a judgment. `most`:
+    votes with log-probabilities up to which LARA is replayed too; None: any number. Raises BadInput
+    where the collection has no campaign that judges, or nothing of the asked reference.
     """
     campaign = campaign or answered_campaigns(collection).first()
     if campaign is None:
@@ -110,7 +110,7 @@ def _is_current(rule: Rule, campaign: Campaign, panel: PolicyPanel) -> bool:
 
 
 def policy_document(one: Replayed, people: SimulatedPeople) -> dict[str, Any]:
-    """Return one policy as JSON takes it; nothing but its name and the reason where it is not available."""
+    """Return one policy as JSON; its name and the reason alone if not available."""
     rule = one.rule
     named: dict[str, Any] = {"name": rule.name, "policy": rule.policy}
     named |= {name: getattr(rule, name) or None for name in ("rounds", "majority", "share")}

@@ -24,7 +24,7 @@ ROUNDS = (1, 2, 3)  # Debates that are always compared (DREAM table 2).
 
 @dataclass(frozen=True, slots=True)
 class PolicyPanel:
-    """The panel of a campaign, as a replay needs it. `judges`: names of the voters, in the panel's order."""
+    """A campaign's panel for a replay. `judges`: names of the voters, in panel order."""
 
     judges: tuple[str, ...] = ()
     majority: int = 3
@@ -58,7 +58,7 @@ class Rule:
 
 
 def every_rule(panel: PolicyPanel, *, guard: bool = False) -> Iterator[Rule]:
-    """All policies that the panel has members for; debates are named whether or not they were stored."""
+    """All policies that the panel has members for; debates are named even if never stored."""
     size = len(panel.judges)
     rounds = {
         r: ngettext("%(number)s round", "%(number)s rounds", r) % {"number": r} for r in sorted({*ROUNDS, panel.rounds})
@@ -94,7 +94,7 @@ def policy_outcome(rule: Rule, panel: PolicyPanel, group: AnswerGroup) -> Routin
 def played_turns(
     rule: Rule, panel: PolicyPanel, group: AnswerGroup
 ) -> dict[tuple[int, DebateAgent], Turn | NoVerdict] | None:
-    """Return the turns that a debate of so many rounds would have had; None where one of them is not stored."""
+    """Return the turns of so many rounds; None where one of them is not stored."""
     if not rule.debates:
         return {}
     move = debate.next_move(group.turns, rule.rounds, panel.agents)

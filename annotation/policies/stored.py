@@ -1,7 +1,7 @@
 """Stored answers about a campaign's pairs: turns, votes, their costs, and what is known to be true. Pure.
 
-Pairs that judges answered alike are decided alike under every policy, so they are kept together: a million pairs are
-some thousand groups.
+Pairs that judges answered alike are decided alike under every policy, so they are kept together: a
+million pairs are some thousand groups.
 """
 
 from collections import Counter
@@ -42,12 +42,13 @@ class CallTotals:
 
 @dataclass(frozen=True, slots=True)
 class ReferenceLabels:
-    """A pair's truth as far as it is known beside the judges' answers: 1 relevant, 0 not, None unknown."""
+    """A pair's truth, if known, beside answers: 1 relevant, 0 not, None unknown."""
 
     gold: int | None = None
     people: int | None = None
-    # One over the probability that people were asked about the pair (escalated: 1, audited: p), raised where some of
-    # those asked have not settled it; 0 where the pair is no part of that sample.
+    # One over the probability that people were asked about the pair (escalated: 1, audited: p),
+    # raised where some of those asked have not settled it; 0 where the pair is no part of that
+    # sample.
     weight: float = 0.0
 
 

@@ -17,15 +17,16 @@ def agreed_verdict(verdicts: Verdicts) -> int | None:
 
 
 def debate_label(debate: Debate, rounds: int | None = None) -> int | None:
-    """The first agreement within so many rounds (all that were played); None where there is none."""
+    """The first agreement within so many rounds (all that were played); None without one."""
     return next((found for one in debate[:rounds] if (found := agreed_verdict(one)) is not None), None)
 
 
 def order_table(relevant_first: Mapping[int, int | None], irrelevant_first: Mapping[int, int | None]) -> dict[str, Any]:
     """Labels by pair (None: escalated) of two campaigns that differ in the order of the stances (DREAM table 9).
 
-    `counts`: by the label with relevant first, then by the other, of the pairs that both labelled; `same`: the share of
-    equal labels, None without a pair; `left_out`: pairs that both debated and one did not label.
+    `counts`: by the label with relevant first, then by the other, of the pairs that both labelled;
+    `same`: the share of equal labels, None without a pair; `left_out`: pairs that both debated and
+    one did not label.
     """
     counts = {first: dict.fromkeys(LABELS, 0) for first in LABELS}
     both = relevant_first.keys() & irrelevant_first.keys()
@@ -47,9 +48,9 @@ def order_table(relevant_first: Mapping[int, int | None], irrelevant_first: Mapp
 def measure_persistence(debates: Mapping[int, Debate], gold: Mapping[int, int]) -> list[dict[str, Any]]:
     """Measure how the agreements of round 1 last in each later round (DREAM table 12). Shares are None without a pair.
 
-    `cases`: debates that agreed in round 1 and were played on to this round; `agreed`: of them, those whose agents
-    agree in it; `kept`: of these, those on the label of round 1; `spurious`: on the wrong label, of those whose truth
-    is `known`.
+    `cases`: debates that agreed in round 1 and were played on to this round; `agreed`: of them,
+    those whose agents agree in it; `kept`: of these, those on the label of round 1; `spurious`: on
+    the wrong label, of those whose truth is `known`.
 
     Debates that ended with their agreement count in round 1 and no further: nothing is known of what came after.
     """

@@ -1,4 +1,4 @@
-"""The comparison of policies, and the debate study, as tables to save: from their JSON documents."""
+"""The comparison of policies and the debate study, as tables to save: from their JSON."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -49,8 +49,9 @@ def policies_table(document: Document) -> DownloadTable:
 def study_tables(document: Document) -> list[DownloadTable]:
     """Return the tables of a debate study; a table without a row is left out.
 
-    `debates`: every way to debate after each number of rounds (DREAM tables 10, 13, 14, 15); `settled`: over all pairs,
-    by who settles the rest (table 2); `persistence` (table 12); `orders` (table 9).
+    `debates`: every way to debate after each number of rounds (DREAM tables 10, 13, 14, 15);
+    `settled`: over all pairs, by who settles the rest (table 2); `persistence` (table 12); `orders`
+    (table 9).
     """
     campaigns, setting = document["campaigns"], (_("campaign"), _("setting"))
     debates = DownloadTable(

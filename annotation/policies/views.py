@@ -1,4 +1,4 @@
-"""The page of policies compared: a replay of what is stored, with a simulator; nothing is asked again."""
+"""The page of policies compared: a replay of stored answers, with a simulator."""
 
 from django.contrib import messages
 from django.db import transaction
@@ -27,7 +27,7 @@ LISTED = 20  # Newest campaigns to choose from; older ones are reached by their 
 @action("admin")
 @require_GET
 def policies(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Show every policy on one campaign's stored answers, and what escalating other cells would cost."""
+    """Show every policy on a campaign's stored answers, and what escalating other cells costs."""
     campaign = _get_campaign(scope, request.GET.get("campaign", ""))
     context: dict[str, object] = {"scope": scope, "campaign": campaign, "page": None}
     context["found"] = None
@@ -50,7 +50,7 @@ def policies(request: HttpRequest, scope: Scope) -> HttpResponse:
 @action("admin")
 @require_GET
 def debate_study(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Show what stance order, agents, families, temperature and rounds make of the campaigns' debates."""
+    """Show what order, agents, families, temperature and rounds do to debates."""
     context: dict[str, object] = {"scope": scope, "is_large": is_large(scope.collection), "tables": []}
     if not context["is_large"]:
         try:

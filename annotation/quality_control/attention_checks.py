@@ -1,8 +1,9 @@
 """Attention checks: gold pairs that look like ordinary items (DREAM F.2).
 
-A check is one standing item that everybody is assigned once. It is the twin of an ordinary item: the same reason,
-the same arm, a two-sided debate of the same shape. Where judges held no such debate about the pair, arguments for and
-against are written for it once (below), so easy gold of both labels serves.
+A check is one standing item that everybody is assigned once. It is the twin of an ordinary item:
+the same reason, the same arm, a two-sided debate of the same shape. Where judges held no such
+debate about the pair, arguments for and against are written for it once (below), so easy gold of
+both labels serves.
 """
 
 from collections import Counter
@@ -53,7 +54,7 @@ _GOLD = read_sql(__file__, "read_gold_pairs")
 
 
 def read_features(collection: Collection) -> tuple[list[PairFeatures], list[PairFeatures]]:
-    """Read the features of ordinary items, and of the gold pairs that could be checks. Two statements."""
+    """Read the features of ordinary items, and of gold pairs for checks. Two statements."""
     ordinary = read_rows(_ORDINARY, collection=collection.pk, others=["evidence", *MEASURING])
     return [_pair_features(row, collection) for row in ordinary], [
         _pair_features(row, collection) for row in read_rows(_GOLD, collection=collection.pk)
@@ -79,7 +80,7 @@ def count_pool(
 
 @transaction.atomic
 def make_checks(*, collection: Collection, count: int, seed: int, by: User | None, form: str = OWN) -> int:
-    """Make up to `count` checks and return how many were made. Raises BadInput that says what is missing."""
+    """Make up to `count` checks; return their number. BadInput says what is missing."""
     # One maker at a time: two would dress the same gold pairs.
     hold(Collection.objects, collection.pk, no_key=True)
     ordinary, gold = read_features(collection)
@@ -108,7 +109,7 @@ def make_checks(*, collection: Collection, count: int, seed: int, by: User | Non
             collection=collection,
             pair_id=one.pair,
             reason=Item.Reason.CHECK,
-            # The reason and arm of its twin are what the page shows; `check` itself never leaves the server.
+            # Reason and arm of its twin are what the page shows; `check` never leaves the server.
             shown_as=one.reason,
             arm="hidden" if one.reason == Item.Reason.AUDIT else "",
             turns=one.turns,
@@ -126,8 +127,9 @@ def make_checks(*, collection: Collection, count: int, seed: int, by: User | Non
     return len(made)
 
 
-# Arguments for and against, each agent keeping its stance: a debate about an easy pair agrees, so it would stand out.
-# Configured models write them (annotation.quality_control.gold_reasons); else the offline pair does.
+# Arguments for and against, each agent keeping its stance: a debate about an easy pair agrees, so
+# it would stand out. Configured models write them (annotation.quality_control.gold_reasons); else
+# the offline pair does.
 
 
 def list_agents(form: Form) -> tuple[DebateAgent, ...]:
@@ -136,7 +138,7 @@ def list_agents(form: Form) -> tuple[DebateAgent, ...]:
 
 
 def of_models(pair: Pair, form: Form) -> list[dict[str, Any]] | None:
-    """Return what models argued about a pair, of more rounds the first ones; None where they did not."""
+    """Return what models argued about a pair, of more rounds the first ones; None if nothing."""
     for kept in pair.gold_arguments.all():
         if kept.couples == form.couples and kept.rounds >= form.rounds:
             return [turn for turn in kept.turns if turn["round"] <= form.rounds]
@@ -181,8 +183,8 @@ def stored_turns(spoken: dict[DebateAgent, SaidTurn], number: int) -> list[dict[
 def _argument_writer(gold: Sequence[PairFeatures]) -> Writer:
     """Return what writes arguments that make one of these gold pairs look like a twin.
 
-    It writes None where no agent of the twin's debate kept its stance. Whose words they are is the twin's way too:
-    beside debates of the offline pair a model would stand out.
+    It writes None where no agent of the twin's debate kept its stance. Whose words they are is the
+    twin's way too: beside debates of the offline pair a model would stand out.
     """
     pairs = Pair.objects.select_related("query", "document").prefetch_related("gold_arguments")
     found = pairs.in_bulk([look.pair for look in gold])
@@ -203,7 +205,7 @@ def _argument_writer(gold: Sequence[PairFeatures]) -> Writer:
 def _dream_checks(
     ordinary: Sequence[PairFeatures], gold: Sequence[PairFeatures], *, count: int, seed: int
 ) -> list[Dressed]:
-    """DREAM's form (F.2): relevant pairs, each with the arguments of an ordinary item about another query."""
+    """DREAM's form (F.2): relevant pairs, each with an ordinary item's arguments."""
     chance = Random(seed)
     left = [look for look in gold if look.relevant]
     chance.shuffle(left)

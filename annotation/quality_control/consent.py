@@ -1,4 +1,4 @@
-"""Consent: the text that annotators agree to before their first task, in versions, and their agreement."""
+"""Consent: the text to agree to before the first task, in versions, and agreements."""
 
 from django.db import transaction
 from django.utils.translation import gettext as _

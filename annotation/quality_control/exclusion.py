@@ -1,9 +1,10 @@
 """Judgments set aside and brought back; people paused and let go on.
 
-Setting aside appends a withdrawal for each judgment, as its author's undo would: so labels, statistics, agreement and
-exports leave it out without knowing of it. Bringing back appends the judgment once more, with its own time. Nothing is
-changed or deleted, and which rows an act appended stands in annotation.models.quality_control.JudgmentExclusion. Edited
-texts (contribution and evidence) leave with a person's judgments in the same way, and come back with them.
+Setting aside appends a withdrawal for each judgment, as its author's undo would: so labels,
+statistics, agreement and exports leave it out without knowing of it. Bringing back appends the
+judgment once more, with its own time. Nothing is changed or deleted, and which rows an act appended
+stands in annotation.models.quality_control.JudgmentExclusion. Edited texts (contribution and
+evidence) leave with a person's judgments in the same way, and come back with them.
 """
 
 from collections import defaultdict
@@ -85,7 +86,7 @@ def go_on(*, membership: Membership, by: User | None) -> None:
 
 
 def current_judgments(membership: Membership, *, since: datetime | None = None) -> QuerySet[Judgment]:
-    """Return the member's active judgments that an exclusion would withdraw, on items and under aspects."""
+    """Return the member's active judgments that an exclusion would withdraw."""
     kept = CurrentJudgment.objects.filter(
         Q(item__isnull=False) | Q(aspect__isnull=False), assessor=membership.assessor_id
     )
@@ -104,8 +105,8 @@ def exclude_judgments(
 ) -> JudgmentExclusion:
     """Exclude a member's judgments and texts from everything; their items go back to the queue, to other people.
 
-    `since`: only those given from then on. `items`: only those on these items (`batch` says which batch they are).
-    Raises BadInput where nothing stands that could be set aside.
+    `since`: only those given from then on. `items`: only those on these items (`batch` says which
+    batch they are). Raises BadInput where nothing stands that could be set aside.
     """
     _hold_aspects(membership)
     wanted = current_judgments(membership, since=since)
@@ -147,8 +148,8 @@ def exclude_judgments(
 def reinstate_judgments(*, act: JudgmentExclusion, by: User | None) -> JudgmentExclusion:
     """Reinstate what an act set aside, as it was. Raises BadInput when that was done already.
 
-    Where somebody else judged the item meanwhile, both judgments count: where they differ, an adjudicator decides. Of
-    two texts one must hold: that of whoever wrote meanwhile.
+    Where somebody else judged the item meanwhile, both judgments count: where they differ, an
+    adjudicator decides. Of two texts one must hold: that of whoever wrote meanwhile.
     """
     membership = hold(Membership.objects.select_related("collection", "user"), act.membership_id)
     if act.is_reinstatement or JudgmentExclusion.objects.filter(reverses=act).exists():
@@ -242,7 +243,7 @@ def _hold_aspects(membership: Membership) -> None:
 
 
 def _lock_items(found: Sequence[JudgmentKeys | Target]) -> list[LockedItem]:
-    """Lock the items of judgments and texts in the order of their ids, as the queue does; then their pairs."""
+    """Lock items of judgments and texts by id, as the queue does; then their pairs."""
     ids = {one.item_id for one in found if one.item_id is not None}
     # The order of ids is the queue's own; two locks in different orders would be a deadlock.
     items = Item.objects.select_for_update().filter(pk__in=one_array(ids)).order_by("pk")
@@ -256,7 +257,7 @@ def _lock_items(found: Sequence[JudgmentKeys | Target]) -> list[LockedItem]:
 def _update_assignments(
     membership: Membership, rows: Sequence[JudgmentKeys], before: Assignment.State, after: Assignment.State
 ) -> set[int]:
-    """Point the assignments to the new rows, in the new state, and return the items of finished ones."""
+    """Point the assignments to the new rows, in the new state; return the finished ones' items."""
     own = [(row.item_id, row.pk, row.step) for row in rows if row.item_id is not None]
     items, judgments, steps = map(list, zip(*own, strict=True)) if own else ([], [], [])
     values: dict[str, Any] = {"items": items, "judgments": judgments, "steps": steps, "membership": membership.pk}
@@ -313,7 +314,7 @@ def _item_state(now: LockedItem, grades: list[int], flagged: bool, decided: bool
 def current_texts(
     membership: Membership, *, since: datetime | None = None, items: Sequence[int] | None = None
 ) -> QuerySet[Target]:
-    """Return the member's texts that are not withdrawn; with `items`, only those written on these items."""
+    """Return the member's standing texts; with `items`, only those on these items."""
     found = Target.objects.filter(
         pair__collection=membership.collection_id,
         kind=Target.Kind.PERSON,

@@ -1,7 +1,8 @@
 """Gold: a sample that experts grade, with a reason for and one against beside each pair (DREAM A.2).
 
-One random pair of the pool for each query, queries drawn in proportion to their strata; five pairs for practice; a
-random share is looked at by a senior. What experts say is a reference grade: it measures and never settles.
+One random pair of the pool for each query, queries drawn in proportion to their strata; five pairs
+for practice; a random share is looked at by a senior. What experts say is a reference grade: it
+measures and never settles.
 """
 
 from collections import defaultdict
@@ -50,8 +51,9 @@ def sample_pairs(by_stratum: Mapping[str, Sequence[int]], size: int, seed: int) 
     names = sorted(by_stratum)
     exact_shares = {name: size * len(by_stratum[name]) / total for name in names} if total else {}
     take = {name: int(share) for name, share in exact_shares.items()}
-    # The largest remainders are rounded up first (Hamilton's method), so the shares add up to `size`.
-    # The most missing first; names decide ties, so that a seed draws the same sample everywhere.
+    # The largest remainders are rounded up first (Hamilton's method), so the shares add up to
+    # `size`. The most missing first; names decide ties, so that a seed draws the same sample
+    # everywhere.
     rest = sorted(names, key=lambda name: (take[name] - exact_shares[name], name))
     for name in rest[: size - sum(take.values())]:
         take[name] += 1
@@ -63,8 +65,8 @@ def sample_pairs(by_stratum: Mapping[str, Sequence[int]], size: int, seed: int) 
 
 @transaction.atomic
 def draw(*, collection: Collection, size: int, seed: int, spot: float, by: User | None) -> GoldSet:
-    """Draw a new gold set of `size` pairs and PRACTICE more. Raises BadInput when the pool has none left."""
-    # One draw at a time: two would take the same queries, which the pool offers until a set has them.
+    """Draw a gold set of `size` pairs and PRACTICE more. BadInput when none are left."""
+    # One draw at a time: two would take the same queries, which are free until a set has them.
     hold(Collection.objects, collection.pk, no_key=True)
     rows = fetch_rows(POOL, collection=collection.pk, seed=seed)
     if len(rows) <= PRACTICE:

@@ -1,7 +1,8 @@
 """Configured models argue for and against gold pairs: beside what experts grade, and in attention checks.
 
-A worker asks them once a sample is drawn or somebody asks for it (docs/operators.md). Until then, and where a model leaves
-its side, the offline pair's words stand. The calls are recorded and limited like all of the collection's.
+A worker asks them once a sample is drawn or somebody asks for it (docs/operators.md). Until then,
+and where a model leaves its side, the offline pair's words stand. The calls are recorded and
+limited like all of the collection's.
 """
 
 from collections import Counter
@@ -53,7 +54,7 @@ def find_writers(collection: Collection) -> Configuration | None:
 
 
 def _model_debaters(debaters: Sequence[str]) -> Configuration | None:
-    """These debaters, or the default panel's where none is named; None where one is gone or is no model."""
+    """These debaters, or the default panel's; None where one is gone or is no model."""
     try:
         found = configurations.build_configuration(policy=Campaign.Policy.DEBATE.value, debaters=debaters)
     except BadInput:
@@ -73,7 +74,7 @@ def form_for(ordinary: Sequence[PairFeatures], wanted: Configuration) -> Form:
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """Gold pairs that could become checks, by whose arguments they have, and the cost of writing the rest."""
+    """Gold pairs for checks, by whose arguments they have, and the cost of writing the rest."""
 
     by_models: int  # Models argued, or debated, about them in the form that people read.
     offline: int  # Only the offline pair speaks.
@@ -123,8 +124,8 @@ def _assign_debaters(wanted: Configuration, form: Form) -> Configuration:
 # --- asking for it ----------------------------------------------------------------------------------------------------
 @transaction.atomic
 def write_later(collection: Collection, *, gold_set: GoldSet | None = None, by: User | None) -> bool:
-    """Ask a worker for arguments; False where no model is configured or they are asked for already."""
-    # One request at a time: two presses at the same moment would have the same arguments paid for twice.
+    """Ask a worker for arguments; False without a model, or when they are asked for already."""
+    # One request at a time: two presses at once would pay for the same arguments twice.
     hold(Collection.objects, collection.pk, no_key=True)
     waiting = ArgumentsRequest.objects.filter(collection=collection, gold_set=gold_set, ended_at=None)
     unfinished = background.unfinished(WRITE).values("subject")
@@ -143,7 +144,7 @@ def is_pending(request: ArgumentsRequest | None) -> bool:
 
 # --- doing it ---------------------------------------------------------------------------------------------------------
 def process_request(request: ArgumentsRequest, lease: Lease) -> None:
-    """Write the arguments that are asked for; pairs about which models argued already are left out."""
+    """Write the arguments that are asked for, of pairs about which no model has argued."""
     if (writers := find_writers(request.collection)) is not None:
         _write_arguments(request, lease, writers)
     ArgumentsRequest.objects.filter(pk=request.pk).update(ended_at=Now())

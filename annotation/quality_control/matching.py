@@ -1,4 +1,4 @@
-"""Dressing a gold pair as an ordinary item: which gold pair can look like a given ordinary item. Pure."""
+"""Dressing a gold pair as an item: which can look like a given ordinary one. Pure."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -32,7 +32,7 @@ class PairFeatures:
     argued: Mapping[int, int] = field(default_factory=dict)
 
     def has_arguments(self, form: Form | None) -> bool:
-        """Return whether models wrote arguments of this form (rounds and couples of agents) about the pair."""
+        """Return whether models wrote arguments of this form about the pair."""
         return form is not None and self.argued.get(form.couples, 0) >= form.rounds
 
     def speaks(self, form: Form) -> bool:
@@ -54,7 +54,7 @@ Writer = Callable[[int, PairFeatures], list[Turn] | None]
 
 
 def draw_pool(gold: Sequence[PairFeatures], most: int, seed: int) -> list[PairFeatures]:
-    """Draw at most `most` gold pairs of each label: first those that judges debated or models argued about."""
+    """Draw `most` gold pairs of each label, debated or argued ones first."""
     drawn = Random(f"{seed}:pool").sample(gold, len(gold))
     drawn.sort(key=lambda look: not (look.shape or look.argued))
     return [look for label in (True, False) for look in [one for one in drawn if one.relevant is label][:most]]
@@ -70,9 +70,10 @@ def match_checks(
 ) -> list[Dressed]:
     """Match up to `count` checks, each the twin of an ordinary item drawn at random.
 
-    Which label it has is drawn too, so that both come as often while there are both. A twin has a debate of the same
-    shape, its own or a written one, if possible by writers of its kind (models, or the offline pair). Ordinary items
-    for which no gold pair is left have no twin, so fewer may come back.
+    Which label it has is drawn too, so that both come as often while there are both. A twin has a
+    debate of the same shape, its own or a written one, if possible by writers of its kind (models,
+    or the offline pair). Ordinary items for which no gold pair is left have no twin, so fewer may
+    come back.
     """
     chance = Random(seed)
     left = {look.pair: look for look in gold}
@@ -114,7 +115,7 @@ def _find_match(
 
 
 def stance_of(shape: str) -> Form | None:
-    """Return the form of a debate in which each side kept its stance to the end; None for any other shape."""
+    """Return a debate's form where each side kept its stance; None for any other shape."""
     found = re.fullmatch(r"(\d+) rounds, (\d+) turns, ([01-]+)", shape)
     if not found:
         return None
@@ -125,7 +126,7 @@ def stance_of(shape: str) -> Form | None:
 
 
 def shape_of(turns: Sequence[Mapping[str, object]]) -> str:
-    """Return a debate's shape as text, such as "2 rounds, 4 turns, 0-1" with its last verdicts; "" for none."""
+    """Return a debate's shape as text, as "2 rounds, 4 turns, 0-1"; "" for none."""
     if not turns:
         return ""
     rounds = [int(str(turn["round"])) for turn in turns]

@@ -25,7 +25,7 @@ SHOWN = 50  # Returned batches that their author reads of.
 
 @dataclass(frozen=True, slots=True)
 class QualificationResult:
-    """A member's progress in a qualification test: pairs answered, of how many, and how many of them right."""
+    """A member's progress in a test: pairs answered, of how many, and how many right."""
 
     answered: int
     right: int
@@ -47,7 +47,7 @@ class OnboardingStop:
 
 
 def find_stop(membership: Membership) -> OnboardingStop | None:
-    """Return what to show where no pair is open; where nothing closes the queue, this costs no statement."""
+    """Return what to show where no pair is open; costs no statement if nothing closes."""
     if not (asked := needs_qualification(membership)) and not closed(membership):
         return None
     if asked:
@@ -95,7 +95,7 @@ def guideline_changes(membership: Membership) -> tuple[int, list[tuple[str, str]
 
 @transaction.atomic
 def accept_consent(*, membership: Membership, version: int) -> None:
-    """Record that a member agreed to the text. Raises BadInput for another version than the one that holds."""
+    """Record a member's consent. BadInput for another version than the valid one."""
     if version != membership.collection.consent_version or not version:
         raise BadInput(_("The text has changed since you opened it. Please read it again"))
     Consent.objects.get_or_create(membership=membership, version=version)

@@ -97,7 +97,7 @@ def make_test(*, collection: Collection, size: int, seed: int, by: User | None) 
 
 @transaction.atomic
 def allow_retake(*, membership: Membership, by: User | None) -> None:
-    """Let a member who failed take the next test. Raises BadInput when they have taken all tests."""
+    """Let a member who failed take the next test. Raises BadInput when all tests are taken."""
     later = [number for number in list_tests(membership.collection) if number > membership.trial]
     if not later:
         raise BadInput(_("There is no other test. Create one, so that the same pairs are not used again"))

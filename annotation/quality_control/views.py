@@ -86,7 +86,7 @@ def withdraw_checks(request: HttpRequest, scope: Scope) -> HttpResponse:
 @action("admin", "POST")
 @_explain_refusal
 def write_arguments(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Let the configured models write debates about gold pairs that have only the offline judges' words."""
+    """Let the models write debates about gold pairs that have offline words only."""
     with transaction.atomic():
         asked = gold_reasons.write_later(scope.collection, by=scope.user)
     if not asked:

@@ -1,1 +1,1 @@
-"""Queries whose split is fixed: lists that a collection keeps out of training sets, and their page."""
+"""Queries with a fixed split: lists that a collection keeps out of training, and their page."""

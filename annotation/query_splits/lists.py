@@ -39,7 +39,7 @@ class NamedQueries:
     is_list: bool  # Kept by the collection; else the queries carry the name in their metadata, as `split`.
 
     def described(self) -> dict[str, Any]:
-        """Return what the manifest says of them: the same queries have the same sha256, in whatever order."""
+        """Return what the manifest says of them: equal queries have one sha256, in any order."""
         text = "".join(f"{one}\n" for one in sorted(self.ids))
         return {
             "name": self.name,
@@ -61,7 +61,7 @@ def carried_names(collection: Collection) -> list[str]:
 
 
 def find_queries(collection: Collection, name: str) -> NamedQueries | None:
-    """Return the queries that a name stands for, those of a kept list first; None where it stands for none."""
+    """Return a name's queries, those of a kept list first; None where there are none."""
     # What an admin kept here goes before what imported files say.
     kept = QuerySplit.objects.filter(collection=collection, name=name).first()
     if kept is not None:
@@ -122,7 +122,7 @@ def delete_split(by: SomeScope | None, collection: Collection, name: str) -> Non
 
 
 def read_ids(source: FileSource) -> list[str]:
-    """Return the query ids of a file, one per line. Raises BadInput that names the line of what is no id."""
+    """Return a file's query ids, one a line. BadInput names the line of what is no id."""
     return [source.identifier(number, line.strip(), "query id") for number, line in source.texts()]
 
 

@@ -1,1 +1,1 @@
-"""The task queue: assigning tasks to annotators under leases, taking judgments, resolving tasks into labels."""
+"""The task queue: assigning under leases, taking judgments, resolving into labels."""

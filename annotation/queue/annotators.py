@@ -1,4 +1,4 @@
-"""The queue's view of an annotator: their context, what closes the queue to them, and their answers."""
+"""The queue's view of an annotator: context, what closes the queue to them, their answers."""
 
 import json
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ Closed = Literal["", "paused", "consent", "failed"]
 
 
 def closed(membership: Membership) -> Closed:
-    """Return why a member gets no task; "" where the queue, or the qualification test, is open to them."""
+    """Return why a member gets no task; "" where the queue, or the test, is open."""
     if membership.paused_at is not None:
         return "paused"
     if membership.consent < membership.collection.consent_version:
@@ -97,7 +97,7 @@ class AnnotatorContext:
 
     @property
     def instead(self) -> str:
-        """Kind of item that is assigned next in place of the queue's: check, repeat, or "" for none."""
+        """Kind of the next item in place of the queue's: check, repeat, or "" for none."""
         size, checks, repeats = self.shares
         return schedule_item(**self._place, checks=checks, repeats=repeats, size=size)
 
@@ -119,7 +119,7 @@ class AnnotatorContext:
 
 @dataclass(frozen=True, slots=True)
 class SubmittedAnswer:
-    """A submitted judgment. `token` is the lease's; `milliseconds` is the time on the page, where known."""
+    """A submitted judgment. `token`: the lease's; `milliseconds`: on the page, if known."""
 
     item: int  # Its id, or its public id.
     token: str
@@ -131,7 +131,7 @@ class SubmittedAnswer:
     spans: tuple[tuple[int, int], ...] = ()
 
     def fields(self, held: float) -> dict[str, Any]:
-        """Return the stored fields. Nobody was on the page for longer than the `held` seconds of the lease."""
+        """Return the stored fields. Nobody is on a page longer than the lease's `held` seconds."""
         # A browser's clock may say anything, and times go into medians that pay is compared with.
         most = max(0, round(held * 1000))
         spent = None if self.milliseconds is None else min(self.milliseconds, most)

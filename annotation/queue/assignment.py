@@ -1,7 +1,8 @@
 """People's queue: assign items, resolve them by judgments. What follows a decision: annotation.judging.submitting.
 
-The functions that take a `db` work on one psycopg connection inside a transaction that the caller opened, so that the
-web and a race of raw clients run the same statements. `in_transaction` is the web's way to call them.
+The functions that take a `db` work on one psycopg connection inside a transaction that the caller
+opened, so that the web and a race of raw clients run the same statements. `in_transaction` is the
+web's way to call them.
 """
 
 import json
@@ -32,11 +33,11 @@ T = TypeVar("T")
 TRIES = 6
 # UniqueViolation: two claims of one member met, and one of them inserted the assignment first.
 AGAIN = (errors.DeadlockDetected, errors.SerializationFailure, errors.UniqueViolation)
-# Counters of a campaign are split into shards, so that people who settle at once do not wait for one row.
+# Counters are split into shards: people who settle at once do not wait for one row.
 SHARDS = 16
 # The debate is not on the page: audits are judged from the texts alone.
 BLIND = "hidden"
-# Of a first vote that was taken back and given anew: its author had seen the debate, so it is not blind.
+# Of a first vote taken back and given anew: its author saw the debate, so not blind.
 SEEN = "reveal:seen"
 
 BEGINNING = (float("-inf"), 0)  # The watermark of a member to whom everything is new.
@@ -48,7 +49,7 @@ EVIDENCE = "evidence"  # The reason of items that ask for texts and not for a gr
 
 
 class OwnAssignment(NamedTuple):
-    """A member's assignment with its item as they were when both were locked: the columns of lock_own.sql."""
+    """A member's assignment and item as locked: the columns of lock_own.sql."""
 
     id: int
     item_id: int
@@ -73,12 +74,12 @@ class OwnAssignment(NamedTuple):
 
     @property
     def asks_first(self) -> bool:
-        """Return whether the annotator must vote once without seeing the debate, and has not done so."""
+        """Return whether the annotator must still vote once without seeing the debate."""
         return self.arm == REVEAL and self.reason != "audit" and self.first_grade is None
 
 
 class DecisionRefused(Exception):
-    """The answer no longer counts: somebody or something closed the item. The text says what happened."""
+    """The answer counts no more: the item was closed. The text says what happened."""
 
 
 class DecidedAlready(DecisionRefused):
@@ -86,7 +87,7 @@ class DecidedAlready(DecisionRefused):
 
 
 class EndedWith(NamedTuple):
-    """A decision on an assignment, without its times: the same one sent again is equal to the stored one."""
+    """A decision on an assignment, without times: sent again it equals the stored one."""
 
     kind: Literal["judgment", "texts", "flag", "skip"]
     grade: int | None = None
@@ -159,7 +160,7 @@ def resolved_counter(reason: str) -> str:
 
 
 def in_transaction(work: Callable[[psycopg.Connection[Any]], T]) -> T:
-    """Run `work` in one transaction on Django's connection; once more when the database broke up a deadlock."""
+    """Run `work` in a transaction on Django's connection; again after a deadlock."""
     return retry_on_conflict(transaction.atomic(lambda: work(connection.connection)))
 
 
@@ -182,8 +183,8 @@ def submit_judgment(
 ) -> OwnAssignment | None:
     """Settle one judgment and claim nothing. Return the assignment as it was; None where this answer is stored already.
 
-    In the reveal arm the first judgment (`asks_first`) is kept as the blind one, and the same lease goes on with the
-    debate. Raises Unknown, DecisionRefused when the item is closed, and TooSoon.
+    In the reveal arm the first judgment (`asks_first`) is kept as the blind one, and the same lease
+    goes on with the debate. Raises Unknown, DecisionRefused when the item is closed, and TooSoon.
     """
     own = _read_assignment(db, desk, answer.item)
     sent = EndedWith("judgment", answer.grade, (answer.comment,), tuple(sorted(answer.spans)))
@@ -199,7 +200,7 @@ def submit_judgment(
     _check_lease(own, answer.token)
     if own.reason == EVIDENCE:
         raise DecisionRefused(_("This pair needs a contribution and evidence, not a grade."))
-    # After the checks of the lease: a form that does not count is told why, however quickly it came.
+    # After the checks of the lease: a form that does not count is told why at once.
     check_time(desk.least_ms, own.served_ms, answer.milliseconds)
     if own.asks_first:
         _store_blind_judgment(db, desk, own, answer)
@@ -284,7 +285,7 @@ def submit_texts(
 def skip(
     db: psycopg.Connection[Any], desk: AnnotatorContext, item: int, token: str, reason: str
 ) -> OwnAssignment | None:
-    """Skip an item with a reason: its member never gets it again. Returns None where that is stored already."""
+    """Skip an item with a reason: its member never gets it again. None: stored already."""
     own = _read_assignment(db, desk, item)
     if _is_stored(db, desk, own, token, EndedWith("skip", texts=(reason,))):
         return None
@@ -309,8 +310,8 @@ def flag(db: psycopg.Connection[Any], desk: AnnotatorContext, item: int, token: 
 
 
 def renew_lease(db: psycopg.Connection[Any], desk: AnnotatorContext) -> int | None:
-    """Renew the member's open leases and return the first one's id; None where none is left to work on."""
-    # Leases whose item somebody closed meanwhile are ended on the way: of a group the next pair takes over.
+    """Renew the member's open leases; return the first one's id, or None."""
+    # Leases whose item was closed meanwhile are ended: of a group the next pair takes over.
     while (mine := lock_open_lease(db, desk)) is not None:
         lease, item, item_state = mine
         if item_state in WORKABLE:
@@ -345,8 +346,8 @@ def claim_next_task(
     def claim_above(watermark: tuple[float, int], *, again: bool = False) -> int | None:
         return claim_lease(db, sql.CLAIM, desk, priority=watermark[0], place=watermark[1], again=again)
 
-    # Above the watermark first: the items below it are known to be nothing for this member, and reading past them
-    # takes time.
+    # Above the watermark first: the items below it are known to be nothing for this member, and
+    # reading past them takes time.
     if watermark and (lease := claim_above(watermark)) is not None:
         return lease
     # Nothing above it, so leases that ran out are given back, and everything is looked at.
@@ -430,7 +431,7 @@ def _read_decision(db: psycopg.Connection[Any], own: OwnAssignment, judgment: in
 
 
 def lock_open_lease(db: psycopg.Connection[Any], desk: AnnotatorContext) -> tuple[int, int, str] | None:
-    """Lock the member's first open lease and return its id, its item and the item's state; None without one."""
+    """Lock the member's first open lease; return its id, item and state, or None."""
     return next(iter(fetch_tuples(db, sql.OPEN, {"membership": desk.membership})), None)
 
 
@@ -440,7 +441,7 @@ def _check_lease(own: OwnAssignment, token: str) -> None:
         raise DecisionRefused(_("Your judgment of this pair was excluded in the meantime."))
     if own.item_state not in WORKABLE:
         raise DecisionRefused(_("This pair was resolved while you were judging it."))
-    # A returned lease still counts while the item has room: the work is done, and nobody else has it.
+    # A returned lease counts while the item has room: the work is done, and unassigned.
     if own.state == "returned" and (own.item_state == "conflict" or own.taken >= own.overlap):
         raise DecisionRefused(_("Your time limit ran out, and the pair was reassigned."))
     if own.state == "returned" and own.token.startswith(TAKEN_AWAY):
@@ -463,7 +464,7 @@ def check_time(least: int, *measured: float | None) -> None:
 def _aggregate_item(
     db: psycopg.Connection[Any], desk: AnnotatorContext, own: OwnAssignment, grade: int
 ) -> tuple[State, int | None]:
-    """Return the item's state and label with this grade. The item is locked, so no other judgment is missed."""
+    """Return the item's state and label with this grade. The item is locked."""
     if own.item_state == "standing":
         return "standing", None
     if own.item_state == "conflict":
@@ -514,7 +515,7 @@ def read_rows(statement: str, **values: Any) -> list[dict[str, Any]]:
 
 
 def fetch_tuples(db: psycopg.Connection[Any], statement: str, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
-    """Return a statement's rows; it is planned once for a connection (Django's own cursors plan every time)."""
+    """Return a statement's rows, planned once a connection (Django's cursors plan anew)."""
     # Django turns preparing off (None); the queue's statements are prepared at once.
     if db.prepare_threshold is None:
         db.prepare_threshold = 0

@@ -1,7 +1,8 @@
 """Schedule of attention checks and repeats in an annotator's work. Pure.
 
-As in DREAM (F.2) one pair in ten of each batch is a check, at random places: exactly that share, and one at least. So
-no batch goes by without one. What stands at the other places is drawn for each place alone.
+As in DREAM (F.2) one pair in ten of each batch is a check, at random places: exactly that share,
+and one at least. So no batch goes by without one. What stands at the other places is drawn for each
+place alone.
 """
 
 from functools import lru_cache

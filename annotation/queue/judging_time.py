@@ -1,4 +1,4 @@
-"""Time that people take for a judgment: on the page without idle time, of both votes where there are two."""
+"""Time of a judgment: on the page without idle time, of both votes where two."""
 
 from corpus.models import Collection
 from store.sql import fetch_row, read_sql

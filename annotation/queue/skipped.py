@@ -9,7 +9,7 @@ from corpus.models import Collection, Item
 
 
 def skipped_by_all(collection: Collection) -> QuerySet[Item]:
-    """Open items that somebody skipped, that nobody works on, and that no active member could still get."""
+    """Open items that somebody skipped, nobody works on, and no active member could get."""
     State = Assignment.State
     skipped = Assignment.objects.filter(membership__collection=collection, state=State.SKIPPED)
     lent = Assignment.objects.filter(item=OuterRef("pk"), state=State.OPEN)
@@ -25,7 +25,7 @@ def skipped_by_all(collection: Collection) -> QuerySet[Item]:
 
 @transaction.atomic
 def hand_over(collection: Collection) -> int:
-    """Turn items that everybody skipped into conflicts, which adjudicators decide; return their number."""
+    """Turn items that everybody skipped into conflicts for adjudicators; return their number."""
     # Locked items are being decided on at this moment, so they are not stuck.
     rows = skipped_by_all(collection).select_for_update(of=("self",), skip_locked=True)
     found = list(rows.values_list("pk", flat=True))

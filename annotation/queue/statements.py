@@ -1,7 +1,7 @@
 """The statements of the queue. Each is prepared once for a connection; `assignment` has the types of their rows.
 
-Lock order, which keeps them free of deadlocks: own assignment, its item, what hangs on it (judgment, label, tally),
-and only then the items of others, always with SKIP LOCKED.
+Lock order, which keeps them free of deadlocks: own assignment, its item, what hangs on it
+(judgment, label, tally), and only then the items of others, always with SKIP LOCKED.
 """
 
 from collections.abc import Iterable
@@ -30,5 +30,5 @@ CHECKS_LENT = read_sql(__file__, "count_checks_lent")
 
 
 def one_array(ids: Iterable[int]) -> RawSQL:
-    """Return ids for `pk__in` as one parameter: thousands of parameters take longer to send than their rows."""
+    """Return ids for `pk__in` as one parameter: thousands take longer to send."""
     return RawSQL("SELECT unnest(%s::bigint[])", [list(ids)])

@@ -1,4 +1,4 @@
-"""Taking a decision back: a withdrawal is a row, and the same lease is its author's open one again."""
+"""Taking a decision back: a withdrawal is a row, and its author's lease is open again."""
 
 from datetime import timedelta
 
@@ -43,7 +43,7 @@ def _undo_once(membership: Membership, item_id: int) -> None:
         return
     if own is None or own.state not in (Assignment.State.DONE, Assignment.State.SKIPPED):
         raise Unknown
-    # The lease that this decision's submit claimed is of the same kind: alone (place 0), or in the group.
+    # The lease that this decision's submit claimed is alike: alone (place 0), or grouped.
     mine = {item: row for item, row in mine.items() if row.place == own.place}
     # Both items in the order of their ids: two people who undo at once never wait for each other.
     items = {row.pk: row for row in Item.objects.select_for_update().filter(pk__in=[item_id, *mine]).order_by("pk")}

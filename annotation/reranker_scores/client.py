@@ -60,7 +60,7 @@ class Client:
         self._http = httpx2.Client(timeout=TIMEOUT_S, follow_redirects=False, headers=headers, verify=verify)
 
     def send(self, body: dict[str, Any]) -> str:
-        """Return the body of a successful answer, without the key. Raises ProviderError with the raw body."""
+        """Return a successful answer's body, without the key. ProviderError with the raw body."""
         import httpx2
 
         data = bytearray()

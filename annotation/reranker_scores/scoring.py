@@ -81,8 +81,9 @@ def score_pairs(
 ) -> ScoringReport:
     """Ask for every candidate pair without a score of this teacher, and write `Pair.teacher_score`.
 
-    The score is the mean over the teachers (API, address and model) that scored the pair. Imported scores are left
-    alone unless `replace`. `limit`: pairs at most. Raises BadInput for a key that is not set.
+    The score is the mean over the teachers (API, address and model) that scored the pair. Imported
+    scores are left alone unless `replace`. `limit`: pairs at most. Raises BadInput for a key that
+    is not set.
     """
     with closing(Client(teacher)) as client, ThreadPoolExecutor(THREADS) as pool:
         waiting = _missing_pairs(collection, teacher, labelled=labelled, replace=replace, limit=limit)
@@ -130,7 +131,7 @@ def _collect_answers(
     report: ScoringReport,
     told: Progress,
 ) -> None:
-    """Send the calls from threads, and store the answers here, each in its own transaction, as they come."""
+    """Send calls from threads, and store answers here, each in its transaction, as they come."""
     out: set[Future[Outcome]] = {pool.submit(_call_api, client, ask, 0.0) for ask in islice(asks, THREADS)}
     while out:
         done, out = wait(out, return_when=FIRST_COMPLETED)
@@ -157,7 +158,7 @@ def _call_api(client: Client, ask: RerankRequest, pause: float) -> Outcome:
 
 
 def _retry_delay(tries: int, error: ProviderError | None) -> float:
-    """Return a delay with full jitter over a doubling bound, and never less than the server asked for."""
+    """Return a delay with full jitter over a doubling bound, at least the server's."""
     at_least = error.retry_after or 0.0 if error is not None else 0.0
     return at_least + random.uniform(0, min(LONGEST_WAIT_S, settings.RETRY_SECONDS * 2**tries))
 

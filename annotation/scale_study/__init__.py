@@ -1,1 +1,1 @@
-"""Grading-scale study: what a finer scale of judges is worth, and scores as training data (ERank 3.2)."""
+"""Grading-scale study: the worth of a judge's finer scale, and its scores (ERank 3.2)."""

@@ -1,4 +1,4 @@
-"""Measures of a scale's scores: crowding at the ends, ties, ranking quality (ERank 3.2, B). Pure."""
+"""Measures of a scale's scores: crowding at ends, ties, ranking quality (ERank 3.2, B). Pure."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -57,7 +57,7 @@ def measure_scale(scored: Sequence[ScoredScale]) -> dict[str, Any]:
 
 
 def ndcg(documents: Sequence[ScoredScale]) -> float | None:
-    """Return the nDCG@10 of one query's judged documents; None without two of them and a relevant one."""
+    """Return a query's nDCG@10 over judged documents; None without two and a relevant one."""
     from sklearn.metrics import ndcg_score
 
     # scikit-learn takes the grades as linear gains, and lets tied documents share theirs.

@@ -23,7 +23,7 @@ ORDER BY a.pair_id, a.id DESC
 
 
 def study_scales(collection: Collection, names: Sequence[str]) -> dict[str, Any]:
-    """Measure each judge's scores on the pairs that all of them judged: the JSON document. Raises BadInput."""
+    """Measure judges' scores on pairs that all judged: the JSON document. BadInput."""
     current = {one.name: one for one in JudgeVersion.objects.filter(name__in=names, is_current=True)}
     if unknown := [name for name in names if name not in current]:
         raise BadInput(f"There is no judge {unknown[0]!r}; load it with configure_judges")

@@ -1,4 +1,4 @@
-"""Services of a collection's settings, and of its texts in versions: the instruction and the guidelines."""
+"""Services of settings, and of texts in versions: instruction and guidelines."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -28,8 +28,8 @@ class Editor:
     required: bool
     current: Callable[[Collection], tuple[int, str]]
     versions: Callable[[Collection], QuerySet[Any]]
-    # write(actor=, collection=, text=, base=): keep a new version, return its number. Raises BadInput where there is
-    # a newer one than `base`, which the writer saw.
+    # write(actor=, collection=, text=, base=): keep a new version, return its number. Raises
+    # BadInput where there is a newer one than `base`, which the writer saw.
     write: Callable[..., int]
 
 
@@ -46,7 +46,7 @@ def instruction_versions(collection: Collection) -> QuerySet[InstructionVersion]
 
 @transaction.atomic
 def write_instruction(*, actor: Actor, collection: Collection, text: str, base: int | None) -> int:
-    """Change the instruction of campaigns to come; the text before is kept as a version of its own."""
+    """Change the instruction of campaigns to come; the text before is kept as its own version."""
     # Of two who save at once the second waits, then sees the first one's version and is refused.
     held = hold(Collection.objects, collection.pk)
     version, before = current_instruction(held)
@@ -67,7 +67,7 @@ def write_instruction(*, actor: Actor, collection: Collection, text: str, base: 
 
 @transaction.atomic
 def write_guidelines(*, actor: Actor, collection: Collection, text: str, base: int | None) -> int:
-    """Change what people are told from now on; judgments keep the number of the version that held."""
+    """Change what people are told from now on; judgments keep the number of their version."""
     hold(Collection.objects, collection.pk)
     _refuse_stale(base, guidelines.current(collection)[0])
     version = guidelines.write(collection=collection, text=text, author=actor.user)
@@ -79,8 +79,8 @@ def write_guidelines(*, actor: Actor, collection: Collection, text: str, base: i
 def change_settings(actor: Actor, collection: Collection, options: SettingsOptions) -> list[str] | Unchanged:
     """Change settings, all that are given or none; return the names of those that changed.
 
-    A new rubric or instruction is a new version of the guidelines, too; the texts have versions and audit-log entries
-    of their own. Raises BadOption for what the judgments contradict.
+    A new rubric or instruction is a new version of the guidelines, too; the texts have versions and
+    audit-log entries of their own. Raises BadOption for what the judgments contradict.
     """
     with guidelines.record_redefinition(collection, actor.user):
         changed = {*configure_collection(collection, options.values())}

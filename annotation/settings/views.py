@@ -1,4 +1,4 @@
-"""Settings of a collection, and its texts: the instruction (in prompts) and the guidelines (for people)."""
+"""Settings, and texts: the instruction (in prompts) and the guidelines (for people)."""
 
 from typing import Any, cast
 
@@ -123,7 +123,7 @@ def _change_settings(request: HttpRequest, scope: Scope, name: str, form: Action
 @action("admin")
 @require_http_methods(["GET", "POST"])
 def text_editor(request: HttpRequest, scope: Scope, kind: str) -> HttpResponse:
-    """Edit what annotators are told, or what prompts say is relevant: editor, preview, earlier versions."""
+    """Edit guidelines, or what prompts call relevant: editor, preview, earlier versions."""
     editor = services.EDITORS[kind]
     version, text = editor.current(scope.collection)
     # An earlier version, when one was asked for: saving it makes it the newest.

@@ -74,19 +74,19 @@ def in_reader_language(stored: str) -> str | SafeString:
 
 @register.filter
 def grade_of(value: int | str | None, collection: Collection) -> str:
-    """A grade as number and words on the collection's scale: "2 relevant". As a key of JSON it is a string."""
+    """A grade as number and words of the scale: "2 relevant". A JSON key is a string."""
     return grade_up_to(value, collection.grades)
 
 
 @register.filter
 def grade_up_to(value: int | str | None, highest: int) -> str:
-    """A grade as number and words on a scale from 0 to `highest`: 1 for verdicts. Empty where there is none."""
+    """A grade as number and words, from 0 to `highest`: 1 for verdicts. Empty: none."""
     return "" if value is None else name_grade(int(value), highest)
 
 
 @register.filter
 def describe_grade(value: int, collection: Collection) -> str:
-    """The words of a grade alone, where a number stands before them; empty where the scale has none."""
+    """The words of a grade alone, where a number stands before them; empty for a bare scale."""
     return grade_label(value, collection.grades).lower()
 
 
@@ -120,7 +120,7 @@ def seconds(value: float | None) -> str:
 
 @register.filter
 def span_of_time(value: float) -> str:
-    """Seconds in the largest unit of which there are two, for estimates: 90 s, 12 min, 5 h, 3 days."""
+    """Seconds in the largest unit that has two, for estimates: 90 s, 12 min, 5 h, 3 days."""
     # From two of a unit on: 90 s say more than 2 min.
     for size, words in ((172_800, _("%(value)s days")), (7_200, _("%(value)s h")), (120, _("%(value)s min"))):
         if value >= size:
@@ -140,7 +140,7 @@ def paid(value: Paid | None) -> SafeString:
 
 @register.filter
 def queue_place(priority: float) -> str:
-    """Return a task's priority for display: front, back, or its number (smaller is assigned first)."""
+    """Return a task's priority as shown: front, back, or its number (smaller comes first)."""
     if priority < FRONT / 2:
         return _("front")
     return _("back") if priority > BACK / 2 else f"{priority + 0:g}"  # -0.0 is 0

@@ -1,7 +1,7 @@
 """Addresses that pages may be fetched from: public ones.
 
-`resolve_host` alone turns a name into addresses. The connection is opened to what was checked: a name that answers
-otherwise a moment later changes nothing.
+`resolve_host` alone turns a name into addresses. The connection is opened to what was checked: a
+name that answers otherwise a moment later changes nothing.
 """
 
 import ipaddress
@@ -21,7 +21,7 @@ _PRIVATE_4 = [
 ]
 # Of IPv6 only what is given out for the open network: no mapped, compatible or translated IPv4, nothing local.
 _GLOBAL_6 = ipaddress.IPv6Network("2000::/3")
-# Teredo and other protocols' blocks, documentation, 6to4: each may carry or stand for another address.
+# Teredo and other blocks, documentation, 6to4: each may carry another address.
 _NOT_GLOBAL_6 = [ipaddress.IPv6Network(block) for block in ("2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")]
 
 
@@ -35,7 +35,7 @@ FetchTarget = tuple[str, tuple[str, int]]
 
 
 def resolve_host(host: str, port: int) -> list[FetchTarget]:
-    """Return the addresses of a name (or of an address, however written). NoPage when it has none."""
+    """Return the addresses of a name (or of an address, however written). NoPage without one."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
@@ -46,7 +46,7 @@ def resolve_host(host: str, port: int) -> list[FetchTarget]:
 def place_of(host: str, port: int) -> FetchTarget:
     """Return where to open the connection. NoPage unless every address of the name is public."""
     places = resolve_host(host, port)
-    # All of them: a name with one private address among public ones could be used to reach that one.
+    # All of them: a name may hide one private address among public ones.
     if not places or not all(is_public(address) for address, _endpoint in places):
         raise NoPage("not-public", host=host)
     return places[0]

@@ -84,7 +84,7 @@ class _Pinned(http.client.HTTPConnection):
 
     def connect(self) -> None:
         self.sock = socket.create_connection(self.place[1], self.timeout)
-        # A second handle, because TLS takes the first one away, and `pull` comes from another thread.
+        # A second handle: TLS takes the first one away, and `pull` is on another thread.
         self.plug = self.sock.dup()
 
     def pull(self) -> None:

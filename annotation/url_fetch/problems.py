@@ -43,7 +43,7 @@ class NoPage(BadInput):
 
 
 def read_problem(stored: str) -> tuple[str, dict[str, Any]]:
-    """Return the code of a stored problem and its values; what cannot be read is a code as it stands."""
+    """Return a stored problem's code and values; what cannot be read is a code as it is."""
     try:
         code, values = json.loads(stored)
         return str(code), dict(values)

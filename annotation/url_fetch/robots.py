@@ -18,7 +18,7 @@ class RobotRules:
         self._sites: dict[str, RobotFileParser] = {}
 
     def check(self, url: str) -> None:
-        """Raise NoPage where the site does not allow the page, or does not say because it is out of order."""
+        """Raise NoPage where the site forbids the page, or does not say, being out of order."""
         parts = urlsplit(url)
         site = f"{parts.scheme}://{parts.netloc}"
         if site not in self._sites:

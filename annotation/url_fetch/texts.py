@@ -35,7 +35,7 @@ def clean_text(text: str) -> str:
 
 
 def _charset_of(page: FetchedPage) -> str:
-    """Return the charset that the page declares; "" for none, and for one that no page is written in."""
+    """Return the charset that the page declares; "" without one, or for one of no page."""
     try:
         return "" if codecs.lookup(page.charset).name in _NO_CHARSETS else page.charset
     except (ValueError, LookupError):

@@ -1,1 +1,1 @@
-"""Documents from a web search for a collection's queries, with address, time and hash of each (Prism 4.1)."""
+"""Documents from a web search for queries, with address, time and hash (Prism 4.1)."""

@@ -42,7 +42,7 @@ REASONS = {
 
 @dataclass(frozen=True, slots=True)
 class FoundResult:
-    """A result as the page shows it: its pair where it became a document, else why it became none."""
+    """A result as shown: its pair where it became a document, else why it became none."""
 
     result: WebSearchResult
     pair: int | None
@@ -50,7 +50,7 @@ class FoundResult:
 
     @property
     def is_link(self) -> bool:
-        """Return whether the result's address can be opened: those of the offline search exist nowhere."""
+        """Return whether the result's address opens: the offline search's exist nowhere."""
         return bool(self.result.document_id) and not self.result.url.startswith("https://offline-web-search.example/")
 
 

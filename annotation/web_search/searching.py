@@ -140,7 +140,7 @@ def _answer_times(campaign: Campaign, answered: Mapping[SearchedQuery, object]) 
 
 @dataclass(frozen=True, slots=True)
 class SearchOutcome:
-    """Outcome of a query's search: each page with its document, or with the stored problem in its place."""
+    """Outcome of a query's search: each page with its document, or the stored problem."""
 
     searched: SearchedQuery
     answered_at: datetime

@@ -14,7 +14,7 @@ from judges.panels.offline_panel import OFFLINE_SEARCH
 @action("admin")
 @require_http_methods(["GET", "POST"])
 def web_searches(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """All web searches and the form of a new one; what it will cost; then one that waits for a worker."""
+    """All web searches and the form of a new one; its estimate; one that waits for a worker."""
     form = form_of(WEB_SEARCHES.start, request, **WEB_SEARCHES.shown_in(scope.collection))
     found = list(page.list_searches(scope.collection))
     names = "web_search/searches.html", "web_search/_searches.html"

@@ -1,4 +1,4 @@
-"""Allowed addresses of webhooks: public ones by https, those in QUORUM_WEBHOOK_NETWORKS also by http."""
+"""Allowed addresses of webhooks: public by https, QUORUM_WEBHOOK_NETWORKS' by http too."""
 
 from ipaddress import ip_address
 
@@ -50,7 +50,7 @@ def check_url(url: str) -> httpx2.URL:
 def find_address(url: httpx2.URL) -> str:
     """Return the IP address to connect to: the name is resolved once, here. Raises AddressRefused and NoPage."""
     places = resolve_host(url.raw_host.decode(), url.port or PORTS[url.scheme])
-    # All of them: a name with one private address among public ones could be used to reach that one.
+    # All of them: a name may hide one private address among public ones.
     if not places or not all(_is_allowed(address, url.scheme) for address, _endpoint in places):
         raise AddressRefused(url.host)
     return places[0][0]

@@ -1,4 +1,4 @@
-"""Alarms of label audits that people answer when no worker looks any more, because their campaign has ended."""
+"""Alarms of audits that people answer after the end, when no worker looks."""
 
 from django.utils import timezone
 

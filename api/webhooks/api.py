@@ -65,7 +65,7 @@ class WebhookSecretOut(Schema):
 
 
 class WebhookAttemptOut(GuardedSchema):
-    """Attempt to deliver an event. `answer`: its first 1,000 bytes, or the error of the connection."""
+    """Attempt to deliver an event. `answer`: its first 1,000 bytes, or the connection's error."""
 
     at: datetime
     status: int | None

@@ -1,7 +1,7 @@
 """Delivering what is due: claimed under a lease, sent side by side, in order of each subject, again after a failure.
 
-At least once: a worker that is killed between the receiver's answer and its own commit leaves the delivery to another
-one, which sends it again under the same id.
+At least once: a worker that is killed between the receiver's answer and its own commit leaves the
+delivery to another one, which sends it again under the same id.
 """
 
 import json
@@ -52,7 +52,7 @@ def is_any_due() -> bool:
 
 
 def deliver_due(stopping: Callable[[], bool] = lambda: False) -> int:
-    """Send what is due until nothing is, or this worker ends; return how many requests were made."""
+    """Send what is due until nothing is, or this worker ends; return the number of requests."""
     made = 0
     requests: Requests = {}
     with BackgroundLoop() as loop:
@@ -139,7 +139,7 @@ def record_answer(delivery: WebhookDelivery, answer: ReceiverAnswer) -> None:
 
 
 def pause_after(failures: int) -> float:
-    """Return the seconds until the next attempt: 5, 20, 80, ... up to six hours, a tenth more or less."""
+    """Return the seconds until the next attempt: 5, 20, 80, ... up to six hours, within 10%."""
     pause = min(settings.WEBHOOK_RETRY_SECONDS * 4 ** (failures - 1), LONGEST_PAUSE_S)
     # Deliveries that failed together, as the receiver was down, do not all come back at the same second.
     return float(pause * random.uniform(0.9, 1.1))

@@ -1,4 +1,4 @@
-"""Requests to receivers: to a checked IP address, without redirects, with limits of time and of bytes."""
+"""Requests to receivers: to a checked IP address, no redirects, limits of time and bytes."""
 
 import asyncio
 import threading
@@ -27,7 +27,7 @@ Problem = WebhookAttempt.DeliveryProblem
 
 @dataclass(frozen=True, slots=True)
 class ReceiverAnswer:
-    """Result of a request. `problem`: a WebhookAttempt.DeliveryProblem, or "" where it was delivered."""
+    """Result of a request. `problem`: a WebhookAttempt.DeliveryProblem, or "" if delivered."""
 
     status: int | None
     milliseconds: int
@@ -41,8 +41,8 @@ async def send_request(url: str, headers: Mapping[str, str], body: str) -> Recei
     status: int | None = None
     kept, problem, words = bytearray(), "", ""
     try:
-        # One limit for the whole: the client's own limits are for each step, and a receiver that sends a byte a second
-        # would never reach them.
+        # One limit for the whole: the client's own limits are for each step, and a receiver that
+        # sends a byte a second would never reach them.
         async with asyncio.timeout(TIMEOUT_S), _open_client() as client:
             response = await client.send(await _build_request(client, httpx2.URL(url), headers, body), stream=True)
             status = response.status_code

@@ -1,4 +1,4 @@
-"""Services of webhooks: create, change, test, replay, disable and delete; the audit log has each act."""
+"""Services of webhooks: create, change, test, replay, disable, delete, each in the audit log."""
 
 import logging
 from collections.abc import Collection as Several
@@ -46,7 +46,7 @@ OLD = read_sql(__file__, "delete_old_deliveries")
 def create_webhook(
     collection: Collection, user: User, *, url: str, events: Several[str], description: str = ""
 ) -> tuple[Webhook, str]:
-    """Create a webhook; return its row and its secret, which nobody can read again. Raises BadInput."""
+    """Create a webhook; return its row and secret, which nobody can read again. Raises BadInput."""
     # Two people at once: the second waits here and counts the first one's.
     hold(Collection.objects, collection.pk, no_key=True)
     if Webhook.objects.filter(collection=collection).count() >= MOST:
@@ -158,7 +158,7 @@ def _refuse_disabled(row: Webhook) -> None:
 
 @transaction.atomic
 def disable_webhook(row: Webhook, why: str, *, by: User | None = None) -> None:
-    """Disable a webhook: what is pending fails, and can be replayed later. Without `by`, admins get a mail."""
+    """Disable a webhook: pending events fail, replayable. Without `by`, admins get mail."""
     row.disabled = why
     row.save(update_fields=["disabled"])
     pending = WebhookDelivery.objects.filter(webhook=row, state=State.PENDING)
@@ -171,7 +171,7 @@ def disable_webhook(row: Webhook, why: str, *, by: User | None = None) -> None:
 
 
 def _mail_admins(row: Webhook) -> None:
-    """Write to the collection's admins and to whoever made the webhook, where this site sends mail."""
+    """Write to the collection's admins and the webhook's maker, where this site sends mail."""
     if not settings.EMAIL_HOST:
         return
     admins = Membership.objects.filter(collection=row.collection, role=Role.ADMIN, is_active=True).values("user")

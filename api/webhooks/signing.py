@@ -1,4 +1,4 @@
-"""Signatures as Standard Webhooks has them (standardwebhooks.com): HMAC-SHA256 over id, time and body."""
+"""Signatures as Standard Webhooks has them: HMAC-SHA256 over id, time and body."""
 
 import base64
 import secrets

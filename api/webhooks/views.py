@@ -1,4 +1,4 @@
-"""Webhooks of a collection: the list, one with its log, one delivery, and what an admin does with them."""
+"""Webhooks of a collection: list, one with its log, a delivery, and an admin's acts."""
 
 from django import forms
 from django.contrib import messages
@@ -43,7 +43,7 @@ class WebhookForm(forms.Form):
 
 @action("admin", "GET", "POST")
 def webhooks(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Show the webhooks and the form for a new one; the answer to the form shows the secret once."""
+    """Show the webhooks and the form for a new one; the form's answer shows the secret once."""
     form = WebhookForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         try:

@@ -1,4 +1,4 @@
-"""The aspects of queries with the documents that support them, as agents' answers are written and graded by."""
+"""Queries' aspects with supporting documents, by which answers are written and graded."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,7 +14,7 @@ from judges.prompts.agents import aspect_fields
 
 @dataclass(frozen=True, slots=True)
 class SoughtAspect:
-    """An aspect that agents should find: id, text, importance, and the ids of the documents that support it."""
+    """An aspect for agents: id, text, importance, and ids of supporting documents."""
 
     id: str
     text: str
@@ -28,7 +28,7 @@ class SoughtAspect:
 
 
 def load_query_aspects(collection: Collection, queries: Iterable[int]) -> dict[int, list[SoughtAspect]]:
-    """Return the current aspects of these queries, in their order; queries without any are left out."""
+    """Return the current aspects of these queries, in their order; omit queries without any."""
     rows = list(Aspect.objects.filter(query__in=list(queries), is_current=True).order_by("query", "place", "pk"))
     labels = Label.objects.filter(
         aspect__in=rows, grade__gte=collection.relevant_from, pair__document__is_current=True
@@ -49,7 +49,7 @@ def sought_by(aspects: Sequence[SoughtAspect]) -> Sought:
 
 
 def load_passages(collection: Collection, aspects: Sequence[SoughtAspect]) -> Mapping[str, tuple[str, tuple[str, ...]]]:
-    """Return by document id: the text, cut as agents see it, and the ids of the aspects that it supports."""
+    """Return by document id: the text as agents see it, and the aspects it supports."""
     wanted = {document for one in aspects for document in one.documents}
     rows = Document.objects.filter(collection=collection, is_current=True, external_id__in=wanted)
     texts = {one.external_id: f"{one.title}\n{one.text}" if one.title else one.text for one in rows}

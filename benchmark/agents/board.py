@@ -1,8 +1,9 @@
 """The table of agents: retriever by agent, and the mean over the agents. Nothing is a mean of what is not whole.
 
-A cell is whole when every query of the sample has its trace; its grades when every answer of these was graded, or
-named as not gradable. Grades are means over the queries of which every answer of every cell was graded, so that all
-cells are over the same ones; what was not gradable is counted beside them.
+A cell is whole when every query of the sample has its trace; its grades when every answer of these
+was graded, or named as not gradable. Grades are means over the queries of which every answer of
+every cell was graded, so that all cells are over the same ones; what was not gradable is counted
+beside them.
 """
 
 from collections import defaultdict
@@ -51,7 +52,7 @@ class AgentCell:
 
 @dataclass(frozen=True)
 class AgentBoard:
-    """The table of an agents job. `columns`: (key, label); `lines`: each retriever's cells and mean."""
+    """The table of an agents job. `columns`: (key, label); `lines`: cells of a retriever, mean."""
 
     job: AgentJob
     grading: AgentJob | None
@@ -118,7 +119,7 @@ class AgentBoard:
 
 
 def board_columns(protocol: str, rounds: int) -> list[tuple[str, str]]:
-    """Keys and labels of the columns: by round with fixed rounds, of the whole search with adaptive ones."""
+    """Keys and labels of columns: by round if fixed, of the whole search if adaptive."""
     if protocol == ADAPTIVE:
         return [
             ("aer", _("AER")),

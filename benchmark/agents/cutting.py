@@ -1,4 +1,4 @@
-"""Cut a document to so many tokens: without any model's tokenizer, or by one that is named (docs/adr/0088)."""
+"""Cut a document to so many tokens, by word pieces or a named tokenizer (ADR 0088)."""
 
 import re
 from collections.abc import Callable
@@ -17,8 +17,8 @@ from store.files import fetch, hash_file
 LONGEST = 2048  # Tokens of a document that an agent sees (BRIGHT-Pro appendix F).
 TOKENIZER = "word pieces of 5"  # Named in every result: what a token is unless a tokenizer is named.
 Cut = Callable[[str], tuple[str, bool]]
-# Five letters or digits of a word, a single letter of a script without spaces, or one other sign. English text has
-# about as many of these as tokens of a BPE vocabulary.
+# Five letters or digits of a word, a single letter of a script without spaces, or one other sign.
+# English text has about as many of these as tokens of a BPE vocabulary.
 _TOKEN = re.compile(
     r"[぀-ヿ㐀-䶿一-鿿가-힯豈-﫿\U00020000-\U0003ffff]|[^\W぀-ヿ㐀-䶿一-鿿가-힯豈-﫿\U00020000-\U0003ffff]{1,5}|[^\w\s]|_"
 )

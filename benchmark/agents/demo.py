@@ -1,4 +1,4 @@
-"""The agents of the demo, without a key: an offline agent over the bundled aspects, by both protocols."""
+"""The demo's agents, without a key: an offline agent over bundled aspects, by both protocols."""
 
 from pathlib import Path
 

@@ -14,7 +14,7 @@ from judges.models.retrieval import RetrievalCall
 
 
 def describe_traces(job: AgentJob) -> Iterator[dict[str, Any]]:
-    """The rows of `traces.jsonl`: one for each round, with the answer that followed it, if one did."""
+    """The rows of `traces.jsonl`: one for each round, with the answer after it, if any."""
     protocol = job.options["protocol"]
     # Added up by the database: the rows hold whole conversations, and a large job has some ten thousand of them.
     calls = RetrievalCall.objects.filter(campaign=job.campaign or 0, role="search").order_by()

@@ -21,7 +21,7 @@ def weigh_coverage(importances: Mapping[str, int], scores: Mapping[str, float]) 
 
 
 def rate_completeness(coverage: Fraction | float, halves: str = UP) -> int:
-    """Return completeness from 1 to 5: round(4 w + 1) of the covered weight w in 0..1; `halves`: UP or EVEN."""
+    """Return completeness 1 to 5: round(4 w + 1) of weight w in 0..1; `halves`: UP, EVEN."""
     # In fractions, since a float may lie just below its half.
     exact = 4 * Fraction(coverage) + 1
     return round(exact) if halves == EVEN else floor(exact + Fraction(1, 2))
@@ -40,7 +40,7 @@ def mean_of(values: Sequence[float | None]) -> float | None:
 
 
 def mean_over_agents(values: Sequence[float | None]) -> float | None:
-    """The mean over at least two agents; None where one is missing: a mean of fewer compares with no other."""
+    """The mean over two agents or more; None where one is missing."""
     return mean_of(values) if len(values) > 1 else None
 
 

@@ -1,7 +1,7 @@
 """A judge grades every answer of the agents: each aspect, and the whole against the reference answer (BRIGHT-Pro 4.2).
 
-The judge never sees which retriever or agent an answer is from. An answer that is none is not sent; a grading that
-cannot be read after its repair is named and counted nowhere.
+The judge never sees which retriever or agent an answer is from. An answer that is none is not sent;
+a grading that cannot be read after its repair is named and counted nowhere.
 """
 
 from dataclasses import dataclass
@@ -126,8 +126,8 @@ class Gradings(AgentJobs):
             step = answer.step(judge)
             said = await conversation.ask(step)
             problem = conversation.problem_with(step) or said.outcome if isinstance(said, NoVerdict) else ""
-            # A judge that could not be reached is asked again when the job goes on; a grading that cannot be read is
-            # not.
+            # A judge that could not be reached is asked again when the job goes on; a grading that
+            # cannot be read is not.
             if isinstance(said, NoVerdict) and said.outcome == "error":
                 return problem
             # The loop of the conversations must not wait for the database.
@@ -144,7 +144,7 @@ KIND = GRADINGS = Gradings()
 
 
 def _load_answers(search: AgentJob, references: AgentJob | None) -> list[GradedAnswer]:
-    """Every answer of the job's traces, with its reference: the written one, else the query's own answers."""
+    """Every answer of the job's traces, with its reference: written, or the query's own."""
     traces = list(Trace.objects.filter(job=search).order_by("retriever", "agent", "query"))
     queries = Query.objects.in_bulk({one.query_id for one in traces})
     # In bulk: traces of all retrievers and agents share their queries.

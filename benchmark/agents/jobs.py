@@ -1,4 +1,4 @@
-"""Jobs with agents, which ask models: what the three kinds share (searching, grading, references)."""
+"""Jobs with agents, which ask models: what searching, grading and references share."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -52,7 +52,7 @@ class AgentJobs(ModelJobKind[AgentJob]):
     def build_plan(
         self, depends: Options, judges: Sequence[Judge], total: int, parts: Sequence[Any] = (), **columns: Any
     ) -> JobPlan:
-        """Build the plan of a job whose results depend on this, beside the rows that its columns name."""
+        """Build the plan of a job whose results depend on this, beside its columns' rows."""
         keys = {name: row and row.pk for name, row in ({"sample": None, "graded": None} | columns).items()}
         whole = {"kind": self.kind.value, **keys, **depends}
         return JobPlan(depends, judges, whole, total, {"kind": self.kind.value, **columns}, parts)

@@ -1,8 +1,9 @@
 """The search protocols of an agent: fixed rounds with an answer after each, or as many as it wants (BRIGHT-Pro 4.2).
 
-An agent sees the question, all its searches and all documents that came back; the answer after a fixed round is asked
-for without the searches (figure 4). What is asked grows at its end alone.
-A turn that brings nothing usable after its repair is an empty round: nothing is searched, and it is counted.
+An agent sees the question, all its searches and all documents that came back; the answer after a
+fixed round is asked for without the searches (figure 4). What is asked grows at its end alone. A
+turn that brings nothing usable after its repair is an empty round: nothing is searched, and it is
+counted.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -48,9 +49,10 @@ Find = Callable[[Conversation, str, int], Awaitable[Sequence[FoundDocument]]]
 class AgentTrace:
     """All that an agent did about one question.
 
-    `rounds`: `search` ("": the turn could not be used), and the ids of the documents `returned` and `truncated`.
-    `answers`: after which `round`, the `answer` ("": `problem` says why there is none), its `confidence`, `citations`,
-    and `unknown_citations` of documents that were not returned until then. Both as they are stored.
+    `rounds`: `search` ("": the turn could not be used), and the ids of the documents `returned` and
+    `truncated`. `answers`: after which `round`, the `answer` ("": `problem` says why there is
+    none), its `confidence`, `citations`, and `unknown_citations` of documents that were not
+    returned until then. Both as they are stored.
     """
 
     rounds: list[dict[str, Any]] = field(default_factory=list)
@@ -82,8 +84,8 @@ class SearchingAgent:
         """Search so often, and answer after each round from all that was found until then."""
         for _ in range(rounds):
             turn = await self._next_turn()
-            # The protocol fixes the number of rounds, so that agents are compared at equal cost: an early answer is
-            # counted, and the round repeats the last search.
+            # The protocol fixes the number of rounds, so that agents are compared at equal cost: an
+            # early answer is counted, and the round repeats the last search.
             if turn is not None and turn.answer is not None:
                 self.trace.early_answers += 1
                 await self._search(self._last_search)
@@ -186,12 +188,12 @@ class SearchingAgent:
         )
 
     async def _ask(self, step: Step[SearchTurn]) -> SearchTurn | None:
-        """The turn; None for what is none after its repair. Raises Unreachable where nobody answered at all."""
+        """The turn; None if none after its repair. Unreachable where nobody answered."""
         found = await self.conversation.ask(step)
         if not isinstance(found, NoVerdict):
             return found
-        # Not reached at all is no empty round: the trace is left out, and its query is asked about when the job goes
-        # on.
+        # Not reached at all is no empty round: the trace is left out, and its query is asked about
+        # when the job goes on.
         if found.outcome == "error":
             raise Unreachable(self.conversation.problem_with(step))
         return None
@@ -208,7 +210,7 @@ class SearchingAgent:
         )
 
     def _next(self) -> int:
-        """Number the steps: the same ones in every run, since each follows from the answers before."""
+        """Number the steps: the same in every run, since each follows from the answers before."""
         self._asked += 1
         return self._asked - 1
 

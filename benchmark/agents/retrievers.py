@@ -57,7 +57,7 @@ class LexicalRetriever(Retriever):
 
 
 class DenseRetriever(Retriever):
-    """The vectors of an embed endpoint: each search asks for one, through the conversation's campaign."""
+    """The vectors of an embed endpoint: each search asks for one, by its campaign."""
 
     def __init__(self, searcher: dense.Dense) -> None:
         self.searcher, self.lock = searcher, threading.Lock()

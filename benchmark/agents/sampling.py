@@ -28,7 +28,7 @@ def find_sample(target: Suite | Collection) -> AgentSample | None:
 
 @transaction.atomic
 def ensure_sample(target: Suite | Collection, *, per_member: int | None = None, seed: int | None = None) -> AgentSample:
-    """Return the stored sample, drawn now where there is none. Raises BadInput for another size or seed."""
+    """Return the stored sample, drawn now if none. BadInput for another size or seed."""
     found = find_sample(target)
     if found is None:
         size, seed = PER_MEMBER if per_member is None else per_member, SEED if seed is None else seed
@@ -49,7 +49,7 @@ def ensure_sample(target: Suite | Collection, *, per_member: int | None = None, 
 def preview_sample(
     target: Suite | Collection, *, per_member: int | None = None, seed: int | None = None
 ) -> dict[str, list[int]]:
-    """Return the queries that `ensure_sample` would store, by collection. Stores nothing. Raises BadInput."""
+    """Return the queries of `ensure_sample`, by collection; stores nothing. Raises BadInput."""
     if (found := find_sample(target)) is not None:
         return dict(found.queries)
     return _draw_members(target, PER_MEMBER if per_member is None else per_member, SEED if seed is None else seed)

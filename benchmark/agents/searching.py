@@ -1,4 +1,4 @@
-"""Agents search: every agent with every retriever about every query of the sample, and a trace of each."""
+"""Agents search: each agent with each retriever about each sampled query: a trace."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -128,7 +128,7 @@ def describe_search(
     rounds: int | None = None,
     tokenizer: str | None = None,
 ) -> tuple[dict[str, Any], list[Judge]]:
-    """All that the traces depend on beside the sample, and every judge that is asked. Raises BadInput."""
+    """All that the traces depend on beside the sample, and every judge asked. Raises BadInput."""
     rounds = ROUNDS[protocol] if rounds is None else rounds
     if rounds > MOST[protocol]:
         told = _("The %(protocol)s protocol takes 1 to %(most)d rounds.")

@@ -1,7 +1,8 @@
 """The blind study of reference answers (BRIGHT-Pro appendix D): its draw, people's answers, and their ratings.
 
-A member reserves a query and writes an answer from the same passages as the model. Then two others, never the writer,
-rate both answers. Which one is shown first is a coin of the study's seed for each query and rater.
+A member reserves a query and writes an answer from the same passages as the model. Then two others,
+never the writer, rate both answers. Which one is shown first is a coin of the study's seed for each
+query and rater.
 """
 
 import random
@@ -39,7 +40,7 @@ def open_study(collection: Collection) -> ReferenceStudy | None:
 
 
 def find_candidates(collection: Collection) -> tuple[AgentJob | None, list[int]]:
-    """The newest job of reference answers, and its answers that people can write beside, by query id."""
+    """The newest job of references, and its answers beside which people can write, by query id."""
     job = jobs.newest_job(collection, AgentJob.Kind.REFERENCE)
     if job is None:
         return None, []
@@ -74,7 +75,7 @@ def close_study(collection: Collection) -> ReferenceStudy | None:
 
 
 def count_progress(study: ReferenceStudy) -> dict[str, int]:
-    """Count a study's queries, its written answers, and those that were rated as often as wanted."""
+    """Count a study's queries, its written answers, and those rated as often as wanted."""
     return {
         "queries": len(study.references),
         "written": _completed_answers(study).count(),
@@ -163,7 +164,7 @@ def write_answer(study: ReferenceStudy, writer: Assessor, text: str) -> StudyAns
 
 
 def _normalize_text(text: str) -> str:
-    """The text without what would tell a form's text from a model's: ends of lines, blanks at the end."""
+    """The text without what tells a form's text from a model's: line ends, blanks at the end."""
     return "\n".join(line.rstrip() for line in text.strip().splitlines())
 
 
@@ -191,7 +192,7 @@ def answers_to_rate(study: ReferenceStudy, rater: Assessor) -> QuerySet[StudyAns
 
 @transaction.atomic
 def rate_answers(study: ReferenceStudy, rater: Assessor, answer: int, first: Grades, second: Grades) -> StudyRating:
-    """Store what the person gave the answer shown first and the other. Raises BadInput where they may not."""
+    """Store a person's grades of the first and the other answer. BadInput if not allowed."""
     _lock_open(study)
     found = answers_to_rate(study, rater).filter(pk=answer).first()
     if found is None:
@@ -219,7 +220,7 @@ def last_rating(study: ReferenceStudy, rater: Assessor) -> StudyRating | None:
 
 @transaction.atomic
 def undo_rating(study: ReferenceStudy, rater: Assessor) -> StudyRating | None:
-    """Withdraw the person's last rating; None where there is none. Raises BadInput once the study is closed."""
+    """Withdraw the person's last rating; None without one. BadInput once closed."""
     _lock_open(study)
     found = last_rating(study, rater)
     if found is not None:

@@ -1,4 +1,4 @@
-"""Results of the study of reference answers: means by source, paired difference, agreement of the raters."""
+"""Results of the reference study: means by source, paired difference, raters' agreement."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -75,9 +75,9 @@ def measure_line(
 
 
 def interval_agreement(pairs: Sequence[Sequence[int]]) -> float | None:
-    """Krippendorff's alpha with interval distances of two ratings each; None where all values are the same."""
-    # alpha = 1 - observed / expected disagreement. The mean squared difference over all pairs of values is twice their
-    # sample variance.
+    """Krippendorff's alpha (interval) of two ratings each; None for equal values."""
+    # alpha = 1 - observed / expected disagreement. The mean squared difference over all pairs of
+    # values is twice their sample variance.
     expected = 2 * variance([value for pair in pairs for value in pair])
     observed = fmean((first - second) ** 2 for first, second in pairs)
     return 1 - observed / expected if expected else None

@@ -24,7 +24,7 @@ HOME = "reference_study"
 @action("member")
 @require_GET
 def reference_study(request: HttpRequest, scope: AccessScope) -> HttpResponse:
-    """Show how far the newest study is; to admins also results, earlier studies and the form of the next."""
+    """Show the newest study's progress; to admins results, earlier ones, the next form."""
     return _show_study(request, scope, None)
 
 
@@ -89,7 +89,7 @@ def _find_open(request: HttpRequest, scope: AccessScope) -> ReferenceStudy | Non
 @action("judge")
 @require_http_methods(["GET", "POST"])
 def write_study_answer(request: HttpRequest, scope: AccessJudgeScope) -> HttpResponse:
-    """The query that is reserved for the person, with its passages; reserve, release, or store the answer."""
+    """The person's reserved query, with passages; reserve, release, or store the answer."""
     found, writer = _find_open(request, scope), scope.member.assessor
     if found is None:
         return redirect(HOME, scope.collection.name)
@@ -126,7 +126,7 @@ def _show_writing(request: HttpRequest, scope: AccessJudgeScope, form: WritingFo
 @action("judge")
 @require_http_methods(["GET", "POST"])
 def rate_study_answers(request: HttpRequest, scope: AccessJudgeScope) -> HttpResponse:
-    """Show both answers to a query unnamed, in random order; store the ratings, or undo the last ones."""
+    """Show both answers to a query unnamed, shuffled; store the ratings, or undo the last ones."""
     found, rater = _find_open(request, scope), scope.member.assessor
     if found is None:
         return redirect(HOME, scope.collection.name)

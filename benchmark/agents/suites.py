@@ -1,4 +1,4 @@
-"""Agents over a suite: each member's values, and the unweighted mean, blank where a member has none."""
+"""Agents over a suite: each member's values, and the unweighted mean; blank without any."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from corpus.models import Collection
 
 
 def find_target(name: str) -> Suite | Collection:
-    """Return the suite of this name, else the collection. Raises BadInput where there is neither."""
+    """Return the suite of this name, else the collection. Raises BadInput for neither."""
     found: Suite | Collection | None = Suite.objects.filter(name=name).first()
     found = found or Collection.objects.filter(name=name).first()
     if found is None:
@@ -25,7 +25,7 @@ def find_target(name: str) -> Suite | Collection:
 
 @dataclass(frozen=True)
 class SuiteAgentBoard:
-    """Means over the members by retriever and agent (`lines`), and over the agents (`means`); one protocol."""
+    """Means over members by retriever and agent, and over agents; one protocol."""
 
     suite: Suite
     boards: list[AgentBoard]
@@ -46,7 +46,7 @@ class SuiteAgentBoard:
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """The table as the page shows it: a mean (without an agent) above the agents of each retriever."""
+        """The table as shown: a mean (without an agent) above each retriever's agents."""
         found = []
         for retriever, agents in self.lines.items():
             for agent, values in (("", self.means[retriever]), *agents.items()):
@@ -60,7 +60,7 @@ class SuiteAgentBoard:
 
 
 def suite_board(suite: Suite, boards: Sequence[AgentBoard]) -> SuiteAgentBoard:
-    """The members' tables together. Raises BadInput for members that searched by different protocols."""
+    """The members' tables together. Raises BadInput if they searched by different protocols."""
     # Columns go by rounds, so members with other numbers of rounds share no table.
     told = {(one.job.options["protocol"], one.job.options["rounds"]) for one in boards}
     if len(told) != 1:

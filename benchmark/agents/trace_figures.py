@@ -95,8 +95,9 @@ def _summarise_cell(
 ) -> dict[str, Any]:
     """All traces of one retriever with one agent; None where there is no round.
 
-    `without_gold` is a share of rounds, `repeated` a share of slots, `after_last_gold` the mean number of rounds of a
-    trace, `unreached` the mean weight of a query's aspects with documents that no search reached.
+    `without_gold` is a share of rounds, `repeated` a share of slots, `after_last_gold` the mean
+    number of rounds of a trace, `unreached` the mean weight of a query's aspects with documents
+    that no search reached.
     """
     gold = {query: {document for one in own for document in one.documents} for query, own in aspects.items()}
     found = [(trace, read_searches(searched_lists(trace), gold[trace.query_id])) for trace in traces]
@@ -152,7 +153,7 @@ def _count_missed(
 
 
 def show_trace(trace: Trace) -> dict[str, Any]:
-    """Return the context of one trace's page: rounds with documents, answers with grades, and the cost."""
+    """Return a trace's page: rounds with documents, graded answers, and the cost."""
     aspects = load_query_aspects(trace.job.collection, [trace.query_id]).get(trace.query_id, [])
     graded = grading.newest_grading(trace.job)
     grades = {row.round: row for row in AnswerAssessment.objects.filter(job=graded, trace=trace) if graded is not None}

@@ -1,7 +1,7 @@
 """Measures of one trace's searches: gold by round, repeats, aspects never reached, rounds without new gold. Pure.
 
-Gold is a document that supports one of the query's aspects. A slot is a place of a round's list; a document that comes
-again takes its place and adds nothing (BRIGHT-Pro 6.3 and figure 9).
+Gold is a document that supports one of the query's aspects. A slot is a place of a round's list; a
+document that comes again takes its place and adds nothing (BRIGHT-Pro 6.3 and figure 9).
 """
 
 from collections.abc import Mapping, Sequence

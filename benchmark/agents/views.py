@@ -26,7 +26,7 @@ SHOWN = 100
 @action("admin")
 @require_GET
 def agents(request: HttpRequest, scope: AccessScope) -> HttpResponse:
-    """The table of the newest search by a protocol, and how far it and its grading are. HTMX asks for news."""
+    """The newest search's table, and its progress. HTMX asks for news."""
     protocol = request.GET.get("protocol", "")
     only = {"options__protocol": protocol} if protocol in (FIXED, ADAPTIVE) else {}
     job = jobs.newest_job(scope.collection, AgentJob.Kind.SEARCH, **only)
@@ -119,7 +119,7 @@ def reference_answers(request: HttpRequest, scope: AccessScope) -> HttpResponse:
 @action("site")
 @require_GET
 def suite_agents(request: HttpRequest, scope: AccessSiteScope, suite: int) -> HttpResponse:
-    """Agents over a suite: the newest searches of its members by one protocol, and the unweighted means."""
+    """Agents over a suite: members' newest searches by a protocol, unweighted means."""
     found = get_suite(scope, suite)
     protocol = ADAPTIVE if request.GET.get("protocol") == ADAPTIVE else FIXED
     members = collections_of(found)

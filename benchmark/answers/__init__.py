@@ -1,1 +1,1 @@
-"""Answers from what systems return, and how well retrieval predicts whether they are right (DREAM 5.2, J)."""
+"""Answers from what systems return, and how retrieval predicts them (DREAM 5.2, J)."""

@@ -1,7 +1,7 @@
 """RAGAlign: does what retrieval found agree with whether the answer was right (DREAM 5.2, J.3)? Pure.
 
-Retrieval outcomes are (systems, queries) under each version of the qrels; generation outcomes are (systems,
-generators, queries) and depend on no version.
+Retrieval outcomes are (systems, queries) under each version of the qrels; generation outcomes are
+(systems, generators, queries) and depend on no version.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,7 +29,7 @@ NO_SPREAD = {
 
 @dataclass(frozen=True)
 class RetrievalOutcomes:
-    """Outcomes of retrieval under one version of the qrels: Hit@k and nDCG@k, each (systems, queries)."""
+    """Outcomes of retrieval under a version of the qrels: Hit@k and nDCG@k, (systems, queries)."""
 
     hit: Floats
     ndcg: Floats
@@ -62,7 +62,7 @@ def normalise(values: Sequence[float]) -> list[float | None]:
 
 
 def correlate(one: Sequence[float], other: Sequence[float]) -> float | None:
-    """Pearson's correlation over systems; None for fewer than three, or where one of them never varies."""
+    """Pearson's correlation over systems; None for under three, or without variance."""
     if len(one) < 3 or np.ptp(one) < SAME or np.ptp(other) < SAME:
         return None
     return float(np.corrcoef(one, other)[0, 1])
@@ -153,7 +153,7 @@ def _graded(versions: Mapping[str, RetrievalOutcomes], system: int, correct: Boo
 
 
 def _mean_graded(cells: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
-    """The mean of the graded values over the systems (DREAM table 21); None where one of them has none."""
+    """The mean of the graded values over systems (DREAM table 21); None if one has none."""
     found: dict[str, float | None] = {}
     for name in ("before", "after", "change"):
         values = [cell[name] for cell in cells]

@@ -1,4 +1,4 @@
-"""Contexts of a generator: the texts of a run's first k documents, or the evidence written of them."""
+"""Contexts of a generator: texts of a run's first k documents, or their written evidence."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ DOCUMENT, EVIDENCE = "document", "evidence"
 
 @dataclass(frozen=True, slots=True)
 class ShownContexts:
-    """The contexts of one answer, best first. `evidence` is empty where documents are shown as they are."""
+    """The contexts of an answer, best first. `evidence`: empty for documents as they are."""
 
     documents: tuple[int, ...]
     texts: tuple[str, ...]  # Of the documents; one letter longer than the limit where they are cut.

@@ -1,4 +1,4 @@
-"""Evaluations of answers as jobs that ask models: what one is made of, and its work (docs/workshop.md)."""
+"""Evaluations of answers as jobs that ask models: their content (docs/workshop.md)."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -50,7 +50,7 @@ class Answers(ModelJobKind[AnswerEvaluation]):
     started, controlled, detail = "answers.started", "answers.control", "evaluation"
 
     def plan(self, collection: Collection, options: Options) -> JobPlan:
-        """Find the runs and the queries; a run or a generator that is named twice is asked about once."""
+        """Find runs and queries; a run or generator named twice is asked about once."""
         k, shown = options.get("k", K), options.get("contexts", contexts.DOCUMENT)
         generators = list(dict.fromkeys(options["generators"]))
         runs = [_ready_run(collection, name, k) for name in dict.fromkeys(options["systems"])]
@@ -64,8 +64,9 @@ class Answers(ModelJobKind[AnswerEvaluation]):
         return JobPlan(
             {"generators": generators, "judge": judge.name, **kept},
             _distinct(writers, judge),
-            # ADR 0088: never the qrels. Another version is another reading of the same answers, and costs no call.
-            # Generators in an order of their own: the same models in another order are the same evaluation.
+            # ADR 0088: never the qrels. Another version is another reading of the same answers, and
+            # costs no call. Generators in an order of their own: the same models in another order
+            # are the same evaluation.
             made_of={**kept, "generators": sorted(one.id for one in writers), "judge": judge.id},
             total=len(queries) * len(runs) * len(writers),
         )
@@ -102,7 +103,7 @@ class Answers(ModelJobKind[AnswerEvaluation]):
         return found
 
     def begin(self, job: AnswerEvaluation, plan: JobPlan) -> None:
-        """Make the first version of the qrels where there is none: answers are compared with them."""
+        """Make the first version of the qrels if there is none: answers are compared with them."""
         if versions.latest_version(job.collection) is None:
             versions.first_version(job.collection, job.made_by)
 

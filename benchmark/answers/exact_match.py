@@ -1,4 +1,4 @@
-"""Exact match of short answers, as the field's question answering counts it (SQuAD's script). Pure."""
+"""Exact match of short answers, as question answering counts it (SQuAD's script). Pure."""
 
 import re
 import string
@@ -16,6 +16,6 @@ def normalise_answer(text: str) -> str:
 
 
 def is_exact_match(answer: str, references: Iterable[str]) -> bool:
-    """Return whether the answer equals a reference answer, apart from letter case, punctuation and articles."""
+    """Return whether the answer equals a reference, apart from case, punctuation, articles."""
     said = normalise_answer(answer)
     return bool(said) and any(said == normalise_answer(one) for one in references)

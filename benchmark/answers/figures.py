@@ -1,4 +1,4 @@
-"""Pictures of an evaluation: normalised retrieval and generation over the systems (DREAM figure 4)."""
+"""Pictures of an evaluation: normalised retrieval and generation by system (DREAM figure 4)."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,7 +12,7 @@ VERSIONS = ("before", "after")
 
 
 def draw_versions(result: Mapping[str, Any]) -> list[Chart]:
-    """A picture for each version of the qrels: systems by Hit@k, ascending; none for fewer than two systems."""
+    """A picture a qrels version: systems by Hit@k, ascending; none for under two."""
     if len(result["systems"]) < 2 or not result["complete"]:
         return []
     return [_draw_version(result, when) for when in VERSIONS if result[when] is not None]

@@ -51,12 +51,12 @@ class JudgedAnswer:
 def ask_answers(
     campaign: Campaign, judge: Judge, tasks: Sequence[AnswerTask], lease: Lease, *, done: int, total: int
 ) -> Replies[JudgedAnswer | None]:
-    """Hold all conversations; None where no model could be reached, or the limits or the worker ended first."""
+    """Hold all conversations; None without a model, or when limits or the worker end."""
     by_subject = {(one.query.pk, one.subject.topic): one for one in tasks}
     errors: list[str] = []
 
-    # Several systems return the same documents, and several answers are the same: whoever asks what another is asking
-    # waits for it, and then finds its answer instead of paying for it again.
+    # Several systems return the same documents, and several answers are the same: whoever asks what
+    # another is asking waits for it, and then finds its answer instead of paying for it again.
     locks: dict[tuple[int, str], asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def talk(conversation: Conversation) -> JudgedAnswer | None:

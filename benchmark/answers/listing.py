@@ -1,4 +1,4 @@
-"""Answers to read: a list by query with both outcomes, and one answer with its contexts and verdict."""
+"""Answers to read: a list by query with both outcomes; one answer, its contexts and verdict."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

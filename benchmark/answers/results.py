@@ -1,4 +1,4 @@
-"""Figures of an evaluation's stored answers under two versions of the qrels. Reads only, and asks nobody."""
+"""Figures of stored answers under two versions of the qrels. Reads only."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -77,7 +77,7 @@ def load_result(evaluation: AnswerEvaluation, chosen: VersionPair) -> dict[str, 
 
 
 class StoredAnswer(NamedTuple):
-    """The columns of a stored answer that figures need. `correct` None: the judge gave no verdict."""
+    """The columns of a stored answer that figures need. `correct` None: no verdict."""
 
     correct: bool | None
     is_exact_match: bool
@@ -96,7 +96,7 @@ class StoredAnswers:
     rows: dict[tuple[int, int, str], StoredAnswer]
 
     def units(self, query: int) -> list[StoredAnswer | None]:
-        """Return the answers to a query, in the order of runs and generators; None where one is missing yet."""
+        """Return answers to a query, by runs and generators; None where one is missing."""
         return [self.rows.get((query, run.pk, name)) for run in self.runs for name in self.generators]
 
     def outcomes(self, queries: Sequence[int]) -> AnswerOutcomes:

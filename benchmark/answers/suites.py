@@ -11,13 +11,13 @@ from corpus.errors import BadInput
 from corpus.models import Collection
 from jobs.models import JobState
 
-# What is known of each (system, generator), `align` and `graded` among it; the system is empty for the mean over all
-# systems. Nothing without a whole result.
+# What is known of each (system, generator), `align` and `graded` among it; the system is empty for
+# the mean over all systems. Nothing without a whole result.
 MemberValues = dict[tuple[str, str], Mapping[str, Any]]
 
 
 def member_answers(collection: Collection, k: int, kind: str = contexts.DOCUMENT) -> MemberValues:
-    """Return the values of a collection's newest finished evaluation at k; none where there is no such one."""
+    """Return a collection's newest finished evaluation at k; none without one."""
     rows = AnswerEvaluation.objects.filter(collection=collection, state=JobState.READY)
     newest = rows.filter(options__k=k, options__contexts=kind).order_by("-pk").first()
     return load_member(newest) if newest else {}
@@ -43,8 +43,8 @@ def values_of(result: Mapping[str, Any]) -> MemberValues:
 def suite_lines(by_member: Sequence[MemberValues]) -> list[dict[str, Any]]:
     """A line for each system and generator that any member has; the mean is blank where a member lacks it.
 
-    The means over all systems come first. They compare only where every member has the same systems: elsewhere they
-    are blank, too. `graded`: the same of graded RAGAlign (DREAM table 21).
+    The means over all systems come first. They compare only where every member has the same
+    systems: elsewhere they are blank, too. `graded`: the same of graded RAGAlign (DREAM table 21).
     """
     systems = [{system for system, _generator in values if system != MEAN} for values in by_member]
     alike = all(one == systems[0] for one in systems)

@@ -31,7 +31,7 @@ def result_tables(result: Mapping[str, Any]) -> list[DownloadTable]:
 
 
 def alignment_table(result: Mapping[str, Any]) -> DownloadTable:
-    """RAGAlign by system and generator, and the mean over the systems where everything is answered."""
+    """RAGAlign by system and generator, and the mean over systems where all is answered."""
     graded = _("graded, original"), _("graded, filled")
     counted = _("malformed answers"), _("answers without a verdict")
     rest = (

@@ -45,7 +45,7 @@ def answer_evaluation(request: HttpRequest, scope: AccessScope, evaluation: int)
 
 
 def _asked_versions(request: HttpRequest, scope: AccessScope) -> VersionPair:
-    """The versions that the reader chose, else the original and the newest filled one. Raises BadInput."""
+    """The reader's versions, else the original and the newest filled one. Raises BadInput."""
     numbers = [int(text) if (text := request.GET.get(name, "")[:9]).isdecimal() else None for name in figures.VERSIONS]
     return results.choose_versions(scope.collection, *numbers)
 
@@ -121,7 +121,7 @@ def start_answers(request: HttpRequest, scope: AccessScope) -> HttpResponse:
 @action("admin")
 @require_GET
 def judged_answer(request: HttpRequest, scope: AccessScope, evaluation: int, query: int) -> HttpResponse:
-    """Show each generator's answer to one query, and one of them with its contexts and its verdict."""
+    """Show each generator's answer to a query, and one with its contexts and its verdict."""
     found = ANSWERS.find(scope.collection, evaluation)
     asked = get_object_or_404(Query, pk=query, collection=scope.collection)
     rows = listing.side_by_side(found, asked)

@@ -1,1 +1,1 @@
-"""Ranking bounds: how much the pairs that nobody judged could still change the order of the systems."""
+"""Ranking bounds: how much unjudged pairs could still change the order of the systems."""

@@ -37,13 +37,14 @@ def ideal_dcg(counts: Integers, gains: Floats, k: int) -> Floats:
 def largest_ndcg(const: Floats, weights: Floats, sizes: Integers, counts: Integers, gains: Floats, k: int) -> Extremes:
     """The largest (const + sum of weights x gains) / ideal over all grades of the unjudged, for many problems.
 
-    `const`: (problems,) what the judged documents contribute. `weights`: (problems, most) of the unjudged documents,
-    descending, of which the first `sizes` (problems,) count; a document that only the ideal knows has weight 0 (k of
-    them are as good as more). `counts`: (problems, grades) judged documents by grade. `gains`: (grades,) ascending,
-    from 0. An ideal of 0 makes the ratio 0.
+    `const`: (problems,) what the judged documents contribute. `weights`: (problems, most) of the
+    unjudged documents, descending, of which the first `sizes` (problems,) count; a document that
+    only the ideal knows has weight 0 (k of them are as good as more). `counts`: (problems, grades)
+    judged documents by grade. `gains`: (grades,) ascending, from 0. An ideal of 0 makes the ratio
+    0.
     """
-    # Dinkelbach's iteration: the largest a/b is found by maximising a - ratio x b, with a ratio that grows until it
-    # stands.
+    # Dinkelbach's iteration: the largest a/b is found by maximising a - ratio x b, with a ratio
+    # that grows until it stands.
     ratio = divide_or_zero(const, ideal_dcg(counts, gains, k))
     # A problem is open until an iteration gains nothing; one without unjudged documents never is.
     chosen = np.zeros((len(const), weights.shape[1]), dtype=np.int64)
@@ -65,8 +66,9 @@ def largest_ndcg(const: Floats, weights: Floats, sizes: Integers, counts: Intege
 def _best_grades(weights: Floats, sizes: Integers, counts: Integers, gains: Floats, k: int, ratio: Floats) -> Integers:
     """(problems, most) grades that maximise sum of weights x gains - ratio x ideal.
 
-    From the highest grade down: `best[:, n]` is the best so far with the first n documents graded this high or higher.
-    Giving the next m the present grade adds their weights, and fills places of the ideal after those of higher grades.
+    From the highest grade down: `best[:, n]` is the best so far with the first n documents graded
+    this high or higher. Giving the next m the present grade adds their weights, and fills places of
+    the ideal after those of higher grades.
     """
     problems, most = weights.shape
     before = np.concatenate([np.zeros((problems, 1)), np.cumsum(weights, axis=1)], axis=1)
@@ -77,8 +79,8 @@ def _best_grades(weights: Floats, sizes: Integers, counts: Integers, gains: Floa
     best[:, 0] = 0.0
     steps: list[Integers] = []
     above = np.zeros(problems, dtype=np.int64)
-    # From the highest grade down: the ideal fills in this order, so what a grade adds depends only on how many stand
-    # above.
+    # From the highest grade down: the ideal fills in this order, so what a grade adds depends only
+    # on how many stand above.
     for grade in range(len(gains) - 1, 0, -1):
         upto = above + counts[:, grade]
         # What n documents graded this high or higher have filled of the ideal, before and after this grade.

@@ -1,7 +1,7 @@
 """Stability of an order of systems: which pairs of systems unjudged documents can still turn. Pure.
 
-All is over nDCG@k with linear gain, averaged over queries; queries are judged independently of each other, so the
-extreme of a mean is the mean of the extremes.
+All is over nDCG@k with linear gain, averaged over queries; queries are judged independently of each
+other, so the extreme of a mean is the mean of the extremes.
 """
 
 from collections.abc import Callable, Sequence
@@ -61,12 +61,13 @@ def compute_bounds(
 ) -> dict[str, Any]:
     """Bounds of every run, the orders that are not settled, and the pairs that could settle them, as a report has them.
 
-    `systems`: today's nDCG@k of each run, the share of its top k that is judged, and how low and high its nDCG@k can
-    come. `unjudged`: pairs of the pool without a grade. `unsettled`: pairs of runs whose order some completion turns.
-    `first`: unjudged pairs, the most informative first, at most MOST.
+    `systems`: today's nDCG@k of each run, the share of its top k that is judged, and how low and
+    high its nDCG@k can come. `unjudged`: pairs of the pool without a grade. `unsettled`: pairs of
+    runs whose order some completion turns. `first`: unjudged pairs, the most informative first, at
+    most MOST.
 
-    `top`: the highest grade; a judged grade may not be above it. Means are over the queries that are judged, or over
-    all that the runs have where none is. `told` hears of progress.
+    `top`: the highest grade; a judged grade may not be above it. Means are over the queries that
+    are judged, or over all that the runs have where none is. `told` hears of progress.
     """
     runs = list(rankings)
     # An imported version may hold a query without any grade; trec_eval counts no such query, and reports do not either.
@@ -142,8 +143,8 @@ def _attained_leads(pool: BoundsPool, gains: Floats, k: int) -> Floats:
     today = ahead / ideals[0] if ideals[0] > 0 else np.zeros_like(ahead)
     if not len(pool.documents):
         return np.asarray(today)
-    # The highest grade goes to each document that counts more for the one; k of them fill the ideal, further ones do
-    # not raise it.
+    # The highest grade goes to each document that counts more for the one; k of them fill the
+    # ideal, further ones do not raise it.
     apart = pool.weights[:, None, :] - pool.weights[None, :, :]
     more = np.minimum((apart > 0).sum(axis=2), k)
     gained = ahead + gains[-1] * np.maximum(apart, 0.0).sum(axis=2)
@@ -154,13 +155,14 @@ def _attained_leads(pool: BoundsPool, gains: Floats, k: int) -> Floats:
 def _find_open_orders(
     pools: Sequence[BoundsPool], gains: Floats, k: int, low: Floats, high: Floats, lead: Floats
 ) -> list[tuple[int, int]]:
-    """Pairs of runs of which each can come out ahead. What the cheap bounds leave open is computed exactly."""
+    """Pairs of runs that can swap. What cheap bounds leave open is computed exactly."""
 
     def can_lead(one: int, other: int) -> bool:
         if lead[one, other] > EPSILON:
             return True
-        # The most that a run's mean can lie above another's, over all completions: a dynamic program, asked for only
-        # where the attained lead says nothing. Only the weights of documents differ between two runs.
+        # The most that a run's mean can lie above another's, over all completions: a dynamic
+        # program, asked for only where the attained lead says nothing. Only the weights of
+        # documents differ between two runs.
         const = np.array([pool.gained[one] - pool.gained[other] for pool in pools])
         counts = np.stack([pool.counts for pool in pools])
         weights, sizes = _stack_weights([(pool.weights[one] - pool.weights[other])[None, :] for pool in pools], k)
@@ -181,7 +183,7 @@ def _rank_informative_pairs(
     k: int,
     told: Callable[[int], None],
 ) -> list[Influence]:
-    """Unjudged pairs by how far one grade moves the differences that are not settled, most first."""
+    """Unjudged pairs by how far one grade moves the unsettled differences, most first."""
     if not unsettled:
         return []
     one, other = (np.array(side) for side in zip(*unsettled, strict=True))
@@ -198,8 +200,8 @@ def _rank_informative_pairs(
 
 def _pair_influences(pool: BoundsPool, one: Integers, other: Integers, gains: Floats, k: int) -> Floats:
     """(unjudged,) summed over pairs of runs: the farthest that one more grade moves their difference of nDCG@k."""
-    # What each grade's ideal would be with one more document of that grade.
-    # ADR 0034: everything else stays as it is today, since a pair's true worth depends on grades that nobody knows yet.
+    # What each grade's ideal would be with one more document of that grade. ADR 0034: everything
+    # else stays as it is today, since a pair's true worth depends on grades that nobody knows yet.
     counts = pool.counts[None, :] + np.eye(len(gains), dtype=np.int64)
     counts[0] = pool.counts
     ideals = ideal_dcg(counts, gains, k)

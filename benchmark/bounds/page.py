@@ -1,4 +1,4 @@
-"""Ranking uncertainty: how far judging what nobody judged could move each system, and which orders are open."""
+"""Ranking uncertainty: how far unjudged pairs could move systems; open orders."""
 
 from collections import Counter
 from typing import Any
@@ -16,7 +16,7 @@ SHOWN = 60  # Pairs of systems that are named; the table to save has all.
 
 
 def bounds_context(collection: Collection, runs: list[Run]) -> dict[str, Any]:
-    """Return the context of the section: the newest stored bounds, and the qrels that came after them."""
+    """Return the section's context: the newest stored bounds, and the qrels after them."""
     stored = chosen.stored_report(chosen.newest_report(collection, compares=False), runs)
     latest = latest_version(collection)
     return {
@@ -29,7 +29,7 @@ def bounds_context(collection: Collection, runs: list[Run]) -> dict[str, Any]:
 
 
 def show_bounds(stored: StoredReport) -> dict[str, Any]:
-    """Return what the page shows of a stored report: a line for each system, and the orders that are open."""
+    """Return a stored report's page: a line for each system, and the open orders."""
     found = stored.result["safety"]
     open_of = Counter(run for pair in found["unsettled"] for run in pair[:2])
     lines = [{**one, "name": stored.name(one["run"]), "open": open_of[one["run"]]} for one in found["systems"]]

@@ -1,1 +1,1 @@
-"""Hole filling: pooled pairs without a judgment are judged by a policy and by people, as new qrels."""
+"""Hole filling: unjudged pairs of a pool are judged by a policy and people, as new qrels."""

@@ -19,8 +19,8 @@ COLUMNS = ("state", "agreed", "people", "relevant", "dropped", "n")
 
 @dataclass(frozen=True, slots=True)
 class Funnel:
-    """Pairs by step. pool = judged + candidates; candidates = known + asked; asked = settled by judges or people,
-    or failed, pending, or waiting for people."""
+    """Pairs by step. pool = judged + candidates; candidates = known + asked; asked = settled by
+    judges or people, or failed, pending, or waiting for people."""
 
     pool: int
     judged: int  # Of the pool, by the qrels before.

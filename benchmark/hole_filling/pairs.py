@@ -16,8 +16,9 @@ from store.sql import execute, fetch_rows, read_sql
 
 Integers = NDArray[np.int64]
 FINAL = (PEOPLE, ADJUDICATOR)  # Origins of labels that no judge is asked about any more.
-# Below every priority of the usual orders (-1 and more): items in the order of what they could settle begin here, and
-# keep it when the collection's order changes (corpus.collections.task_order.reprioritise_tasks).
+# Below every priority of the usual orders (-1 and more): items in the order of what they could
+# settle begin here, and keep it when the collection's order changes
+# (corpus.collections.task_order.reprioritise_tasks).
 FIRST = -2.0
 
 OPEN = read_sql(__file__, "open_tasks")
@@ -93,8 +94,8 @@ def without_final(pairs: Sequence[int]) -> list[int]:
 def open_tasks(collection: Collection, pairs: Sequence[int], *, in_order: bool = False) -> int:
     """Open an item for each pair that does not wait for people yet; how many.
 
-    They come by the collection's order; with `in_order` before everything else, in the order given, and what waits
-    already as a hole moves up.
+    They come by the collection's order; with `in_order` before everything else, in the order given,
+    and what waits already as a hole moves up.
     """
     values: dict[str, Any] = {"pairs": list(pairs), "first": FIRST, "count": max(len(pairs), 1)}
     if in_order:

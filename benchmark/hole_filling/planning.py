@@ -27,7 +27,7 @@ ENDED = (Work.State.LABELLED, Work.State.ESCALATED, Work.State.FAILED)  # A pair
 
 
 def judging_configuration(options: FillingOptions) -> Configuration | None:
-    """Return the configuration of the judges; None where people judge every pair. Raises BadInput."""
+    """Return the judges' configuration; None if people judge every pair. Raises BadInput."""
     if options.policy == FillingPolicy.PEOPLE:
         return None
     given = options.model_dump(include={"panel", "rounds", "debaters", "filter", "adjudicator"})
@@ -35,7 +35,7 @@ def judging_configuration(options: FillingOptions) -> Configuration | None:
 
 
 def named_runs(collection: Collection, options: FillingOptions) -> list[Run]:
-    """Return the runs that the options name. Raises BadOption for one that is not there, or not ready."""
+    """Return the runs that the options name. Raises BadOption for one missing or not ready."""
     rows = Run.objects.filter(collection=collection, is_deleted=False, name__in=options.runs)
     runs = {run.name: run for run in rows}
     for name in options.runs:
@@ -62,7 +62,7 @@ def pool_of(collection: Collection, runs: Sequence[Run], depth: int, before: Qre
 
 
 def preview_filling(collection: Collection, runs: Sequence[Run], depth: int, before: Qrels) -> dict[str, int]:
-    """The first steps of the funnel of a filling, and the queries that its runs have. Reads only."""
+    """The first steps of a filling's funnel, and the queries of its runs. Reads only."""
     found = pool_of(collection, runs, depth, before)
     queries, documents = found.candidates
     return {
@@ -101,8 +101,8 @@ def estimate_cost(
     left = left if options.first is None else min(left, options.first)
     if left <= 0:
         return None
-    # Prompts of a sample, spread evenly over the pool: those of all pairs would take too long to write.
-    # unique, since a small pool has fewer pairs than the sample has places.
+    # Prompts of a sample, spread evenly over the pool: those of all pairs would take too long to
+    # write. unique, since a small pool has fewer pairs than the sample has places.
     at = np.unique(np.linspace(0, len(queries) - 1, forecasts.SAMPLE).astype(int))
     texts = Query.objects.in_bulk(queries[at].tolist()), Document.objects.in_bulk(documents[at].tolist())
     shown = [

@@ -1,4 +1,4 @@
-"""What is known of hole fillings: their lists, forms and pages, and one's funnel as a table and as a flow."""
+"""What is known of fillings: lists, forms and pages; a funnel as table and flow."""
 
 from dataclasses import replace
 from typing import Any
@@ -53,7 +53,7 @@ def send_form(collection: Collection) -> dict[str, Any]:
 
 
 def ranking_of(collection: Collection) -> dict[str, Any] | None:
-    """Return runs, depth and qrels of the newest ranking uncertainty; None where it is not computed."""
+    """Return runs, depth and qrels of the newest ranking uncertainty; None before any."""
     stored = chosen.stored_report(chosen.newest_report(collection, compares=False), [])
     if stored is None or not stored.is_ready:
         return None
@@ -92,7 +92,7 @@ def filling_page(filling: Filling) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def show_filling(filling: Filling, funnel: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Return a filling as programs read it; `funnel`: as it was counted last, else it is counted now."""
+    """Return a filling as programs read it; `funnel`: as last counted, else counted now."""
     shown = ("state", "depth", "error", "made_by", "created_at", "ended_at")
     return {
         **{name: getattr(filling, name) for name in shown},

@@ -1,8 +1,8 @@
 """Services of hole filling: start one, or go on with an equal one (DREAM 4.1).
 
-A filling is the pool of some runs with what the qrels know taken away. Judges are asked in a campaign over exactly
-these pairs, people about what is escalated, or about all. A large one is prepared by a worker: some hundred thousand
-pairs take longer to write than a page may.
+A filling is the pool of some runs with what the qrels know taken away. Judges are asked in a
+campaign over exactly these pairs, people about what is escalated, or about all. A large one is
+prepared by a worker: some hundred thousand pairs take longer to write than a page may.
 """
 
 from collections.abc import Callable, Sequence
@@ -104,7 +104,7 @@ ACTS: dict[str, Callable[[Actor, Filling], Any]] = {"finish": finish_filling, "c
 
 
 def _find_rows(collection: Collection, options: FillingOptions, by: str) -> _Wish:
-    """Return the wish with the rows that the options name, and the policy that an empty one means."""
+    """Return the wish with the rows that the options name, and the policy of an empty one."""
     runs, before = named_runs(collection, options), version_before(collection, options, by)
     wanted = judging_configuration(options)
     if wanted is not None:
@@ -113,7 +113,7 @@ def _find_rows(collection: Collection, options: FillingOptions, by: str) -> _Wis
 
 
 def _unjudged_pairs(wish: _Wish) -> tuple[Integers, Integers, Funnel]:
-    """The unjudged pairs of the pool, or the first of them, and the funnel before anybody is asked."""
+    """The pool's unjudged pairs, or the first of them, and the funnel before anybody is asked."""
     depth, first = wish.options.depth, wish.options.first
     pool = pool_of(wish.collection, wish.runs, depth, wish.before)
     queries, documents = pool.candidates
@@ -143,8 +143,8 @@ def _begin_filling(
 ) -> Filling:
     """Write the pairs and ask about them. `own`: the filling that waited for a worker to do so."""
     ids = pairs_of(wish.collection, queries, documents)
-    # Rankings keep the versions of the texts that they were made of (ADR 0032): without a current pair nobody could be
-    # asked, and a filling of nothing would be done and never filled.
+    # Rankings keep the versions of the texts that they were made of (ADR 0032): without a current
+    # pair nobody could be asked, and a filling of nothing would be done and never filled.
     if not ids:
         told = _("Documents in run %(name)s have since changed or been removed: create or import it again.")
         raise BadOption("runs", told % {"name": ", ".join(run.name for run in wish.runs)})
@@ -225,7 +225,7 @@ def informative_pairs(collection: Collection, runs: Sequence[Run], before: Qrels
 
 
 def advance_due() -> None:
-    """Prepare and finish what waits for it, and look at fillings that nobody looked at for a while."""
+    """Prepare and finish waiting fillings, and look at those not looked at for a while."""
     failed: list[Exception] = []
     for state, act in ((Filling.State.PREPARING, prepare_filling), (Filling.State.FINISHING, finish_requested)):
         for key in list(Filling.objects.filter(state=state).order_by("pk").values_list("pk", flat=True)):

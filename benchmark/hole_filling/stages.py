@@ -35,7 +35,7 @@ RETURNING id
 
 
 def current_funnel(filling: Filling) -> Funnel:
-    """The funnel for a page: counted now, or for a large filling as a worker counted it last. Reads only."""
+    """The funnel for a page: counted now, or for a large filling as last counted."""
     last = Funnel.of(filling)
     return compute_funnel(filling) if last.candidates <= LIVE and filling.state in UNFINISHED else last
 
@@ -153,8 +153,8 @@ def claim_and_act(
 ) -> bool:
     """Act on a filling that waits for a worker in a state, unless another worker does; whether that was done here.
 
-    `refused` and `failed` are stored beside the error for bad input and for anything else, which is raised again.
-    Killed on the way: nothing is stored, and the next worker begins anew.
+    `refused` and `failed` are stored beside the error for bad input and for anything else, which is
+    raised again. Killed on the way: nothing is stored, and the next worker begins anew.
     """
     waiting = Filling.objects.filter(pk=key, state=state)
     try:

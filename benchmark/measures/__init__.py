@@ -1,1 +1,1 @@
-"""Retrieval measures: nDCG, recall, alpha-nDCG, aspect recall and others, by ir_measures where it has them."""
+"""Retrieval measures: nDCG, recall, alpha-nDCG, aspect recall and others, by ir_measures."""

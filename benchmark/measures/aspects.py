@@ -1,8 +1,8 @@
 """Measures of a ranking over aspects: alpha-nDCG@k and weighted aspect recall@k (BRIGHT-Pro appendix C). Pure.
 
-The paper maps a document to one aspect; here a document may support several, and its gain is the sum over them. Both
-are measured: names that end in `-one` map each document to the heaviest of its aspects, of equals to the first in the
-file. They are equal where no document supports two.
+The paper maps a document to one aspect; here a document may support several, and its gain is the
+sum over them. Both are measured: names that end in `-one` map each document to the heaviest of its
+aspects, of equals to the first in the file. They are equal where no document supports two.
 """
 
 import re
@@ -35,7 +35,7 @@ class Sought:
 
     @classmethod
     def of(cls, aspects: Sequence[tuple[int, Iterable[str]]]) -> "Sought":
-        """Build from each aspect's importance and documents; importances become weights that add up to 1."""
+        """Build from importances and documents; importances become weights that add up to 1."""
         supports: dict[str, set[int]] = {}
         for place, (_importance, documents) in enumerate(aspects):
             for document in documents:
@@ -112,7 +112,7 @@ def ideal_alpha_dcg(aspects: Sought, cut: int, alpha: float = ALPHA) -> float:
 
 
 def a_recall(ranking: Sequence[str], aspects: Sought, cut: int) -> float:
-    """Return A-Recall (equation 6): the weight of the aspects that the first `cut` documents cover."""
+    """Return A-Recall (equation 6): the weight of aspects that the first `cut` documents cover."""
     covered = {place for document in ranking[:cut] for place in aspects.supports.get(document, ())}
     return sum(aspects.weights[place] for place in covered)
 
@@ -122,7 +122,7 @@ MEASURES: dict[str, Measure] = {"alpha-nDCG": alpha_ndcg, "A-Recall": a_recall}
 
 
 def _novelty_gain(document: str, aspects: Sought, seen: Sequence[int], alpha: float) -> float:
-    """Return the gain of equation 3: each aspect's weight, less for every document before that had it."""
+    """Return the gain of equation 3: each aspect's weight, less for every earlier document."""
     return sum(aspects.weights[place] * (1 - alpha) ** seen[place] for place in aspects.supports.get(document, ()))
 
 

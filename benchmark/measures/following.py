@@ -1,8 +1,9 @@
 """p-MRR: how a ranking follows a changed instruction (FollowIR). Pure.
 
-Each document that the changed instruction made irrelevant has a rank in the run under the original instruction (r) and
-one in the run under the changed one (r'). Going down is right: 1 - r/r'. Going up is wrong: r'/r - 1. So 1 is perfect,
-0 is a system that does not look at instructions, and below 0 it does the opposite of what it was told.
+Each document that the changed instruction made irrelevant has a rank in the run under the original
+instruction (r) and one in the run under the changed one (r'). Going down is right: 1 - r/r'. Going
+up is wrong: r'/r - 1. So 1 is perfect, 0 is a system that does not look at instructions, and below
+0 it does the opposite of what it was told.
 """
 
 from collections.abc import Mapping, Set

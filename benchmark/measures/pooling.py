@@ -1,4 +1,4 @@
-"""The pool: what the best of some rankings name, query by query, and what of it is judged (DREAM 4.1). Pure."""
+"""The pool: what rankings name first, by query, and what of it is judged (DREAM 4.1). Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

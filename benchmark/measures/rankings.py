@@ -152,7 +152,7 @@ def rank_documents(scores: Mapping[str, float]) -> list[str]:
 
 
 def _measure_queries(qrels: Qrels, run: Run, wanted: Sequence[Any]) -> Iterator[tuple[Any, str, float]]:
-    """(measure, query, value) of every query of the run; of some measures no value, where it is 0."""
+    """(measure, query, value) of every query of the run; some measures leave out a 0."""
     import ir_measures
 
     # Copies as plain dictionaries: the libraries behind ir_measures check for them.
@@ -208,7 +208,7 @@ def _run_ir_measures(measures: Sequence[Any], qrels: Qrels, run: Run) -> list[An
 
 
 def is_count(measure: Any) -> bool:
-    """Return whether a measure is summed over queries, as trec_eval's num_ret, num_rel and num_rel_ret are."""
+    """Return whether a measure is summed over queries, as trec_eval's num_ret and num_rel."""
     return bool(measure.NAME.startswith("Num"))
 
 

@@ -12,7 +12,7 @@ from judges.models.model_jobs import ModelJob
 
 
 class AgentSample(models.Model):
-    """The queries of a suite or a collection that agents are asked: drawn once, the same for all of them."""
+    """The queries of a suite or collection for agents: drawn once, the same for all."""
 
     # What was asked stays when the suite is deleted.
     suite = models.OneToOneField(Suite, models.SET_NULL, null=True, related_name="agent_sample")
@@ -34,7 +34,7 @@ class AgentSample(models.Model):
 
 
 class AgentJob(Numbered, ModelJob):
-    """A job with agents on one collection: search and answer, grade answers, or write references."""
+    """A job with agents on one collection: search and answer, grade, or write references."""
 
     class Kind(models.TextChoices):
         SEARCH = "search", gettext_lazy("agents search")
@@ -83,7 +83,7 @@ class Trace(models.Model):
 
 
 class AnswerAssessment(models.Model):
-    """A judge's grades of one answer of a trace. Without a quality: `problem` says why there are none."""
+    """A judge's grades of one answer of a trace. Without a quality: `problem` says why."""
 
     job = models.ForeignKey(AgentJob, models.CASCADE, related_name="assessments", db_index=False)
     trace = models.ForeignKey(Trace, models.CASCADE, related_name="assessments")
@@ -104,7 +104,7 @@ class AnswerAssessment(models.Model):
 
 
 class ReferenceAnswer(models.Model):
-    """The answer to a query that others are graded against, written by a model from the aspects' passages."""
+    """The answer that others are graded against, by a model from the aspects' passages."""
 
     job = models.ForeignKey(AgentJob, models.CASCADE, related_name="references", db_index=False)
     query = models.ForeignKey(Query, models.CASCADE, db_constraint=False, related_name="+")

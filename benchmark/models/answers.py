@@ -29,7 +29,7 @@ class AnswerEvaluation(Numbered, ModelJob):
 
 
 class GeneratedAnswer(models.Model):
-    """A generator's answer to one query from one run's documents; `correct` is the judge's verdict."""
+    """A generator's answer to a query from a run's documents; `correct`: the judge's verdict."""
 
     evaluation = models.ForeignKey(AnswerEvaluation, models.CASCADE, related_name="answers", db_index=False)
     query = models.ForeignKey(Query, models.CASCADE, db_constraint=False, related_name="+")

@@ -11,7 +11,7 @@ from corpus.models import NUMBER, Collection, Numbered
 
 
 class Filling(Numbered):
-    """A filling of holes: the pool of some runs, the judging of its unjudged pairs, and the qrels of both."""
+    """A filling: the pool of runs, the judging of its unjudged pairs, and both qrels."""
 
     class State(models.TextChoices):
         PREPARING = "preparing", gettext_lazy("preparing")  # A worker writes its pairs.
@@ -53,5 +53,5 @@ class Filling(Numbered):
 
     @property
     def needs_worker(self) -> bool:
-        """Return whether a worker has to prepare or finish it before anything else can be done with it."""
+        """Return whether a worker must prepare or finish it before anything else is done."""
         return self.state in (self.State.PREPARING, self.State.FINISHING)

@@ -1,4 +1,4 @@
-"""The blind study of reference answers: people write answers, and others rate these beside the model's."""
+"""The blind reference study: people write answers, others rate them and the model's."""
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -33,7 +33,7 @@ class ReferenceStudy(models.Model):
 
 
 class StudyAnswer(models.Model):
-    """A person's answer to a query of a study; without a time of writing, the query is reserved for them."""
+    """A person's answer to a study's query; without a writing time it is reserved."""
 
     study = models.ForeignKey(ReferenceStudy, models.CASCADE, related_name="answers", db_index=False)
     reference = models.ForeignKey(ReferenceAnswer, models.CASCADE, related_name="study_answers")

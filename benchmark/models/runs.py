@@ -49,7 +49,7 @@ class Run(ModelJob):
 
 
 class Ranking(models.Model):
-    """A run's ranking for one query: documents best first, in trec_eval's order, with their scores."""
+    """A run's ranking for one query: documents best first, in trec_eval's order, with scores."""
 
     run = models.ForeignKey(Run, models.CASCADE, related_name="rankings", db_index=False)
     query = models.ForeignKey(Query, models.CASCADE, db_constraint=False, related_name="+")

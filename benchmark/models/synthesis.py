@@ -1,4 +1,4 @@
-"""Queries that a model writes: with their passages (RTriever-Synth), as keyword forms, from documents."""
+"""Queries that a model writes: with passages (RTriever-Synth), as keywords, from documents."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from store.paths import VarPathsJSONField
 
 
 class Synthesis(Numbered, ModelJob):
-    """The writing of synthetic queries from seeds: queries of the collection or of a file, or documents."""
+    """Writing synthetic queries from seeds: a collection's, a file's, or documents."""
 
     class Product(models.TextChoices):
         BUNDLES = "bundles", gettext_lazy("queries with passages")

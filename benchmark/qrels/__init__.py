@@ -1,1 +1,1 @@
-"""Versions of a collection's qrels: the original, filled ones beside it, imported files, all labels."""
+"""Versions of a collection's qrels: the original, filled ones, imported files, all labels."""

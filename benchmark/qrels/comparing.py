@@ -33,7 +33,7 @@ class Flat(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Diff:
-    """Difference of two versions: rows added (places in `after`), removed (in `before`), changed (both)."""
+    """Difference of versions: added (places in `after`), removed (`before`), changed (both)."""
 
     one: int
     other: int

@@ -18,8 +18,8 @@ from corpus.models import Collection, Document, Query
 def import_version(collection: Collection, path: Path, *, note: str = "", by: str = "") -> Qrels:
     """A version from TREC or BEIR qrels, or CSV, noted as its file. Grades below 0 are not judged: left out, counted.
 
-    Raises BadInput, and stores nothing, for rows that cannot be read, unknown ids, and a pair that stands twice: the
-    first 20 lines and the total.
+    Raises BadInput, and stores nothing, for rows that cannot be read, unknown ids, and a pair that
+    stands twice: the first 20 lines and the total.
     """
     source = FileSource(path)
     found = list(reading.read_grades(source, collection.grades))

@@ -1,4 +1,4 @@
-"""Making versions of the qrels. A version never changes; the same content is not stored twice in a row."""
+"""Making versions of the qrels: never changed, equal content not stored twice in a row."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -52,7 +52,7 @@ def version_numbered(collection: Collection, number: int) -> Qrels:
 
 @transaction.atomic
 def original_version(collection: Collection, by: str = "") -> Qrels:
-    """The version of the imported reference grades: made on first use, and anew when they changed."""
+    """The version of the imported reference grades: made on first use, anew after a change."""
     _lock_numbering(collection)
     rows = fetch_rows(REFERENCE, {"collection": collection.pk})
     return store_version(collection, Qrels.Kind.ORIGINAL, rows, by=by)
@@ -153,6 +153,6 @@ def content_hash(rows: Mapping[int, ReadQrel]) -> str:
 def _lock_numbering(collection: Collection) -> None:
     """Have versions of a collection numbered one after the other, until the transaction ends."""
     with connection.cursor() as cursor:
-        # An advisory lock, so that numbering waits for nobody who holds the collection's row; 7109 keeps it apart from
-        # other advisory locks.
+        # An advisory lock, so that numbering waits for nobody who holds the collection's row; 7109
+        # keeps it apart from other advisory locks.
         cursor.execute("SELECT pg_advisory_xact_lock(7109, %s)", [collection.pk])

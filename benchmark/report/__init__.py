@@ -1,1 +1,1 @@
-"""Reports that compare two versions of the qrels: measures, significance, shifts, curves (docs/workshop.md)."""
+"""Reports that compare two versions of the qrels (docs/workshop.md)."""

@@ -88,7 +88,7 @@ def read_leaderboard(request: HttpRequest, name: str, measure: str = "ndcg") -> 
 
 @router.post(f"{HERE}/leaderboard", auth=may("admin", MANAGE), response=LeaderboardOut)
 def compute_leaderboard(request: HttpRequest, name: str) -> Any:
-    """Compute the leaderboard on the runs and qrels of now: a small one at once, a large one by a worker."""
+    """Compute today's leaderboard: a small one at once, a large one by a worker."""
     # It takes no key: asked again, it is the same report.
     scope = scope_of(request)
     # Outside of its transaction: the lease of the work needs rows that are committed.

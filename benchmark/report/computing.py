@@ -1,4 +1,4 @@
-"""A report from arrays: two versions of the qrels, some runs. Pure. docs/workshop.md has the result's shape."""
+"""A report from arrays: two qrels versions, some runs. Pure. Shape: docs/workshop.md."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -139,7 +139,7 @@ def _common_queries(
 def _compare_systems(
     values: Mapping[str, Values], ranking: Sequence[str], names: list[str], seed: int
 ) -> dict[str, list[dict[str, Any]]]:
-    """Means by measure and system; with tests, ranks and letters of the measures that order systems."""
+    """Means by measure and system; tests, ranks and letters of measures that order systems."""
     told = {key: mean_changes(one) for key, one in values.items()}
     add_tests(told, {key: values[key] for key in ranking}, names, seed)
     return told
@@ -189,8 +189,9 @@ def _pool_curves(
     names = ("holes", "holes_low", "holes_high", "rate", "low", "high")
     by_step, last = curves.mean_bands(curves.growth_rates(sizes)), curves.last_growth_rates(found)
     if len(last) > 1:
-        # The last rate is computed over all systems, each as the last to join: ten orders sample it badly (ADR 0035).
-        # Where one system alone finds every hole it is none: the others' rates of 0 would say "saturated".
+        # The last rate is computed over all systems, each as the last to join: ten orders sample it
+        # badly (ADR 0035). Where one system alone finds every hole it is none: the others' rates of
+        # 0 would say "saturated".
         by_step[-1] = (None, None, None) if np.isnan(last).any() else curves.mean_bands(last[:, None])[0]
     bands = zip(curves.mean_bands(sizes.astype(np.float64)), by_step, strict=True)
     growth = [

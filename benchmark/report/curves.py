@@ -1,7 +1,8 @@
 """Growth of the pool as systems are added: growth rate and marginal contribution (DREAM appendix H). Pure.
 
-`documents` is (systems, queries, k). Systems are added in seeded random orders; C_m is the pool of the first m. What
-is annotated with a pool has the later version's grades for its pairs and the earlier version's for all others.
+`documents` is (systems, queries, k). Systems are added in seeded random orders; C_m is the pool of
+the first m. What is annotated with a pool has the later version's grades for its pairs and the
+earlier version's for all others.
 """
 
 from dataclasses import dataclass
@@ -25,7 +26,7 @@ def random_orders(systems: int, seed: int, wanted: int = ORDERS) -> Ints:
 
 @dataclass(frozen=True)
 class Changed:
-    """Pairs of the pool whose gain changes from one version to the other, and which systems returned them."""
+    """Pairs whose gain changes between versions, and which systems returned them."""
 
     codes: Ints
     before: Ints  # Grades; nobody judged counts 0.
@@ -82,7 +83,7 @@ def pool_sizes(found: Changed, given: Ints) -> Ints:
 
 
 def growth_rates(sizes: Ints) -> Floats:
-    """GR(m) = (|H(C_m)| - |H(C_m-1)|) / |H(C_m-1)|; nan for m = 1, and where nothing was found before."""
+    """GR(m) = (|H(C_m)| - |H(C_m-1)|) / |H(C_m-1)|; nan for m = 1, or with nothing before."""
     earlier = sizes[:, :-1].astype(np.float64)
     grown = np.diff(sizes, axis=1)
     rates = np.divide(grown, earlier, out=np.full(earlier.shape, np.nan), where=earlier > 0)
@@ -104,7 +105,7 @@ def last_growth_rates(found: Changed) -> Floats:
 
 @dataclass(frozen=True)
 class Start:
-    """The earlier version's counts by query: what holds before anything is filled, for all systems."""
+    """The earlier version's counts by query: what holds before filling, for all systems."""
 
     k: int
     relevant_from: int
@@ -118,8 +119,8 @@ def marginal_contributions(
 ) -> dict[str, Floats]:
     """Measure to (orders, systems - 1): the mean over r of |Perf(r) on S_m with r - Perf(r) on S_m|, m = 1, 2, ...
 
-    S_m are the first m of the other systems in the order; Perf is Hit@k, nDCG@k (linear) or Recall@k, the mean over
-    the queries.
+    S_m are the first m of the other systems in the order; Perf is Hit@k, nDCG@k (linear) or
+    Recall@k, the mean over the queries.
     """
     systems, _, k = documents.shape
     levels = sorted({*before.levels, *after.levels})
@@ -141,7 +142,7 @@ def marginal_contributions(
 
 
 def _first_steps(returned: NDArray[np.bool_], order: Ints, left_out: int) -> Ints:
-    """Return after how many systems each pair is in the pool of the others; one more than there are: never."""
+    """Return after how many systems each pair is in the others' pool; one more: never."""
     others = order[order != left_out]
     if not len(others):
         # argmax gives 0 too where no system returned the pair, hence the `where`.
@@ -153,7 +154,7 @@ def _first_steps(returned: NDArray[np.bool_], order: Ints, left_out: int) -> Int
 def _performance_curve(
     start: Start, graded: NDArray[np.int16], found: Changed, system: int, steps: Ints, systems: int
 ) -> dict[str, Floats]:
-    """Means over the queries for m = 1 .. systems - 1, when pair p is annotated from steps[p] systems on."""
+    """Means over queries for m = 1 .. systems - 1, pair p annotated from steps[p] systems on."""
     queries, own = len(start.relevant), found.returned[system]
     ranks, place = found.ranks[system, own], found.queries[own]
     discount = measures.dcg_discounts(start.k)

@@ -1,4 +1,4 @@
-"""Rankings and qrels as arrays: what each run returned, and how a version of the qrels grades it. Pure."""
+"""Rankings and qrels as arrays: what runs returned, and how a version grades it. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ SPAN = 1 << 40
 
 
 def stack_rankings(runs: Sequence[Rankings], queries: Sequence[int], k: int) -> Ints:
-    """(runs, queries, k) of document keys; a run that has no more documents for a query has NONE there."""
+    """(runs, queries, k) of document keys; NONE where a run has no more documents."""
     found = np.full((len(runs), len(queries), k), NONE, dtype=np.int64)
     for place, rankings in enumerate(runs):
         for at, query in enumerate(queries):

@@ -51,7 +51,7 @@ class LeaderboardState:
 
     @property
     def is_moving(self) -> bool:
-        """Return whether runs or the report are still being computed, so that the page has to look again."""
+        """Return whether runs or the report are being computed: the page looks again."""
         return bool(self.in_progress) or (self.current is not None and not self.current.is_over)
 
 
@@ -70,7 +70,7 @@ def load_leaderboard(collection: Collection) -> LeaderboardState:
 
 
 def make_small(report: Report) -> None:
-    """Make a report that waits in this process, if it is small enough for a reader to wait for it."""
+    """Make a waiting report in this process, if it is small enough for a reader to wait."""
     queries = report.after.counts.get("queries") or Query.objects.filter(collection=report.collection_id).count()
     if not report.is_over and len(report.options["runs"]) * queries <= AT_ONCE:
         # Claimed as a worker does, so that a reader and a worker never compute the same report.

@@ -1,7 +1,7 @@
 """Measures by run and query from grades: arrays in, arrays out. Pure.
 
-`grades` and `documents` are (runs, queries, k) as benchmark.report.graded_runs makes them; every measure is (runs,
-queries). A query that a run lacks counts 0 in each. Means are over the queries.
+`grades` and `documents` are (runs, queries, k) as benchmark.report.graded_runs makes them; every
+measure is (runs, queries). A query that a run lacks counts 0 in each. Means are over the queries.
 """
 
 from collections.abc import Callable, Sequence
@@ -31,7 +31,7 @@ def dcg_discounts(k: int) -> Floats:
 
 
 def largest_discounted_sum(counts: Ints, k: int | None) -> Floats:
-    """The discounted sum of so many documents of gain 1 at the top, at most k of them; None: all."""
+    """The discounted sum of so many documents of gain 1 at the top, at most k; None: all."""
     longest = int(counts.max(initial=0)) if k is None else k
     # A sum of discounts for each possible number of documents, looked up by count.
     sums = np.concatenate([[0.0], np.cumsum(dcg_discounts(longest))])
@@ -126,7 +126,7 @@ def ndcg_bridge(found: Graded) -> Floats:
 
 
 def hole_at_k(before: Graded, after: Graded) -> Floats:
-    """Return Hole@k: the share of the first k that are newly found relevant documents (DREAM 4.2)."""
+    """Return Hole@k: the share of the first k that are newly found relevant (DREAM 4.2)."""
     is_hole = (before.grades == NONE) & after.relevant
     # Over k and not over what was returned: a short ranking has fewer places in which a hole can be (DREAM 4.2).
     return np.asarray(is_hole.sum(axis=2) / before.k, dtype=np.float64)

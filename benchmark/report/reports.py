@@ -1,4 +1,4 @@
-"""Reports: found, asked for, made by a worker. One for each set of what it depends on (docs/workshop.md)."""
+"""Reports: found, asked for, made by a worker, one a set of inputs (docs/workshop.md)."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -132,7 +132,7 @@ def finish_report(report: Report) -> Report:
 
 
 def work_on_report(report: Report, stopping: Callable[[], bool] = lambda: False) -> None:
-    """Make a claimed report and record how it ended. It takes seconds, so a worker that stops ends it first."""
+    """Make a claimed report and record its end. A worker that stops ends it first."""
     leases.perform(report, lambda lease: make_report(report, lease.progress), expected=QuorumError)
 
 

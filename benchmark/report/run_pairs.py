@@ -84,7 +84,7 @@ def compare_runs(
 
 
 def _sort_queries(differences: Floats, order: str) -> list[int]:
-    """Places of the queries: the largest differences first, or the first run's wins, or its losses."""
+    """Places of the queries: largest differences first, or the first run's wins, or losses."""
     # Stable, so that equal differences keep the order of the queries from page to page.
     key: Floats = {"largest": -np.abs(differences), "wins": -differences, "losses": differences}[order]
     places: Ints = np.argsort(key, kind="stable")

@@ -101,7 +101,7 @@ def queries_table(rows: Iterable[dict[str, Any]]) -> DownloadTable:
 
 
 def side_by_side_table(query: Query, found: dict[str, Any], *, with_grades: bool) -> DownloadTable:
-    """Return one query's rankings as a table: for each system a column of documents and one of their states."""
+    """Return a query's rankings as a table: columns of documents and states by system."""
     header = [_("rank")]
     for column in found["columns"]:
         header += [column["run"].name, _("%(run)s: state") % {"run": column["run"].name}]

@@ -66,7 +66,7 @@ def report_tables(result: Result, key: str) -> list[DownloadTable]:
 
 
 def changes_tables(result: Result, key: str) -> list[DownloadTable]:
-    """Return the changes of one measure: over the headline's queries, then over all, where these are others."""
+    """Return a measure's changes: over the headline's queries, then over all."""
 
     def table(name: str, title: str, found: Result) -> DownloadTable:
         rows = tuple((one["name"], *map(one["values"][key].get, CHANGE_FIELDS)) for one in _best_first(found, key))
@@ -82,7 +82,7 @@ def changes_tables(result: Result, key: str) -> list[DownloadTable]:
 
 
 def aspects_table(result: Result) -> DownloadTable | None:
-    """Measures of aspects, several and one a document, beside nDCG and Recall; None without aspects."""
+    """Measures of aspects, several and one a document, beside nDCG and Recall; None if none."""
     if not result.get("aspects"):
         return None
     columns = (*ASPECTS, "ndcg", "recall")

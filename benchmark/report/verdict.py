@@ -1,4 +1,4 @@
-"""The verdict on the saturation of the pool: a rule over the ends of both curves, in words. Pure."""
+"""The verdict on the pool's saturation: a rule over both curves' ends, in words. Pure."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -35,7 +35,7 @@ NAMED = 10  # Queries that are named; the others are counted.
 
 
 class FollowingForm(forms.Form):
-    """The form that compares two runs of one system: under original and under changed instructions."""
+    """The form that compares two runs of one system: original and changed instructions."""
 
     original = forms.TypedChoiceField(coerce=int, label=gettext_lazy("Original instructions"))
     changed = forms.TypedChoiceField(coerce=int, label=gettext_lazy("Changed instructions"))
@@ -54,7 +54,7 @@ class FollowingForm(forms.Form):
 @action("admin")
 @require_GET
 def leaderboard(request: HttpRequest, scope: AccessScope) -> HttpResponse:
-    """Show every ready run on the newest qrels. HTMX asks for news while runs or the leaderboard are made."""
+    """Show ready runs on the newest qrels. HTMX asks for news while something is made."""
     return _render_leaderboard(request, scope)
 
 
@@ -77,7 +77,7 @@ def _render_leaderboard(request: HttpRequest, scope: AccessScope) -> HttpRespons
 @action("admin")
 @require_POST
 def compute_leaderboard(request: HttpRequest, scope: AccessScope) -> HttpResponse:
-    """A small leaderboard is made at once, a large one by a worker. HTMX gets it, a form its page."""
+    """A small leaderboard is made at once, a large one by a worker. HTMX gets a part."""
     try:
         # Outside of its transaction: the lease of the work needs rows that are committed.
         boards.make_small(services.ask_leaderboard(Actor.of(scope), scope.collection))
@@ -140,7 +140,7 @@ def _render_page(request: HttpRequest, scope: AccessScope, found: Report | None)
 
 
 def _following_context(request: HttpRequest, stored: StoredReport | None, runs: list[Run]) -> dict[str, object]:
-    """p-MRR of the two runs that were asked about, where the later qrels are those of changed instructions."""
+    """p-MRR of the two runs, where the later qrels are of changed instructions."""
     asked = "changed" in request.GET
     form = FollowingForm(request.GET if asked else None, runs=runs)
     if not (asked and stored and form.is_valid()):

@@ -48,8 +48,8 @@ Stopped = Callable[[], bool]
 class Maker(Protocol):
     """The interface of a maker's module.
 
-    One that asks models also has `judges(recipe)`, all of them in their present versions, and `estimate(collection,
-    recipe)`.
+    One that asks models also has `judges(recipe)`, all of them in their present versions, and
+    `estimate(collection, recipe)`.
     """
 
     def check(self, collection: Collection, recipe: dict[str, Any]) -> dict[str, Any]:
@@ -65,7 +65,7 @@ def maker_module(kind: str) -> Maker:
 
 
 class Runs(ModelJobKind[Run]):
-    """Runs by a maker. A run is called by its name, and is the same run where its recipe is the same."""
+    """Runs by a maker. A run is called by its name, and is the same where its recipe is."""
 
     model, task, purpose = Run, "benchmark.make_run", "run"
     name, home = "system", "runs"

@@ -9,7 +9,7 @@ from judges.model_jobs.jobs import ledger_sum_of
 
 
 def run_cost(run: Run) -> dict[str, Any]:
-    """Return the cost of a run. `timed`: queries whose seconds are known; `paid` None: no model was asked."""
+    """Return a run's cost. `timed`: queries with known seconds; `paid` None: no model."""
     cost = Ranking.objects.filter(run=run).aggregate(
         queries=Count("pk"),
         # Later entries see earlier ones, so what takes a field's name comes behind the others of that field.
@@ -29,7 +29,7 @@ def run_cost(run: Run) -> dict[str, Any]:
 
 
 def cost_document(run: Run) -> dict[str, Any]:
-    """Return the cost that a leaderboard keeps: seconds a query, USD (None: unknown), whether more was paid."""
+    """Return the leaderboard's cost: seconds a query, USD (None: unknown), was more paid?"""
     cost = run_cost(run)
     paid = cost["paid"]
     return {

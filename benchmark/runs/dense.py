@@ -1,4 +1,4 @@
-"""Dense runs: vectors from an embed endpoint, kept in VAR by the hash of their text, and a search."""
+"""Dense runs: vectors from an embed endpoint, kept in VAR by their text's hash; a search."""
 
 from collections.abc import Mapping, Sequence
 from time import perf_counter
@@ -128,7 +128,7 @@ class Dense(IndexedVectors):
         return (RetrievalRequest(ROLE, 0, plain_prompt(ROLE, missing), documents=tuple(missing), keep=keep),)
 
     def add(self, texts: Sequence[str]) -> bool:
-        """Ask for the vectors of documents, as many a call as the embedder is seen to do. Raises Incomplete."""
+        """Ask for documents' vectors, as many a call as the embedder can. Raises Incomplete."""
         began, size = perf_counter(), self.pace.together
         reply = self.ask([(0, texts[at : at + size]) for at in range(0, len(texts), size)])
         too_slow = not reply.stopped and self.pace.is_too_slow(reply)
@@ -168,7 +168,7 @@ class Dense(IndexedVectors):
         return ranked, reply
 
     def rank_known(self, sent: Sequence[str], depths: Sequence[int]) -> list[Found]:
-        """Rank documents (primary keys) for texts whose vectors are kept already, prefix included."""
+        """Rank documents (primary keys) for texts whose vectors are kept, prefix included."""
         # The store grows while queries are asked, so places are looked up now.
         return self.rank_vectors(self.store.rows(self.store.find(map(text_digest, sent))), depths)
 
@@ -176,7 +176,7 @@ class Dense(IndexedVectors):
 def open_searcher(
     run: Run, campaign: Campaign, judge: Judge, recipe: Mapping[str, Any], progress: Tell, stopped: Stopped
 ) -> Dense | None:
-    """Return a search over the vectors of every document; None when the run was stopped meanwhile."""
+    """Return a search over every document's vectors; None when the run was stopped meanwhile."""
     searcher = Dense(run, campaign, judge, recipe, stopped)
     is_open = searcher.embed_documents(run.collection, progress, stopped, run.search.get("probed"))
     return searcher if is_open else None

@@ -63,5 +63,5 @@ class FolderSearch(FolderVectors[Store], IndexedVectors):
 
 
 def named_by_weights(recipe: Mapping[str, Any], provider: str = "folder") -> Judge:
-    """The name of a folder's vectors, as those of a judge are named: what decides them is the weights."""
+    """The name of a folder's vectors, as of a judge's: by what decides them, the weights."""
     return Judge(name=Path(recipe["model"]).name, provider=provider, model=recipe["weights"], id=0)

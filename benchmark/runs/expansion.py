@@ -45,7 +45,7 @@ def check(collection: Collection, recipe: dict[str, Any]) -> dict[str, Any]:
 
 
 def judges(recipe: Mapping[str, Any]) -> list[Judge]:
-    """Return the judge that writes, and the one that embeds where vectors are searched. Raises BadInput."""
+    """Return the writing judge, and the embedding one for vectors. Raises BadInput."""
     writer, over = llm_budget.judge_of(_role(recipe), recipe), recipe["over"]
     return [writer, llm_budget.judge_of("embed", over)] if over["kind"] == Run.Kind.DENSE else [writer]
 

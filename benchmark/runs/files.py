@@ -21,8 +21,8 @@ SHOWN = 20  # Bad lines that are listed; the rest is counted.
 def read_qrels(path: Path, fields: Mapping[str, str] | None = None) -> dict[str, dict[str, int]]:
     """Read qrels: query id -> document id -> grade. `fields`: what columns are, where their headers do not say so.
 
-    Raises BadInput for bad rows and for a pair with two grades. A grade below 0 stays: the pair is in
-    the pool, and nobody judged it, as trec_eval has it.
+    Raises BadInput for bad rows and for a pair with two grades. A grade below 0 stays: the pair is
+    in the pool, and nobody judged it, as trec_eval has it.
     """
     source = FileSource(path, fields=fields)
     found: dict[str, dict[str, int]] = {}
@@ -107,8 +107,9 @@ class RunLines:
 class RunFile:
     """A run read from a file, about 16 bytes a line, with its problems by line.
 
-    TREC's column of ranks is not read, as trec_eval does not: the scores decide. In MS MARCO's runs of three columns
-    (query, document, rank) the first rank has the highest score. Raises BadInput for a file without lines.
+    TREC's column of ranks is not read, as trec_eval does not: the scores decide. In MS MARCO's runs
+    of three columns (query, document, rank) the first rank has the highest score. Raises BadInput
+    for a file without lines.
     """
 
     def __init__(self, path: Path | FileSource, fields: Mapping[str, str] | None = None) -> None:
@@ -175,7 +176,7 @@ def _parse_float32(text: str) -> float:
 
 
 def write_run(path: Path, ranking: dict[str, dict[str, float]], tag: str) -> int:
-    """A TREC run, queries in the order given, documents by score and then id descending; returns the lines."""
+    """A TREC run, queries in the given order, documents by score, id descending; lines."""
     lines = 0
     # Renamed when it is whole: nobody reads half a run.
     part = path.with_name(f".{path.name}.part")

@@ -1,8 +1,9 @@
 """Runs by a reranker in a folder: the first documents of another run, scored anew by the model of a folder.
 
-A causal model, an encoder, or one that reads by an encoder and writes by a decoder (monoT5). Scores are its margins,
-whose sigmoid is its own probability; a model that reasons and grades (ERank) writes the grade times its probability,
-and -1 where its answer has none. Like every reranker it sees the query as it stands.
+A causal model, an encoder, or one that reads by an encoder and writes by a decoder (monoT5). Scores
+are its margins, whose sigmoid is its own probability; a model that reasons and grades (ERank)
+writes the grade times its probability, and -1 where its answer has none. Like every reranker it
+sees the query as it stands.
 """
 
 from collections.abc import Sequence

@@ -17,8 +17,8 @@ from benchmark.runs.rankings import RankedQuery
 from corpus.errors import BadInput, BadOption
 from corpus.models import Collection, Query
 
-# What the reranked run's scores are: log odds, which go through the sigmoid; ERank's grades times their probability,
-# among which an answer without a grade has a mark; or to be taken as they are.
+# What the reranked run's scores are: log odds, which go through the sigmoid; ERank's grades times
+# their probability, among which an answer without a grade has a mark; or to be taken as they are.
 TOLD = {
     "margins": gettext_lazy("log odds; the sigmoid was applied before combining"),
     "grades": gettext_lazy("grades; an answer without a grade counts as the lowest of its query"),
@@ -82,7 +82,7 @@ def scores_told(run: Run) -> str:
 
 
 def make(run: Run, progress: Tell, stopped: Stopped) -> None:
-    """Make the run query by query; its seconds are those of BM25 and combining, without the first run's."""
+    """Make the run query by query; its seconds are BM25's and combining's alone."""
     recipe = run.recipe
     index = lexical.index_of(run, recipe, progress, stopped)
     candidates = rankings.scores_of(recipe["run_id"])

@@ -1,9 +1,10 @@
 """A reranker's scores with BM25's over the same candidates: normalise, weigh, add (ERank, appendix G). Pure.
 
-Three ways that the literature on BRIGHT uses, each per query: min-max with 0.1 of BM25 and 0.9 of the reranker
-(Rank-R1), z-scores with 0.2 and 0.8 (ERank), and 100 times the reranker's score plus BM25's as it is (JudgeRank). The
-candidates are those of the reranked run, each with its own BM25 score; a reranker's score is from 0 to 1, so that
-margins (log odds) go through the sigmoid first. Scores that are all equal say nothing about the order and become 0.
+Three ways that the literature on BRIGHT uses, each per query: min-max with 0.1 of BM25 and 0.9 of
+the reranker (Rank-R1), z-scores with 0.2 and 0.8 (ERank), and 100 times the reranker's score plus
+BM25's as it is (JudgeRank). The candidates are those of the reranked run, each with its own BM25
+score; a reranker's score is from 0 to 1, so that margins (log odds) go through the sigmoid first.
+Scores that are all equal say nothing about the order and become 0.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,7 +22,7 @@ def minmax_scale(scores: Scores) -> Scores:
 
 
 def zscore(scores: Scores) -> Scores:
-    """Scale scores to mean 0 and standard deviation 1 (the population's); all are 0 where they are equal."""
+    """Scale scores to mean 0 and (population) deviation 1; all 0 where they are equal."""
     # By the range first: the deviation of equal floats may come out above 0, and would blow up their rounding.
     spread = float(scores.std()) if len(scores) and np.ptp(scores) else 0.0
     return (scores - scores.mean()) / spread if spread else np.zeros_like(scores)
@@ -34,7 +35,7 @@ def sigmoid(margins: Scores) -> Scores:
 
 
 NO_GRADE = -1.0
-"""What an ERank run holds for an answer without a grade: below every grade times its probability."""
+"""An ERank run's value for an answer without a grade: below every grade x probability."""
 
 
 def impute_ungraded(scores: Scores) -> Scores:
@@ -50,7 +51,7 @@ WEIGHTS = {"minmax": (0.1, 0.9), "zscore": (0.2, 0.8), "sum": (1.0, 100.0)}
 
 
 def combine_scores(bm25: Scores, scores: Scores, method: str, weights: Sequence[float] | None = None) -> Scores:
-    """The score of each candidate of one query, from its BM25 score and its reranker's, in their order."""
+    """The score of each candidate of a query, from BM25's and the reranker's, in order."""
     of_bm25, of_reranker = weights or WEIGHTS[method]
     normal = METHODS[method]
     return of_bm25 * normal(bm25) + of_reranker * normal(scores)

@@ -27,8 +27,8 @@ from jobs.models import JobState
 BATCH = 500  # Queries stored together.
 ENDINGS = (".gz", ".run", ".txt", ".trec", ".tsv", ".res", ".out")
 Keys = Mapping[str, int]
-# A run with what --json says of it: lines stored and left out (`excluded`: their query excludes the document, as in
-# BRIGHT), and `missing_queries` that it has nothing for: they count 0.
+# A run with what --json says of it: lines stored and left out (`excluded`: their query excludes the
+# document, as in BRIGHT), and `missing_queries` that it has nothing for: they count 0.
 ImportedRun = tuple[Run, dict[str, Any]]
 
 
@@ -42,7 +42,7 @@ def name_of(path: Path) -> str:
 
 
 def paths_by_name(files: Sequence[str]) -> dict[str, Path]:
-    """Paths by the runs' names, of `FILE` or `NAME=FILE`. Raises BadInput when two runs would have the same."""
+    """Paths by run name, of `FILE` or `NAME=FILE`. BadInput when two runs share one."""
     paths: dict[str, Path] = {}
     for text in files:
         before, equals, after = text.partition("=")
@@ -55,7 +55,7 @@ def paths_by_name(files: Sequence[str]) -> dict[str, Path]:
 
 
 def run_name(file: str) -> str:
-    """Return a file's name as the name of a run: without folder and endings, other letters as `-`."""
+    """Return a file's name as a run's name: without folder and endings, other letters as `-`."""
     stem = name_of(Path(file.replace("\\", "/")))
     fine = "".join(letter if letter.isascii() and (letter.isalnum() or letter in "._+-") else "-" for letter in stem)
     return fine.lstrip("._+-")[:100] or "run"
@@ -74,8 +74,8 @@ def import_runs(
 ) -> list[ImportedRun]:
     """Import runs by their names. Raises BadInput with what is wrong in each file: its first 20 lines, and the total.
 
-    `skip_unknown` leaves out, and counts, lines whose query or document the collection does not know. `columns`: what
-    the columns of a table are, where their headers do not say so.
+    `skip_unknown` leaves out, and counts, lines whose query or document the collection does not
+    know. `columns`: what the columns of a table are, where their headers do not say so.
     """
     for name in files:
         builders.check_name(collection, name)
@@ -118,8 +118,8 @@ def import_runs(
 def keep_runs(collection: Collection, sources: Sequence[FileSource], options: ImportOptions) -> tuple[int, list[str]]:
     """Keep the runs of an import as runs, by the names of their files; return how many are new, and names taken.
 
-    A name that has a run already is that run, whatever it holds. Lines of ranks below those that became pairs may name
-    unknown texts.
+    A name that has a run already is that run, whatever it holds. Lines of ranks below those that
+    became pairs may name unknown texts.
     """
     current = Query.objects.filter(collection=collection, is_current=True)
     queries = dict(current.values_list("external_id", "pk"))
@@ -198,7 +198,7 @@ def format_imported(counts: Mapping[str, Any]) -> str:
 
 @contextmanager
 def saved_uploads(uploads: Sequence["UploadedFile[Any]"]) -> Iterator[list[Path]]:
-    """The uploads under their own names until the block ends; BadInput names them as they were uploaded."""
+    """The uploads under their own names in the block; BadInput uses the uploaded names."""
     with TemporaryDirectory() as folder:
         paths = [Path(folder, str(place), Path(one.name or "file").name) for place, one in enumerate(uploads)]
         for path, upload in zip(paths, uploads, strict=True):

@@ -29,8 +29,8 @@ def judge_of(role: str, recipe: Mapping[str, Any]) -> Judge:
 def each_batch(run: Run, work: Batch, progress: Tell, stopped: Stopped, phase: str = "", size: int = BATCH) -> None:
     """Rank every query that has no ranking yet, and store what there is batch by batch.
 
-    Raises Incomplete when the limits are reached, when nobody answers, and in the end when some queries got no answer:
-    what there is stays, and going on asks for the rest.
+    Raises Incomplete when the limits are reached, when nobody answers, and in the end when some
+    queries got no answer: what there is stays, and going on asks for the rest.
     """
     waiting, total = rankings.unranked_queries(run), len(rankings.current_queries(run.collection, run.recipe))
     done = total - len(waiting)

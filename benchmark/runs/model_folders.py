@@ -44,7 +44,7 @@ def check_folder(kind: Run.Kind, recipe: Mapping[str, Any]) -> tuple[Path, dict[
 
 
 def check_weights(recipe: Mapping[str, Any]) -> None:
-    """Raise BadInput when the folder holds another model than the one that the run was started with."""
+    """Raise BadInput when the folder holds another model than the run was started with."""
     folder = fetch(Path(recipe["model"]))
     if hash_weights(folder) != recipe["weights"]:
         told = _("The model %(folder)s changed since the run was started: start another run")

@@ -50,7 +50,7 @@ METHOD_WORDS = {
 
 
 class RunOptions(SpendingOptions):
-    """What the making of a run can be told. A system takes some of the options (TAKES and BEYOND)."""
+    """What the making of a run can be told, a system by TAKES and BEYOND."""
 
     system: System = option(
         _("Type"),

@@ -43,9 +43,10 @@ class RankedQuery:
 def store(run: Run, found: Mapping[int, RankedQuery], names: Mapping[int, str] | None = None) -> int:
     """Write rankings by primary key of the query, and return how many documents they hold.
 
-    A query that has a ranking already keeps it. Scores are kept as the float32 that trec_eval reads. `names`: external
-    ids of the documents, where the caller has them. Raises BadInput for scores that are none and for a document that
-    stands twice, JobLost when the run was cancelled or is somebody else's.
+    A query that has a ranking already keeps it. Scores are kept as the float32 that trec_eval
+    reads. `names`: external ids of the documents, where the caller has them. Raises BadInput for
+    scores that are none and for a document that stands twice, JobLost when the run was cancelled or
+    is somebody else's.
     """
     # All names in one statement, since ties need them.
     ids = names_of(key for one in found.values() for key in one.documents) if names is None else names
@@ -80,12 +81,12 @@ def _insert_values(
 
 
 def array_literal(numbers: Iterable[float]) -> str:
-    """An array as PostgreSQL writes it: adapting a list number by number takes longer than all else."""
+    """An array as PostgreSQL writes it: adapting a list number by number takes the longest."""
     return f"{{{','.join(map(repr, numbers))}}}"
 
 
 def in_order(documents: Keys, scores: npt.NDArray[np.float64], ids: Mapping[int, str]) -> tuple[Keys, Scores]:
-    """Sort by score as float32, then by external id, both descending, as trec_eval ranks. Raises BadInput."""
+    """Sort by float32 score, then external id, both descending (trec_eval). Raises BadInput."""
     # Equal lengths, and no document twice: trec_eval would count it twice.
     if len(documents) != len(scores) or len(np.unique(documents)) != len(documents):
         raise BadInput("A ranking names a document twice, or has not one score for each document")
@@ -132,8 +133,8 @@ def excluded_documents(
 def current_queries(collection: Collection, recipe: Mapping[str, Any] = MappingProxyType({})) -> list[Query]:
     """The current queries that a run of this recipe ranks, by external id.
 
-    Without those that models wrote (synthetic ones, keyword forms), which are in no qrels, unless the recipe says so or
-    there are no others.
+    Without those that models wrote (synthetic ones, keyword forms), which are in no qrels, unless
+    the recipe says so or there are no others.
     """
     rows = list(Query.objects.filter(collection=collection, is_current=True))
     if not recipe.get(SYNTHETIC):
@@ -179,7 +180,7 @@ def scores_of(run: Run | int) -> dict[int, tuple[Keys, npt.NDArray[np.float64]]]
 
 
 def as_run(run: Run) -> dict[str, dict[str, float]]:
-    """Return the run by external ids, query -> document -> score, as benchmark.measures.rankings takes it."""
+    """Return the run by external ids, query -> document -> score, for measures.rankings."""
     return {query: dict(pairs) for query, pairs in _named_rankings(run)}
 
 

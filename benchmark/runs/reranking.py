@@ -1,7 +1,7 @@
 """Reranking of any run at an endpoint in Cohere's and Jina's shape.
 
-The model always sees the query as it stands: what the first run searched for (a rewriting, a reasoning) is not shown to
-it.
+The model always sees the query as it stands: what the first run searched for (a rewriting, a
+reasoning) is not shown to it.
 """
 
 import json
@@ -50,8 +50,8 @@ def judges(recipe: Mapping[str, Any]) -> list[Judge]:
 def check_first_run(collection: Collection, recipe: dict[str, Any]) -> dict[str, Any]:
     """Return what a reranked run keeps of `run`, `top`, `instruction` and `instructions`. Raises BadInput.
 
-    `instruction` is said with every query, else its definition of relevance; `instructions`: by query id, in place of
-    either (FollowIR changes those of some queries).
+    `instruction` is said with every query, else its definition of relevance; `instructions`: by
+    query id, in place of either (FollowIR changes those of some queries).
     """
     first, own = builders.ready_run(collection, str(recipe.get("run") or "")), str(recipe.get("instruction") or "")
     # A recipe's own words hold for all queries; else each query brings its definition.
@@ -128,7 +128,7 @@ def instruction_for(recipe: dict[str, Any], query: Query) -> str:
 
 
 def _split_documents(documents: Sequence[T], judge: Judge) -> list[list[T]]:
-    """Split documents into as few calls as can be, alike in size; none where there is nothing to order."""
+    """Split documents into few calls of like size; none where nothing is to be ordered."""
     if len(documents) < 2:
         return []
     # Parts are alike in size, so that the last call is not left with a document or two.

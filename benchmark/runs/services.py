@@ -25,7 +25,7 @@ from judges.campaigns.estimates import Estimate
 
 @action(RUNS.started, noted=lambda _options, run: RUNS.describe_start(run))
 def make_run(actor: Actor, collection: Collection, options: RunOptions) -> Run:
-    """Make a run; a worker does the work. The same again goes on with it. Raises BadOption and BadInput."""
+    """Make a run, by a worker; the same again goes on. Raises BadOption and BadInput."""
     return RUNS.start_or_join(collection, _read_recipe(actor, options), actor.name)
 
 
@@ -70,7 +70,7 @@ def import_runs(
 def import_uploads(
     actor: Actor, collection: Collection, options: RunImportOptions, uploads: Sequence["UploadedFile[Any]"]
 ) -> list[ImportedRun]:
-    """Import uploaded files, each a run that is named after its file, or for one file as the options say."""
+    """Import uploaded files, each a run named after its file, or as options say for one."""
     if options.run and len(uploads) > 1:
         told = _("A name can be given for one file only. Several files keep their own names.")
         raise BadOption("run", told)

@@ -1,7 +1,8 @@
 """Sharing of vectors by machines: each publishes in parts what it paid for or computed, and takes over the others'.
 
-A part is a file `parts/NODE-BEGIN-END.npz` in the folder of a model, with the digests of some texts and what the model
-made of them. It is written once and never changed. Without QUORUM_STORE nothing happens here (docs/adr/0032).
+A part is a file `parts/NODE-BEGIN-END.npz` in the folder of a model, with the digests of some texts
+and what the model made of them. It is written once and never changed. Without QUORUM_STORE nothing
+happens here (docs/adr/0032).
 """
 
 import fcntl
@@ -26,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 
 def share_vectors(vectors: TextStore) -> None:
-    """Publish what other machines may lack, and take over what they published. Raises StoreUnavailable."""
+    """Publish what machines may lack, take over what they published. StoreUnavailable."""
     if not is_shared():
         return
     path = vectors.folder / "shared.json"
@@ -87,8 +88,9 @@ def _import_parts(vectors: TextStore, state: dict[str, Any]) -> None:
         digests = [joined[at : at + WIDTH] for at in range(0, len(joined), WIDTH)]
         before, lacking = len(vectors.places), sum(one not in vectors.places for one in digests)
         vectors.unpack(digests, packed)
-        # What came from the store need not go there. Another process may have added something of its own meanwhile,
-        # which stands before these texts: then all of it is published, for what is left out would be paid twice.
+        # What came from the store need not go there. Another process may have added something of
+        # its own meanwhile, which stands before these texts: then all of it is published, for what
+        # is left out would be paid twice.
         if state["published"] == before and len(vectors.places) == before + lacking:
             state["published"] = len(vectors.places)
         state["parts"].append(name)

@@ -1,7 +1,7 @@
 """Runs by a sparse encoder in a folder (SPLADE): terms with learned weights, kept in VAR, are searched exactly.
 
-A document's score is the sum over the terms that it shares with the query of the products of both weights. Documents
-that share none are not returned.
+A document's score is the sum over the terms that it shares with the query of the products of both
+weights. Documents that share none are not returned.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,8 @@
 """Search among many vectors by an index in a file that is mapped, not read: faiss's inverted lists (docs/adr/0032).
 
-Up to LARGEST_EXACT documents every vector is compared. Above, only those in the lists nearest to the query; how many
-lists is decided by the recall against an exact search, measured on the first queries.
+Up to LARGEST_EXACT documents every vector is compared. Above, only those in the lists nearest to
+the query; how many lists is decided by the recall against an exact search, measured on the first
+queries.
 """
 
 import fcntl
@@ -37,7 +38,7 @@ VERSION = 1
 
 @dataclass(slots=True)
 class ExactSearch:
-    """A search that compares all vectors. `rows(begin, end)` gives them in the order of the documents."""
+    """A search that compares all vectors. `rows(begin, end)` gives them in documents' order."""
 
     documents: int
     rows: Callable[[int, int], Vectors]
@@ -145,7 +146,7 @@ def open_search(
 
 
 def _build_index(folder: Path, store: Store, places: Places, tell: Tell, stopped: Stopped) -> bool:
-    """Train the lists, fill them part by part, and join the parts on the disk. False when it was stopped."""
+    """Train the lists, fill them in parts, join these on the disk. False when stopped."""
     import faiss
     from faiss.contrib.ondisk import merge_ondisk
 
@@ -183,7 +184,7 @@ def _build_index(folder: Path, store: Store, places: Places, tell: Tell, stopped
 
 
 def _train_lists(store: Store, places: Places) -> Any:
-    """Return an index without vectors, whose lists were found on a sample from all over the collection."""
+    """Return an index without vectors, its lists found on a sample of the collection."""
     import faiss
 
     sampled = max(1, min(len(places), HELD_BYTES // (store.size * 4)))

@@ -52,7 +52,7 @@ class VectorSearch(ABC, Generic[Kept]):
 
     @abstractmethod
     def add(self, texts: Sequence[str]) -> bool | None:
-        """Compute and keep the vectors of documents. False: not all of them are there, so look once more."""
+        """Compute and keep documents' vectors. False: some are missing, so look once more."""
 
     def open_index(self, collection: Collection, probed: int | None, progress: Tell, stopped: Stopped) -> bool:
         """Make ready what searches. False when the run was stopped meanwhile."""

@@ -1,7 +1,8 @@
 """Vectors in VAR by the hash of their text: paid for once, whichever run or collection asks.
 
-One folder a model: `hashes` (16 bytes each) and `vectors` (float32), both only ever appended to, vectors first. What
-a kill left half is cut away by the next writer. Several processes may append: one at a time, under a lock.
+One folder a model: `hashes` (16 bytes each) and `vectors` (float32), both only ever appended to,
+vectors first. What a kill left half is cut away by the next writer. Several processes may append:
+one at a time, under a lock.
 """
 
 import fcntl
@@ -86,8 +87,9 @@ class TextStore(ABC):
     def adding(self, digests: Sequence[bytes], size: int) -> Iterator[dict[bytes, int]]:
         """Yield the digests that are not stored yet, with their positions in `digests`, under the file's lock.
 
-        The block appends what belongs to them, in that order: a kill in between leaves some without a hash, which the
-        next writer cuts away. Raises BadInput where the model gave another `size` before.
+        The block appends what belongs to them, in that order: a kill in between leaves some without
+        a hash, which the next writer cuts away. Raises BadInput where the model gave another `size`
+        before.
         """
         with (self.folder / "lock").open("w") as lock:
             # One writer at a time: vectors and hashes have to land in the same order.
@@ -103,8 +105,8 @@ class TextStore(ABC):
                 )
             fresh = {one: at for at, one in enumerate(digests) if one not in self.places}
             yield fresh
-            # Hashes last: a vector without a hash is cut away by the next writer, a hash without a vector would be
-            # wrong.
+            # Hashes last: a vector without a hash is cut away by the next writer, a hash without a
+            # vector would be wrong.
             append_at(self.hashes, len(self.places) * WIDTH, b"".join(fresh))
             for one in fresh:
                 self.places[one] = len(self.places)
@@ -163,8 +165,8 @@ def nearest_vectors(
 ) -> list[Found]:
     """Return for each query (q, size) the positions and scores of the documents with the largest products, best first.
 
-    `rows(begin, end)` gives documents' vectors, dense or as a sparse array of scipy. Of equal scores the earlier place
-    goes first, at the cut too.
+    `rows(begin, end)` gives documents' vectors, dense or as a sparse array of scipy. Of equal
+    scores the earlier place goes first, at the cut too.
     """
     best: list[Found] = [(np.zeros(0, np.int64), np.zeros(0, np.float32)) for _ in depths]
     for begin in range(0, documents, block):

@@ -55,7 +55,7 @@ class FilesField(forms.FileField):
 @action("admin")
 @require_GET
 def runs(request: HttpRequest, scope: AccessScope) -> HttpResponse:
-    """All runs, the upload, and what can be made. HTMX asks for the list alone while something is made."""
+    """All runs, the upload, what can be made. HTMX asks for the list meanwhile."""
     return _render_page(request, scope, _upload_form(request))
 
 
@@ -173,7 +173,7 @@ def run_file(request: HttpRequest, scope: AccessScope, run: int) -> HttpResponse
 @action("admin")
 @require_http_methods(["GET", "POST"])
 def delete_run(request: HttpRequest, scope: AccessScope, run: int) -> HttpResponse:
-    """Delete a run: GET asks for confirmation, POST removes it from every table and frees its name."""
+    """Delete a run: GET asks, POST removes it from every table and frees its name."""
     found = RUNS.find(scope.collection, run)
     if request.method == "GET":
         return render(request, "benchmark/delete_run.html", {"scope": scope, "run": found})

@@ -1,8 +1,9 @@
 """Letters for a leaderboard: two systems share one exactly when no test tells them apart. Pure.
 
-A compact letter display (Piepho 2004, Journal of Computational and Graphical Statistics 13) covers the pairs that do
-not differ by groups within which nothing differs. Insert-and-absorb, the usual way, makes thousands of groups of 25
-systems with a dozen differences; here groups grow greedily from the best system on, at most one for each pair.
+A compact letter display (Piepho 2004, Journal of Computational and Graphical Statistics 13) covers
+the pairs that do not differ by groups within which nothing differs. Insert-and-absorb, the usual
+way, makes thousands of groups of 25 systems with a dozen differences; here groups grow greedily
+from the best system on, at most one for each pair.
 """
 
 from collections import Counter
@@ -44,8 +45,8 @@ def groups_of(different: NDArray[np.bool_], order: Sequence[int]) -> list[Group]
                 members.append(fitting[new.index(max(new))])
             found.append(frozenset(members))
             covered.update(_group_pairs(found[-1]))
-    # Without groups whose every pair others have too. Small ones go first: a letter that others make superfluous is
-    # most often one of theirs.
+    # Without groups whose every pair others have too. Small ones go first: a letter that others
+    # make superfluous is most often one of theirs.
     times, left = Counter(pair for group in found for pair in _group_pairs(group)), list(found)
     for group in sorted(found, key=lambda group: (len(group), sorted(group))):
         pairs = _group_pairs(group)

@@ -1,9 +1,10 @@
 """Paired tests for many systems at once: one set of random signs for all of them. Pure.
 
-A randomisation test over queries: how often would random signs of the queries' differences give a sum at least as far
-from 0? The interval is the same test asked of every other difference: it holds those that the test does not exclude, so
-that interval and p never contradict each other. The sum of a difference under random signs is the difference of two
-sums, so 300 pairs of 25 systems cost 25 columns.
+A randomisation test over queries: how often would random signs of the queries' differences give a
+sum at least as far from 0? The interval is the same test asked of every other difference: it holds
+those that the test does not exclude, so that interval and p never contradict each other. The sum of
+a difference under random signs is the difference of two sums, so 300 pairs of 25 systems cost 25
+columns.
 """
 
 from collections.abc import Iterator, Sequence
@@ -28,8 +29,8 @@ class Tests:
     def __init__(self, values: Floats, seed: int, weights: Floats | None = None) -> None:
         """Add up every column under the same signs, all of them or RESAMPLES.
 
-        `weights`: what each query counts in the mean that the test is about, where its values have been multiplied by
-        it already; 1 unless given.
+        `weights`: what each query counts in the mean that the test is about, where its values have
+        been multiplied by it already; 1 unless given.
         """
         self.values = values
         # Up to 16 queries half of the 2^16 patterns stand for all; beyond that patterns are drawn.
@@ -41,7 +42,7 @@ class Tests:
         self.sums, self.weights = found[:, :-1], found[:, -1]
 
     def p(self, one: int, other: int) -> float:
-        """Return the two-sided p: how often random signs give a difference at least as far from 0."""
+        """Return the two-sided p: how often random signs give a difference as far from 0."""
         seen, turned = self._difference(one, other)
         # Sums in another order differ by rounding: a pattern that repeats what was seen must count.
         far = int((np.abs(turned) >= abs(seen) - NEAR).sum())
@@ -51,8 +52,9 @@ class Tests:
     def interval(self, one: int, other: int, level: float) -> tuple[float, float]:
         """The mean differences d that are not excluded: those whose p is at least `level`, from -1 to 1.
 
-        Under the signs s, d is as far from what was seen as from what s gives, |sum s (x - d)| >= |sum (x - d)|,
-        exactly between the two values of d that make both sides equal; the p of d is the share of such signs.
+        Under the signs s, d is as far from what was seen as from what s gives, |sum s (x - d)| >=
+        |sum (x - d)|, exactly between the two values of d that make both sides equal; the p of d is
+        the share of such signs.
         """
         seen, turned = self._difference(one, other)
         patterns = len(turned)
@@ -63,8 +65,8 @@ class Tests:
             return -1.0, 1.0
         with np.errstate(divide="ignore", invalid="ignore"):
             less, more = self.weight - self.weights, self.weight + self.weights
-            # For each pattern the difference d at which it stops being as far: the bound is an order statistic of
-            # these.
+            # For each pattern the difference d at which it stops being as far: the bound is an
+            # order statistic of these.
             low = np.fmin((seen - NEAR - turned) / less, (seen - NEAR + turned) / more)
             high = np.fmax((seen + NEAR - turned) / less, (seen + NEAR + turned) / more)
         same = self.weight - np.abs(self.weights) < NEAR  # no sign or every sign is turned: any d is as far

@@ -30,9 +30,9 @@ class Values:
 def join_members(members: Sequence[Values]) -> Values:
     """The queries of several collections of the same systems, one collection after the other.
 
-    Each collection counts alike however many queries it has: a query of N in all and n of its own, in M collections,
-    has its value times N / (M n). The mean over all queries is then the unweighted mean of the collections' means, and
-    tests over all queries are tests of that mean.
+    Each collection counts alike however many queries it has: a query of N in all and n of its own,
+    in M collections, has its value times N / (M n). The mean over all queries is then the
+    unweighted mean of the collections' means, and tests over all queries are tests of that mean.
     """
     sizes = [one.after.shape[1] for one in members]
     # ADR 0035: without weights the tests would be about another mean than the one shown, decided by the largest member.
@@ -47,7 +47,7 @@ def join_members(members: Sequence[Values]) -> Values:
 
 
 def weights_of(sizes: Sequence[int]) -> list[float]:
-    """Return the weight of a query of each collection, from the numbers of their queries; on average 1."""
+    """Return a query's weight in each collection, by numbers of queries; on average 1."""
     return [sum(sizes) / (len(sizes) * size) for size in sizes]
 
 
@@ -68,8 +68,8 @@ def add_tests(
 ) -> None:
     """Add to each system's row the interval and p of its change, ranks and letters; all measures share random signs.
 
-    Interval and p are one test, both corrected by Holm over the systems: the interval leaves out 0 exactly where the
-    corrected p is below 0.05.
+    Interval and p are one test, both corrected by Holm over the systems: the interval leaves out 0
+    exactly where the corrected p is below 0.05.
 
     `sizes`: how many queries each collection has, where there are several, one after the other.
     """

@@ -21,7 +21,7 @@ def member_funnels(suite: Suite) -> list[tuple[Collection, Funnel | None]]:
 
 
 def funnel_table(suite: Suite) -> DownloadTable | None:
-    """Return the table of the members' funnels; None where nothing was filled. A sum needs every member."""
+    """Return the members' funnels; None where nothing was filled. A sum needs all."""
     funnels = member_funnels(suite)
     played = max((len(funnel.rounds) for _one, funnel in funnels if funnel), default=0)
     if not any(funnel for _one, funnel in funnels):

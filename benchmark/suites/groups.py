@@ -35,7 +35,7 @@ KEPT_S = 90 * 86_400
 
 @transaction.atomic
 def make_suite(*, name: str, collections: Sequence[Collection], title: str = "", by: Any = None) -> Suite:
-    """Make a suite, columns in the order given. `by`: the scope of a page; None: a command. Raises BadInput."""
+    """Make a suite, columns as given. `by`: a page's scope; None: a command. BadInput."""
     try:
         RUN_NAME(name)
     except ValidationError as error:
@@ -123,9 +123,9 @@ def _systems_by_member(found: Sequence[SuiteColumn]) -> list[dict[str, Mapping[s
 def suite_lines(found: Sequence[SuiteColumn], key: str, *, work: bool = True) -> list[dict[str, Any]]:
     """Return the systems by their mean, the best first, those without one last.
 
-    `work`: as `suite_tests` has it. `mean`: before, after and change, unweighted; None where a member is missing.
-    `tests`: of the mean, its change's low, high, p and p_holm, letters_before and letters_after;
-    empty where it is blank, and for measures that order no systems.
+    `work`: as `suite_tests` has it. `mean`: before, after and change, unweighted; None where a
+    member is missing. `tests`: of the mean, its change's low, high, p and p_holm, letters_before
+    and letters_after; empty where it is blank, and for measures that order no systems.
     """
     by_member = _systems_by_member(found)
     names = sorted({name for systems in by_member for name in systems})
@@ -141,8 +141,8 @@ def suite_lines(found: Sequence[SuiteColumn], key: str, *, work: bool = True) ->
 def suite_tests(found: Sequence[SuiteColumn], key: str, *, work: bool = True) -> dict[str, dict[str, Any]]:
     """Return, for systems that every member has, paired tests over all members' queries; members count alike.
 
-    They are kept once worked out, since a report that is ready never changes. Without `work` many that are not kept
-    yet are left out: a page cannot wait for them.
+    They are kept once worked out, since a report that is ready never changes. Without `work` many
+    that are not kept yet are left out: a page cannot wait for them.
     """
     by_member = _systems_by_member(found)
     names = sorted(set.intersection(*(set(systems) for systems in by_member))) if by_member else []

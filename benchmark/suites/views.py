@@ -1,4 +1,4 @@
-"""Suites: collections that are measured together. Pages of the site, for who may admin every member."""
+"""Suites: collections measured together. Pages of the site, for admins of every member."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any

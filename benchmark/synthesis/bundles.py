@@ -1,4 +1,4 @@
-"""Bundles of a synthetic query: its fields, negatives that say what a positive says, and their splits. Pure."""
+"""Bundles of a synthetic query: fields, negatives like a positive, splits. Pure."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,7 +19,7 @@ def draw_personas(personas: Sequence[str], seed: int, seed_id: str) -> list[str]
 
 
 def draw_seeds(ids: Iterable[str], seed: int, limit: int | None) -> list[str]:
-    """Draw `limit` ids at random and return them in their first order; all of them without a limit."""
+    """Draw `limit` ids at random and return them in their first order; all without a limit."""
     known = list(ids)
     first = sorted(known, key=lambda one: sha256(f"{seed}\0{one}".encode()).digest())[:limit]
     chosen = set(first)
@@ -46,8 +46,9 @@ def find_near_copies(positives: Sequence[str], negatives: Sequence[str]) -> set[
 def split_bundles(bundles: Sequence[Bundle], dev: float, seed: int) -> dict[str, list[Bundle]]:
     """Train, and the share `dev` of the bundles as dev, in the order in which they came.
 
-    Bundles whose queries or documents are near-duplicates stand on the same side; those of one seed, too. Without a
-    share everything is for training: a synthetic query is measured on only where somebody asks for it.
+    Bundles whose queries or documents are near-duplicates stand on the same side; those of one
+    seed, too. Without a share everything is for training: a synthetic query is measured on only
+    where somebody asks for it.
     """
     if not dev:
         return {"train": list(bundles)}

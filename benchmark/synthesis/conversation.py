@@ -1,7 +1,8 @@
 """The conversation that makes a bundle of a seed: persona, type, answer, aspects, plans and passages (BRIGHT-Pro 5.1).
 
-An analytical query gets a reference answer from nothing but the query, two or three aspects that carry it, and a
-positive for each; a factual one a single positive. Negatives are planned from titles and summaries of the positives.
+An analytical query gets a reference answer from nothing but the query, two or three aspects that
+carry it, and a positive for each; a factual one a single positive. Negatives are planned from
+titles and summaries of the positives.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +23,7 @@ F = TypeVar("F", bound=AnswerFormat)
 
 @dataclass(frozen=True, slots=True)
 class SeedTask:
-    """A seed with its options: the personas shown, the judge that answers, and the writer of passages."""
+    """A seed with its options: personas shown, the answering judge, the passages' writer."""
 
     seed_id: str
     seed: str
@@ -170,7 +171,7 @@ def describe_model(judge: Judge) -> dict[str, str]:
 
 
 async def write_bundle(conversation: Conversation, task: SeedTask) -> SeedOutcome:
-    """The bundle of a seed, or where and why it was dropped. Lets Cancelled and BudgetExhausted through."""
+    """A seed's bundle, or where and why it was dropped. Cancelled, BudgetExhausted pass."""
     try:
         return await BundleWriter(conversation, task).write_bundle()
     except StepFailed as failed:

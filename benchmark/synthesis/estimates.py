@@ -1,4 +1,4 @@
-"""Estimates of a synthesis before it begins: each step's prompt with texts of the expected length."""
+"""Estimates of a synthesis before it begins: each step's prompt with expected lengths."""
 
 from collections.abc import Sequence
 

@@ -74,7 +74,7 @@ def read_bundles(synthesis: Synthesis) -> list[Bundle]:
 
 
 def dropped_rows(synthesis: Synthesis) -> list[dict[str, Any]]:
-    """Return what was left out, and why: whole bundles, and negatives that nearly equal a positive."""
+    """Return what was left out, and why: bundles, and negatives nearly equal to a positive."""
     left = synthesis.bundles.exclude(step="") | synthesis.bundles.filter(near_duplicates__gt=0)
     rows = []
     for one in left.order_by("place"):
@@ -100,7 +100,7 @@ def _write_lines(path: Path, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any
 def _build_manifest(
     synthesis: Synthesis, sides: Mapping[str, Sequence[Bundle]], dropped: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any]:
-    """Return the manifest: contents and provenance. No time: the same bundles give the same manifest."""
+    """Return the manifest: contents and provenance, no time: equal for equal bundles."""
     bundles = [one for rows in sides.values() for one in rows]
     reasons = Counter(f"{one['step']}: {one['reason']}" for one in dropped if one["what"] == "bundle")
     negatives = sum(synthesis.bundles.values_list("near_duplicates", flat=True))

@@ -36,7 +36,7 @@ def _queries(bundle: Bundle) -> Iterator[Row]:
 
 
 def _documents(bundle: Bundle) -> Iterator[Row]:
-    """Yield the passages, none with a hint at whether it was planned as relevant: its judges must not know."""
+    """Yield the passages without a hint at their planned relevance: judges must not know."""
     for name, passage in _named_passages(bundle):
         metadata = {"synthetic": True, "query_id": bundle["query_id"]}
         yield {"_id": name, "title": passage["blueprint"]["title"], "text": passage["text"], "metadata": metadata}
@@ -47,7 +47,7 @@ def _pairs(bundle: Bundle) -> Iterator[Row]:
 
 
 def _named_passages(bundle: Bundle) -> Sequence[tuple[str, Row]]:
-    """Each passage under an id that does not say which side it was planned for: in the order of their texts."""
+    """Each passage under an id that does not tell its planned side: in order of texts."""
     passages = [*bundle["positives"], *bundle["negatives"]]
     # By text, as good as chance to a judge, and the same at a second import.
     ordered = sorted(passages, key=lambda one: str(one["text"]))

@@ -46,7 +46,7 @@ PROMPTS = {
 
 
 class Syntheses(ModelJobKind[Synthesis]):
-    """Syntheses: conversations about seeds, each of which becomes a bundle or a query, or is dropped."""
+    """Syntheses: conversations about seeds, each a bundle or a query in the end, or dropped."""
 
     model, task, purpose = Synthesis, "benchmark.make_synthesis", "synthesis"
     name, home = "synthesis", "syntheses"
@@ -213,7 +213,7 @@ def _subject_of(one: SyntheticBundle) -> Subject:
 def _store_outcomes(
     synthesis: Synthesis, rows: Sequence[SyntheticBundle], outcomes: Sequence[SeedOutcome | None]
 ) -> None:
-    """Keep what came of seeds; those that got no response wait. Raises LeaseLost when it is somebody else's."""
+    """Keep what came of seeds; those without a response wait. Raises LeaseLost."""
     made, dropped = [], []
     for row, outcome in zip(rows, outcomes, strict=True):
         if outcome is None or outcome.reason == "error":

@@ -1,7 +1,8 @@
 """Queries that a judge writes: keyword forms of training queries (Prism 4.1), and queries that documents answer.
 
-Each is a query of its own, with documents of its own that BM25 finds for its own words, to be judged like all others.
-It is marked synthetic, so that it never enters dev or qrels; a keyword form names its query (`rewritten_from`).
+Each is a query of its own, with documents of its own that BM25 finds for its own words, to be
+judged like all others. It is marked synthetic, so that it never enters dev or qrels; a keyword form
+names its query (`rewritten_from`).
 """
 
 import json
@@ -45,7 +46,7 @@ PRESENT = "present"  # Why nothing was asked: a query was written from this seed
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """A way to write queries. `made_from`: key of the metadata that names what a query was written from."""
+    """A way to write queries. `made_from`: metadata key of what a query was written from."""
 
     role: str
     material: str  # What the prompt is made of.
@@ -193,8 +194,8 @@ def import_synthetic(synthesis: Synthesis, rows: Iterable[SyntheticBundle]) -> N
 def _describe_sources(collection: Collection, bundles: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
     """What keyword forms take over from the queries that they are made of, by query.
 
-    The need is the same in other words: it has the same answers and the same definition of relevance, else one pair
-    would be judged by two rubrics, and it excludes the same documents.
+    The need is the same in other words: it has the same answers and the same definition of
+    relevance, else one pair would be judged by two rubrics, and it excludes the same documents.
     """
     sources = [bundle[KEYWORDS.made_from] for bundle in bundles]
     queries = list(Query.objects.filter(collection=collection, is_current=True, external_id__in=sources))
@@ -239,7 +240,7 @@ def _find_pairs(
 
 
 def count_synthetic(synthesis: Synthesis) -> dict[str, Any]:
-    """Count the outcomes of the sources. `failed`: by reason; `pairs`: of the queries that it wrote."""
+    """Count the outcomes of the sources. `failed`: by reason; `pairs`: of the written queries."""
     rows = SyntheticBundle.objects.filter(synthesis=synthesis)
     written = rows.filter(bundle__isnull=False)
     ended = dict(rows.exclude(step="").order_by("reason").values_list("reason").annotate(rows=Count("pk")))

@@ -17,8 +17,8 @@ from judges.domain.chains import render_answer, render_prompt
 from judges.retrieval.synthesis import ScoredPair, synthesize
 
 DEEPEST = 1000
-# Places among the run's documents that are not relevant, from 0: all of the first, a sample of half the rest of each of
-# the others (ERank C).
+# Places among the run's documents that are not relevant, from 0: all of the first, a sample of half
+# the rest of each of the others (ERank C).
 HARD, MEDIUM, EASY = slice(0, 10), slice(10, 100), slice(100, 1000)
 DOCUMENTS = 20
 Drawn = dict[str, str]  # Documents of a query, and why each was taken.
@@ -29,8 +29,8 @@ def draw_documents(
 ) -> Drawn:
     """`number` documents, or all that there are, each with why it was taken: positive, negative, hard, medium or easy.
 
-    Every positive is taken (the paper has one a query); ties and order are those of `ranked`, whose positives take no
-    rank. The same seed draws the same documents.
+    Every positive is taken (the paper has one a query); ties and order are those of `ranked`, whose
+    positives take no rank. The same seed draws the same documents.
     """
     found = dict.fromkeys(positives, "positive")
     for document in negatives:
@@ -186,7 +186,7 @@ def _excluded_by_id(collection: Collection) -> dict[str, frozenset[str]]:
 
 
 def _from_run(collection: Collection, run: Path, queries: list[str]) -> dict[str, list[str]]:
-    """The documents of each query, best first: score, then document id descending. Raises BadInput."""
+    """The documents of each query, best first: score, then document id descending. BadInput."""
     scores = read_run(run)
     known = set(Document.objects.filter(collection=collection, is_current=True).values_list("external_id", flat=True))
     if foreign := next((doc for query in queries for doc in scores.get(query, {}) if doc not in known), None):
@@ -205,7 +205,7 @@ def _by_bm25(collection: Collection, positives: Mapping[str, list[str]], queries
 
 
 def _create_pairs(collection: Collection, chosen: Mapping[str, Drawn]) -> dict[tuple[str, str], int]:
-    """Primary keys by query and document id. New pairs are no candidates: nobody is to judge them."""
+    """Primary keys by query and document id. New pairs are no candidates: nobody judges them."""
     queries = dict(
         Query.objects.filter(collection=collection, is_current=True, external_id__in=chosen).values_list(
             "external_id", "pk"

@@ -1,4 +1,4 @@
-"""Seeds of a synthesis: queries of the collection or of a file, and the personas that are shown as examples."""
+"""Seeds of a synthesis: queries of a collection or file, and example personas."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -66,7 +66,7 @@ def bundled_personas() -> tuple[str, ...]:
 
 
 def read_personas(path: Path) -> tuple[str, ...]:
-    """The personas of a file, one a line. Raises BadInput for too few, too many or too long ones."""
+    """The personas of a file, one a line. Raises BadInput: too few, too many or too long."""
     found = _clean_lines(read_text(path))
     if not EXAMPLES <= len(found) <= MOST_PERSONAS:
         raise BadInput(f"{path}: {len(found)} different personas: give {EXAMPLES} to {MOST_PERSONAS:,}, one a line")

@@ -1,4 +1,4 @@
-"""Pages of syntheses: the list and the start, one with its bundles, a bundle, its file, and acts on it."""
+"""Pages of syntheses: list and start, one with bundles, a bundle, its file, acts."""
 
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from judges.model_jobs.pages import job_page, start_page
 @action("admin")
 @require_http_methods(["GET", "POST"])
 def syntheses(request: HttpRequest, scope: AccessScope) -> HttpResponse:
-    """All syntheses and the form of a new one; what it will ask and cost; then one that waits for a worker."""
+    """All syntheses and the form of a new one; its estimate; one that waits."""
     kind = (request.POST or request.GET).get("type") or Synthesis.Product.BUNDLES.value
     if kind not in STARTS:
         raise Http404(_("Unknown kind of synthesis."))

@@ -55,7 +55,7 @@ def _address(stored: StoredReport, system: dict[str, Any]) -> str:
 
 
 def bump_chart(stored: StoredReport, key: str) -> Chart:
-    """Draw how the systems' ranks by one measure change between the versions, over the headline's queries."""
+    """Draw how the systems' ranks change between versions, over the headline's queries."""
     name, found = label_in(stored.result, key), headline_result(stored.result)
     places = []
     for one in found["systems"]:
@@ -76,7 +76,7 @@ def _pool_curves(
     y: str,
     summary: str,
 ) -> Chart:
-    """`field` of each point over how many systems are in the pool, with the band over the seeded orders."""
+    """`field` of each point over the systems in the pool, with the orders' band."""
     low, high = ("holes_low", "holes_high") if field == "holes" else ("low", "high")
     lines = {name: [(one["systems"], one[field]) for one in rows] for name, rows in curves.items()}
     bands = {name: [(one["systems"], one[low], one[high]) for one in rows] for name, rows in curves.items()}

@@ -1,4 +1,4 @@
-"""The page of one system: values before and after, largest changes, the holes it brought, and its cost."""
+"""The page of a system: before and after, largest changes, its holes, its cost."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -57,7 +57,7 @@ class SystemPage:
 
 
 def system_page(collection: Collection, run: Run, *, whole: str = "") -> SystemPage:
-    """Read a system's page in about twelve statements. `whole`: the table that is saved with all its rows."""
+    """Read a system's page in some twelve statements. `whole`: the table with all rows."""
     newest = (chosen.newest_report(collection, compares=compares) for compares in (True, False))
     stored = (chosen.stored_report(report, [run]) for report in newest)
     report = next((one for one in stored if one is not None and one.is_ready), None)

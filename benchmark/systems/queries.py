@@ -33,8 +33,8 @@ ORDERS = {"holes": "holes DESC, q.id", "judged": "2 DESC, q.id", "id": "q.extern
 def list_queries(collection: Collection, *, words: str, order: str, page: int, whole: bool = False) -> dict[str, Any]:
     """Queries whose text holds the words, 50 a page, with most holes first unless asked otherwise.
 
-    Each row has the query and how many of its documents are judged, relevant, and holes: relevant, but not of the
-    original qrels. `whole`: all of them at once, to be saved.
+    Each row has the query and how many of its documents are judged, relevant, and holes: relevant,
+    but not of the original qrels. `whole`: all of them at once, to be saved.
     """
     version = latest_version(collection)
     order = order if order in ORDERS else "holes"
@@ -63,7 +63,7 @@ def list_queries(collection: Collection, *, words: str, order: str, page: int, w
 
 
 def side_by_side(collection: Collection, query: Query, *, names: list[str], k: int) -> dict[str, Any]:
-    """Return the systems' rankings of a query side by side. `names`: which systems; none: the first six."""
+    """Return systems' rankings of a query side by side. `names`: which; none: six."""
     runs = [run for run in chosen.runs_of(collection) if run.state == JobState.READY]
     shown = [run for run in runs if run.name in names] or runs[:FIRST]
     versions = chosen.versions_of(collection)

@@ -1,4 +1,4 @@
-"""Pages of the benchmark's systems: one system, its queries, one query side by side, a document's text."""
+"""Pages of systems: one, its queries, a query side by side, a document's text."""
 
 from urllib.parse import urlencode
 

@@ -63,8 +63,8 @@ class Imports(Jobs[ImportOut, ImportOut]):
     ) -> ImportOut:
         """Upload, check and import, and wait for the end: `bm25`, `empty`, `update`, `kinds`, `columns` ...
 
-        `timeout`: seconds for the check, and for the import. Raises QuorumError, which says what is wrong with the
-        files; then nothing was changed.
+        `timeout`: seconds for the check, and for the import. Raises QuorumError, which says what is
+        wrong with the files; then nothing was changed.
         """
         waiting: dict[str, Any] = {"progress": progress, "every": every, "timeout": timeout}
         number = self.create([Path(file) for file in files], progress=progress).number
@@ -76,7 +76,7 @@ class Imports(Jobs[ImportOut, ImportOut]):
         return self.wait(number, **waiting)
 
     def create(self, files: Sequence[Path], *, progress: bool = False) -> ImportOut:
-        """Upload files part by part, so that a lost connection costs a part; a worker checks what they hold."""
+        """Upload files in parts, so that a lost connection costs a part; a worker checks them."""
         send = self.transport.upload_parts
         numbers = [send(self.at("uploads"), file, progress=progress) for file in files]
         return self.transport.post(ImportOut, self.at("uploads", "import"), {"uploads": numbers})
@@ -136,7 +136,7 @@ class Agreement(Part):
     """Agreement of assessors. Nobody named: every judge, person and import."""
 
     def read(self, assessors: Sequence[str] = (), **options: Any) -> dict[str, Any]:
-        """Measure kappa, alpha and Dawid-Skene: `people`, `judges`, `binarize`, `population`, `bootstrap`."""
+        """Measure kappa, alpha, Dawid-Skene: people, judges, binarize, population, bootstrap."""
         params = {"assessors": [*assessors], **options}
         return self.transport.read(ContractDocument, self.at("agreement"), params).document
 
@@ -153,7 +153,7 @@ class Runs(Jobs[RunOut, RunOut]):
     row = record = RunOut
 
     def make(self, **fields: Any) -> RunOut:
-        """Make a run (`system`, `name`, `depth` and the options of its system); a worker does the work."""
+        """Make a run (`system`, `name`, `depth`, the system's options), by a worker."""
         return self.transport.post(RunOut, self.at("runs"), fields)
 
     def estimate(self, **fields: Any) -> RunEstimateOut:
@@ -228,7 +228,7 @@ class Exports(Jobs[ExportOut, ExportOut]):
     def download(
         self, number: int, folder: str | Path, *, files: Sequence[str] | None = None, progress: bool = False
     ) -> Sequence[Path]:
-        """Download the files of an export, or some of them, into a folder, and return where they lie."""
+        """Download the files of an export, or some, into a folder; return where they lie."""
         # Asked for when they are needed: the names of a large export are known only when it is ready.
         names = self.read(number).files if files is None else files
         return self.download_files(("exports", number, "files"), names, Path(folder), progress=progress)
@@ -255,7 +255,7 @@ class Trainings(Jobs[JobOut, JobOut]):
     row = record = JobOut
 
     def start(self, **fields: Any) -> JobOut:
-        """Put a training into the queue (`recipe`, `data`: an export, `base`, and options of the recipe)."""
+        """Put a training into the queue (`recipe`, `data`: an export, `base`, recipe options)."""
         return self.transport.post(JobOut, self.at("trainings"), fields)
 
     def cancel(self, number: int) -> JobOut:
@@ -285,7 +285,7 @@ class Models(Part):
     def download(
         self, number: int, folder: str | Path, *, files: Sequence[str] | None = None, progress: bool = False
     ) -> Sequence[Path]:
-        """Download the files of a model, or some of them, into a folder, and return where they lie."""
+        """Download the files of a model, or some, into a folder; return where they lie."""
         names = [file.name for file in self.list_files(number)] if files is None else files
         return self.download_files(("models", number, "files"), names, Path(folder), progress=progress)
 
@@ -294,7 +294,7 @@ class Models(Part):
         return self.use(number, "rerank", **options)
 
     def use(self, number: int, act: str, **options: Any) -> JobOut:
-        """Begin a job with a model: `evaluate`, `rerank`, `order` the queue by it, or `generate`."""
+        """Begin a job with a model: `evaluate`, `rerank`, `order` the queue, or `generate`."""
         return self.transport.post(JobOut, self.at("models", number, act), options)
 
 

@@ -9,8 +9,8 @@ import httpx2
 class QuorumError(Exception):
     """A request that was refused, or that could not be made, or work that did not end well.
 
-    `detail` is the sentence that the pages and commands say, `status` the HTTP status (None: there was no answer),
-    `errors` the fields that are wrong, each as (field, problem).
+    `detail` is the sentence that the pages and commands say, `status` the HTTP status (None: there
+    was no answer), `errors` the fields that are wrong, each as (field, problem).
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Base classes of the parts of a collection: their addresses, downloads, and waiting for work to end."""
+"""Base classes of a collection's parts: addresses, downloads, and waiting for work."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -51,7 +51,7 @@ class Part:
 
 
 class Jobs(Part, Generic[Row, Work]):
-    """Work that goes on in the background, and that can be waited for. Lists are read page by page."""
+    """Background work that can be waited for. Lists are read page by page."""
 
     title: str
     path: str

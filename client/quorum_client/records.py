@@ -41,7 +41,7 @@ class WorkRecord(Record):
     total: int = 0
 
     def find_end(self) -> str | None:
-        """Return how it ended: an empty text for success, else what went wrong; None while it goes on."""
+        """Return how it ended: an empty text for success, else the problem; None before the end."""
         if self.state in UNFINISHED:
             return None
         return "" if self.state in SUCCESSFUL else self.error or self.state
@@ -229,8 +229,8 @@ class StatusOut(Record):
     def find_end(self) -> str | None:
         """Say how the campaign ended; one that somebody paused goes on some time."""
         state, because = self.status["state"], self.status.get("paused_because")
-        # A person who paused it may resume it at any time; after a provider's refusal nobody will without mending
-        # something.
+        # A person who paused it may resume it at any time; after a provider's refusal nobody will
+        # without mending something.
         if state == "running" or (state == "paused" and not because):
             return None
         return "" if state == "finished" else because or state
@@ -328,7 +328,7 @@ class JobOut(WorkRecord):
 
 
 class ModelOut(Record):
-    """A model that was trained here; `changed_labels`: labels that it learned from and that are others now."""
+    """A model trained here; `changed_labels`: labels it learned from that changed since."""
 
     number: int
     name: str

@@ -8,8 +8,8 @@ from email.utils import parsedate_to_datetime
 import httpx2
 
 TOO_MANY = 429
-# Statuses after which the same request may be answered well. 500 is among them: a request with a key that failed has
-# left nothing.
+# Statuses after which the same request may be answered well. 500 is among them: a request with a
+# key that failed has left nothing.
 FAULTS = frozenset({TOO_MANY, 500, 502, 503, 504})
 # The connection broke: nobody knows whether the server did what was asked.
 LOST = (httpx2.NetworkError, httpx2.TimeoutException, httpx2.RemoteProtocolError, httpx2.ProxyError)
@@ -21,8 +21,8 @@ UNSENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 class RetryPolicy:
     """Limits of retries: tries of a request in all, and seconds of the pauses between them.
 
-    Without a Retry-After the n-th pause is drawn from 0 to `first` times 2 to the power of n - 1; a server that asks
-    for more than `longest` gets no further try.
+    Without a Retry-After the n-th pause is drawn from 0 to `first` times 2 to the power of n - 1; a
+    server that asks for more than `longest` gets no further try.
     """
 
     # The five pauses between them take 15.5 seconds at most: a restart of the server is survived.

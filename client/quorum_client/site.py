@@ -46,14 +46,14 @@ class Quorum:
         return Collection(self.transport, name)
 
     def create_collection(self, **fields: Any) -> Collection:
-        """Create a collection (`name`, `title`, `grades` ...). Needs an owner's token for all collections."""
+        """Create a collection (`name`, `title`, `grades` ...), with an owner's token."""
         return self.collection(self.transport.post(CollectionOut, "collections", fields).name)
 
     def request(self, method: str, path: str, body: Any = None, **options: Any) -> Any:
         """Send any request of docs/developers.md and return its answer: JSON, or else text; None where it is empty.
 
-        `path` is below /api/v1/; `params` are those of the address. A POST happens once however often it is sent; with
-        `is_repeatable=False` it has no key and is sent once.
+        `path` is below /api/v1/; `params` are those of the address. A POST happens once however
+        often it is sent; with `is_repeatable=False` it has no key and is sent once.
         """
         return self.transport.request(method, path, body, **options)
 

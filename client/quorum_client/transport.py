@@ -113,7 +113,7 @@ class Transport:
         return response.json() if is_json else response.text
 
     def upload(self, kind: type[T], path: str, files: Sequence[Path], data: Query | None = None) -> T:
-        """Send files, once however often they are sent: each try reads them from their beginning."""
+        """Send files, once however often they are sent: each try reads from their beginning."""
         with ExitStack() as stack:
             # Open for all tries: httpx2 goes back to the beginning of a file when it builds a request again.
             parts = [("files", (file.name, stack.enter_context(file.open("rb")))) for file in files]
@@ -166,7 +166,7 @@ class Transport:
             after = page["next"]
 
     def download(self, path: str, to: Path, *, progress: bool = False) -> Path:
-        """Stream a file to `to`, which is there when it is whole. What breaks off goes on where it was."""
+        """Stream a file to `to`, which exists when whole. What breaks off goes on later."""
         # In the same folder, so that the finished file can take its name in one step.
         attempt, part, etag = 0, to.with_name(f"{to.name}.part"), ""
         # What an earlier process left may be of another version of the file, whose ETag nobody kept.

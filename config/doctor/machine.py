@@ -1,4 +1,4 @@
-"""This machine: Python and packages, the folder and its disk, the secret key, settings, static files, mail."""
+"""This machine: Python, packages, folder, disk, secret key, settings, static files, mail."""
 
 import importlib.metadata
 import os
@@ -45,7 +45,7 @@ def check_versions() -> Iterator[Finding]:
 
 
 def compare_packages() -> tuple[list[str], list[str]]:
-    """Return the packages that are missing, and those whose version is another than requirements.txt says."""
+    """Return missing packages, and those of another version than requirements.txt."""
     missing, others = [], []
     for line in PINNED.findall((env.ROOT / "requirements.txt").read_text()):
         wanted = Requirement(line.strip())

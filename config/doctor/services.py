@@ -1,4 +1,4 @@
-"""PostgreSQL and Redis: do they answer, which are they, is the schema this code's, and do all clocks agree?"""
+"""PostgreSQL and Redis: do they answer, which are they, schema, do clocks agree?"""
 
 import io
 import time
@@ -52,7 +52,7 @@ def check_postgresql() -> Iterator[Finding]:
 
 
 def _start_embedded() -> None:
-    """Start this instance's own services, as every command does; say in the error what the platform says."""
+    """Start this instance's services, as every command does; errors name the platform's."""
     told = io.StringIO()
     try:
         with redirect_stderr(told):

@@ -1,4 +1,4 @@
-"""Checks of the work: keys of judges, their accounts, workers and queues, leases, jobs, campaigns, answers."""
+"""Checks of the work: keys, accounts, workers, queues, leases, jobs, campaigns."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -1,9 +1,10 @@
 """Metrics of the whole instance, read from PostgreSQL and Redis when somebody asks: exact, whichever process answers.
 
-Money and calls come from the ledger (judges.models.costs), which is written in the transaction that stores a call, so
-the two agree to the cent at any moment. A scrape runs four statements over counters and partial indexes, and one that
-counts pairs (of large collections every quarter of a minute); none reads attempts. What only this node knows (its
-pending answers and disk) says so in its help.
+Money and calls come from the ledger (judges.models.costs), which is written in the transaction that
+stores a call, so the two agree to the cent at any moment. A scrape runs four statements over
+counters and partial indexes, and one that counts pairs (of large collections every quarter of a
+minute); none reads attempts. What only this node knows (its pending answers and disk) says so in
+its help.
 """
 
 import logging
@@ -93,8 +94,8 @@ def read_database() -> dict[str, list[Any]]:
     statements = {"ledger": (LEDGER, None), "tallies": (TALLIES, routes), "queues": (QUEUES, None)}
     statements["jobs"] = (" UNION ALL ".join(f"({one})" for one in _job_statements()), None)
     found = {}
-    # One transaction, so that the limit of time is set for its statements alone and a pooled connection goes back
-    # without it.
+    # One transaction, so that the limit of time is set for its statements alone and a pooled
+    # connection goes back without it.
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(f"SET LOCAL statement_timeout = {PATIENCE_MS}")
         for name, (statement, values) in statements.items():
@@ -176,7 +177,7 @@ def campaign_metrics(rows: list[Any]) -> Iterator[Metric]:
 
 
 def pair_metrics() -> Iterator[Metric]:
-    """Yield every collection's pairs by state, each pair once: the figures of its Overview and of `status`."""
+    """Yield every collection's pairs by state, each once: Overview's and `status`' figures."""
     pairs = GaugeMetricFamily("quorum_pairs", "Pairs, whoever labelled them.", labels=["collection", "state"])
     names = dict(Collection.objects.order_by("name").values_list("pk", "name"))
     try:

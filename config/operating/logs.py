@@ -1,7 +1,8 @@
 """Form of log lines: one JSON object a line, or text; each with what the request, task, job or pair has bound to it.
 
-No line holds a text: only fields of FIELDS are taken from a record, and of an error its places in the code and the
-first line of what it says, because a database or a parser quotes what it was given in the lines below that.
+No line holds a text: only fields of FIELDS are taken from a record, and of an error its places in
+the code and the first line of what it says, because a database or a parser quotes what it was given
+in the lines below that.
 """
 
 import logging
@@ -40,7 +41,7 @@ current_request: ContextVar[Any] = ContextVar("quorum_request", default=None)
 
 
 def logging_settings(form: str, level: str) -> dict[str, Any]:
-    """Return Django's LOGGING. `level` "": INFO as JSON, WARNING as text. A wrong value stops the program."""
+    """Return LOGGING. `level` "": INFO as JSON, WARNING as text. A wrong value stops."""
     if form not in FORMS:
         refuse(f"QUORUM_LOG={form!r} is none of {', '.join(FORMS)}.")
     ours = level.upper() or ("INFO" if form == "json" else "WARNING")
@@ -111,7 +112,7 @@ def add_request_facts(logger: Any, method: str, event: EventDict) -> EventDict:
 
 
 def masked_path(request: Any) -> str:
-    """Return a request's address without its query and without secrets (tokens of invitations and the like)."""
+    """Return a request's address without query and secrets (invitations' tokens)."""
     from django.urls import Resolver404, resolve
 
     path = str(request.path)
@@ -128,7 +129,7 @@ def masked_path(request: Any) -> str:
 
 
 def first_line(error: BaseException) -> str:
-    """Return what the error says in its first line; a database or a parser quotes values in those below it."""
+    """Return an error's first line; a database or parser quotes values below it."""
     return (str(error).splitlines() or [""])[0][:LONGEST_ERROR]
 
 

@@ -1,7 +1,7 @@
 """Each request has an id, which its log lines, its answer and the tasks that it asks for carry, and its own line.
 
-django-structlog does so. Here stands what it leaves to its users: which ids are taken from outside, addresses without
-secrets, and how long the answer took.
+django-structlog does so. Here stands what it leaves to its users: which ids are taken from outside,
+addresses without secrets, and how long the answer took.
 """
 
 import re
@@ -41,7 +41,7 @@ class RequestLogMiddleware(RequestMiddleware):
 
 @receiver([signals.bind_extra_request_finished_metadata, signals.bind_extra_request_failed_metadata])
 def describe_request(request: Any, log_kwargs: dict[str, Any], **_: Any) -> None:
-    """Say in a request's line what was asked, without secrets, and how long the answer took to begin."""
+    """Say in a request's line what was asked, without secrets, and the time to its answer."""
     del log_kwargs["request"]  # It has the query.
     milliseconds = round((perf_counter() - request.began) * 1000, 1)
     status = log_kwargs.pop("code")

@@ -9,7 +9,7 @@ from structlog.contextvars import bind_contextvars
 
 @receiver(signals.modify_context_before_task_publish)
 def send_request_id(context: dict[str, Any], **_: Any) -> None:
-    """Leave in a message nothing but the request's id: the pair or job of who sends it is not the task's."""
+    """Leave in a message only the request's id: the sender's pair or job is not its own."""
     for name in context.keys() - {"request_id"}:
         del context[name]
 

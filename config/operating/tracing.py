@@ -1,8 +1,8 @@
 """Traces by OpenTelemetry, where QUORUM_TRACES asks for them: requests, tasks below them, and statements below both.
 
-Where they go, how many are kept and what the service is called is said by OpenTelemetry's own variables
-(OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_TRACES_SAMPLER, OTEL_SERVICE_NAME). Spans hold no texts: no values of statements, no
-queries of addresses, no messages of errors.
+Where they go, how many are kept and what the service is called is said by OpenTelemetry's own
+variables (OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_TRACES_SAMPLER, OTEL_SERVICE_NAME). Spans hold no
+texts: no values of statements, no queries of addresses, no messages of errors.
 """
 
 import os
@@ -23,7 +23,7 @@ _started: list[Any] = []
 
 
 def refuse_without_extra() -> None:
-    """End the program where QUORUM_TRACES asks for what is not installed: a child would end again and again."""
+    """End the program where QUORUM_TRACES asks for what is not installed."""
     try:
         found = find_spec("opentelemetry.instrumentation.django")
     except ModuleNotFoundError:
@@ -33,7 +33,7 @@ def refuse_without_extra() -> None:
 
 
 def start(exporter: Any = None) -> None:
-    """Trace this process from now on, if QUORUM_TRACES says so. Stops a program that asks without the extra."""
+    """Trace this process, if QUORUM_TRACES says so. Stops a program without the extra."""
     if _started or not (settings.TRACES or exporter):
         return
     try:
@@ -79,7 +79,7 @@ def _open_exporter() -> Any:
 
 
 def without_texts(exporter: Any) -> Any:
-    """Return the exporter as one that gets no messages of errors: a database quotes values in them."""
+    """Return the exporter without error messages: a database quotes values in them."""
     from opentelemetry.sdk.trace import ReadableSpan
     from opentelemetry.sdk.trace.export import SpanExporter
     from opentelemetry.trace import Status
@@ -112,7 +112,7 @@ def without_texts(exporter: Any) -> Any:
 
 
 def mask_address(span: Any, request: Any, response: Any) -> None:
-    """Remove the query string and secrets (tokens of invitations and the like) from a request's address."""
+    """Remove query string and secrets (invitations' tokens) from a request's address."""
     path = masked_path(request)
     for name in ("http.url", "url.full", "http.target", "url.path"):
         if name in (span.attributes or {}):

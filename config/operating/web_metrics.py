@@ -1,7 +1,7 @@
 """Requests by view, method and status, and how long they took, counted in each process of the web server.
 
-`serve` names a folder in PROMETHEUS_MULTIPROC_DIR, in which the processes keep their counts, so that whichever of them
-is asked answers for all. Without it a process answers for itself.
+`serve` names a folder in PROMETHEUS_MULTIPROC_DIR, in which the processes keep their counts, so
+that whichever of them is asked answers for all. Without it a process answers for itself.
 """
 
 from typing import Any

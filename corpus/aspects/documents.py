@@ -80,7 +80,7 @@ def add_passages(query: Query, author: Assessor, new: Sequence[NewPassage]) -> A
 
 @transaction.atomic
 def cut(query: Query, author: Assessor, document: Document, parts: Sequence[NewPassage]) -> AspectRevision:
-    """Make portions of a document documents of their own; the whole stands under no aspect any more."""
+    """Make portions of a document documents; the whole supports no aspect any more."""
     held = lock_aspects(query)
     if not parts:
         raise BadInput(_("Assign at least one sentence to an aspect."))
@@ -144,7 +144,7 @@ def cut_record(document: Document) -> dict[str, Any]:
 
 
 def _keep_passages(held: Held, passages: Sequence[NewPassage]) -> tuple[list[Document], list[RevisionDecision]]:
-    """Store the passages; return their documents, and the decisions that keep each under its aspects."""
+    """Store passages; return their documents, and the decisions that keep them."""
     documents = [_store_passage(held.query, passage) for passage in passages]
     decisions = []
     for document, passage in zip(documents, passages, strict=True):

@@ -1,7 +1,8 @@
 """The set of a query's aspects and what may be done to it: every act takes a set and returns the next one.
 
-BRIGHT-Pro 3.2: an aspect is a coherent sub-need, justified in one or two sentences and weighed from 1 to 5; the weights
-of a query's aspects add up to 1. 3.3: aspects are clarified, subdivided and consolidated while documents are collected.
+BRIGHT-Pro 3.2: an aspect is a coherent sub-need, justified in one or two sentences and weighed from
+1 to 5; the weights of a query's aspects add up to 1. 3.3: aspects are clarified, subdivided and
+consolidated while documents are collected.
 """
 
 import re
@@ -42,7 +43,7 @@ Entries = tuple[AspectSnapshot, ...]
 
 
 class Wording(NamedTuple):
-    """The part of an aspect that a person writes: its text, why it is needed, and how important it is."""
+    """The part of an aspect that a person writes: text, need and importance."""
 
     text: str
     rationale: str
@@ -61,7 +62,7 @@ def importance_weights(importances: Sequence[int]) -> list[float]:
 
 
 def check_wording(wording: Wording) -> Wording:
-    """Return the wording without space around it. Raises BadInput for what is not as in BRIGHT-Pro 3.2."""
+    """Return the wording without space around it. BadInput unless as in BRIGHT-Pro 3.2."""
     text, rationale = " ".join(wording.text.split()), " ".join(wording.rationale.split())
     if not text:
         raise BadInput(_("Enter what the aspect is about."))

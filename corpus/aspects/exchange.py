@@ -1,4 +1,4 @@
-"""`aspects NAME import|export F`: a round trip of the queries' sets and the documents under them."""
+"""`aspects NAME import|export F`: a round trip of queries' sets and documents."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -21,9 +21,9 @@ IMPORTER = "aspects"  # The assessor under whose name imported sets stand.
 def import_aspects(collection: Collection, path: Path) -> dict[str, Any]:
     """Import a file of aspects: each of its queries gets the file's set. Any bad line refuses the whole file.
 
-    A document that the file does not name is under the aspect no longer; a discarded one that it does not name stays
-    discarded. What was before stands in the history and can be brought back by undo. Return what was done, as the
-    command prints it with --json.
+    A document that the file does not name is under the aspect no longer; a discarded one that it
+    does not name stays discarded. What was before stands in the history and can be brought back by
+    undo. Return what was done, as the command prints it with --json.
     """
     source = FileSource(path)
     rows, bad = parse_aspects(source)

@@ -1,7 +1,8 @@
 """Passages as texts: where one comes from, which are contiguous, how they are joined and cut. Pure.
 
-BRIGHT-Pro 3.3: contiguous or overlapping passages of one source that support the same aspect are merged into one; a
-text that covers several aspects is cut, so that each portion stands under a single aspect; unrelated text is trimmed.
+BRIGHT-Pro 3.3: contiguous or overlapping passages of one source that support the same aspect are
+merged into one; a text that covers several aspects is cut, so that each portion stands under a
+single aspect; unrelated text is trimmed.
 """
 
 import re
@@ -47,7 +48,7 @@ def source_of(id: str, metadata: Mapping[str, Any]) -> tuple[str, int | None, in
 
 
 def overlap_length(before: str, after: str) -> int:
-    """Count the characters at the end of one text with which the other begins; 0 for fewer than OVERLAP."""
+    """Count characters at a text's end with which the other begins; 0 under OVERLAP."""
     most = min(len(before), len(after))
     for start in range(len(before) - most, len(before) - OVERLAP + 1):
         # The short comparison first: the long one would be made at nearly every place.
@@ -62,7 +63,7 @@ def in_order(passages: Sequence[AspectPassage]) -> list[AspectPassage]:
 
 
 def find_gaps(passages: Sequence[AspectPassage]) -> list[tuple[str, str]]:
-    """Return the ids of neighbours between which something is missing. Unknown chunks count as neighbours."""
+    """Return ids of neighbours with a gap between. Unknown chunks are neighbours."""
     return [
         (one.id, other.id)
         for one, other in pairwise(passages)

@@ -1,8 +1,9 @@
 """Acts on the aspects of a query and on the documents under them: each appends a revision, none overwrites.
 
-A document stands under an aspect by a judgment of the pair and the aspect: the grade from which on documents are
-relevant keeps it, 0 discards it. Such judgments form one chain for each pair and aspect, whoever gave them, so that the
-newest word holds and undo can take back exactly what an act gave.
+A document stands under an aspect by a judgment of the pair and the aspect: the grade from which on
+documents are relevant keeps it, 0 discards it. Such judgments form one chain for each pair and
+aspect, whoever gave them, so that the newest word holds and undo can take back exactly what an act
+gave.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -205,7 +206,7 @@ def remove_aspect(query: Query, author: Assessor, aspect: str, *, base: int | No
 def merge_aspects(
     query: Query, author: Assessor, aspects: Sequence[str], wording: Wording, *, base: int | None = None
 ) -> AspectRevision:
-    """Merge several aspects into one, under which every document stays that was kept under any of them."""
+    """Merge several aspects into one, with every document kept under any of them."""
     held = lock_aspects(query, base)
     (name,) = sets.next_ids(held.rows, 1)
     entries = sets.merge(held.entries, aspects, name, wording)
@@ -223,7 +224,7 @@ def merge_aspects(
 def split_aspect(
     query: Query, author: Assessor, aspect: str, parts: Sequence[Wording], *, base: int | None = None
 ) -> AspectRevision:
-    """Split an aspect into several. Discarded documents stay discarded; kept ones are to be reviewed again."""
+    """Split an aspect. Discarded documents stay so; kept ones are reviewed again."""
     held = lock_aspects(query, base)
     names = sets.next_ids(held.rows, len(parts))
     entries = sets.split(held.entries, aspect, list(zip(names, parts, strict=True)))
@@ -262,7 +263,7 @@ def earlier_revision(query: Query) -> AspectRevision | None:
 
 @transaction.atomic
 def copy_earlier_aspects(query: Query, author: Assessor, *, base: int | None = None) -> AspectRevision:
-    """Copy the aspects of the query's earlier text, with the decisions on documents that still exist."""
+    """Copy the aspects of the query's earlier text, with existing documents' decisions."""
     held = lock_aspects(query, base)
     old = earlier_revision(held.query)
     if old is None or held.entries:
@@ -277,13 +278,13 @@ def copy_earlier_aspects(query: Query, author: Assessor, *, base: int | None = N
 
 
 def undoable_revision(query: Query) -> AspectRevision | None:
-    """Return the newest act that was not taken back. Imports count: a person may want to take one back."""
+    """Return the newest standing act. Imports count: they may be taken back, too."""
     return AspectRevision.objects.filter(query=query, undone_by=None).exclude(act=Act.UNDO).order_by("-number").first()
 
 
 @transaction.atomic
 def undo_revision(query: Query, author: Assessor, number: int) -> AspectRevision:
-    """Undo the newest revision; `number` is the one that the author saw, and any other is refused."""
+    """Undo the newest revision; `number`: the one its author saw, else refused."""
     held = lock_aspects(query)
     last = undoable_revision(held.query)
     if last is None or last.number != number:

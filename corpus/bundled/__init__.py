@@ -1,8 +1,9 @@
 """The bundled collection: passages of the Python language reference, questions and gold labels of our own.
 
-The questions (queries.jsonl, 48 with answer sets) and the gold labels (gold.jsonl, by careful reading: relevant only
-when the passage holds everything that one of the answers says) are ours; the passages are cut from the Python that
-runs. Gold is keyed by the passage's content hash: where another Python words a passage differently, it is dropped.
+The questions (queries.jsonl, 48 with answer sets) and the gold labels (gold.jsonl, by careful
+reading: relevant only when the passage holds everything that one of the answers says) are ours; the
+passages are cut from the Python that runs. Gold is keyed by the passage's content hash: where
+another Python words a passage differently, it is dropped.
 """
 
 import json

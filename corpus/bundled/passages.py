@@ -1,7 +1,8 @@
 """Passages of about 130 words, cut from the Python language reference that every CPython ships (`pydoc_data.topics`).
 
-Its text is not in this repository: it is cut when the demo is built. A passage's id is its topic and the first
-characters of its content hash, so a passage that another Python words alike keeps its id there.
+Its text is not in this repository: it is cut when the demo is built. A passage's id is its topic
+and the first characters of its content hash, so a passage that another Python words alike keeps its
+id there.
 """
 
 import re

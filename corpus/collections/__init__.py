@@ -1,1 +1,1 @@
-"""Collections: their settings, grades, the relevance rubric, and the order in which tasks are given out."""
+"""Collections: settings, grades, the relevance rubric, and the order of tasks."""

@@ -1,7 +1,8 @@
 """Arms: what of the debate an annotator reads, drawn at random and in balance (DREAM 3.2.4). Pure.
 
-Each annotator has blocks of their own. A block holds every arm as often as its weight says, in an order that comes
-from the seed: after each whole block the arms are in the wanted proportion, and nobody can tell what comes next.
+Each annotator has blocks of their own. A block holds every arm as often as its weight says, in an
+order that comes from the seed: after each whole block the arms are in the wanted proportion, and
+nobody can tell what comes next.
 """
 
 from collections.abc import Mapping
@@ -21,7 +22,7 @@ SHOWN_ONLY: Weights = (1, 0, 0)
 
 
 def weights_of(given: object) -> Weights:
-    """Return the weights of a table by arm; an arm that is not named has none. Raises ValueError."""
+    """Return a table's weights by arm; an unnamed arm has none. Raises ValueError."""
     if not isinstance(given, Mapping):
         raise ValueError("must be a table like {shown=1, hidden=0, reveal=0}")
     if unknown := [str(name) for name in given if name not in ARMS]:

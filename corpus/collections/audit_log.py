@@ -1,4 +1,4 @@
-"""Recording an act from apps that must not import the audit log: the setting AUDIT names its implementation."""
+"""Recording an act from apps below the audit log: setting AUDIT names it."""
 
 import os
 from getpass import getuser
@@ -11,7 +11,7 @@ from corpus.models import Collection
 
 
 def shell_user() -> str:
-    """Return the operating system's account under which a command runs, or its number where it has no name."""
+    """Return the system account of a command, or its number without a name."""
     try:
         return getuser()
     except (KeyError, OSError):

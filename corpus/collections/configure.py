@@ -16,8 +16,9 @@ from corpus.models import Assessor, Collection, Judgment
 def configure_collection(collection: Collection, settings: dict[str, Any]) -> list[str]:
     """Set these values; return the names of those that changed.
 
-    A new rubric or instruction is a new version of the guidelines, too: whoever changes one does so within
-    `guidelines.record_redefinition`. Raises BadOption for a scale that the judgments contradict.
+    A new rubric or instruction is a new version of the guidelines, too: whoever changes one does so
+    within `guidelines.record_redefinition`. Raises BadOption for a scale that the judgments
+    contradict.
     """
     collection = hold(Collection.objects, collection.pk, no_key=True)
     changed = [key for key, value in settings.items() if getattr(collection, key) != value]

@@ -1,4 +1,4 @@
-"""Deleting a collection: the one service that may remove evidence. It leaves a line in the audit log."""
+"""Deleting a collection: the one service that may remove evidence, and logs it."""
 
 import json
 import shutil

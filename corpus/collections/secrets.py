@@ -1,7 +1,7 @@
 """Secrets of an instance, as API keys and passwords, kept in no database, no log and on no page.
 
-For NAME, in this order: the environment variable NAME; the file that NAME_FILE names; the file NAME in the folder that
-QUORUM_SECRETS names (Docker and Kubernetes mount secrets as such files).
+For NAME, in this order: the environment variable NAME; the file that NAME_FILE names; the file NAME
+in the folder that QUORUM_SECRETS names (Docker and Kubernetes mount secrets as such files).
 """
 
 import os

@@ -1,4 +1,4 @@
-"""The order of the queue: an item's priority (smaller is assigned first) and its place among equals."""
+"""The queue's order: an item's priority (smaller first), its place among equals."""
 
 from hashlib import sha256
 
@@ -27,8 +27,9 @@ LAST = 1e9
 # Added where an admin wants a pair first or last, whatever the order; a new order leaves such items where they are.
 FRONT, BACK = -1e9, 1e12
 
-# Items of a study come first to those who take part, whatever the order; holes that were sent in the order of what they
-# could settle (below -1) keep that order; and what an admin moved to the front or the back stays there.
+# Items of a study come first to those who take part, whatever the order; holes that were sent in
+# the order of what they could settle (below -1) keep that order; and what an admin moved to the
+# front or the back stays there.
 REPRIORITISE = """
 UPDATE corpus_item i SET priority = n.own + CASE i.reason WHEN 'evidence' THEN %(last)s ELSE 0 END
 FROM (SELECT id, queue_priority(%(order)s, %(seed)s, id, query_id, uncertainty) AS own FROM corpus_pair) n
@@ -51,7 +52,7 @@ def next_place() -> int:
 
 @transaction.atomic
 def reprioritise_tasks(collection: Collection) -> int:
-    """Give all unresolved items the priority of the collection's present order; return the number changed."""
+    """Give unresolved items the priority of the present order; return the number."""
     values = {"order": collection.order, "seed": collection.seed, "collection": collection.pk, "last": LAST}
     changed = execute(REPRIORITISE, **values, front=FRONT / 2, back=BACK / 2)
     forget_watermarks(collection)
@@ -59,7 +60,7 @@ def reprioritise_tasks(collection: Collection) -> int:
 
 
 def forget_watermarks(collection: Collection) -> None:
-    """Forget how far annotators went through the queue, in which everything may be new to everyone again."""
+    """Forget how far annotators are in the queue: all may be new to them again."""
     # The table is of a layer above, which this one must not import: it is found through the collection's relations.
     for relation in Collection._meta.related_objects:
         fields = {field.name for field in relation.related_model._meta.get_fields()}
@@ -70,9 +71,9 @@ def forget_watermarks(collection: Collection) -> None:
 
 @transaction.atomic
 def change_overlap(collection: Collection, overlap: int) -> int:
-    """Ask `overlap` people for every open item, never fewer than already took it; return the number changed."""
-    # An open item whose judgments already reach the new number keeps one more place open for the deciding person: it
-    # settles at the next judgment, not by a change of settings.
+    """Ask `overlap` people for open items, at least those who took it; the number."""
+    # An open item whose judgments already reach the new number keeps one more place open for the
+    # deciding person: it settles at the next judgment, not by a change of settings.
     changed = execute(OVERLAP, overlap=overlap, collection=collection.pk)
     forget_watermarks(collection)
     return changed

@@ -1,1 +1,1 @@
-"""Evidence targets of pairs: the sentences that make a document relevant, from judges and people."""
+"""Evidence targets of pairs: sentences that make a document relevant."""

@@ -52,7 +52,7 @@ class Malformed(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class EvidenceTarget:
-    """The text that a model learns to write about a relevant pair: contribution and evidence (Prism 3.1)."""
+    """The text that a model learns about a relevant pair (Prism 3.1)."""
 
     contribution: str
     evidence: str
@@ -80,7 +80,7 @@ class EvidenceOutput:
 
 @dataclass(frozen=True, slots=True)
 class EvidenceMeasures:
-    """Measures of one target by rule. `fidelity` and `ratio` are None where there is nothing to divide by."""
+    """Measures of a target by rule. `fidelity`, `ratio`: None without a divisor."""
 
     format: float
     contribution_sentences: int
@@ -100,7 +100,7 @@ class EvidenceMeasures:
 
 
 def parse_target(text: str) -> EvidenceTarget:
-    """Return the two fields of a text that holds nothing else, a line end between them. Raises Malformed."""
+    """Return a text's two fields, a line end between, and no more. Raises Malformed."""
     found = _TARGET.fullmatch(text.strip())
     if found is None:
         raise Malformed(
@@ -155,7 +155,7 @@ def _extract_field(text: str, name: str) -> str | None:
 
 
 def format_score(text: str) -> float:
-    """Return 0, 0.4, 0.7 or 1: "no" alone, or "yes" with both fields well formed, is 1 (Prism 5.3)."""
+    """Return 0, 0.4, 0.7 or 1: "no", or "yes" with both fields, is 1 (Prism 5.3)."""
     output = parse_output(text)
     if output.verdict is None:
         return 0.0
@@ -193,7 +193,7 @@ def entity_fidelity(entities: Sequence[str], document: str, *, whole: bool = Tru
 
 
 def detect_languages(text: str) -> tuple[str, ...]:
-    """Return languages that a fair part of the text is in, the most frequent first; at least one."""
+    """Return languages of a fair part of the text, most frequent first; at least one."""
     sizes: dict[str, int] = {}
     piece, sentences = "", split_sentences(text)
     # Sentences in a row of about PIECE characters; the last may be shorter.

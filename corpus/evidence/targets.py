@@ -16,7 +16,7 @@ SET_ASIDE = {"set_aside": True}
 
 
 def newest_targets(collection: Collection | None = None) -> QuerySet[Target]:
-    """Return the standing target of each pair that has one, by pair; of all collections where none is named."""
+    """Return the standing target of each pair that has one; without a name, of all."""
     return _current_targets(Target.objects.filter(pair__collection=collection) if collection else Target.objects.all())
 
 
@@ -51,7 +51,7 @@ def last_of_judge(pair: Pair | int) -> Target | None:
 
 
 def withdraw(item: Item, writer: str) -> None:
-    """Withdraw the text saved on this item by a further row; earlier texts stay for whoever resumes them."""
+    """Withdraw this item's text by a further row; earlier texts stay for resuming."""
     pair = locked_pair(item.pair_id)
     last = Target.objects.filter(item=item, withdraws=None, withdrawn_by=None).order_by("-version").first()
     if last is not None:

@@ -9,14 +9,14 @@ from corpus.errors import BadInput
 from corpus.formats import files
 from corpus.formats.files import FileSource
 
-# Each of them is looked into and has a line on the page of the import; one in an archive is read in a process of its
-# own, which takes a fiftieth of a second.
+# Each of them is looked into and has a line on the page of the import; one in an archive is read in
+# a process of its own, which takes a fiftieth of a second.
 MAX_MEMBERS, MAX_FILES = 200, 1_000
 _OFFICE = ("xl/", "word/", "content.xml")  # Documents of other programs are zip archives, too.
 
 
 def is_archive(path: Path) -> bool:
-    """Return whether a file is a zip archive, by its first bytes. A workbook does not count as one."""
+    """Return whether a file is a zip archive, by first bytes. A workbook is none."""
     if not files.is_zip(path):
         return False
     try:

@@ -12,7 +12,7 @@ _LONGEST = 1 << 20  # Characters of a list or an object that Python wrote.
 
 
 class StructuredCell(str):
-    """A list or an object of Parquet or JSON, as JSON: never a text, although it is written as one."""
+    """A list or object of Parquet or JSON, as JSON: never a text, though written so."""
 
     __slots__ = ()
 

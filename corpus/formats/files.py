@@ -49,7 +49,7 @@ class TooManyMembers(zipfile.BadZipFile):
 
 
 class Archive:
-    """A zip archive that is open for all of its members, whose list is read once. Raises TooManyMembers."""
+    """A zip archive open for its members, listed once. Raises TooManyMembers."""
 
     def __init__(self, path: Path) -> None:
         with path.open("rb") as file:
@@ -69,7 +69,7 @@ _archives: WeakValueDictionary[_Key, Archive] = WeakValueDictionary()
 
 
 def key_of(path: Path) -> _Key:
-    """Return what tells a file from others, and from what stood at its path before, in this process alone."""
+    """Return what tells a file from others, and from former ones at its path, here."""
     # A process that was forked shares the places in open files with its parent.
     found = path.stat()
     return str(path), found.st_mtime_ns, found.st_size, os.getpid()
@@ -84,12 +84,12 @@ def open_archive(path: Path) -> Archive:
 
 
 def is_nearly_empty(filled: int, made: int) -> bool:
-    """Return whether of the cells that were made hardly any has a value, as in no table that a person meant."""
+    """Return whether hardly any cell has a value, as in no table that is meant."""
     return made > FREE_FILLING + MAX_FILLING * filled
 
 
 def is_zip(path: Path) -> bool:
-    """Return whether a file is a zip archive, by its first bytes; workbooks and other documents are, too."""
+    """Return whether a file is a zip archive, by first bytes; workbooks are, too."""
     with path.open("rb") as file:
         return file.read(4).startswith(_ZIP)
 
@@ -114,7 +114,7 @@ def refuse_no_file(path: Path) -> None:
 
 
 def read_text(path: Path) -> str:
-    """Return a short file of text, as settings are. Raises BadInput that says what it is instead."""
+    """Return a short text file, such as settings. BadInput says what it is instead."""
     refuse_no_file(path)
     try:
         data = path.read_bytes()
@@ -131,9 +131,9 @@ def read_text(path: Path) -> str:
 class FileSource:
     """A file by its path, a member of a zip archive, or a sheet of a workbook. Errors name it as the user did.
 
-    `name`: what the user calls the file, where it lies elsewhere. `fields`: what the columns of a table are, by their
-    headers (corpus.importing.tables); what is not in it is guessed. `is_part`: it came with others, in an archive, a
-    folder or a workbook, and may be left out.
+    `name`: what the user calls the file, where it lies elsewhere. `fields`: what the columns of a
+    table are, by their headers (corpus.importing.tables); what is not in it is guessed. `is_part`:
+    it came with others, in an archive, a folder or a workbook, and may be left out.
     """
 
     def __init__(
@@ -280,7 +280,7 @@ class FileSource:
         return str(recognition.json_of(self.head()) or "")
 
     def identifier(self, number: int, value: object, field: str) -> str:
-        """Return an id: not empty, at most 255 characters, no white space (TREC files could not hold it)."""
+        """Return an id: not empty, at most 255 characters, no white space (TREC)."""
         # The usual case in one test: this runs twice for each of millions of rows.
         if type(value) is str and 0 < len(value) <= MAX_ID and not _WHITE.search(value):
             return value

@@ -24,8 +24,8 @@ def _simplify(text: str) -> str:
 class GradeReader:
     """The grades of one file, on a scale from 0 to `top`.
 
-    Words mean 1 and 0. That is ambiguous, and so a problem, where grade 1 is not relevant yet (`relevant_from`), and in
-    a file that also has a number above 1.
+    Words mean 1 and 0. That is ambiguous, and so a problem, where grade 1 is not relevant yet
+    (`relevant_from`), and in a file that also has a number above 1.
     """
 
     def __init__(self, top: int, relevant_from: int = 1) -> None:
@@ -35,7 +35,7 @@ class GradeReader:
         self._good: dict[str, tuple[int, str, str]] = {}  # What was read, until the first problem.
 
     def read(self, line: int, text: str) -> tuple[int, str, str]:
-        """Return (grade, "", ""); or (0, the problem, malformed or out-of-range). Below 0 means not judged."""
+        """Return (grade, "", ""), or (0, problem, kind). Below 0 is not judged."""
         if good := self._good.get(text):
             return good
         found = self._read(line, text)

@@ -1,4 +1,4 @@
-"""Objects of a JSON file, one at a time: of JSON lines, of one list, or written over several lines. Pure."""
+"""Objects of a JSON file, one at a time: JSON lines, a list, several lines. Pure."""
 
 import json
 import re
@@ -14,7 +14,7 @@ _SPACE = re.compile(r"[\s,]*")
 
 
 def json_lines(source: FileSource) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield (line number, object) of each line. Raises BadInput for anything else, and for NUL in an object."""
+    """Yield (line, object). BadInput for all else, and for NUL in an object."""
     for place, (number, line) in enumerate(source.lines()):
         row = json_object(source, number, line, is_first=not place)
         # PostgreSQL's text cannot hold NUL. Objects are walked only where the line may have one.
@@ -26,8 +26,8 @@ def json_lines(source: FileSource) -> Iterator[tuple[int, dict[str, Any]]]:
 def json_object(source: FileSource, number: int, line: bytes, *, is_first: bool = False) -> dict[str, Any]:
     """Return the object of a line. Raises BadInput, which says of the first line whose JSON the file is, if known."""
     try:
-        # NaN is no JSON, and jsonb refuses it. Keys repeat in every line and are kept; a cache of texts would only cost
-        # memory.
+        # NaN is no JSON, and jsonb refuses it. Keys repeat in every line and are kept; a cache of
+        # texts would only cost memory.
         row = from_json(line, allow_inf_nan=False, cache_strings="keys")
     except ValueError as error:
         source.decode(number, line)  # bytes that are not UTF-8 are the better explanation
@@ -67,7 +67,7 @@ class _Stream:
 
     @property
     def place(self) -> int:
-        """The line that is reached, or the number of the object where the whole file is one line."""
+        """The line reached, or the object's number where the file is one line."""
         return self.number if self.source.counts_objects else self.line
 
     def read(self) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -137,7 +137,7 @@ class _Stream:
         return row
 
     def _refuse(self, at: int, *, is_open: bool) -> NoReturn:
-        """Raise BadInput for the object that begins here and cannot be read from its character `at` on."""
+        """BadInput for the object that begins here, unreadable from character `at` on."""
         rest = self.text[self.at :]
         line = self.number if self.source.counts_objects else self.line + rest.count("\n", 0, at)
         if is_open or len(rest.rstrip()) <= at:

@@ -45,8 +45,8 @@ def is_ours(row: dict[str, Any]) -> bool:
 def read_columns(source: FileSource) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
     """Return the columns of a JSON file, and those of them that people filled, in an export of a tool.
 
-    None for a file with our own keys, and for one whose objects are no rows. Of Parquet: None for a file whose rows
-    hold no judgments of several people. Raises BadInput for what is no JSON.
+    None for a file with our own keys, and for one whose objects are no rows. Of Parquet: None for a
+    file whose rows hold no judgments of several people. Raises BadInput for what is no JSON.
     """
     header: dict[str, None] = {}
     answers: dict[str, None] = {}

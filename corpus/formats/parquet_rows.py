@@ -20,7 +20,7 @@ def read_header(source: FileSource) -> tuple[str, ...]:
 
 
 def read_rows(source: FileSource, left_out: Collection[str]) -> Iterator[tuple[int, list[str]]]:
-    """Yield (number from 1, cells) of each row; cells of columns that are left out are empty and never read."""
+    """Yield (number from 1, cells) of each row; cells of left out columns are empty."""
     names = read_header(source)
     for number, row in read_objects(source, left_out):
         yield number, read_cells(source, number, row, names)
@@ -35,7 +35,7 @@ def read_cells(source: FileSource, number: int, row: Mapping[str, Any], names: S
 
 
 def read_objects(source: FileSource, left_out: Collection[str] = ()) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield (number from 1, values by column) of each row, without the columns that are left out."""
+    """Yield (number from 1, values by column) of each row, without left out columns."""
     with _open_file(source) as file:
         # Far more cells than the file has bytes: a column of one value weighs nothing.
         rows, columns = file.metadata.num_rows, file.metadata.num_columns

@@ -46,7 +46,7 @@ class NoPassageError(Exception):
 
 
 def read_passages(cell: str) -> list[TextValue]:
-    """Return the documents of a cell: one text, or a list of texts, objects or chats. Raises NoPassageError."""
+    """Return a cell's documents: a text, or texts, objects, chats. NoPassageError."""
     value = parse_cell(cell)
     if isinstance(value, dict):
         value = as_rows(value)

@@ -1,4 +1,4 @@
-"""Recognition of files that no importer reads, by their first bytes or the fields of their JSON. Pure."""
+"""Recognition of files that no importer reads, by first bytes or fields. Pure."""
 
 import re
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""Three columns without a header, as MS MARCO writes them: qrels, a run, triples of ids or of texts. Pure."""
+"""Three columns without a header, as MS MARCO's: qrels, a run, triples. Pure."""
 
 import math
 import re
@@ -30,10 +30,11 @@ def is_decimal(text: str) -> bool:
 def kind_of(source: FileSource, first: Sequence[str]) -> str:
     """Return what three columns are, whose first line is `first`; "" where that is a header or nothing known.
 
-    Whole numbers as the third column are ranks where they count up from the first line of each query, ids where one
-    is above every scale, and grades else. Where one line a query leaves it open, the file's name decides. Decimals are
-    scores where one is no whole number, or where they fall from line to line of each query; else they are grades, as
-    programs write them beside missing ones.
+    Whole numbers as the third column are ranks where they count up from the first line of each
+    query, ids where one is above every scale, and grades else. Where one line a query leaves it
+    open, the file's name decides. Decimals are scores where one is no whole number, or where they
+    fall from line to line of each query; else they are grades, as programs write them beside
+    missing ones.
     """
     if len(first) != 3:
         return ""

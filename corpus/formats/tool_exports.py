@@ -1,8 +1,8 @@
 """Objects that hold several judgments, as exports of Label Studio, Argilla and others do, as flat rows. Pure.
 
-A row has the fields of the task or record, `annotator`, and each answer by the name of its question. A record that
-nobody judged is one row without an annotator. Of an object around a list of rows, as programs write them, the rows
-count.
+A row has the fields of the task or record, `annotator`, and each answer by the name of its
+question. A record that nobody judged is one row without an annotator. Of an object around a list of
+rows, as programs write them, the rows count.
 """
 
 from collections.abc import Iterator
@@ -29,14 +29,14 @@ _FLAT = ".responses"
 
 
 class FlatRow(NamedTuple):
-    """A judgment, or a record without one. `answers`: the names of its columns that a person filled."""
+    """A judgment, or a record without one. `answers`: columns that a person filled."""
 
     values: dict[str, Any]
     answers: tuple[str, ...]
 
 
 def flatten(row: dict[str, Any]) -> list[FlatRow] | None:
-    """Return the judgments of an object, each with its texts; None for an object that is a row as it is."""
+    """Return an object's judgments with texts; None for an object that is a row."""
     judged: list[tuple[str, dict[str, Any]]]
     data, annotations, answered = row.get("data"), row.get("annotations"), row.get("responses")
     # A task of Label Studio, a record of Argilla, or a flat record of Argilla's data sets.
@@ -107,7 +107,7 @@ def _are_judgments(row: dict[str, Any], name: str, value: Any) -> bool:
 
 
 def _of_list(row: dict[str, Any], name: str) -> list[FlatRow]:
-    """Return the judgments that a key of a row holds; of an object of grades its keys are the people."""
+    """Return the judgments of a row's key; an object of grades has people as keys."""
     texts = {key: value for key, value in row.items() if key != name}
     judgments = row[name]
     if isinstance(judgments, dict):
@@ -147,7 +147,7 @@ def _name_person(who: Any) -> str:
 
 
 def _of_record(responses: dict[str, Any] | list[Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the answers by person: of Argilla 2 (a list for each question), or of 1 (a list of people)."""
+    """Yield answers by person: of Argilla 2 (lists by question) or 1 (of people)."""
     found: dict[str, dict[str, Any]] = {}
     if isinstance(responses, dict):
         # Answers stand by question, so those of one person come from several lists.

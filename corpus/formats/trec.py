@@ -1,7 +1,8 @@
 """TREC's XML, which often is none: records without a root, unclosed fields, bare ampersands. Pure.
 
-A file is a sequence of `<doc>`, `<top>` or `<topic number="1">` records. Inside one, a known field begins at its tag
-and ends at its closing tag or at the next known field; other tags inside a field are dropped and their text stays.
+A file is a sequence of `<doc>`, `<top>` or `<topic number="1">` records. Inside one, a known field
+begins at its tag and ends at its closing tag or at the next known field; other tags inside a field
+are dropped and their text stays.
 """
 
 import html

@@ -145,7 +145,7 @@ def _open_workbook(source: FileSource) -> Iterator[Any]:
 
 
 def _refuse_large_parts(source: FileSource, archive: zipfile.ZipFile) -> None:
-    """Raise BadInput for what would be read whole and is larger than in any workbook that a person made."""
+    """BadInput for what would be read whole and exceeds any person's workbook."""
     sizes = {one.filename: one.file_size for one in archive.infolist()}
     if sizes.get(_TEXTS, 0) > MAX_TEXTS:
         said = _("%(file)s: its texts are more than %(most)s MB; save its sheets as CSV in UTF-8")
@@ -173,8 +173,9 @@ def _refusal(source: FileSource) -> BadInput:
 def show_number(value: int | float, form: str) -> str:
     """Return a number as its format shows it, without rounding and without marks between thousands.
 
-    A number is an id or a measure here. Of an id the zeros before it, and words and strokes beside them, are part of
-    it; of a measure no digit may be lost, and what stands around it would make it none.
+    A number is an id or a measure here. Of an id the zeros before it, and words and strokes beside
+    them, are part of it; of a measure no digit may be lost, and what stands around it would make it
+    none.
     """
     sections = form.split(";")
     literals: list[str] = []

@@ -54,7 +54,7 @@ class BadRows:
         self.first: defaultdict[str, list[tuple[int, str]]] = defaultdict(list)
 
     def add(self, kind: str, count: int, first: list[tuple[int, str]]) -> None:
-        """Add `count` rows of a kind; `first` are the first of them, in the order of their lines."""
+        """Add `count` rows of a kind; `first`: the first of them, by line."""
         self.counts[kind] += count
         # Only so many are kept: a file of another format has millions of bad rows.
         self.first[kind] = sorted([*self.first[kind], *first])[:SHOWN]
@@ -71,7 +71,7 @@ class BadRows:
             raise source.bad(line, said % {"problem": problem}, "skip_unknown")
 
     def refusal(self, source: FileSource) -> BadInput:
-        """Return one line that says how many rows there are of each kind, and names the first ones."""
+        """Return a line that says how many rows of each kind, and names the first."""
         total = self.counts.total()
         counted = sorted(self.counts.items())
         kinds = ", ".join(f"{n} {kind} from {source.place(self.first[kind][0][0])}" for kind, n in counted)
@@ -94,10 +94,10 @@ def import_judgments(
 ) -> dict[str, Any]:
     """Append the grades of a qrels file, a table or JSON; return what was done, as the command prints it with --json.
 
-    Human grades settle pairs that no person of the collection judged. `assessor` names who graded where the file does
-    not, and `kind` says what they are, but for our own judgments.jsonl, which says so itself. Raises BadInput for bad
-    rows unless `skip_invalid`: then they are left out, and of rows that contradict each other the first is taken. A row
-    that repeats another counts once.
+    Human grades settle pairs that no person of the collection judged. `assessor` names who graded
+    where the file does not, and `kind` says what they are, but for our own judgments.jsonl, which
+    says so itself. Raises BadInput for bad rows unless `skip_invalid`: then they are left out, and
+    of rows that contradict each other the first is taken. A row that repeats another counts once.
     """
     source = file if isinstance(file, FileSource) else FileSource(file)
     staging.plan_for_bulk()

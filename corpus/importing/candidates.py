@@ -1,4 +1,4 @@
-"""Pairs: which query is to be judged with which document, and the reference grades that come with the files."""
+"""Pairs: which query with which document, and reference grades of files."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -160,7 +160,7 @@ class Stage:
         return fetch_row("SELECT count(*) FROM import_found WHERE grade IS NOT NULL")[0], unjudged
 
     def stage_bm25(self, k: int) -> None:
-        """Stage the best k documents of every current query; a query that is a document is none of its own."""
+        """Stage the best k documents of current queries; never the query itself."""
         from corpus.search.bm25 import index_for  # loads scipy, which other imports need not wait for
 
         index = index_for(self.collection)
@@ -180,7 +180,7 @@ class Stage:
 
 
 def stage_graded_pairs() -> None:
-    """Stage the pairs of the qrels that were staged last as candidates, but for those with an unknown id."""
+    """Stage the last qrels' pairs as candidates, except for unknown ids."""
     execute(
         """INSERT INTO import_candidate SELECT query_id, document_id FROM import_found
            WHERE query_id IS NOT NULL AND document_id IS NOT NULL"""
@@ -188,7 +188,7 @@ def stage_graded_pairs() -> None:
 
 
 def stage_lines(collection: Collection, lines: Iterable[str], columns: str, what: str, progress: ImportProgress) -> int:
-    """COPY lines into `import_found`, with the keys of their ids; return the number of grades below 0."""
+    """COPY lines into `import_found`, with keys of ids; return grades below 0."""
     staging.create_temporary_table("import_line", LINE)
     staging.copy_lines(f"import_line ({columns})", lines, what, progress)
     # The grade is left out, not the pair, which may be a candidate all the same: nobody has judged it yet.

@@ -91,7 +91,7 @@ COLUMN_HELP = f"what a column of a table is, where its header does not say so: {
 
 
 def parse_columns(given: Iterable[str]) -> dict[str, str]:
-    """Return what columns are, by their headers, of options HEADER=FIELD. Raises BadInput for any other."""
+    """Return what columns are, by options HEADER=FIELD. BadInput for others."""
     pairs = [(option, *option.rpartition("=")[::2]) for option in given]
     for option, header, _field in pairs:
         if not header:
@@ -100,7 +100,7 @@ def parse_columns(given: Iterable[str]) -> dict[str, str]:
 
 
 def simplify(header: str) -> str:
-    """Return a header in small letters, with what is no letter or digit as "_"; `queryId` is `query_id`."""
+    """Return a header in small letters, all else "_"; `queryId` is `query_id`."""
     plain = _PREFIX.sub("", header, count=1)
     return re.sub(r"[^0-9a-z]+", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", plain).lower()).strip("_")
 
@@ -147,7 +147,7 @@ class Cells:
         }
 
     def are_ids(self, name: str) -> bool:
-        """True if the column holds ids: no blanks, and digits in most of them, unlike words and texts."""
+        """True if the column holds ids: no blanks, mostly digits, unlike words."""
         cells = [cell for cell in self.of[name] if len(cell) < 256]
         # An object or a list is none, whatever its letters are.
         is_plain = all(re.fullmatch(r"[!-~]+", cell) and cell[0] not in "[{" for cell in cells)
@@ -185,7 +185,7 @@ class Cells:
         return all(found) if found else is_without_query
 
     def hold_objects(self, name: str) -> bool:
-        """True if cells of the column are lists of objects, or an object of lists that stands for one."""
+        """True if cells are lists of objects, or an object of lists for one."""
         values = [parse_cell(cell) for cell in self.of[name]]
         rows = [passages.as_rows(value) if isinstance(value, dict) else value for value in values]
         lists = [some for value, some in zip(values, rows, strict=True) if isinstance(some, list) and some != [value]]
@@ -221,7 +221,7 @@ def _is_number(text: str) -> bool:
 
 
 def guess_fields(header: Sequence[str], rows: Rows, *, is_about_queries: bool) -> dict[str, str]:
-    """Return what columns are: by their names, and by their first rows where a name may mean several things."""
+    """Return what columns are: by names, and by first rows where these are unclear."""
     simple = {name: simplify(name) for name in header}
     cells = Cells(header, rows)
     found = name_fields(header)
@@ -391,7 +391,7 @@ def name_column(header: str) -> str:
 
 
 def find_problem(kind: str, header: Sequence[str], fields: Mapping[str, str], rows: Rows) -> str:
-    """Return why a table cannot be imported as what its columns say, and what helps; "" where it can."""
+    """Return why a table cannot be imported as its columns say, and what helps."""
     has = set(fields.values())
     cells = Cells(header, rows)
     rated = next((name for field in _RATED for name in header if fields[name] == field), "")
@@ -432,7 +432,7 @@ def find_problem(kind: str, header: Sequence[str], fields: Mapping[str, str], ro
 def find_unused(
     kind: str, header: Sequence[str], fields: Mapping[str, str], parts: Collection[str], rows: Rows
 ) -> dict[str, str]:
-    """Return why each column is not read, by its header, of a table of a kind that is read for `parts`."""
+    """Return why columns are not read, by header, of a table read for `parts`."""
     read = set().union(*(_READ[part] for part in parts))
     # A text is read for its own sake, or where it stands for the id.
     if "queries" not in parts and "query_id" in fields.values():

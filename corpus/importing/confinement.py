@@ -16,8 +16,8 @@ from jobs.confined import LimitPassed, Limits, run_confined
 T = TypeVar("T")
 P = ParamSpec("P")
 Reader = Callable[Concatenate[FileSource, P], Iterator[T]]
-# An ordinary file is read at ten times this speed and more, a workbook at three times. It is read twice: to see what it
-# holds, and to take it in.
+# An ordinary file is read at ten times this speed and more, a workbook at three times. It is read
+# twice: to see what it holds, and to take it in.
 SECONDS, SECONDS_A_MEGABYTE = 2.5, 10.0
 MEMORY = 400 << 20
 _is_confined: ContextVar[Callable[[], object] | None] = ContextVar("confined", default=None)
@@ -56,7 +56,7 @@ def confine(path: Path, name: str, work: Callable[[], Iterable[T]]) -> Iterator[
 
 
 def confinable(read: Reader[P, T]) -> Reader[P, T]:
-    """Return a reader of a file's rows that works in a process of its own where reading is confined."""
+    """Return a reader of a file's rows, in its own process where confined."""
 
     @wraps(read)
     def read_confined(source: FileSource, /, *args: P.args, **kwargs: P.kwargs) -> Iterator[T]:

@@ -18,8 +18,8 @@ from corpus.importing import tables
 from corpus.importing.columns import FIELDS
 from corpus.importing.grades import is_comment
 
-# What a file can be, and what it then holds. In the last three each row of a table is a pair, with the text of its
-# query, of its document, or of both.
+# What a file can be, and what it then holds. In the last three each row of a table is a pair, with
+# the text of its query, of its document, or of both.
 HOLDS = {
     "documents": ("documents",),
     "queries": ("queries",),
@@ -53,7 +53,7 @@ _COLUMNS = {
 
 @dataclass(slots=True)
 class DetectedFile:
-    """The content of a file as it was detected. `fields`: the meaning of each column, for tables alone."""
+    """A file's content as detected. `fields`: columns' meanings, of tables."""
 
     kind: str  # "": it is left out.
     choices: list[str] = field(default_factory=list)  # The kinds that it could be.

@@ -19,7 +19,7 @@ _HEADER = re.compile(r"score|grade|label|rel|judg|rating", re.IGNORECASE)
 
 
 class GradeRow(NamedTuple):
-    """A grade of a file, or as much as could be read of it with the `problem` that makes it none."""
+    """A grade of a file, or as much as could be read, with the `problem`."""
 
     line: int
     query: str
@@ -39,9 +39,9 @@ class GradeRow(NamedTuple):
 def read_grades(source: FileSource, top: int, relevant_from: int = 1, *, by_ids: bool = False) -> Iterator[GradeRow]:
     """Return the rows of qrels (3 columns, or TREC's 4), of a table or of judgments in JSON: the content tells which.
 
-    Columns with names go by their names, and by their places only where no name is known. `relevant_from`: the lowest
-    relevant grade, by which grades in words may be ambiguous. `by_ids`: there are no texts, so that a column called
-    "query" holds ids.
+    Columns with names go by their names, and by their places only where no name is known.
+    `relevant_from`: the lowest relevant grade, by which grades in words may be ambiguous. `by_ids`:
+    there are no texts, so that a column called "query" holds ids.
     """
     reader = GradeReader(top, relevant_from)
     number, first = source.first() if source.form == TEXT else (1, b"")

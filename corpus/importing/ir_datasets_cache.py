@@ -65,7 +65,7 @@ def _write_lines(path: Path, lines: Iterable[str]) -> Path:
 
 
 def _text_line(row: Any, name: str) -> str:
-    """Return a document or a query as a JSON line; what is neither its title nor its text is metadata."""
+    """Return a document or query as a JSON line; the rest is metadata."""
     fields = row._asdict()
     called = next((one for one in _TEXTS if isinstance(fields.get(one), str)), "")
     text = fields.pop(called) if called else row.default_text()

@@ -1,4 +1,4 @@
-"""Rows of files that are left out of an import, or count once, with how many they are and the first few."""
+"""Rows left out of an import, or counted once, with number and first few."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ SHOWN = 5  # Rows with unknown ids that are named.
 
 @dataclass(slots=True)
 class LeftOut:
-    """The rows of one import that are left out. `skip_unknown`, `keep_self`: options of `ImportFiles`."""
+    """The rows of an import left out. `skip_unknown`, `keep_self`: `ImportFiles`."""
 
     skip_unknown: bool = False
     keep_self: bool = False
@@ -32,7 +32,7 @@ class LeftOut:
         return {**named, "own_document": self.selves}
 
     def note_unknown(self, source: FileSource, count: int, first: list[tuple[int, str]]) -> None:
-        """Count rows of a file with unknown ids, of which `first` are the first, as (line, problem)."""
+        """Count rows with unknown ids; `first`: the first, as (line, problem)."""
         self.unknown += count
         named = [str(source.bad(line, problem)) for line, problem in first]
         self.first_unknown = [*self.first_unknown, *named][:SHOWN]

@@ -9,7 +9,7 @@ from actions.options import Options, option
 
 
 class ImportOptions(Options):
-    """How files are imported. Of an import that was checked, an option that is left out stays as it is."""
+    """How files are imported. Of a checked import, an absent option stays."""
 
     bm25: int | None = option(
         _("BM25 candidates for each query"),

@@ -1,4 +1,4 @@
-"""Documents, queries and pairs from JSON lines, TREC XML or tables, checked, one at a time. Pure."""
+"""Documents, queries, pairs from JSON lines, TREC XML or tables, checked. Pure."""
 
 import json
 import math
@@ -28,7 +28,7 @@ _PREFIX = re.compile(
 
 @confinable
 def read_documents(source: FileSource) -> Iterator[TextRecord]:
-    """Yield the documents of a BEIR corpus (JSON lines), of TREC XML or of a table, whichever the file is."""
+    """Yield the documents of a BEIR corpus, TREC XML or a table, by the file."""
     if table := tables.read_table(source):
         yield from table_records.read_documents(source, table)
         return
@@ -45,7 +45,7 @@ def read_documents(source: FileSource) -> Iterator[TextRecord]:
 
 @confinable
 def read_queries(source: FileSource, *, by_position: bool) -> Iterator[TextRecord]:
-    """Yield the file's queries; with `by_position` their ids are 1, 2, ... in the order of the file."""
+    """Yield the file's queries; `by_position`: ids 1, 2, ... in its order."""
     if table := tables.read_table(source):
         rows = table_records.read_queries(source, table)
     else:

@@ -1,4 +1,4 @@
-"""Lines of runs: TREC's six columns, MS MARCO's three, and tables whose columns say what they are. Pure."""
+"""Lines of runs: TREC's six columns, MS MARCO's three, named tables. Pure."""
 
 import math
 import re
@@ -23,8 +23,8 @@ RunLine = tuple[int, str, str, str, str, str]
 def read_run_lines(source: FileSource) -> Iterator[RunLine]:
     """Yield the lines of a run; in a file of ranks the score is the rank below 0, so that the first is the highest.
 
-    Columns with names go by their names, in any order; without names there are TREC's six (query, Q0, document, rank,
-    score, name of the system) or three: query, document, and a rank or a score.
+    Columns with names go by their names, in any order; without names there are TREC's six (query,
+    Q0, document, rank, score, name of the system) or three: query, document, and a rank or a score.
     """
     table = _named_table(source)
     yield from _read_table(source, table) if table else _read_places(source)

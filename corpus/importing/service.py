@@ -34,8 +34,8 @@ Counts = tuple[int, int, int]  # New, updated, and the same as before.
 class ImportFiles:
     """The files of an import by what they hold, each opened, and its options. Raises BadInput for a missing file.
 
-    Documents and queries may be left out where the collection has them. `judgments`: grades that name their assessors.
-    Of qrels all are taken together, as the splits of a BEIR folder.
+    Documents and queries may be left out where the collection has them. `judgments`: grades that
+    name their assessors. Of qrels all are taken together, as the splits of a BEIR folder.
     """
 
     def __init__(
@@ -54,8 +54,8 @@ class ImportFiles:
         return assess.KINDS[self.options.graded_by or ("human" if named else "reference")]
 
 
-# Who keeps runs registers here: (collection, files, options) -> how many are new, and names that had a run already. The
-# benchmark does.
+# Who keeps runs registers here: (collection, files, options) -> how many are new, and names that
+# had a run already. The benchmark does.
 RUN_KEEPERS: list[Callable[[Collection, list[FileSource], ImportOptions], tuple[int, list[str]]]] = []
 
 
@@ -79,10 +79,10 @@ def sort_files(kinds: Iterable[tuple[FileSource, str]]) -> dict[str, list[FileSo
 def import_collection(name: str, files: ImportFiles, progress: ImportProgress = ignore_progress) -> dict[str, Any]:
     """Import the files into the collection `name`, which is made when missing.
 
-    Returns what --json says of it: what the collection holds now (`pairs`: candidates, to be judged; `judgments`:
-    reference grades, of qrels and gold, and all others that were imported), and what the import did
-    (`grades_below_zero`: not judged, and left out; `qrels`: grades in each file of qrels, by its name;
-    `labels_changed`: labels that imported people's grades settled).
+    Returns what --json says of it: what the collection holds now (`pairs`: candidates, to be
+    judged; `judgments`: reference grades, of qrels and gold, and all others that were imported),
+    and what the import did (`grades_below_zero`: not judged, and left out; `qrels`: grades in each
+    file of qrels, by its name; `labels_changed`: labels that imported people's grades settled).
 
     Raises BadInput, with file and line where there is one, and then nothing is changed.
     """

@@ -84,13 +84,13 @@ def _split_batches(rows: Iterable[T]) -> Iterator[list[T]]:
 
 def plan_for_bulk() -> None:
     """Join by hash, and in memory, until the end of the transaction."""
-    # Tables that have just been filled have no statistics: without this a join of a million rows was planned as
-    # nested loops and did not end in ten minutes. By hash it takes seconds.
+    # Tables that have just been filled have no statistics: without this a join of a million rows
+    # was planned as nested loops and did not end in ten minutes. By hash it takes seconds.
     execute("SET LOCAL enable_nestloop = off; SET LOCAL work_mem = '64MB'")
 
 
 def create_temporary_table(table: str, columns: str) -> None:
-    """Make an empty temporary table that ends with the transaction, in place of one of that name."""
+    """Make an empty temporary table until the transaction's end, replacing one."""
     execute(f"DROP TABLE IF EXISTS {table}; CREATE TEMP TABLE {table} ({columns}) ON COMMIT DROP")
 
 
@@ -100,7 +100,7 @@ def fetch_one(sql: str, **values: Any) -> tuple[Any, ...] | None:
 
 
 def first_repeated(table: str, columns: str) -> tuple[Any, ...] | None:
-    """Return (line, earlier line, columns ...) of the first staged row whose columns an earlier one has too."""
+    """Return (line, earlier line, columns ...) of the first repeated staged row."""
     return fetch_one(
         f"""SELECT line, first, {columns} FROM (
              SELECT line, {columns}, min(line) OVER same AS first, row_number() OVER same AS place

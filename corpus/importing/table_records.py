@@ -138,7 +138,7 @@ def read_candidates(source: FileSource, table: Table, line: int, row: list[str])
 def _read_side(
     source: FileSource, table: Table, line: int, row: list[str], fields: tuple[str, str, str], grade: str
 ) -> Iterator[Candidate]:
-    """Yield the documents in the columns of their texts, ids and scores; `grade`: what all of them have."""
+    """Yield documents in columns of texts, ids, scores; `grade`: of all of them."""
     found = [one for place in table.columns.get(fields[0], ()) for one in _passages(source, table, line, row, place)]
     ids = [one for place in table.columns.get(fields[1], ()) for one in _passages(source, table, line, row, place)]
     if not found:
@@ -184,7 +184,7 @@ def _no_passage(source: FileSource, line: int, header: str, error: passages.NoPa
 
 
 def read_query(source: FileSource, table: Table, line: int, row: list[str]) -> tuple[str, str]:
-    """Return the id and the text of a row's query; one without a column of ids has its id from the text."""
+    """Return a row's query id and text; without an id column it is the text's."""
     cell, own = _cell(table, row, "query"), ""
     if cell[:1] in ("{", "[") and (found := _read_object(source, table, line, cell, "query")) is not None:
         own, cell = found.id, found.text or ""
@@ -205,7 +205,7 @@ def _document(source: FileSource, table: Table, line: int, row: list[str]) -> tu
 
 
 def _read_object(source: FileSource, table: Table, line: int, cell: str, field: str) -> TextValue | None:
-    """Return what a list or an object of Parquet or JSON is; None for a text that only looks like one."""
+    """Return what a list or object is; None for a text that looks like one."""
     value = parse_cell(cell)
     # In a file of text an object is one only where it holds a text by its name.
     if not isinstance(cell, StructuredCell) and not isinstance(value, dict):

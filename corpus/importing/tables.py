@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Table:
-    """The structure of a file that is a table. `fields`: the meaning of each column, by its header."""
+    """The structure of a table file. `fields`: columns' meanings, by header."""
 
     delimiter: str  # "" where the form is none of text.
     header: tuple[str, ...]  # "column 1", "column 2", ... where the file has none.
@@ -48,7 +48,7 @@ class Table:
 
     @cached_property
     def columns(self) -> dict[str, list[int]]:
-        """The indexes of the columns of each field: lists of documents and grades may stand in several."""
+        """Column indexes of each field: lists of documents and grades may have several."""
         found: dict[str, list[int]] = {}
         for place, name in enumerate(self.header):
             if (field := self.fields[name]) in FIELDS:
@@ -187,7 +187,7 @@ def _first_lines(source: FileSource) -> list[tuple[int, str]]:
 
 
 def _first_rows(rows: Iterator[tuple[int, list[str]]]) -> Rows:
-    """Return the first rows of a Parquet file, a sheet or JSON; none where the first cannot be read."""
+    """Return a Parquet file's, sheet's or JSON's first rows; none if unreadable."""
     found: Rows = []
     with suppress(BadInput):
         found += [row for _number, row in islice(_as_far_as_read(rows), LOOKED_AT)]
@@ -226,8 +226,9 @@ def _split_rows(lines: Sequence[str], delimiter: str, *, quoted: bool) -> Rows:
 def _choose_delimiter(lines: Sequence[str]) -> str:
     """Return what cuts the first lines into columns; "" for nothing.
 
-    It cuts the rows into as many columns as the header has. Of several that do so a tab goes first, for texts hold
-    commas and hardly tabs; then the one whose header has the more known names, then the more columns.
+    It cuts the rows into as many columns as the header has. Of several that do so a tab goes first,
+    for texts hold commas and hardly tabs; then the one whose header has the more known names, then
+    the more columns.
     """
     best: tuple[bool, bool, int, float, int] = (False, False, 0, 0.0, 1)
     chosen = ""
@@ -301,14 +302,14 @@ def require_fields(source: FileSource, table: Table, fields: tuple[str, ...]) ->
 
 
 def list_names(header: Sequence[str]) -> str:
-    """Return the names of columns as an error lists them: the first ones, where there are hundreds."""
+    """Return columns' names for an error: the first, where there are hundreds."""
     shown = ", ".join(header[:MAX_NAMES])
     more = _("%(n)s more") % {"n": f"{len(header) - MAX_NAMES:,}"}
     return shown if len(header) <= MAX_NAMES else f"{shown}, ... ({more})"
 
 
 def read_rows(source: FileSource, table: Table) -> Iterator[tuple[int, list[str]]]:
-    """Yield (line where it begins, cells) of each row. Raises BadInput for a row with more or fewer columns."""
+    """Yield (first line, cells) of each row. BadInput for another number of columns."""
     for line, row in read_ragged_rows(source, table):
         if len(row) != len(table.header):
             said = _("%(n)s columns instead of %(expected)s; put a text that holds the delimiter into double quotes")
@@ -376,7 +377,7 @@ def _read_lines(source: FileSource, table: Table) -> Iterator[tuple[int, list[st
 def _choose_fields(
     source: FileSource, header: tuple[str, ...], first: Rows, answers: Sequence[str], *, has_header: bool
 ) -> dict[str, str]:
-    """Return what each column is: as the user said, else as its header says, the first one of each field."""
+    """Return what columns are: as the user or the header says, first of each field."""
     found = {name: source.fields[name] for name in header if name in source.fields}
     if wrong := next((value for value in found.values() if value not in EVERY_FIELD), ""):
         said = _('%(file)s: a column cannot be "%(field)s"; it can be %(fields)s')
@@ -417,7 +418,7 @@ def unused_columns(table: Table, parts: Collection[str]) -> dict[str, str]:
 
 
 def describe_unused(source: FileSource, parts: Collection[str]) -> str:
-    """Return a line that names the columns of a file that are not read, with the reasons; "" where all are."""
+    """Return a line that names a file's unread columns, with reasons; "" for none."""
     table = read_table(source)
     unused = unused_columns(table, parts) if table and table.has_header and table.places else {}
     told = "; ".join(f"{column} ({reason})" for column, reason in unused.items())

@@ -77,7 +77,7 @@ def move_in(
 
 
 def _binary_tuples(collection: int, rows: Iterable[TextRecord]) -> Iterator[bytes]:
-    """Yield documents as COPY's binary tuples: the number of fields, then each field's length and bytes."""
+    """Yield documents as COPY's binary tuples: number of fields, lengths, bytes."""
     # Eight fields, of which the first three are the same in every row: the collection, version 1, is_current.
     head = struct.pack(">hiqiiib", 8, 8, collection, 4, 1, 1, 1)
     length = struct.Struct(">i").pack

@@ -31,7 +31,7 @@ PROBLEM = "problem"
 
 
 def problem(words: str, *place: int | str) -> PydanticCustomError:
-    """Return an error in words; `place`: of another key than the one that is checked, from its table on."""
+    """Return an error in words; `place`: of another key, from its table on."""
     return PydanticCustomError(PROBLEM, "{words}", {"words": words, "place": place})
 
 
@@ -115,7 +115,7 @@ def read_tables(text: str, name: str) -> dict[str, Any]:
 
 
 def read_toml(model: type[Model], text: str, name: str) -> Model:
-    """Return the file's text as the model. Raises BadInput with `name`, line if known, key and what to do."""
+    """Return a file's text as the model. BadInput with `name`, line, key, remedy."""
     tables = read_tables(text, name)
     try:
         return model.model_validate(tables)
@@ -140,7 +140,7 @@ def read_options(record: type[Record], text: str, name: str) -> Record:
 
 
 def _describe_syntax(error: Exception) -> str:
-    """Return a syntax error in words, with the parser's own in quotes: those are English in every language."""
+    """Return a syntax error in words, the parser's in quotes: it is English."""
     found = re.fullmatch(r"(.*) \(at (?:line (\d+), column (\d+)|end of document)\)", str(error))
     if found is None:
         return _("this is not TOML (“%(said)s”): check quotes and brackets") % {"said": error}

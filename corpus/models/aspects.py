@@ -14,8 +14,8 @@ from corpus.models.texts import Query
 class Aspect(models.Model):
     """A weighted sub-need of a query (BRIGHT-Pro 3.2).
 
-    What stands here is derived from the query's newest AspectRevision; a row stays when its aspect is taken out of the
-    set, because judgments hang on it (docs/adr/0029).
+    What stands here is derived from the query's newest AspectRevision; a row stays when its aspect
+    is taken out of the set, because judgments hang on it (docs/adr/0029).
     """
 
     query = models.ForeignKey(Query, models.CASCADE, related_name="aspects")
@@ -115,7 +115,7 @@ class AspectReview(models.Model):
 
 
 class ReviewStep(models.Model):
-    """A reviewer's answers in one step of a review, and the revision that made their changes. Append-only."""
+    """A reviewer's answers in a step, and their changes' revision. Append-only."""
 
     class Kind(models.TextChoices):
         WEIGHTS = "weights", _("own weights")

@@ -13,7 +13,7 @@ from corpus.models.texts import Collection, Pair, Query
 
 
 class Assessor(models.Model):
-    """An assessor, who gives grades: a person, a judge's version, a policy, an import, or the reference."""
+    """An assessor: a person, a judge's version, a policy, an import, the reference."""
 
     class Kind(models.TextChoices):
         PERSON = "person", _("person")
@@ -131,12 +131,12 @@ class Item(models.Model):
 
 class JudgmentQuerySet(models.QuerySet["Judgment"]):
     def heads(self) -> "JudgmentQuerySet":
-        """Return the rows that no later one supersedes; a head without a grade withdraws its chain."""
+        """Return rows not superseded; a head without a grade withdraws its chain."""
         return self.filter(superseded_by=None)
 
 
 class Judgment(models.Model):
-    """A grade by one assessor for one pair. Append-only: a change is a row that supersedes another."""
+    """A grade by an assessor for a pair. Append-only: a change supersedes."""
 
     class Step(models.TextChoices):
         FIRST = "first", _("first")
@@ -188,8 +188,9 @@ class Judgment(models.Model):
 class CurrentJudgment(models.Model):
     """A judgment that counts: neither superseded nor withdrawn.
 
-    A row of the database view `current_judgment`, which has every column of a judgment; here stand those that queries
-    ask for. The view stands over another, `judgment_head`, which keeps the withdrawals that nothing supersedes.
+    A row of the database view `current_judgment`, which has every column of a judgment; here stand
+    those that queries ask for. The view stands over another, `judgment_head`, which keeps the
+    withdrawals that nothing supersedes.
     """
 
     pair = models.ForeignKey(Pair, models.DO_NOTHING, related_name="+")
@@ -211,7 +212,7 @@ class CurrentJudgment(models.Model):
 
 
 class Label(models.Model):
-    """The resolved grade of a pair: a projection, rebuilt from judgments and outcomes at any time."""
+    """The resolved grade of a pair: a projection of judgments and outcomes."""
 
     pair = models.ForeignKey(Pair, models.CASCADE, related_name="labels", db_index=False)
     aspect = models.ForeignKey("corpus.Aspect", models.CASCADE, null=True)
@@ -230,8 +231,9 @@ class Label(models.Model):
 class Target(models.Model):
     """Contribution and evidence of a relevant pair, as somebody wrote them. Append-only.
 
-    A judge's text that fails its measures is kept too, with `good` false: it is what a person edits. Undo appends a
-    row that withdraws another. `corpus.evidence.targets` says which one holds.
+    A judge's text that fails its measures is kept too, with `good` false: it is what a person
+    edits. Undo appends a row that withdraws another. `corpus.evidence.targets` says which one
+    holds.
     """
 
     class Kind(models.TextChoices):
@@ -290,7 +292,7 @@ class ExportRecord(models.Model):
 
     @classmethod
     def is_exported(cls, collection: int, since: datetime) -> bool:
-        """Return whether an export holds, or is about to hold, data of that moment or a later one."""
+        """Return whether an export holds, or will, data of that moment or later."""
         return cls.objects.filter(collection=collection, at__gte=since).exists()
 
 

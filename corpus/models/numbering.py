@@ -1,12 +1,13 @@
-"""Numbers that begin at 1 in each collection: how people and programs call a campaign, an import, an export."""
+"""Numbers from 1 in each collection: names of campaigns, imports, exports."""
 
 import pgtrigger
 from django.db import models
 
 from corpus.models.texts import Collection
 
-# Of the lock that the counter's row is: whoever numbers a row of the same kind in the same collection waits until the
-# transaction has ended. A number is never given twice, also after its row was deleted.
+# Of the lock that the counter's row is: whoever numbers a row of the same kind in the same
+# collection waits until the transaction has ended. A number is never given twice, also after its
+# row was deleted.
 ASSIGN_NUMBER = """
 INSERT INTO corpus_lastnumber AS last (collection_id, kind, number) VALUES (NEW.collection_id, TG_TABLE_NAME, 1)
 ON CONFLICT (collection_id, kind) DO UPDATE SET number = last.number + 1 RETURNING last.number INTO NEW.number;
@@ -23,7 +24,7 @@ NUMBER = pgtrigger.Trigger(
 
 
 class LastNumber(models.Model):
-    """The last number that a collection gave to a row of one kind; the trigger `number` counts it up."""
+    """The last number given to a row of a kind; trigger `number` counts it up."""
 
     collection = models.ForeignKey(
         Collection, models.CASCADE, null=True, related_name="+", db_index=False, help_text="Null: of rows without one."

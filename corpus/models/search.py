@@ -8,7 +8,7 @@ from corpus.models import Collection, Document
 
 
 class DocumentTerms(models.Model):
-    """The terms of a document's title and text (corpus.search.full_text). They can be built again."""
+    """Terms of a document's title and text (search.full_text), rebuildable."""
 
     document = models.OneToOneField(
         Document, models.CASCADE, primary_key=True, db_constraint=False, related_name="search_terms"

@@ -149,7 +149,7 @@ class Collection(models.Model):
 
     @property
     def rest_ms(self) -> int:
-        """Milliseconds in which a page takes no decision on a new pair: a few more than the server refuses."""
+        """Milliseconds in which a page takes no decision: a few more than the server."""
         # The page waits a little longer than the server asks, so that no click arrives too early.
         return self.min_judgment_ms and self.min_judgment_ms + 100
 
@@ -161,8 +161,8 @@ class Collection(models.Model):
 class Versioned(models.Model):
     """A text with an id of its collection; a change makes a new row and the old one keeps its evidence.
 
-    Rows enter by the importers' set-based SQL and leave with their collection, so foreign keys that the database
-    would check row by row are not declared here and on Pair (docs/adr/0007).
+    Rows enter by the importers' set-based SQL and leave with their collection, so foreign keys that
+    the database would check row by row are not declared here and on Pair (docs/adr/0007).
     """
 
     collection = models.ForeignKey(Collection, models.CASCADE, db_constraint=False, db_index=False)

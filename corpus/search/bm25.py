@@ -1,8 +1,9 @@
 """BM25 over a collection's current documents: candidates for pairs, and a lexical assessor's evidence.
 
-`Index` is pure. `index_for` loads a collection's index, built once per content and kept in VAR. Scores are those of
-the `lucene` variant over `text.tokenize_text`. Candidates and assessors have k1 = 1.5 and b = 0.75, so that they
-stay the same; a run may have others, such as pyserini's 0.9 and 0.4.
+`Index` is pure. `index_for` loads a collection's index, built once per content and kept in VAR.
+Scores are those of the `lucene` variant over `text.tokenize_text`. Candidates and assessors have k1
+= 1.5 and b = 0.75, so that they stay the same; a run may have others, such as pyserini's 0.9 and
+0.4.
 """
 
 import logging
@@ -66,7 +67,7 @@ def _create_scorer(k1: float, b: float) -> bm25s.BM25:
 
 
 class Index:
-    """BM25 index by primary keys. Equal scores are ordered by document id, descending, as in trec_eval."""
+    """BM25 index by primary keys. Equal scores by document id descending."""
 
     def __init__(self, scorer: bm25s.BM25, keys: Keys) -> None:
         self._scorer = scorer
@@ -75,7 +76,7 @@ class Index:
 
     @classmethod
     def build(cls, documents: Iterable[tuple[int, str]], k1: float = K1, b: float = B) -> "Index":
-        """Build an index of (primary key, text), which must come ordered by document id, descending."""
+        """Build an index of (primary key, text), by document id descending."""
         lists, keys = TokenLists(), array("q")
         for key, text in documents:
             keys.append(key)
@@ -139,7 +140,7 @@ class Index:
         return float(self.scores(query, [document])[0])
 
     def scores(self, query: str, documents: Sequence[int] | Keys) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
-        """Return the BM25 scores of these documents, in their order, whatever a search would find."""
+        """Return these documents' BM25 scores, in order, whatever a search finds."""
         wanted, held = self._rows(documents)
         total = np.zeros(len(wanted))
         if not held.any():
@@ -168,7 +169,7 @@ class Index:
         return rows, self._keys[rows] == wanted
 
     def frequency(self, word: str) -> int:
-        """Return in how many documents a word (as `corpus.search.text.tokenize_text` gives it) stands."""
+        """Return in how many documents a word of `tokenize_text` stands."""
         if not len(self._keys) or word not in self._scorer.vocab_dict:
             return 0
         starts, token = self._scorer.scores["indptr"], self._scorer.vocab_dict[word]
@@ -185,7 +186,7 @@ class Index:
 def index_for(
     collection: Collection | int, *, max_age: float = 0.0, k1: float = K1, b: float = B, tell: Tell | None = None
 ) -> Index:
-    """Return the index of the current documents; for `max_age` seconds without asking whether they changed."""
+    """Return the index of current documents; unasked for `max_age` seconds."""
     key = (collection if isinstance(collection, int) else collection.pk, k1, b)
     recent = _recent.get(key)
     # Those who judge ask for the same index many times a second; whether documents changed is asked now and then.
@@ -201,7 +202,7 @@ def index_for(
 
 
 def _open_index(key: tuple[int, float, float], content: str, tell: Tell | None) -> Index:
-    """Load the index from VAR, else build it; it is written there only once its documents are committed."""
+    """Load the index from VAR, else build it; written once documents are committed."""
     collection, k1, b = key
     folder = _index_folder() / f"bm25-{content}{'' if (k1, b) == (K1, B) else f'-{k1:g}-{b:g}'}"
     # A folder is renamed into place when it is complete, so one of its files is enough to look for.

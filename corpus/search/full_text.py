@@ -1,7 +1,8 @@
 """Search of documents by the terms of their titles and texts.
 
-Terms are those that retrieval counts (corpus.search.text): case-folded, CJK as bigrams. They stand in a table of their
-own with a GIN index, which a worker fills after an import: an index over the documents themselves would slow imports.
+Terms are those that retrieval counts (corpus.search.text): case-folded, CJK as bigrams. They stand
+in a table of their own with a GIN index, which a worker fills after an import: an index over the
+documents themselves would slow imports.
 """
 
 from collections.abc import Callable, Iterable
@@ -30,14 +31,14 @@ ON CONFLICT DO NOTHING"""
 
 
 def request_index(collection: int) -> None:
-    """Let a worker index a collection's documents without terms. Call it in the transaction that adds them."""
+    """Let a worker index documents without terms, in the adding transaction."""
     background.enqueue(INDEX, collection)
     # Once more when they are in sight: a job that was joined may have ended without seeing them.
     transaction.on_commit(partial(background.enqueue, INDEX, collection))
 
 
 def index_documents(collection: int, tell: Callable[[int, int], object], stopped: Callable[[], bool]) -> None:
-    """Store the terms of all documents that have none; what was stored before an interruption stays."""
+    """Store terms of documents without any; what was stored before stays."""
     known = DocumentTerms.objects.filter(document=OuterRef("pk"))
     missing = list(Document.objects.filter(~Exists(known), collection=collection).values_list("pk", flat=True))
     if not missing:

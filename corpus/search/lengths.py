@@ -11,7 +11,7 @@ from corpus.search.text import tokenize_text
 
 
 def length_counter(tokenizer: str | None) -> tuple[Callable[[str], int], str]:
-    """Return what counts a text's length, and the unit; `tokenizer`: its file or folder. Raises BadInput."""
+    """Return a text's length counter, and the unit; `tokenizer`: file, folder."""
     if tokenizer is None:
         return lambda text: len(tokenize_text(text)), "words"
     found = load_tokenizer(tokenizer)
@@ -35,7 +35,7 @@ def load_tokenizer(tokenizer: str) -> Any:
 
 
 def file_of(tokenizer: str) -> Path:
-    """Return the tokenizer.json of a folder, or the file itself. Raises BadInput where there is none."""
+    """Return a folder's tokenizer.json, or the file. BadInput without one."""
     path = Path(tokenizer)
     path = path / "tokenizer.json" if path.is_dir() else path
     if not path.is_file():

@@ -1,7 +1,8 @@
 """Texts that are nearly the same: exact Jaccard similarity of shingles, joined to groups. Pure.
 
-Candidates are found by prefix filtering: two sets whose Jaccard similarity is t or more share one of the rarest
-`|s| - ceil(t |s|) + 1` shingles of each. So nothing is missed, and a pair is compared only if it shares a rare shingle.
+Candidates are found by prefix filtering: two sets whose Jaccard similarity is t or more share one
+of the rarest `|s| - ceil(t |s|) + 1` shingles of each. So nothing is missed, and a pair is compared
+only if it shares a rare shingle.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -26,8 +27,8 @@ Hashes = NDArray[np.uint64]
 class Shingles:
     """Collects the shingles of texts, `size` words each, as hashes. A shorter text is one shingle.
 
-    `sample`: one of so many shingles is kept, chosen by its hash, so that the same shingle is kept or left in every
-    text; the similarity is then an estimate. 1: all.
+    `sample`: one of so many shingles is kept, chosen by its hash, so that the same shingle is kept
+    or left in every text; the similarity is then an estimate. 1: all.
     """
 
     def __init__(self, size: int, sample: int = 1) -> None:
@@ -138,7 +139,7 @@ def _shingle_matrix(sets: list[Hashes]) -> csr_matrix:
 
 
 def _candidate_pairs(matrix: csr_matrix, least: float) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Yield pairs of texts (a, b) that share a shingle of their prefixes, in pieces of about AT_ONCE."""
+    """Yield text pairs (a, b) sharing a prefix shingle, about AT_ONCE a piece."""
     sizes = np.diff(matrix.indptr)
     # The prefix filter: two sets that are alike enough must share one of their rarest shingles.
     prefix = sizes - np.ceil(least * sizes - 1e-9).astype(np.int64) + 1

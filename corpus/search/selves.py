@@ -32,7 +32,7 @@ def find_selves(collection: Collection, queries: Iterable[int] | None = None) ->
 
 
 def is_same_text(query: str, title: str, text: str) -> bool:
-    """Return whether a document says what the query says, with or without its title, however it is spaced."""
+    """Return whether a document says the query, title and spacing apart."""
     asked, whole = _simplify(query), _simplify(f"{title} {text}")
     if not asked or not whole:
         return False

@@ -61,7 +61,7 @@ class Sentence:
 
 @cache
 def _any_word() -> re.Pattern[str]:
-    """Return the pattern of letters and digits of any script, with the marks that combine with them."""
+    """Return the pattern of letters and digits of any script, with marks."""
     # Built when first needed: it looks at every character of the plane.
     marks = "".join(c for c in map(chr, range(0x300, 0xFFFF)) if unicodedata.category(c) in {"Mn", "Mc"})
     return re.compile(f"[^\\W_][^\\W_{re.escape(marks)}]*(?:[{re.escape(marks)}]+[^\\W_]*)*")
@@ -91,7 +91,7 @@ def text_length(text: str) -> int:
 
 
 def _split_cjk(word: str) -> Iterator[str]:
-    """Yield a word without CJK as it is; each CJK run in it as its bigrams (a single character as itself)."""
+    """Yield a word without CJK as is; CJK runs as bigrams (or one character)."""
     at = 0
     for run in _CJK_RUN.finditer(word):
         if run.start() > at:
@@ -157,7 +157,7 @@ def _append_sentence(found: list[Sentence], text: str, start: int, end: int) -> 
 
 
 def _ends_here(text: str, start: int, end: re.Match[str]) -> bool:
-    """Return whether a sentence ends here: not at abbreviations and initials, nor where lower case follows."""
+    """Return whether a sentence ends: not at abbreviations or before lower case."""
     mark = end.group()
     # Marks of other scripts stand in no abbreviation: they end a sentence always.
     if mark[0] not in ".!?…":
@@ -176,7 +176,7 @@ def _ends_here(text: str, start: int, end: re.Match[str]) -> bool:
 
 
 def detect_language(text: str) -> str:
-    """Return the BCP 47 code of a text: by script, then by common words; English when nothing else shows."""
+    """Return a text's BCP 47 code: by script, then common words; else English."""
     # A few thousand characters tell the language; a book would only take longer.
     sample = text[:4000]
     letters = 0 if sample.isascii() else sum(map(str.isalpha, sample))

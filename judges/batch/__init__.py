@@ -1,1 +1,1 @@
-"""Batch endpoints of providers as a way to run a campaign: half the price, hours instead of seconds."""
+"""Batch endpoints as a way to run a campaign: half the price, hours."""

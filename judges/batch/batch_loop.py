@@ -1,4 +1,4 @@
-"""Work of one process on a batch campaign: collect calls, submit batches, poll them and store their answers."""
+"""Work on a batch campaign: collect calls, submit, poll, store answers."""
 
 import asyncio
 import logging
@@ -49,8 +49,8 @@ from judges.records import Body, Judge, ModelRequest, Reply, Turn
 
 CHUNK = 64  # Pairs in memory at a time, and answers that are stored together.
 TICK_S = 0.2
-# Batches refused in a row before the campaign stands still: each refused one is split, and a fault of all of them would
-# be refused call by call.
+# Batches refused in a row before the campaign stands still: each refused one is split, and a fault
+# of all of them would be refused call by call.
 REFUSALS = 20
 MISSING_LOOKS = 20  # After so many the answers of a batch that has ended will not come.
 # Statuses below 500 with which a provider does not say that there is nothing left to cancel.
@@ -106,7 +106,7 @@ class Collector(Caller):
         self.collected: list[Collected] = []
 
     async def ask(self, claimed: Claimed, question: JudgeQuestion) -> Turn | NoVerdict:
-        """Return the stored answer, or collect the call. Raises WaitingForBatch, Cancelled, BudgetExhausted."""
+        """Return the stored answer, or collect. WaitingForBatch, Cancelled, Budget..."""
         if question.slot in claimed.ended or not is_batched(question.judge):
             return await super().ask(claimed, question)
         following = self.next_try(claimed, question)
@@ -123,7 +123,7 @@ class Collector(Caller):
 
 
 class BatchWorkerLoop:
-    """The same doors as judges.engine.worker_loop.WorkerLoop. It holds no lease that anybody must renew."""
+    """The doors of engine.worker_loop.WorkerLoop, without a lease to renew."""
 
     def __init__(self, tools: Tools, plan: Plan) -> None:
         self.tools = tools
@@ -157,7 +157,7 @@ class BatchWorkerLoop:
         self.refusal = self.refusal or why
 
     async def run_time_slice(self) -> float | None:
-        """Work until nothing can be done before the next look; seconds until that. None: nothing is left."""
+        """Work until the next look; seconds until that. None: nothing is left."""
         self.is_taken = False
         try:
             return await self._work(time.monotonic() + settings.DRAIN_SECONDS)
@@ -177,8 +177,8 @@ class BatchWorkerLoop:
         """Ask while no other process is at the campaign. Raises CampaignTaken."""
 
         def ask(connection: Connection[Any]) -> Result:
-            # A lock goes with its session: after a lost connection another process may have taken the campaign. Then
-            # nothing is done to it any more, also once that process has left.
+            # A lock goes with its session: after a lost connection another process may have taken
+            # the campaign. Then nothing is done to it any more, also once that process has left.
             if connection is not self.session:
                 taken = not self.is_taken and connection.execute(store.TAKE, [self.plan.campaign]).fetchone()
                 if taken != (True,):
@@ -222,7 +222,7 @@ class BatchWorkerLoop:
         return None
 
     async def _rest(self, until: float) -> bool:
-        """Wait until it is time to look again; False when the drain's time, or the worker's, is over."""
+        """Wait for the next look; False when the drain's or worker's time is over."""
         again = time.monotonic() + settings.BATCH_POLL_SECONDS
         while (now := time.monotonic()) < again:
             if self.stopping or now >= until:
@@ -231,7 +231,7 @@ class BatchWorkerLoop:
         return True
 
     async def _walk(self) -> bool:
-        """Take every pair as far as its evidence goes; False when nothing is left to do, or no money."""
+        """Take pairs as far as their evidence goes; False without pairs or money."""
         # Admins may have raised a limit since the last walk.
         self.spent = self.budget.exhausted = False
         await self._ask(partial(store.renew_leases, campaign=self.plan.campaign, holder=self.budget.holder))
@@ -319,7 +319,7 @@ class BatchWorkerLoop:
                 await self._pause(describe_refusal(batch.judge, problem))
 
     async def _cancel(self, endpoint: Endpoint, batch: Out) -> None:
-        """Ask the provider to end the batch; where it did not hear that, it is asked again at the next look."""
+        """Ask the provider to end the batch, again at each look until it heard."""
         try:
             await endpoint.cancel(batch.provider_id)
         except Exception as error:
@@ -342,7 +342,7 @@ class BatchWorkerLoop:
         await self._update(store.PROBLEM, batch=batch.id, problem=one_line(problem))
 
     async def _submit(self, endpoint: Endpoint, batch: Out) -> None:
-        """Send the batch, once: what is not sure to have been refused is never sent again without an admin."""
+        """Send the batch once: unless surely refused, never again without an admin."""
         if self.state != "running":
             await self._ask(partial(store.delete_unsent_batch, batch=batch.id))
             return
@@ -403,7 +403,7 @@ class BatchWorkerLoop:
         return calls | {id: (sent, calls[id][1]) for id, (sent, _schema) in changed.items()}
 
     async def _adopt(self, endpoint: Endpoint, batch: Out) -> None:
-        """Look at the provider for a batch that left and of which nobody knows whether it arrived."""
+        """Look at the provider for a batch that left and may not have arrived."""
         assert batch.sent_at is not None
         found = await endpoint.find(batch.name, batch.calls, batch.sent_at)
         if found is not None:
@@ -421,7 +421,7 @@ class BatchWorkerLoop:
             await self._update(store.MISSING, batch=batch.id, problem=_describe_unconfirmed(batch, "the process ended"))
 
     async def _refuse(self, batch: Out, error: ProviderError) -> None:
-        """Split a refused batch; a refusal of the account itself, or of everything, ends the work."""
+        """Split a refused batch; a refusal of the account or of all ends the work."""
         why = one_line(str(error))
         logger.warning("batch %s was refused: %s", batch.name, why)
         self.refusals += 1
@@ -460,7 +460,7 @@ class BatchWorkerLoop:
         await self._all_failed(batch, Unreachable(f"{batch.judge.provider}: no answer in its batch"))
 
     async def _answers(self, endpoint: Endpoint, batch: Out) -> AsyncIterator[tuple[str, Body | ProviderError]]:
-        """Yield the answers. Raises NotThereYet: some providers have the file a little later than they say."""
+        """Yield the answers. NotThereYet: some have the file later than they say."""
         try:
             async for found in endpoint.answers(batch.provider_id):
                 yield found
@@ -503,7 +503,7 @@ class BatchWorkerLoop:
         await self._ask(partial(store.store_answers, attempts=attempts, ids=ids, shard=shard))
 
     async def _weigh(self, batch: Out, evidence: "BatchEvidence") -> None:
-        """Decide of whom the refusals of a batch speak, as of calls that leave one by one, and store them."""
+        """Decide of whom the refusals of a batch speak, as of single calls; store."""
         trials, found, uncounted = self.tools.limits.trials, "", set[int]()
         for judge in evidence.judges.values():
             # In the order of the batch's rows: providers give them in any.

@@ -1,7 +1,7 @@
 """The providers' batch endpoints, through their SDKs: prepare, create, look, take the answers.
 
-A batch is paid for once it is created, so nothing here is tried again: no SDK retries, and who created a batch without
-getting an answer looks for it (docs/adr/0021).
+A batch is paid for once it is created, so nothing here is tried again: no SDK retries, and who
+created a batch without getting an answer looks for it (docs/adr/0021).
 """
 
 import json
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 MEGABYTE = 1_000_000
-# Calls and bytes that one batch holds at most, by wire. OpenAI, Anthropic and Google take 50,000 calls and 200 MB;
-# 100,000 and 256 MB; 20 MB inlined: there is room for what differs from our own count, and a batch is held in memory
-# while it is sent.
+# Calls and bytes that one batch holds at most, by wire. OpenAI, Anthropic and Google take 50,000
+# calls and 200 MB; 100,000 and 256 MB; 20 MB inlined: there is room for what differs from our own
+# count, and a batch is held in memory while it is sent.
 MOST = {
     "chat": (20_000, 100 * MEGABYTE),
     "messages": (20_000, 120 * MEGABYTE),
@@ -43,8 +43,8 @@ NEVER_LEFT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, ht
 # None of the providers promises to heed the key for batches; a gateway in between may.
 IDEMPOTENCY = "Idempotency-Key"
 BY_PLACE = "#"  # Begins the key of an answer that names no call: its place among the answers follows.
-# What an error in an answer would have had for a status, had its call been made alone: by Anthropic's types of errors,
-# and by gRPC's codes (Google). Any other passes.
+# What an error in an answer would have had for a status, had its call been made alone: by
+# Anthropic's types of errors, and by gRPC's codes (Google). Any other passes.
 STATUS_OF_TYPE = {
     "invalid_request_error": 400,
     "authentication_error": 401,
@@ -77,7 +77,7 @@ class BatchStatus:
 
 
 class Endpoint(ABC):
-    """The batch endpoint of one account. Its client is the SDK's, without our wire: bodies come in files."""
+    """The batch endpoint of one account, by the SDK's client: bodies in files."""
 
     client: Any
 
@@ -119,7 +119,7 @@ class Endpoint(ABC):
 
     @abstractmethod
     def answers(self, batch: str) -> AsyncIterator[tuple[str, Body | ProviderError]]:
-        """Yield the answer or error of each call with its id; calls that are missing got no answer."""
+        """Yield each call's answer or error with its id; missing ones got none."""
 
     @abstractmethod
     async def cancel(self, batch: str) -> None:
@@ -165,8 +165,8 @@ class OpenAIBatches(Endpoint):
         async for batch in self.client.batches.list(limit=100):
             if (batch.metadata or {}).get("quorum") == name:
                 return batch.id
-            # Batches come newest first: older than the batch can be, with the clocks' difference, nothing is looked
-            # for.
+            # Batches come newest first: older than the batch can be, with the clocks' difference,
+            # nothing is looked for.
             if datetime.fromtimestamp(batch.created_at, UTC) < since - SKEW:
                 break
         return None
@@ -191,7 +191,7 @@ class OpenAIBatches(Endpoint):
                     yield answer
 
     def _answer(self, line: bytes) -> tuple[str, Body | ProviderError] | None:
-        """One call's answer; None for a line that is none: its call got no answer, and the others did."""
+        """One call's answer; None for a broken line, which spoils no other."""
         entry = parse_body(line.decode("utf-8", "replace"))
         key, status = entry.get("custom_id"), get_path(entry, "response", "status_code")
         if not isinstance(key, str):

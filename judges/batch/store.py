@@ -76,9 +76,9 @@ INSERT INTO judges_batch (campaign_id, name, judge, model, provider_id, calls, p
 VALUES (%s, %s, %s, %s, '', %s, %s) RETURNING id
 """
 
-# The states of one batch. It is marked as sent before it leaves: from then on the provider may have it, whatever comes
-# back, and only what is sure not to have begun is marked as unsent. A batch that only fits (`likely`) may turn out to
-# be somebody else's: then it is looked for again.
+# The states of one batch. It is marked as sent before it leaves: from then on the provider may have
+# it, whatever comes back, and only what is sure not to have begun is marked as unsent. A batch that
+# only fits (`likely`) may turn out to be somebody else's: then it is looked for again.
 SENT = "UPDATE judges_batch SET sent_at = now(), problem = '' WHERE id = %(batch)s"
 UNSENT = "UPDATE judges_batch SET sent_at = NULL, provider_id = '' WHERE id = %(batch)s"
 SUBMITTED = """
@@ -95,7 +95,7 @@ ENVELOPE = 2048  # Bytes of a call beside its messages and its schema: id, model
 
 @dataclass(frozen=True, slots=True)
 class Out:
-    """A batch that has not ended. `provider_id` is empty while nobody knows whether the provider has it."""
+    """A batch that has not ended. `provider_id`: empty while unknown."""
 
     id: int
     name: str
@@ -113,7 +113,7 @@ def draw_ids(connection: Connection[Any], n: int) -> list[int]:
 
 
 def add_calls(connection: Connection[Any], campaign: int, collected: Sequence[Collected], ids: Sequence[int]) -> None:
-    """Keep calls for the next batches, grouped by account and model. The same `ids` again change nothing."""
+    """Keep calls for batches, by account and model; equal `ids` change nothing."""
     rows = []
     for id, (sent, schema) in zip(ids, collected, strict=True):
         # A batch holds calls of one model and key, so calls are grouped by both.
@@ -227,7 +227,7 @@ def renew_leases(connection: Connection[Any], campaign: int, holder: str) -> Non
 
 
 def put_back(connection: Connection[Any], campaign: int, holder: str) -> None:
-    """Release a campaign's pairs, and drop the calls that were not sent with their reserved money."""
+    """Release a campaign's pairs; drop unsent calls with their reserved money."""
     connection.execute(RELEASE, [campaign])
     connection.execute("DELETE FROM judges_batchcall WHERE campaign_id = %s", [campaign])
     connection.execute(FREE, {"campaign": campaign, "holder": holder})

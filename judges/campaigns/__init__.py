@@ -1,1 +1,1 @@
-"""Campaigns of judges: start, pause, resume, retry, progress, cost estimates and the sampling of audits."""
+"""Campaigns: start, pause, resume, retry, progress, estimates, audit samples."""

@@ -1,8 +1,9 @@
 """Audits beyond those that are drawn with the label: the sample filled up, and more of it on request.
 
-A sample of n pairs of a stratum is those n with the smallest numbers (domain.audits.uniform_draw). So it only ever
-grows, and the same request again changes nothing. A stratum is a route within a part of the campaign: what joins a
-campaign that ended is sampled apart, or those pairs would count by the probability of the earlier ones.
+A sample of n pairs of a stratum is those n with the smallest numbers (domain.audits.uniform_draw).
+So it only ever grows, and the same request again changes nothing. A stratum is a route within a
+part of the campaign: what joins a campaign that ended is sampled apart, or those pairs would count
+by the probability of the earlier ones.
 """
 
 import json
@@ -44,7 +45,7 @@ LOCK = "SELECT cardinality(sampled_at) FROM judges_campaign WHERE id = %(campaig
 
 
 def top_up_sample(db: Connection[Any], *, campaign: int, collection: int) -> int:
-    """Sample what a campaign labelled since it last ended, as the collection asks; how many pairs it is."""
+    """Sample what a campaign labelled since its last end; how many pairs."""
     values = {"campaign": campaign, "collection": collection}
     (part,) = db.execute(LOCK, values).fetchone() or (0,)
     every, drawn = _stratum_sizes(db, campaign)

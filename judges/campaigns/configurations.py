@@ -47,7 +47,7 @@ class Configuration:
 
     @property
     def debates_for_people(self) -> bool:
-        """True if pairs that people get are debated first, as usual: a panel without debaters cannot."""
+        """True if people's pairs are debated first: not by a panel without debaters."""
         return self.protocol.debate_for_people and bool(self.debaters or self.policy == Policy.HUMAN)
 
     @property
@@ -140,7 +140,7 @@ def check_temperature(agents: Sequence[Judge], temperature: float | None) -> Non
 
 
 def takes_temperature(judge: Judge) -> bool:
-    """Return whether a temperature can be chosen: for a thinking model only where its own entry sets one."""
+    """Return whether a temperature can be chosen: a thinking model's is its own."""
     own = judge.parameters.get("temperature", "default")
     # Models that reason refuse another temperature than their own.
     return "temperature" in judge.preset.names and (own != "default" or not requests_reasoning(judge))

@@ -10,8 +10,9 @@ unknown cost), of these `calls_assumed`, for which `cost_assumed` stands (the mo
 of them `tokens_cached` and `tokens_written`, `tokens_out`, `tokens_reasoning`, `cost`,
 `answered:<judge's id>:<model>` (calls that another model answered under the judge's name).
 
-What a campaign spent is their sum (`COSTS`, `CALLS`), read when it is asked for; of a collection it stands in shards of
-its own (judges.models.costs.CollectionTally), because a collection may have thousands of campaigns.
+What a campaign spent is their sum (`COSTS`, `CALLS`), read when it is asked for; of a collection it
+stands in shards of its own (judges.models.costs.CollectionTally), because a collection may have
+thousands of campaigns.
 """
 
 import random

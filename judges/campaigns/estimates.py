@@ -173,10 +173,10 @@ class Estimate:
 
 def estimate_campaign(campaign_options: CampaignSize, sample_prompts: Sequence[Prompt]) -> Estimate:
     """Estimate calls and cost of a campaign from some of its rendered prompts; retries and repairs come on top."""
-    # For a random sample of the pairs (50 are plenty) there are the prompts of round 1 and of the vote, or those of
-    # writing and measuring, told apart by their names. Only their mean length is used; votes of judges with a ballot in
-    # the options have that of their own. The upper value takes every round, one token for each byte, and answers up to
-    # the judges' limit.
+    # For a random sample of the pairs (50 are plenty) there are the prompts of round 1 and of the
+    # vote, or those of writing and measuring, told apart by their names. Only their mean length is
+    # used; votes of judges with a ballot in the options have that of their own. The upper value
+    # takes every round, one token for each byte, and answers up to the judges' limit.
     options = campaign_options
     inputs = {kind: _input_tokens(sample_prompts, kind, schema) for kind, schema in SCHEMAS.items()}
     votes = {way: (_input_tokens(asked, "", schema), schema) for way, (asked, schema) in options.ballots.items()}
@@ -203,7 +203,7 @@ def estimate_campaign(campaign_options: CampaignSize, sample_prompts: Sequence[P
 def of_calls(
     judge: Judge, calls: int | Range, sample: Sequence[Prompt], schema: dict[str, Any], likely: int, mix: Mix = NO_MIX
 ) -> Estimate:
-    """Estimate calls of one judge that all look like `sample`; `likely`: an answer's tokens; 0: none."""
+    """Estimate calls like `sample`; `likely`: an answer's tokens; 0: none."""
     calls = calls if isinstance(calls, Range) else exactly(calls)
     taken = _input_tokens(sample, "", schema) + _answer_form_tokens(judge, schema)
     return _estimate_calls(judge, calls, taken, likely, mix, batch=False)

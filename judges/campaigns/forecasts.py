@@ -67,7 +67,7 @@ def parts_of(collection: Collection, wanted: Configuration, inputs: Inputs) -> l
 
 
 def describe_long_pairs(collection: Collection) -> list[str]:
-    """Say how many candidates have documents of which judges see a part only, and what is done with them."""
+    """Say how many candidates are seen in part only, and what is done with them."""
     if not (count := count_long_pairs(collection)):
         return []
     words = {
@@ -151,7 +151,7 @@ def estimate_pairs(
 
 
 def forecast_writing(collection: Collection, wanted: Configuration, *, limit: int | None = None) -> Estimate | None:
-    """Estimate the contribution and evidence of the relevant pairs that have none; None when all have."""
+    """Estimate evidence of relevant pairs without; None when all have it."""
     missing = evidence.target_coverage(collection)["missing"]
     left = missing if limit is None else min(missing, limit)
     if not left:

@@ -1,4 +1,4 @@
-"""What became of each judge's calls: how many answers were usable, and which key of the judges file helps."""
+"""What became of judges' calls: usable answers, and which key helps."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -20,7 +20,7 @@ ANSWERED = "answered:"  # Begins the counters of calls that another model answer
 
 @dataclass(frozen=True, slots=True)
 class JudgeReport:
-    """Calls of one judge in one campaign, by what came of them. `usable`: with answers kept from before."""
+    """A judge's calls in a campaign by result. `usable`: with kept answers."""
 
     judge: str
     model: str
@@ -39,7 +39,7 @@ class JudgeReport:
 
     @property
     def sentence(self) -> str:
-        """Say which answers were lost and what helps; "" where all were usable or only failed on the way."""
+        """Say which answers were lost and what helps; "" for usable ones."""
         values = {name: f"{getattr(self, name):,}" for name in ("truncated", "refused", "unusable", "prompt_cut")}
         values["now"] = f"{self.max_output_tokens:,}"
         losses = {
@@ -81,7 +81,7 @@ def judge_reports(campaigns: Iterable[int]) -> dict[int, list[JudgeReport]]:
 
 
 def join_reports(campaigns: Iterable[Iterable[JudgeReport]]) -> list[JudgeReport]:
-    """Add up the reports of several campaigns, each judge's with one model and one limit of the answer."""
+    """Add up campaigns' reports, a judge's with one model and limit."""
     joined: dict[tuple[str, str, int], JudgeReport] = {}
     for report in (report for reports in campaigns for report in reports):
         key = (report.judge, report.model, report.max_output_tokens)
@@ -103,7 +103,7 @@ def other_models(sums: Mapping[str, float]) -> list[dict[str, Any]]:
 
 
 def describe_reports(reports: Iterable[JudgeReport], others: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Say which judges' answers were lost and what helps, and which other models answered (`other_models`)."""
+    """Say whose answers were lost, what helps, and which other models answered."""
     notes = [report.sentence for report in reports if report.sentence]
     for row in others:
         words = ngettext(

@@ -1,9 +1,10 @@
 """Services of campaigns: start or join, pause, resume, cancel, retry. Commands and pages call the same ones.
 
-A campaign covers pairs once. The same configuration (panel, policy, rounds, members) goes on with its newest campaign,
-whether unfinished or finished: pairs that came since are added to it. `limit` is the number of pairs that the
-campaign covers in all. A campaign over certain pairs has a `scope`, a name for them: only a start with the same scope
-goes on with it, and no pair that has its outcome from the configuration, in whatever scope, is judged once more.
+A campaign covers pairs once. The same configuration (panel, policy, rounds, members) goes on with
+its newest campaign, whether unfinished or finished: pairs that came since are added to it. `limit`
+is the number of pairs that the campaign covers in all. A campaign over certain pairs has a `scope`,
+a name for them: only a start with the same scope goes on with it, and no pair that has its outcome
+from the configuration, in whatever scope, is judged once more.
 """
 
 from collections.abc import Sequence
@@ -66,7 +67,7 @@ def _relevance_fields(collection: Collection) -> dict[str, Any]:
 
 
 def matching_campaigns(campaign: Campaign) -> list[Campaign]:
-    """Return the campaigns of the collection with the same configuration, itself included, newest first."""
+    """Return campaigns of the same configuration, itself included, newest first."""
     fields = ("panel", "policy", "rounds", "debaters", "voters", "majority", "early_stop", "protocol", *DEFINED)
     values = {name: getattr(campaign, name) for name in fields}
     return list(Campaign.objects.filter(collection=campaign.collection_id, **values).order_by("-pk"))
@@ -98,10 +99,10 @@ def start_campaign(
 ) -> Started:
     """Start a campaign, or go on with the one of this configuration; wake-ups are sent once that is committed.
 
-    `fresh`: a new campaign (`again`) that takes over no earlier answer. `pairs`: only these, candidates or not, in
-    this order, in a campaign of their own that `scope` names. Raises BadInput for a paused campaign, and for a money
-    budget, its own or the collection's, while a judge has no known price; ValueError for pairs without a scope, and
-    for a scope without pairs.
+    `fresh`: a new campaign (`again`) that takes over no earlier answer. `pairs`: only these,
+    candidates or not, in this order, in a campaign of their own that `scope` names. Raises BadInput
+    for a paused campaign, and for a money budget, its own or the collection's, while a judge has no
+    known price; ValueError for pairs without a scope, and for a scope without pairs.
     """
     if bool(scope) is not (pairs is not None):
         raise ValueError("pairs have a scope that names them, and every candidate has none")
@@ -152,7 +153,7 @@ def start_campaign(
 def check_budget(
     collection: Collection, wanted: Configuration, budget: float | None, max_calls: int | None, limit: int | None
 ) -> None:
-    """Check that a money budget, of a campaign or its collection, has every judge's price. Raises BadInput."""
+    """Check that a budget has every judge's price. Raises BadInput."""
     for name, value in (("budget", budget), ("max_calls", max_calls), ("limit", limit)):
         if value is not None and not value > 0:
             raise BadOption(name, _("Enter a number greater than %(limit_value)s.") % {"limit_value": 0})
@@ -242,7 +243,7 @@ def send_again(*, campaign: Campaign) -> int:
 
 
 def retry_failed(*, campaign: Campaign) -> int:
-    """Judge the failed pairs again, with attempts counted anew; how many. A paused campaign stays paused."""
+    """Judge failed pairs again, counted anew; how many. Paused stays paused."""
     with transaction.atomic():
         _lock_collection(campaign.collection)
         campaign = hold(Campaign.objects, campaign.pk)

@@ -1,8 +1,9 @@
 """The state of each pair of a collection, whoever labelled it and in whichever campaign: one statement for all readers.
 
-Every pair has one state, so the states of a collection sum up to its pairs. A label counts before everything else: what
-a later campaign asks once more takes nothing away. A campaign that was cancelled leaves its labels and what it gave to
-people; its failures and what it never judged are not judged.
+Every pair has one state, so the states of a collection sum up to its pairs. A label counts before
+everything else: what a later campaign asks once more takes nothing away. A campaign that was
+cancelled leaves its labels and what it gave to people; its failures and what it never judged are
+not judged.
 """
 
 from collections import Counter, defaultdict
@@ -50,7 +51,7 @@ def states_of(collection: Collection, pairs: Iterable[int]) -> dict[int, tuple[s
 
 @dataclass(slots=True)
 class PairStates:
-    """How many pairs of a collection are in each state, and more of some: it all counts pairs, each once."""
+    """How many pairs are in each state, and more: all count pairs, each once."""
 
     counts: dict[PairState, int] = field(default_factory=lambda: dict.fromkeys(PairState, 0))
     labels: Counter[str] = field(default_factory=Counter)  # Labelled by judges: by verdict, "0" and "1".
@@ -87,7 +88,7 @@ class PairStates:
 
 
 def count_states(collection: Collection) -> PairStates:
-    """Count the pairs of a collection by state, as they are now. One statement over all its pairs."""
+    """Count a collection's pairs by state, as of now, in one statement."""
     return _count([collection.pk])[collection.pk]
 
 

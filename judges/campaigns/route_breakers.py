@@ -1,7 +1,7 @@
 """A route to a label that its audit finds wrong too often stops: its further pairs go to people.
 
-Workers look when they begin to drain, so a stop holds within a minute. Labels that stand already go back to people only
-when an admin confirms it, and an admin can let the route go on.
+Workers look when they begin to drain, so a stop holds within a minute. Labels that stand already go
+back to people only when an admin confirms it, and an admin can let the route go on.
 """
 
 from collections import defaultdict
@@ -37,7 +37,7 @@ class AnsweredAudits:
 
     @property
     def over(self) -> bool:
-        """True if the route's labels are surely wrong too often. Its parts weigh by their numbers of pairs."""
+        """True if a route's labels are surely wrong too often, parts weighted."""
         # Where no part is beyond the limit, the bound holds for the answers of all parts together.
         settled = [one for one in self.parts.values() if one.settled]
         right = sum(one.size * one.right / one.settled for one in settled)
@@ -46,7 +46,7 @@ class AnsweredAudits:
 
 
 def answered_audits(campaign: int, relevant: int) -> dict[str, AnsweredAudits]:
-    """Return people's answers on drawn pairs, by route; `relevant`: lowest relevant grade. One statement."""
+    """Return people's answers on drawn pairs, by route. One statement."""
     parts: dict[str, dict[int, AnsweredAudits]] = defaultdict(dict)
     for stratum, part, *counts in fetch_rows(ANSWERED, campaign=campaign, relevant=relevant):
         parts[stratum][part] = AnsweredAudits(*counts)

@@ -44,7 +44,7 @@ TOKENS = ("in", "cached", "written", "out", "reasoning")
 
 @dataclass(frozen=True)
 class AttemptView:
-    """An attempt with what was sent and what came back; the row's own fields are reached through it."""
+    """An attempt with what was sent and received; its row's fields through it."""
 
     attempt: Attempt
     messages: list[dict[str, str]]
@@ -79,9 +79,9 @@ def collection_status(
 ) -> dict[str, Any]:
     """The document of the contract for the whole collection: every pair once, whoever labelled it.
 
-    Calls and money are those of all its campaigns that judge; `campaign` names the newest that was not cancelled.
-    `states`: the counts of its pairs, where they are known already. `by_judge`: with what became of each judge's calls,
-    which takes three more statements.
+    Calls and money are those of all its campaigns that judge; `campaign` names the newest that was
+    not cancelled. `states`: the counts of its pairs, where they are known already. `by_judge`: with
+    what became of each judge's calls, which takes three more statements.
     """
     states = states or count_states(collection)
     campaign, number, policy, state, stopped_by, because, protocol, sums = fetch_row(
@@ -118,7 +118,7 @@ def campaign_status(
 
 
 def _judge_lines(sums: dict[str, float], campaigns: Iterable[int]) -> dict[str, Any]:
-    """Return what became of each judge's calls, what helps, and which other models answered, if any did."""
+    """Return judges' calls by result, what helps, which other models answered."""
     reports = join_reports(judge_reports(campaigns).values())
     others = other_models(sums)
     document = {"judges": [report.document for report in reports], "judge_notes": describe_reports(reports, others)}
@@ -320,7 +320,7 @@ def attempts_of(pair: Pair) -> list[AttemptView]:
 
 
 def judging_choices(collection: Collection) -> dict[str, list[tuple[str, str]]]:
-    """Return what forms offer of JudgingOptions: panels, without those of other collections, and filters."""
+    """Return what forms offer of JudgingOptions: own panels, and filters."""
     ours = Q(name=f"{collection.name}{OWN_PANEL}") | Q(is_default=True) | ~Q(name__endswith=OWN_PANEL)
     panels = Panel.objects.filter(ours).order_by("-is_default", "name").values_list("name", flat=True)
     return {"panel": [(name, name) for name in panels], "filter": [(name, name) for name in judges_that_vote()]}

@@ -46,7 +46,7 @@ def start_judging(actor: Actor, collection: Collection, options: CampaignOptions
 
 @action("campaign.control", noted=lambda act, done: {"campaign": done.campaign.number, "what": act})
 def control_campaign(actor: Actor, campaign: Campaign, act: str) -> Controlled:
-    """Pause, resume or cancel a campaign, retry its failed pairs, or send its lost batches again."""
+    """Pause, resume or cancel a campaign, retry failed pairs, or send lost batches again."""
     done = CONTROLS[act](campaign=campaign)
     campaign.refresh_from_db()
     return Controlled(campaign, done if isinstance(done, int) else 0)

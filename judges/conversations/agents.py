@@ -1,7 +1,7 @@
 """Answers of agents that search and of those who write and grade: formats of search, assess and reference. Pure.
 
-BRIGHT-Pro 4.2 and appendix E: one search a turn or the final answer; a grade for every aspect and a quality; a
-reference answer that cites the passages it was given.
+BRIGHT-Pro 4.2 and appendix E: one search a turn or the final answer; a grade for every aspect and a
+quality; a reference answer that cites the passages it was given.
 """
 
 import re

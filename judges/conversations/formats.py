@@ -1,7 +1,8 @@
 """Formats of the answers to each step of a conversation, as strict as verdicts (judges.domain.verdicts). Pure.
 
-A format is a pydantic model: it makes the JSON schema that is sent, and checks what comes back. Answers travel through
-the engine as a Turn whose verdict says nothing and whose reason is the checked JSON object.
+A format is a pydantic model: it makes the JSON schema that is sent, and checks what comes back.
+Answers travel through the engine as a Turn whose verdict says nothing and whose reason is the
+checked JSON object.
 """
 
 from collections.abc import Mapping

@@ -1,10 +1,11 @@
 """Hold conversations with judges: many at a time, each step after the one before.
 
-Every step goes through the engine as judging does: limits of the account, retries, one repair, budget and caps, the raw
-answer stored before it is used, its cost in the ledger. The calls belong to one campaign (policy `retrieval`, opened
-with judges.retrieval.model_requests.open_campaign). What that campaign was answered before is taken from there, also
-after a kill, so that `talk` runs again from its beginning and pays for nothing twice: it must ask the same questions
-when it gets the same answers.
+Every step goes through the engine as judging does: limits of the account, retries, one repair,
+budget and caps, the raw answer stored before it is used, its cost in the ledger. The calls belong
+to one campaign (policy `retrieval`, opened with judges.retrieval.model_requests.open_campaign).
+What that campaign was answered before is taken from there, also after a kill, so that `talk` runs
+again from its beginning and pays for nothing twice: it must ask the same questions when it gets the
+same answers.
 """
 
 from collections import defaultdict

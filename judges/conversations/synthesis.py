@@ -1,7 +1,7 @@
 """Formats of the steps that write synthetic queries. Pure.
 
-A query with its documents (RTriever-Synth, BRIGHT-Pro 5.1), the keyword form of a query (Prism 4.1), a query that a
-document answers.
+A query with its documents (RTriever-Synth, BRIGHT-Pro 5.1), the keyword form of a query (Prism
+4.1), a query that a document answers.
 """
 
 from collections.abc import Iterable

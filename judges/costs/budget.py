@@ -1,10 +1,11 @@
 """A campaign's budget and its collection's caps, reserved ahead of calls (docs/adr/0025).
 
-A worker reserves the upper bound of a batch of calls in one conditional statement and hands back what it does not
-need. The writer turns reservations into spending with each stored attempt. Both stand in rows of the worker's own, and
-are summed up under a lock of the collection when somebody reserves: so caps hold for all campaigns and workers
-together, and what is stored waits for nobody (docs/adr/0025). When a reservation is refused, what is idle goes back at
-once and the worker waits for calls that are out; only when none is out is the budget spent.
+A worker reserves the upper bound of a batch of calls in one conditional statement and hands back
+what it does not need. The writer turns reservations into spending with each stored attempt. Both
+stand in rows of the worker's own, and are summed up under a lock of the collection when somebody
+reserves: so caps hold for all campaigns and workers together, and what is stored waits for nobody
+(docs/adr/0025). When a reservation is refused, what is idle goes back at once and the worker waits
+for calls that are out; only when none is out is the budget spent.
 """
 
 import asyncio
@@ -31,12 +32,13 @@ SELECT DISTINCT campaign_id FROM judges_reservation
 WHERE until < now() AND strpos(holder, '@') > 0 AND split_part(holder, '@', 1) <> split_part(%(holder)s, '@', 1)
 """
 
-# Before RESERVE, in a statement of its own: what is summed up must be seen as it is once the lock is held. Until then
-# the sums can only fall, because an answer that is stored costs no more than what was held for it.
+# Before RESERVE, in a statement of its own: what is summed up must be seen as it is once the lock
+# is held. Until then the sums can only fall, because an answer that is stored costs no more than
+# what was held for it.
 LOCK = "SELECT pg_advisory_xact_lock(7110, collection_id::int) FROM judges_campaign WHERE id = %(campaign)s"
 
-# Of a campaign that nothing limits: only so that calls which a lost machine may have made are counted. `after`: as in
-# reserve.sql.
+# Of a campaign that nothing limits: only so that calls which a lost machine may have made are
+# counted. `after`: as in reserve.sql.
 HOLD = """
 INSERT INTO judges_reservation AS v (campaign_id, holder, usd, calls, until)
 SELECT id, %(holder)s, %(usd)s, %(calls)s, now() + make_interval(secs => %(lease)s)
@@ -136,18 +138,18 @@ class Budget:
         async with self.lock:
             if self.bounded and self.cap == PRICE:
                 raise BudgetExhausted
-            # A loop: another call of this process may take what was fetched while this one waited for the lock.
-            # A tolerance, since the sum of what was fetched and taken is a float.
+            # A loop: another call of this process may take what was fetched while this one waited
+            # for the lock. A tolerance, since the sum of what was fetched and taken is a float.
             while self.calls < 1 or self.usd < usd - 1e-15:
                 if self.exhausted:
                     raise BudgetExhausted
-                # Many calls ahead, or else just this one: near the limit the whole batch would be refused though one
-                # call fits.
+                # Many calls ahead, or else just this one: near the limit the whole batch would be
+                # refused though one call fits.
                 ahead = AHEAD if self.bounded else AHEAD_UNBOUNDED
                 if await self._fetch(usd * ahead, ahead) or await self._fetch(usd, 1):
                     continue
-                # Near the limit money held ahead may be what is missing, here or in another process: give it back, then
-                # look again.
+                # Near the limit money held ahead may be what is missing, here or in another
+                # process: give it back, then look again.
                 await self.close()
                 if not await self.writer.ask(self._out):
                     if await self._fetch(usd, 1):

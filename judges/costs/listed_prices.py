@@ -4,8 +4,8 @@ from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 from importlib.metadata import version
 
-# A provider's name in the list. What is not here is looked up by its address alone: a server of one's own or a gateway
-# has prices of its own, whatever the model is called.
+# A provider's name in the list. What is not here is looked up by its address alone: a server of
+# one's own or a gateway has prices of its own, whatever the model is called.
 LISTED_AS = {
     **{name: name for name in ("openai", "azure", "anthropic", "google", "deepseek", "mistral", "groq", "together")},
     **{name: name for name in ("fireworks", "openrouter")},
@@ -32,8 +32,9 @@ def list_version() -> str:
 
 
 def listed_rates(provider: str, base_url: str, model: str, *, tier: str = "", batch: bool = False) -> Rates | None:
-    """Return the list's prices today; None where it has none. Where they vary by the hour or the prompt's length, the
-    dearest, so that bounds hold. `batch`: of its batch endpoint, which knows no tiers; None where it has none apart.
+    """Return the list's prices today; None where it has none. Where they vary by the hour or the
+    prompt's length, the dearest, so that bounds hold. `batch`: of its batch endpoint, which knows
+    no tiers; None where it has none apart.
     """
     name = LISTED_AS.get(provider, "")
     if not (name or base_url):

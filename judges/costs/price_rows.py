@@ -1,7 +1,8 @@
 """The price table: which row holds for a judge, and new rows. Every change is a row; none is ever altered.
 
-The most exact row of a model holds: its name before a prefix, an address before none. Of equal ones the newest. What a
-judge's own keys in the judges file say comes before rows of a file, and before rows of the page that are older.
+The most exact row of a model holds: its name before a prefix, an address before none. Of equal ones
+the newest. What a judge's own keys in the judges file say comes before rows of a file, and before
+rows of the page that are older.
 """
 
 from collections.abc import Mapping, Sequence
@@ -72,8 +73,8 @@ def enter_price(
 ) -> str:
     """Add a price row; return new, changed, or unchanged where the newest of this source says the same.
 
-    No prices take the price away; where the page takes its own away, what the judges file said before counts again.
-    Raises BadInput for prices that do not hold together.
+    No prices take the price away; where the page takes its own away, what the judges file said
+    before counts again. Raises BadInput for prices that do not hold together.
     """
     if problem := incomplete_price(prices):
         raise BadInput(f"{problem[0]} {problem[1]}")

@@ -65,8 +65,9 @@ def call_cost(price: Price | None, usage: Usage, bill: float | None = None) -> f
 
 
 FREE = Price(0.0, 0.0, 0.0)
-# Ways to ask for thinking (judges.presets.thinking) where the limit of the output may not count the thoughts, and their
-# most tokens without a budget. DashScope's documentation does not say, so the bound takes them beside it.
+# Ways to ask for thinking (judges.presets.thinking) where the limit of the output may not count the
+# thoughts, and their most tokens without a budget. DashScope's documentation does not say, so the
+# bound takes them beside it.
 THOUGHT_BESIDE = {"qwen": 81_920}
 # Tokens that a provider adds for a tool and its instructions, at most: Anthropic's documentation has 346.
 TOOL_TOKENS = 512
@@ -92,8 +93,8 @@ def is_batched(judge: Judge) -> bool:
 
 def price_for_judge(judge: Judge, *, batch: bool = False) -> Price | None:
     """Return the team's price, else that of genai-prices; None: neither knows. `batch`: in a batch campaign."""
-    # What the team says stands in the judge's row, in a `[[price]]` table or on the page: judges.costs.price_rows puts
-    # the one that holds into the record.
+    # What the team says stands in the judge's row, in a `[[price]]` table or on the page:
+    # judges.costs.price_rows puts the one that holds into the record.
     if judge.provider == "offline":
         return FREE
     if judge.provider in PAID_BY_CALL:

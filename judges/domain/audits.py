@@ -6,8 +6,9 @@ the campaign ends, the sample is filled up to its size: in each route the pairs 
 were drawn already are the smallest, so the sample of a route is a simple random one, and every pair of a route is in it
 with the same probability. The same numbers serve in a later campaign, and people's blind answers once more.
 
-Pairs that join a campaign after its end are another part of it: a sample of their own is drawn from each route, with
-its own probability. So a stratum is a route within a part, and an estimate weights each by its size.
+Pairs that join a campaign after its end are another part of it: a sample of their own is drawn from
+each route, with its own probability. So a stratum is a route within a part, and an estimate weights
+each by its size.
 """
 
 from collections.abc import Mapping
@@ -90,8 +91,9 @@ def audit_sample_size(audit: float, labelled: int, others: int = 0) -> int:
 def allocate_sample(sizes: Mapping[str, int], wanted: int, drawn: Mapping[str, int] | None = None) -> dict[str, int]:
     """Return how many pairs of each stratum are in a sample of `wanted`, by size and risk (Neyman's allocation).
 
-    A stratum is a route's key, or that with "/" and the number of a part. None gets fewer than are `drawn` of it, or
-    more than it has. Each has one at least while there are enough: the largest first.
+    A stratum is a route's key, or that with "/" and the number of a part. None gets fewer than are
+    `drawn` of it, or more than it has. Each has one at least while there are enough: the largest
+    first.
     """
     drawn = drawn or {}
     found = {key: min(size, drawn.get(key, 0)) for key, size in sizes.items()}
@@ -117,8 +119,9 @@ def uniform_draw(seed: int, pair: int) -> float:
 
 def surely_over(right: int, settled: int, limit: float = LIMIT, level: float = LEVEL) -> bool:
     """Return whether a route is wrong more often than `limit`, tested so that repeated looks do not raise the error."""
-    # The beta-binomial mixture against a share of 1 - limit is a martingale: where the route is within its limit, it
-    # ever reaches 1 / (1 - level) with a probability of at most 1 - level (Ville's inequality).
+    # The beta-binomial mixture against a share of 1 - limit is a martingale: where the route is
+    # within its limit, it ever reaches 1 / (1 - level) with a probability of at most 1 - level
+    # (Ville's inequality).
     if not settled or right >= (1 - limit) * settled:
         return False
     wrong = settled - right

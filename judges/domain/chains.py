@@ -1,7 +1,7 @@
 """A chain of thought that ends in a score: how a reranker is asked for it, and how its answer is read (ERank figure 5).
 
-Judges are asked in JSON (judges.prompts); this is what their chains become as training data, and what a model that was
-trained on them writes. Pure.
+Judges are asked in JSON (judges.prompts); this is what their chains become as training data, and
+what a model that was trained on them writes. Pure.
 """
 
 import re

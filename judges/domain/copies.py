@@ -1,7 +1,8 @@
 """Voters that are copies: one model, asked more than once in the same way (umbrela, ERank). Pure.
 
-Five samples of one model are five votes, each with its own place on the panel and its own answer in the cache. They
-are no five opinions: pages say which voters are copies, and kappa between copies is that of one model with itself.
+Five samples of one model are five votes, each with its own place on the panel and its own answer in
+the cache. They are no five opinions: pages say which voters are copies, and kappa between copies is
+that of one model with itself.
 """
 
 import json

@@ -1,7 +1,8 @@
 """The debate as a state machine over counted turns (DREAM 3.1, equation 2; more agents and orders: appendix B).
 
-All agents of a round are asked before any answers; the round is over when all are in. Equal responses end the debate
-in any round, the first included; swapped sides are a disagreement like any other.
+All agents of a round are asked before any answers; the round is over when all are in. Equal
+responses end the debate in any round, the first included; swapped sides are a disagreement like any
+other.
 """
 
 from collections.abc import Mapping, Sequence
@@ -65,8 +66,9 @@ Move = TurnRequest | Agreed | Disagreed | Broken
 def next_move(turns: Turns, rounds: int, agents: Sequence[DebateAgent] = PAIR, *, play_on: bool = False) -> Move:
     """Return what comes next in a debate of at most `rounds` rounds, from the turns counted so far.
 
-    `play_on` asks every round even after an agreement, to study it (DREAM B.3): the first agreement counts all the
-    same, and what gets lost after it changes nothing. Raises ValueError when `rounds` is less than 1.
+    `play_on` asks every round even after an agreement, to study it (DREAM B.3): the first agreement
+    counts all the same, and what gets lost after it changes nothing. Raises ValueError when
+    `rounds` is less than 1.
     """
     if rounds < 1:
         raise ValueError("A debate has at least one round.")

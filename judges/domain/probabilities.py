@@ -14,11 +14,12 @@ def of_answer(
 ) -> dict[str, float] | None:
     """Return {score: P(score)} of a graded answer, {"yes": p, "no": p} of a binary one; None where tokens do not tell.
 
-    P(s) is the product over the tokens that hold the score's digits, after everything that was generated before them,
-    and it is not renormalised: "10" may be two tokens, and "1" is its beginning (ERank 3.2). Of the binary answer that
-    was not given, what stands among the likeliest alternatives is known; where it is not among them its probability
-    is at most what all that are listed leave, and that bound is taken. `start`: where the answer's object begins, after
-    what was thought.
+    P(s) is the product over the tokens that hold the score's digits, after everything that was
+    generated before them, and it is not renormalised: "10" may be two tokens, and "1" is its
+    beginning (ERank 3.2). Of the binary answer that was not given, what stands among the likeliest
+    alternatives is known; where it is not among them its probability is at most what all that are
+    listed leave, and that bound is taken. `start`: where the answer's object begins, after what was
+    thought.
     """
     said = str(score) if score is not None else "yes" if verdict else "no"
     span = _value_span(text, start, "score" if score is not None else "response", said)

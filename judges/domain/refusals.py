@@ -1,7 +1,8 @@
 """Of whom a refusal speaks: of one call, until several different documents show that it is of the account or the judge.
 
-The engine keeps, of each judge of a campaign, its failures since it last gave a usable answer. What they mean is
-decided here and nowhere else, whoever asks: from the same failures every worker comes to the same decision.
+The engine keeps, of each judge of a campaign, its failures since it last gave a usable answer. What
+they mean is decided here and nowhere else, whoever asks: from the same failures every worker comes
+to the same decision.
 """
 
 import re
@@ -9,12 +10,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-# Different documents that are refused in a row with the same words before the campaign pauses. Of moderation and length
-# more: a corpus may well have some such documents one after the other.
+# Different documents that are refused in a row with the same words before the campaign pauses. Of
+# moderation and length more: a corpus may well have some such documents one after the other.
 DOCUMENTS, DOCUMENTS_FOR_CONTENT = 8, 12
 UNUSABLE = 20  # Answers in a row, none of them usable, before the campaign pauses.
-# Seconds that an answer must have left after a call whose text was declined, to show that the account answers: what
-# leaves together arrives in any order.
+# Seconds that an answer must have left after a call whose text was declined, to show that the
+# account answers: what leaves together arrives in any order.
 AFTER_S = 0.1
 PAIRS_LEFT = 8  # So few pairs that all fail cannot show that their account is at fault: as many as the documents above.
 KEPT = 2 * UNUSABLE  # Failures that are kept of a judge.
@@ -66,8 +67,9 @@ class Failure:
     """A call that was refused (with `words`), or an answer that could not be used (without)."""
 
     document: int
-    # Seconds since 1970: an answer to a call that left later shows that the account answers. Of a refused text that is
-    # when it left itself, and a little; of every other refusal when that had arrived, so that the next call shows it.
+    # Seconds since 1970: an answer to a call that left later shows that the account answers. Of a
+    # refused text that is when it left itself, and a little; of every other refusal when that had
+    # arrived, so that the next call shows it.
     after: float
     reason: str  # As people read it.
     outcome: str = "error"
@@ -111,9 +113,9 @@ def unusable_row(answers: Iterable[Failure | None], before: Sequence[Failure] = 
 def is_isolated(failing_s: float, patience_s: float, pairs_left: int, *, answers: bool, answers_others: bool) -> bool:
     """Return whether a question whose tries are used up fails by itself, though its account is in trouble.
 
-    `answers_others`: to a call that left after the question first failed. `answers`: at any time in this campaign.
-    Where nothing else is left that could be answered, patience decides: shortly where few pairs are left, an hour and
-    more where it may be an outage.
+    `answers_others`: to a call that left after the question first failed. `answers`: at any time in
+    this campaign. Where nothing else is left that could be answered, patience decides: shortly
+    where few pairs are left, an hour and more where it may be an outage.
     """
     if answers_others:
         return True

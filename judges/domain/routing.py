@@ -110,11 +110,12 @@ def decide(
 ) -> RoutingOutcome:
     """Return the one outcome of complete evidence. `votes`: by place on the panel; only what the policy needs counts.
 
-    `adjudicated`: what a judge said of a disagreement. `filtered`: votes of the filter before everything else.
-    `collapsed`: the debate's agreement does not count (judges.domain.protocol, guard).
+    `adjudicated`: what a judge said of a disagreement. `filtered`: votes of the filter before
+    everything else. `collapsed`: the debate's agreement does not count (judges.domain.protocol,
+    guard).
 
-    A debate that is played for the people's sake under `ensemble` therefore changes nothing. Raises NotOver while the
-    debate goes on or no vote was asked for, ValueError for an unknown policy.
+    A debate that is played for the people's sake under `ensemble` therefore changes nothing. Raises
+    NotOver while the debate goes on or no vote was asked for, ValueError for an unknown policy.
     """
     if is_filtered_out(filtered):
         return RoutingOutcome(RoutingState.LABELLED, 0, EscalationReason.NONE, None, 0.0, "filter")
@@ -154,8 +155,9 @@ def escalate_outcome(outcome: RoutingOutcome) -> RoutingOutcome:
 def deciding_window(outcomes: Sequence[RoutingOutcome]) -> int:
     """Return the place of the window whose outcome is that of the whole document.
 
-    The document is relevant if one window is: by the surest of them. Else it failed if one failed, people get it if one
-    is for people, and it is not relevant if none is: by the least sure of them. The first of equals.
+    The document is relevant if one window is: by the surest of them. Else it failed if one failed,
+    people get it if one is for people, and it is not relevant if none is: by the least sure of
+    them. The first of equals.
     """
     states = (RoutingState.FAILED, RoutingState.ESCALATED, RoutingState.LABELLED)
 
@@ -213,10 +215,10 @@ def _evidence_uncertainty(
     rule: RoutingPolicy, rounds: int, majority: int, move: debate.Move | None, tally: ensemble.Count
 ) -> float:
     """Return how far the evidence is from pointing one way, 0 to 1: the mean of the debate's doubt and the panel's."""
-    # The debate's doubt is 1 when it stays open, breaks off or contradicts the majority, else half the share of rounds
-    # that it needed after the first. The panel's is one minus the margin between yes and no over all votes asked for
-    # (5-0: 0, 4-1: 0.4, 3-2: 0.8; a missing vote counts for neither). More rounds, a narrower margin and a missing vote
-    # can only raise it.
+    # The debate's doubt is 1 when it stays open, breaks off or contradicts the majority, else half
+    # the share of rounds that it needed after the first. The panel's is one minus the margin
+    # between yes and no over all votes asked for (5-0: 0, 4-1: 0.4, 3-2: 0.8; a missing vote counts
+    # for neither). More rounds, a narrower margin and a missing vote can only raise it.
     parts = []
     if rule.debates:
         if isinstance(move, debate.Agreed) and tally.label(majority) in (None, move.label):

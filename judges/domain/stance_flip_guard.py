@@ -1,7 +1,8 @@
 """The stance-flip guard: agents that change sides without new evidence. Pure.
 
-An agent that gives up its side and quotes nothing new from the document may have been persuaded by the other's
-insistence alone. Such turns are marked. Whether an agreement that rests on one counts as disagreement is an option.
+An agent that gives up its side and quotes nothing new from the document may have been persuaded by
+the other's insistence alone. Such turns are marked. Whether an agreement that rests on one counts
+as disagreement is an option.
 """
 
 from collections.abc import Iterator

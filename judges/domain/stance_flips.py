@@ -14,8 +14,8 @@ def flips(opening: int, stances: Iterable[Stance]) -> list[int]:
     """
     verdict, given, marked = opening, list[Span](), []
     for round, now, spans in sorted(stances):
-        # Evidence is a quote that was found and does not lie wholly within one that the agent gave before. A quote
-        # taken over from the opponent is evidence: the agent now stands on it.
+        # Evidence is a quote that was found and does not lie wholly within one that the agent gave
+        # before. A quote taken over from the opponent is evidence: the agent now stands on it.
         if now != verdict and all(any(first <= start and end <= last for first, last in given) for start, end in spans):
             marked.append(round)
         verdict = now

@@ -2,10 +2,11 @@
 
 Never a default label.
 
-The schema is taken to the letter: one JSON object with the keys that were asked for and no others, none twice, strings
-where strings were asked for, nothing around it (no Markdown, no prose). White space that JSON allows is ignored.
-`response` must be exactly "yes" or "no". A turn needs all three keys; a vote may leave the reason out. Over-long
-reasons are kept, blank quotations are dropped. NUL and lone surrogates cannot be stored, so they are refused.
+The schema is taken to the letter: one JSON object with the keys that were asked for and no others,
+none twice, strings where strings were asked for, nothing around it (no Markdown, no prose). White
+space that JSON allows is ignored. `response` must be exactly "yes" or "no". A turn needs all three
+keys; a vote may leave the reason out. Over-long reasons are kept, blank quotations are dropped. NUL
+and lone surrogates cannot be stored, so they are refused.
 
 A judge's version may allow three things more, for models that no schema binds (ParsingRules).
 """
@@ -165,12 +166,12 @@ def read_object(text: str, rules: ParsingRules = STRICT) -> dict[str, Any]:
 
 def unwrap_answer(text: str, how: str) -> tuple[str, str]:
     """Return the answer without its wrapping, and the reasoning before it. `how`: none, fence, think or both."""
-    # Nothing is searched for: neither reasoning nor prose beside the object is ever read as an answer. Unwrapping twice
-    # gives the same as once.
+    # Nothing is searched for: neither reasoning nor prose beside the object is ever read as an
+    # answer. Unwrapping twice gives the same as once.
     left, reasoning = text, ""
     if how in ("think", "both"):
-        # One block at the beginning. Where either mark occurs a second time, even in a quotation, nobody can say where
-        # the reasoning ends, so nothing is removed.
+        # One block at the beginning. Where either mark occurs a second time, even in a quotation,
+        # nobody can say where the reasoning ends, so nothing is removed.
         block = _REASONING.fullmatch(text.strip(WHITESPACE))
         if block is not None and text.count("<think>") == text.count("</think>") == 1:
             left, reasoning = block[2].strip(WHITESPACE), block[1].strip()

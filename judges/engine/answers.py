@@ -1,7 +1,7 @@
 """Meaning of an answer for its turn or vote, and the row that it becomes.
 
-Everything that this takes is known when the call leaves. So the worker that sent it and one that finds the answer in
-a dead worker's pending-answer log come to the same row.
+Everything that this takes is known when the call leaves. So the worker that sent it and one that
+finds the answer in a dead worker's pending-answer log come to the same row.
 """
 
 import asyncio
@@ -159,8 +159,8 @@ class Sent:
             shares = reply.probabilities or of_answer(reply.text, reply.tokens, turn.verdict, turn.score, start)
             turn = replace(turn, probabilities=shares)
         quotes = [asdict(quote) for quote in turn.quotes]
-        # Texts (evidence, entities, scores) say nothing about relevance. The turn's verdict is a place holder there,
-        # and a stored one would count as a vote.
+        # Texts (evidence, entities, scores) say nothing about relevance. The turn's verdict is a
+        # place holder there, and a stored one would count as a vote.
         verdict = None if role in TEXT_ROLES else turn.verdict
         self.row.update(outcome="labelled", counts=True, verdict=verdict, reason=turn.reason, quotes=quotes)
         self.row.update(score=turn.score, probabilities=turn.probabilities)

@@ -1,7 +1,8 @@
 """Answers that were paid for once: an equal call is taken over instead of being sent again.
 
-Of several answers to equal calls the newest one that was sent counts: a campaign may have asked anew. Newest is the one
-of the newest campaign: each process draws its ids ahead, so that they do not tell the time.
+Of several answers to equal calls the newest one that was sent counts: a campaign may have asked
+anew. Newest is the one of the newest campaign: each process draws its ids ahead, so that they do
+not tell the time.
 """
 
 import asyncio
@@ -39,9 +40,9 @@ ORDER BY cache_key, cached, campaign_id DESC, id DESC
 
 def make_cache_key(judge: Judge, prompt: Prompt, sample: int, collection: int) -> str:
     """Return the sha256 of provider, base URL, model, parameters, prompt version, rendered messages and sample."""
-    # The sample counts equal judges before this one on the panel: another order of the panel finds its votes again.
-    # What a call is said to cost changes no answer.
-    # The order of a dictionary's keys must not change the hash, hence sort_keys.
+    # The sample counts equal judges before this one on the panel: another order of the panel finds
+    # its votes again. What a call is said to cost changes no answer. The order of a dictionary's
+    # keys must not change the hash, hence sort_keys.
     telling = {key: value for key, value in judge.parameters.items() if key != "call_price"}
     parameters = json.dumps(telling, sort_keys=True)
     hashed = _judge_part(judge.provider, judge.base_url, judge.model, parameters).copy()

@@ -1,7 +1,7 @@
 """Calls for one turn or vote: attempts, repair, limits and budget, until there is a verdict or none.
 
-The SDKs do not retry: this loop does, so that every attempt is a row. What came back is handed to the writer whatever
-the parser makes of it.
+The SDKs do not retry: this loop does, so that every attempt is a row. What came back is handed to
+the writer whatever the parser makes of it.
 """
 
 import asyncio
@@ -132,8 +132,8 @@ class Caller:
         self.tools, self.plan, self.budget, self.stopped = tools, plan, budget, stopped
         # Told as soon as an account refuses us, and again once it is known why: from then on `stopped` says so.
         self.refused = refused
-        # Pairs can be put back: they wait while an account is in trouble. Else (judges.inline.runner) the call fails,
-        # an open circuit after some minutes.
+        # Pairs can be put back: they wait while an account is in trouble. Else
+        # (judges.inline.runner) the call fails, an open circuit after some minutes.
         self.puts_back = puts_back
         self.trials = tools.limits.trials
         self.accounts = {judge.id: judge.account for judge in plan.judges}
@@ -281,8 +281,8 @@ class Caller:
             "started": datetime.now(UTC).isoformat(),
             "holder": self.tools.holder,
         }
-        # Offline judges read the collection's documents too, and cost nothing: they are always asked.
-        # A vote of several answers is a copy of one that this campaign has just been given.
+        # Offline judges read the collection's documents too, and cost nothing: they are always
+        # asked. A vote of several answers is a copy of one that this campaign has just been given.
         is_copy = question.slot[0] == "vote" and question.judge.generations > 1
         asks = question.judge.provider == "offline" or (self.plan.row.fresh and not is_copy)
         known = None if asks else await self.tools.cache.find(key)
@@ -296,8 +296,9 @@ class Caller:
         row["bound"] = usd
         if self.budget.bounded or question.judge.provider != "offline":
             row |= {"usd": await self.budget.reserve(usd), "calls": 1, "holder": self.budget.holder}
-        # A repair is asked for once; what is ranked or turned into vectors has no prompt that could say what was wrong.
-        # The last attempt is never repaired: no attempt would be left that could send the repair.
+        # A repair is asked for once; what is ranked or turned into vectors has no prompt that could
+        # say what was wrong. The last attempt is never repaired: no attempt would be left that
+        # could send the repair.
         is_last = number == claimed.attempt_base + ATTEMPTS
         return Sent(
             row=row,
@@ -395,8 +396,8 @@ class Caller:
             if isinstance(result, Reply) and result.usage.input + result.usage.output:
                 used = result.usage.input + result.usage.output
         finally:
-            # In any case, also when the task is cancelled: a permit that is not released blocks the account until its
-            # lease ends.
+            # In any case, also when the task is cancelled: a permit that is not released blocks the
+            # account until its lease ends.
             account.release(permit, used)
             self.trials.begun[self.plan.start] -= int(call.suspected)
             self.trials.end(self._doubt(question))

@@ -1,7 +1,7 @@
 """The engine of one worker process: a thread with one event loop, made after the fork and kept with its clients.
 
-Celery's thread only waits for drains. The loop goes on between them, so calls that are out when a drain ends come
-home, and leases are renewed as long as the process lives.
+Celery's thread only waits for drains. The loop goes on between them, so calls that are out when a
+drain ends come home, and leases are renewed as long as the process lives.
 """
 
 import asyncio
@@ -100,8 +100,9 @@ class Child:
         finally:
             self.draining.discard(plan.campaign)
             if not flight.held:
-                # The next slice begins with a budget of its own, which knows nothing of what this one holds ahead: as
-                # long as this process lives it would be renewed, and missing from the budget.
+                # The next slice begins with a budget of its own, which knows nothing of what this
+                # one holds ahead: as long as this process lives it would be renewed, and missing
+                # from the budget.
                 await flight.budget.close()
                 # What was learned of batches that are out stays until all of them have ended.
                 if seconds is None or not isinstance(flight, BatchWorkerLoop):
@@ -148,8 +149,8 @@ class Child:
             told = time.monotonic()
             try:
                 for campaign in self.draining:
-                    # Members of dead workers go by their time; the whole key goes when nobody has worked for ten
-                    # minutes.
+                    # Members of dead workers go by their time; the whole key goes when nobody has
+                    # worked for ten minutes.
                     await self.redis.zadd(f"{settings.PREFIX}:drains:{campaign}", {self.holder: time.time()})
                     await self.redis.expire(f"{settings.PREFIX}:drains:{campaign}", 600)
             except Exception as error:

@@ -22,15 +22,15 @@ from store.sql import read_sql
 
 # Pairs of one claim: few enough that a slow worker does not hoard what others could judge.
 BATCH = 64
-# Claims that sent something. A pair that lost its worker so often probably kills it: it fails instead of taking the
-# next one down.
+# Claims that sent something. A pair that lost its worker so often probably kills it: it fails
+# instead of taking the next one down.
 MAX_CLAIMS = 3
 
 CLAIM = read_sql(__file__, "claim")
 GIVE_UP = read_sql(__file__, "give_up")
 
-# For a campaign of batches, which one process alone works on (judges.batch): its pairs stay `running` while a batch is
-# out.
+# For a campaign of batches, which one process alone works on (judges.batch): its pairs stay
+# `running` while a batch is out.
 HELD = """
 SELECT id, pair_id, fence, attempt_base FROM judges_work
 WHERE campaign_id = %(campaign)s AND state = 'running' AND id > %(after)s ORDER BY id LIMIT %(n)s
@@ -52,7 +52,7 @@ WHERE w.id = mine.id AND w.fence = mine.fence AND w.state = 'running'
 """
 GATHER_S = 0.01  # Claims that begin within so many seconds are counted together.
 
-# The claim is uncounted, or a campaign that is paused three times would fail its pairs (MAX_CLAIMS).
+# The claim is uncounted: else a campaign paused three times would fail its pairs.
 RELEASE = """
 UPDATE judges_work w SET state = 'pending', lease_until = NULL, claims = GREATEST(0, w.claims - mine.begun)
 FROM unnest(%(ids)s::bigint[], %(fences)s::int[], %(begun)s::int[]) AS mine(id, fence, begun)
@@ -68,8 +68,8 @@ WHERE c.id = w.campaign_id AND c.state IN ('cancelled', 'paused', 'budget') AND 
     AND NOT EXISTS (SELECT 1 FROM judges_batch b WHERE b.campaign_id = c.id AND b.ended_at IS NULL)
 """
 
-# Of a pending pair `lease_until` says from when on it may be claimed. What an account's trouble cost in tries counts
-# anew.
+# Of a pending pair `lease_until` says from when on it may be claimed. What an account's trouble
+# cost in tries counts anew.
 WAIT = """
 UPDATE judges_work w SET state = 'pending', lease_until = now() + make_interval(secs => %(wait)s),
     claims = GREATEST(0, w.claims - mine.begun), attempt_base = GREATEST(w.attempt_base, LEAST(mine.tried, 32000))
@@ -185,7 +185,7 @@ def claim(
     stalled: Callable[[], bool] = lambda: False,
 ) -> list[Claimed]:
     """Claim up to `n` pairs, pending or with an expired lease, each with its texts and its earlier attempts."""
-    # PostgreSQL was away a moment ago: nobody could renew a lease, and an expired one is left alone.
+    # PostgreSQL was away a moment ago: nobody could renew, so expired leases are left alone.
     expired = not stalled()
     values = {"campaign": plan.campaign, "lease": lease, "n": n, "most": MAX_CLAIMS, "shard": 0, "expired": expired}
     # Given up before the claim, so that what follows cannot claim such a pair once more.

@@ -1,9 +1,10 @@
 """Limits of an account, shared by all workers through Redis.
 
-Calls that wait for one account are granted together, in one run of `limits.lua` on Redis' time. While Redis is away
-everybody waits. At first few calls leave, and more with every answer. A 429 pauses its account alone; then one call
-leaves, then more, at the rate that was learned from what the account answered between two refusals. 20 errors in a row
-open its circuit: then one call at a time tries, and whoever has a pair to put back is turned away (docs/adr/0047).
+Calls that wait for one account are granted together, in one run of `limits.lua` on Redis' time.
+While Redis is away everybody waits. At first few calls leave, and more with every answer. A 429
+pauses its account alone; then one call leaves, then more, at the rate that was learned from what
+the account answered between two refusals. 20 errors in a row open its circuit: then one call at a
+time tries, and whoever has a pair to put back is turned away (docs/adr/0047).
 """
 
 import asyncio
@@ -53,7 +54,7 @@ SERVED = 0.75  # The share of a call's time limit that the calls before it may t
 MEASURED = 8  # Answers from whose times it is told how many calls a server of our own takes at once.
 # Starts of campaigns that are just being paused: faster than PostgreSQL is looked at.
 REFUSED, REFUSED_MS = "refused", 3000
-# Errors in a row that one question alone can cause: it is tried so often. More of them speak of the account.
+# Errors in a row that one question can cause: its tries. More speak of the account.
 ONE_QUESTION = 4
 
 logger = logging.getLogger(__name__)
@@ -227,7 +228,7 @@ class AccountLimits:
         self, tokens: int, stopped: Callable[[], bool], patience: int = GIVE_UP_AFTER, limit_s: float = 0.0
     ) -> Permit:
         """Wait for one call of at most `tokens`. Raises CircuitOpen, Denied, and Abandoned once `stopped` says so."""
-        # Without asking Redis: a refused key is refused for every call, and asking would only cost time.
+        # Without asking Redis: a refused key is refused for every call, so asking costs time.
         if time.monotonic() < self.denied_until:
             raise Denied(self.last_error)
         waiter = Waiter(tokens, stopped, patience, limit_s)
@@ -340,8 +341,8 @@ class AccountLimits:
     def _wake(self) -> None:
         self.changed.set()
         if self.task is None or self.task.done():
-            # One task for an account serves all its waiters; it ends by itself when nothing is left to tell.
-            # What the first of them bound to log lines is not its own.
+            # One task for an account serves all its waiters; it ends by itself when nothing is left
+            # to tell. What the first of them bound to log lines is not its own.
             self.task = asyncio.create_task(self._serve(), context=Context())
 
     async def _serve(self) -> None:
@@ -353,13 +354,13 @@ class AccountLimits:
                 wait = await self._exchange()
             except (RedisError, OSError) as error:
                 logger.warning("Redis is away, calls to %s wait: %s", self.name, error)
-                # Nobody sends without a permit, so Redis' absence stops calls instead of breaking limits.
+                # Nobody sends without a permit: Redis' absence stops calls and breaks no limit.
                 await asyncio.sleep(0.5)
                 continue
             if not (self.waiters or self.held or self.news):
                 return
             with suppress(TimeoutError):
-                # A third of the lease, so that Redis hears of this process in time even when nothing changes.
+                # A third of the lease, so that Redis hears of this process even without changes.
                 async with asyncio.timeout(min(wait, LEASE_S / 3)):
                     await self.changed.wait()
 
@@ -370,7 +371,7 @@ class AccountLimits:
             self.waiters.popleft()
         room = GRANTS if self.accepted else max(0, FIRST - self.held)
         asked = [waiter for waiter in self.waiters if not waiter.done()][:room]
-        # Emptied before the exchange and put back where it fails: what is noted meanwhile is told next time.
+        # Emptied before the exchange, put back where it fails: later notes are told next time.
         news, self.news, self.looking = self.news, News(), False
         limit = self.limit
         told = asdict(news) | {
@@ -449,7 +450,7 @@ class RateLimits:
         self.prefix = prefix
         self.process = process
         self.accounts: dict[tuple[str, str, str], AccountLimits] = {}
-        # Starts of campaigns (`Plan.start`) of which an account refused a call, in whatever process.
+        # Starts of campaigns (`Plan.start`) of which an account refused a call, in any process.
         self.refused: set[str] = set()
         self.trials = Trials(self.redis, prefix)
         self.telling: set[asyncio.Task[None]] = set()

@@ -1,7 +1,8 @@
 """Wake-ups of the engine: the messages that tell workers of a campaign.
 
-The truth of what is to be done stands in PostgreSQL; a lost message costs nothing. Every sending begins a new
-generation: a drain that carries an older one ends and does not queue itself again, so messages never pile up.
+The truth of what is to be done stands in PostgreSQL; a lost message costs nothing. Every sending
+begins a new generation: a drain that carries an older one ends and does not queue itself again, so
+messages never pile up.
 """
 
 import logging

@@ -37,16 +37,17 @@ async def judge_pair(caller: Caller, claimed: Claimed) -> Decided:
     parts = claimed.parts
     await _gather_all([_ask_judges(caller, part, policy) for part in parts])
     outcomes = [_decide_outcome(plan, part) for part in parts]
-    # The window that decides is the pair from here on: its evidence goes to people, audits and exports.
+    # The deciding window is the pair from here on: people, audits, exports get its evidence.
     place = routing.deciding_window(outcomes)
     claimed, outcome = parts[place], outcomes[place]
     if outcome.label is not None and _label_route(claimed, outcome).key in plan.stopped:
-        # Its route to the label failed its audit: people get the pair (judges.campaigns.route_breakers).
+        # Its route failed its audit: people get the pair (judges.campaigns.route_breakers).
         outcome = routing.escalate_outcome(outcome)
     for_people = outcome.state is RoutingState.ESCALATED and plan.protocol.debate_for_people
     if for_people and plan.debaters and not policy.debates:
-        # An escalation without a debate gets one, so that nobody meets a pair without it. It changes neither
-        # outcome nor reason; where the budget is spent the pair goes to people without it.
+        # An escalation without a debate gets one, so that nobody meets a pair without it. It
+        # changes neither outcome nor reason; where the budget is spent the pair goes to people
+        # without it.
         with contextlib.suppress(BudgetExhausted):
             await play_debate(caller, claimed)
     return build_decision(plan, claimed, outcome)
@@ -64,7 +65,7 @@ async def _ask_judges(caller: Caller, claimed: Claimed, policy: routing.RoutingP
         asked.append(_debate_and_adjudicate(caller, claimed))
     if policy.votes:
         asked.append(ask_panel(caller, claimed))
-    # Debate and votes at the same time: neither sees the other's outcome, so waiting would only cost time.
+    # Debate and votes at once: neither sees the other's outcome, so waiting costs time.
     await _gather_all(asked)
 
 

@@ -1,9 +1,10 @@
 """The pending-answer log: answers between arrival and commit, in a file in VAR for each worker process.
 
-What was written to a file outlives a SIGKILL of the process without an fsync, so an answer is safe microseconds after
-its last byte came; fsync is added while PostgreSQL is away. The file is locked while its process lives. Whoever claims
-work takes over the files of dead processes first, so no answer in them is paid for again. Taking one over twice is
-safe: attempts have their ids from the start, and only the present holder's count.
+What was written to a file outlives a SIGKILL of the process without an fsync, so an answer is safe
+microseconds after its last byte came; fsync is added while PostgreSQL is away. The file is locked
+while its process lives. Whoever claims work takes over the files of dead processes first, so no
+answer in them is paid for again. Taking one over twice is safe: attempts have their ids from the
+start, and only the present holder's count.
 """
 
 import contextlib
@@ -91,7 +92,7 @@ class PendingAnswerLog:
     def _begin(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
         path = self.folder / f"{self.name}-{self.number}.jsonl"
-        # Made under another name and renamed once it is locked: `orphaned_files` must never see it unlocked.
+        # Made under another name, renamed once locked: `orphaned_files` never sees it unlocked.
         unnamed = path.with_suffix(".new")
         file = os.open(unnamed, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
         fcntl.flock(file, fcntl.LOCK_EX)

@@ -45,13 +45,13 @@ class Plan:
     prices: dict[int, Price | None]
     limits: dict[tuple[str, str, str], Limit]
     prompt_ids: dict[tuple[str, str], int]
-    # Under whose name a label stands, by the route to it: "" is the policy's own (judges.domain.routing).
+    # Whose name a label has, by its route: "" is the policy's own (judges.domain.routing).
     assessors: dict[str, int]
     protocol: Protocol = field(default_factory=Protocol)
     filter: tuple[Judge, ...] = ()
     adjudicator: Judge | None = None
     seats: tuple[DebateAgent, ...] = ()  # The places of the debate's agents, () without a debate.
-    # Keys of routes that failed their audit: people get what comes by them (judges.campaigns.route_breakers).
+    # Keys of routes that failed their audit: people get theirs (judges.campaigns.route_breakers).
     stopped: frozenset[str] = frozenset()
     bounded: bool = False  # The campaign has a budget or a number of calls, or its collection a budget.
     # What the team says that models cost, by provider and address, then by name.

@@ -1,7 +1,8 @@
 """Rows that a worker writes: ended attempts and decided pairs, each kind in one set-based statement.
 
-Both statements check the fence. An attempt whose lease was lost is kept as evidence of what was paid, but never
-counts; an outcome whose lease was lost changes nothing. Both may be run twice with the same rows.
+Both statements check the fence. An attempt whose lease was lost is kept as evidence of what was
+paid, but never counts; an outcome whose lease was lost changes nothing. Both may be run twice with
+the same rows.
 """
 
 import json
@@ -32,7 +33,7 @@ class Attempted:
     """A row of Attempt with its two compressed bodies, and what it held of the budget."""
 
     row: Row
-    # Text is compressed as it is stored, in the writer's thread; bytes are compressed already. So is `raw`.
+    # Text is compressed when stored, in the writer's thread; bytes and `raw` are already.
     messages: str | bytes = b""
     raw: str | bytes = b""
 

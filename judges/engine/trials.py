@@ -1,8 +1,8 @@
 """Failures of judges since their last usable answer, shared by all workers, and the calls that are held back for them.
 
-After a refusal that may be of the account nothing of the campaign leaves but one call at a time, about another
-document: it shows whether the account answers (judges.domain.refusals decides). What is known stands in Redis, beside
-the limits, and is read with every grant of permits.
+After a refusal that may be of the account nothing of the campaign leaves but one call at a time,
+about another document: it shows whether the account answers (judges.domain.refusals decides). What
+is known stands in Redis, beside the limits, and is read with every grant of permits.
 """
 
 import asyncio
@@ -21,10 +21,11 @@ from redis.exceptions import RedisError
 from judges.domain import refusals
 from judges.domain.refusals import Failure, Meaning
 
-# Seconds without a call that could show anything, after which a trial is given up: the failures are kept.
+# Seconds without a telling call after which a trial is given up; failures are kept.
 STALL_S = 2.0
-# Calls that a process has out of a campaign while a judge that was asked has not given it a usable answer yet: its
-# account may be refused whatever it asks, and nothing else is bought until that is known.
+# Calls that a process has out of a campaign while a judge that was asked has not given it a usable
+# answer yet: its account may be refused whatever it asks, and nothing else is bought until that is
+# known.
 FIRST = 24
 DAY_MS = 86_400_000
 
@@ -62,7 +63,7 @@ class Trials:
         self.moved = 0.0  # When a trial last went on.
         self.changed = asyncio.Event()
         self.tasks: set[asyncio.Task[None]] = set()
-        # When the last call that each account answered had left, in this process: seconds since 1970.
+        # When the last answered call of each account had left, here: seconds since 1970.
         self.answers: dict[Account, float] = {}
 
     def merge(self, read: Mapping[bytes, bytes], asked: float) -> None:

@@ -1,7 +1,7 @@
 """Worker loop: it keeps C pairs of one campaign in work and refills as each ends.
 
-It ends after a while and leaves its pairs in flight: the process's loop goes on, so nothing that was asked is lost
-between two drains.
+It ends after a while and leaves its pairs in flight: the process's loop goes on, so nothing that
+was asked is lost between two drains.
 """
 
 import asyncio
@@ -59,7 +59,7 @@ class WorkerLoop:
 
     @property
     def over(self) -> bool:
-        """True if this run of the campaign has ended: nothing is sent until somebody starts it again."""
+        """True if this run of the campaign has ended: nothing is sent until it is restarted."""
         return self.stopping or self.state != "running" or self.plan.start in self.tools.limits.refused
 
     @property
@@ -82,7 +82,7 @@ class WorkerLoop:
     @property
     def room(self) -> int:
         """Number of pairs in work at once: one while a circuit is tried."""
-        # One pair tries an open circuit. More would only fail with it, and each failure doubles the wait.
+        # One pair tries an open circuit. More would fail with it, each doubling the wait.
         most: int = settings.PAIRS_IN_FLIGHT
         return 1 if any(account.opened for account in self.needed) else most
 
@@ -122,13 +122,13 @@ class WorkerLoop:
     async def _top_up(self) -> bool:
         """Start the pairs that fit; return whether there are or were any to start."""
         if self.trouble is not None:
-            # Waiting calls let go before their pairs go back, or they would be sent without a lease.
+            # Waiting calls let go before their pairs go back: else they leave without a lease.
             self.tools.limits.drop_cancelled()
             await self._release(self.waiting)
             return False
         # Claimed anew at a quarter, so that calls go on while PostgreSQL answers.
         if len(self.waiting) < max(1, self.room // 4) and len(self.tasks) < self.room:
-            # Answers of dead workers first: a pair claimed below then finds them, and does not pay again.
+            # Answers of dead workers first: a pair claimed below finds them and does not pay again.
             await recover_answers(self.tools.writer, self.tools.writer.spool.folder)
             ask = partial(
                 leases.claim,
@@ -179,7 +179,7 @@ class WorkerLoop:
                 logger.exception("nor can it be said that pair %s failed", claimed.pair)
 
     async def _look(self) -> None:
-        """Look up the campaign's state, as its admins last set it, and how accounts in trouble are."""
+        """Look up the campaign's state, as its admins last set it, and accounts in trouble."""
         self.state = await self.budget.look()
         for account in self.needed:
             if account.opened or account.pause_left:

@@ -1,7 +1,7 @@
 """The one writer of a worker process: a thread with one connection that commits what ended in the last 20 ms.
 
-Whoever hands it something awaits the commit. While PostgreSQL is away, what ended waits in memory, its answers in the
-spool too, and questions (claims, leases, cache, budget) wait with it.
+Whoever hands it something awaits the commit. While PostgreSQL is away, what ended waits in memory,
+its answers in the spool too, and questions (claims, leases, cache, budget) wait with it.
 """
 
 import asyncio
@@ -20,8 +20,8 @@ from judges.campaigns import counters
 from judges.engine.pending_answers import PendingAnswerLog
 from judges.engine.rows import Ended, store_rows
 
-# Rows are gathered this long before a commit: one statement for hundreds of calls a second, and an answer waits hardly
-# longer than the network took.
+# Rows are gathered this long before a commit: one statement for hundreds of calls a second, and an
+# answer waits hardly longer than the network took.
 PAUSE_S = 0.015
 CONFLICTS = (psycopg.errors.DeadlockDetected, psycopg.errors.SerializationFailure)
 BATCH = 200
@@ -46,7 +46,7 @@ class ResultWriter:
         self.awake = threading.Event()
         self.stopping = False
         self.ids: deque[int] = deque()
-        # When the present work began, and when PostgreSQL last came back: seconds of the monotonic clock.
+        # When the present work began, and PostgreSQL last came back: monotonic seconds.
         self.began = self.back = float("-inf")
         self.connection: psycopg.Connection[Any] | None = None
         self.thread = threading.Thread(target=self._run, name="writer", daemon=True)
@@ -164,7 +164,7 @@ class ResultWriter:
                 # After a deadlock or a serialization failure the connection is fine: the transaction is run again.
                 if self.connection is not None and not isinstance(error, CONFLICTS):
                     self.connection.close()
-                # While PostgreSQL is away the machine may go down too, so what is on the disk has to be safe.
+                # While PostgreSQL is away the machine may go down too, so the disk has to be safe.
                 self.spool.sync()
                 if self.loop.is_closed():
                     return error

@@ -1,1 +1,1 @@
-"""Evidence in documents: which sentences support a label, written and measured by judges (Prism)."""
+"""Evidence in documents: sentences that support a label, written and measured by judges (Prism)."""

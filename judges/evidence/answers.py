@@ -1,7 +1,8 @@
 """Answers about contribution and evidence, read as strictly as verdicts (judges.domain.verdicts). Pure.
 
-They travel through the engine as a Turn whose verdict says nothing and is not stored: a written target as its text in
-`reason`, entities as quotes located in the document, scores as JSON in `reason`.
+They travel through the engine as a Turn whose verdict says nothing and is not stored: a written
+target as its text in `reason`, entities as quotes located in the document, scores as JSON in
+`reason`.
 """
 
 import json

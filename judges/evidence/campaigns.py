@@ -1,7 +1,8 @@
 """Campaigns that write contribution and evidence of relevant pairs: who writes, who measures, what it costs.
 
-They are campaigns like others (claims, cache, limits, budget, rows of attempts) and label nothing. In their status
-`labelled` counts pairs with a good target, `escalated` those whose texts wait for a person.
+They are campaigns like others (claims, cache, limits, budget, rows of attempts) and label nothing.
+In their status `labelled` counts pairs with a good target, `escalated` those whose texts wait for a
+person.
 """
 
 from django.utils.translation import gettext as _
@@ -20,7 +21,7 @@ COVERAGE = read_sql(__file__, "count_coverage")
 
 
 def writer_configuration(writer: str, measure: str = "") -> Configuration:
-    """Return the writer, and the judge that measures, in their present versions. Raises BadInput."""
+    """Return the writer and the measuring judge in their present versions. Raises BadInput."""
     ensure_writers()
     judges = tuple(judge_named(name) for name in (writer, measure) if name)
     return Configuration(writer, Campaign.Policy.EVIDENCE.value, judges)

@@ -1,7 +1,7 @@
 """Quality of contribution and evidence: when they are good enough to learn from. Pure.
 
-Six dimensions are scored from 1 to 5, beginning at 3 (Prism 5.3). What rules can see caps the scores: a judge that
-overlooks an altered number does not make it right.
+Six dimensions are scored from 1 to 5, beginning at 3 (Prism 5.3). What rules can see caps the
+scores: a judge that overlooks an altered number does not make it right.
 """
 
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ QUALITY = "quality"
 
 
 def cap_scores(scores: Mapping[str, int], measures: EvidenceMeasures) -> dict[str, int]:
-    """Return the judge's scores under what rules see: altered numbers, copied text, another language."""
+    """Return the judge's scores under what rules see: altered numbers, copies, another language."""
     found = dict(scores)
     if measures.altered:
         found["evidence_faithfulness"] = 1

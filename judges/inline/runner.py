@@ -64,10 +64,11 @@ def run_inline(
 ) -> list[T]:
     """Return what `ask` makes of each pair, in their order. `done` is told how many have ended.
 
-    Once `stopped` says so `ask` gets the engine's Cancelled. `known`: the statement that finds earlier answers.
-    `at_once`: pairs that are asked about together, and calls on their way. Raises Incomplete, when all calls that were
-    out have ended, where an account refuses us or a judge's answers are of no use: they are counted as in campaigns
-    (judges.domain.refusals), and what was answered is stored.
+    Once `stopped` says so `ask` gets the engine's Cancelled. `known`: the statement that finds
+    earlier answers. `at_once`: pairs that are asked about together, and calls on their way. Raises
+    Incomplete, when all calls that were out have ended, where an account refuses us or a judge's
+    answers are of no use: they are counted as in campaigns (judges.domain.refusals), and what was
+    answered is stored.
     """
     refusal = Refusal()
 
@@ -144,7 +145,7 @@ async def _ask_all(
 
 @dataclass(frozen=True, slots=True)
 class InlineResult(Generic[T]):
-    """Answers about all pairs, how many pairs got none, and the campaign that keeps the attempts."""
+    """Answers about all pairs, how many pairs got none, and the campaign that has the attempts."""
 
     answers: Mapping[int, T]  # By pair.
     lost: int

@@ -24,7 +24,7 @@ CHECK_WORKERS_S = 2.0
 
 
 class JobCommand(JudgingCommand):
-    """A command that starts jobs of a kind, and stays until their end unless it has an option --wait."""
+    """A command that starts jobs of a kind, and stays until their end unless it has --wait."""
 
     act = ""  # The service writes the audit log.
 

@@ -164,7 +164,7 @@ class JudgingCommand(QuorumCommand):
     def confirm_start(self, options: dict[str, Any]) -> None:
         """Ask on a terminal whether to start what has no limit of its own. Raises BadInput for anything but yes."""
         bounded = options["budget"] is not None or options["max_calls"] is not None
-        # A script has nobody to ask: what it starts is bounded by its options and the collection's caps.
+        # A script has nobody to ask: its options and the collection's caps bound it.
         if options["yes"] or bounded or not (sys.stdin.isatty() and sys.stderr.isatty()):
             return
         self.stderr.write("Continue? [y/N] ", ending="")

@@ -1,8 +1,8 @@
 """The life of a job that asks models: estimated, started or joined, limited, worked on, cancelled, resumed, paid for.
 
-What a kind of job has of its own (what it depends on, what is still missing, the work) is a subclass of ModelJobKind in
-its room. A job of the same options is the same job, whoever asks for it: nothing is asked, or paid for, twice. What a
-job may spend is no part of what it is.
+What a kind of job has of its own (what it depends on, what is still missing, the work) is a
+subclass of ModelJobKind in its room. A job of the same options is the same job, whoever asks for
+it: nothing is asked, or paid for, twice. What a job may spend is no part of what it is.
 """
 
 import json
@@ -89,7 +89,7 @@ class ModelJobKind(Generic[Job]):
         raise NotImplementedError
 
     def prepare(self, collection: Collection, options: Options) -> Options:
-        """Write what has to be there before a job of these options can begin; return them with it."""
+        """Write what must exist before a job of these options can begin; return them with it."""
         return options
 
     def estimate(self, collection: Collection, plan: JobPlan) -> Estimate | None:
@@ -97,7 +97,7 @@ class ModelJobKind(Generic[Job]):
         raise NotImplementedError
 
     def judges_of(self, job: Job) -> Sequence[Judge]:
-        """Return whom a job will ask that has asked nobody yet, in present versions. Raises BadInput."""
+        """Return whom a job will ask for the first time, in present versions. Raises BadInput."""
         raise NotImplementedError
 
     def count_done(self, job: Job) -> tuple[int, int]:
@@ -187,7 +187,7 @@ class ModelJobKind(Generic[Job]):
             row |= {"total": plan.total, "made_by": by}
             job, is_new = self.find_or_create(collection, plan, row)
             if is_new:
-                # In one transaction with the job: a worker never claims one whose rows are not there yet.
+                # In one transaction with the job: a worker never claims one before its rows.
                 self.begin(job, plan)
                 transaction.on_commit(partial(notify, self.task))
             else:
@@ -256,7 +256,7 @@ class ModelJobKind(Generic[Job]):
             purpose = purpose or f"{self.purpose} {job.pk}"
             campaign = model_requests.open_campaign(job.collection, self.judges_of(job), purpose, **limits)
             job.campaign = campaign.pk
-            # The lease may have been lost while the campaign was opened; who holds it now opens their own.
+            # The lease may be lost while the campaign opened; its new holder opens their own.
             if not leases.held_row(job).update(campaign=campaign.pk):
                 raise leases.LeaseLost(f"{job} was cancelled, or another worker has it")
         return Campaign.objects.select_related("collection").get(pk=job.campaign)
@@ -319,8 +319,8 @@ def ask_in_batches(
 ) -> bool:
     """Ask about batch after batch; False as soon as the work is to stop.
 
-    Raises Incomplete when the limits are reached, and in the end when some of the `total` got no answer: what there is
-    stays, and going on asks for the rest.
+    Raises Incomplete when the limits are reached, and in the end when some of the `total` got no
+    answer: what there is stays, and going on asks for the rest.
     """
     failed, error = 0, ""
     for batch in batches:
@@ -332,7 +332,7 @@ def ask_in_batches(
         if outcome.spent:
             raise describe_stop(job, outcome.spent)
         failed, error = failed + outcome.asked - outcome.answered, outcome.error or error
-        # Not one answer in a whole batch: the models are away or refuse, and the rest would only wait for it.
+        # Not one answer in a whole batch: the models are away, and the rest would only wait.
         if outcome.asked and not outcome.answered:
             break
     if failed:

@@ -1,4 +1,4 @@
-"""The pages of jobs that ask models: start after an estimate, show with progress, cancel and resume."""
+"""The pages of jobs that ask models: estimate, start, progress, cancel and resume."""
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""LLM judges: who they are, what they are asked, what is to be judged, and every attempt they made."""
+"""LLM judges: who they are, what they are asked, what is judged, and every attempt."""
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -34,7 +34,7 @@ class Priced(models.Model):
 
 
 class JudgeVersion(Priced):
-    """A version of a configured model. A changed judge is a new version; old evidence keeps its own."""
+    """A version of a configured model. A changed judge is a new version; evidence keeps its own."""
 
     name = models.CharField(max_length=100)
     version = models.PositiveIntegerField(default=1)
@@ -119,7 +119,7 @@ class Campaign(Numbered):
         SINGLE = "single", gettext_lazy("single judge")
         # No judge is asked; three people judge every pair.
         HUMAN = "human", gettext_lazy("people only")
-        # Goes on from a judge's votes: annotation.policies.lara_live starts it, and no worker drains it.
+        # Goes on from a judge's votes: annotation.policies.lara_live starts it, nobody drains it.
         LARA = "lara", gettext_lazy("LARA")
         # Writes targets of relevant pairs and labels nothing (judges.evidence.campaigns).
         EVIDENCE = "evidence", gettext_lazy("contribution and evidence")
@@ -454,7 +454,7 @@ class AttemptBody(models.Model):
 
 
 class Tally(models.Model):
-    """Counters of a campaign, in shards, written with what they count; status pages read only these."""
+    """Counters of a campaign, in shards, written with what they count; pages read only these."""
 
     campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="tallies", db_index=False)
     shard = models.PositiveSmallIntegerField()
@@ -472,8 +472,8 @@ class Tally(models.Model):
 class Audit(models.Model):
     """A labelled pair that was drawn for people to check, with what the policy said before."""
 
-    # It is written with the label, when the campaign ends, or when more were asked for. Its item may be an earlier one
-    # of the same pair: the answers on it are as blind.
+    # It is written with the label, when the campaign ends, or when more were asked for. Its item
+    # may be an earlier one of the same pair: the answers on it are as blind.
 
     campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="audits", db_index=False)
     pair = models.ForeignKey(Pair, models.CASCADE, related_name="audits")

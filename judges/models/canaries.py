@@ -61,7 +61,7 @@ class CanaryAnswer(models.Model):
 
 
 class CanarySchedule(models.Model):
-    """The one row of the canary schedule. Judges that cost money take part only where `paid` is set."""
+    """The one row of the canary schedule. Judges that cost money take part only if `paid`."""
 
     panel = models.CharField(max_length=100, blank=True, help_text="Blank: the default panel of that time.")
     hours = models.PositiveIntegerField(default=24, help_text="0: never.")

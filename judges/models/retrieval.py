@@ -10,7 +10,7 @@ from judges.models import Campaign, JudgeCall, JudgeVersion, PromptVersion
 class RetrievalCall(JudgeCall):
     """Call about no pair, whatever came of it. Append-only. Ids come from the same sequence as those of attempts."""
 
-    # The vectors of role `embed` are not here: they lie in VAR by the hash of their text (judges.vectors).
+    # The vectors of role `embed` lie in VAR by their text's hash (judges.vectors).
 
     campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="retrieval_calls", db_index=False)
     query = models.BigIntegerField(null=True, help_text="Primary key; null: vectors of documents.")

@@ -1,10 +1,11 @@
 """The extractive pair: two offline agents that argue from a document's sentences, word by word. Pure.
 
-They follow the debate's protocol (DREAM 3.1). Each gives in at once where its side is hopeless, and later where what
-the other side said shows it.
+They follow the debate's protocol (DREAM 3.1). Each gives in at once where its side is hopeless, and
+later where what the other side said shows it.
 
-Between the bounds they stay apart, and the pair goes to people. Where four debate, the second couple comes to the same
-verdicts, but looks at single sentences and at what all have quoted, so each agent has something of its own to say.
+Between the bounds they stay apart, and the pair goes to people. Where four debate, the second
+couple comes to the same verdicts, but looks at single sentences and at what all have quoted, so
+each agent has something of its own to say.
 """
 
 import re
@@ -28,9 +29,9 @@ from judges.offline.judges import (
 from judges.records import DebateAgent, Inputs, Quote, Side, Turn
 
 QUOTED = 3  # Sentences that the side for quotes at most.
-# Shares of the need, 0 to 1, at which a side gives in. The side for begins with no below the first, and gives in below
-# the third once it has read the other turn; the side against begins with yes from the second on, and gives in from the
-# fourth on.
+# Shares of the need, 0 to 1, at which a side gives in. The side for begins with no below the first,
+# and gives in below the third once it has read the other turn; the side against begins with yes
+# from the second on, and gives in from the fourth on.
 Bounds = tuple[float, float, float, float]
 WITH_ANSWERS: Bounds = (0.25, 0.65, 0.4, 0.5)
 WITHOUT_ANSWERS: Bounds = (0.3, 0.7, 0.42, 0.55)

@@ -1,7 +1,8 @@
 """The offline writer and measurer of contribution and evidence: extractive, deterministic, weak. Pure.
 
-The writer copies: its contribution is the sentence that holds most of the query, its evidence up to three sentences.
-Its second try leaves out sentences that begin with a word whose owner stands elsewhere. The measurer counts words.
+The writer copies: its contribution is the sentence that holds most of the query, its evidence up to
+three sentences. Its second try leaves out sentences that begin with a word whose owner stands
+elsewhere. The measurer counts words.
 """
 
 import re
@@ -30,7 +31,7 @@ _NAME = re.compile(r"(?<![.!?]\s)(?<!^)\b[A-Z][\w'-]*(?:\s+[A-Z][\w'-]*)*|\b[A-Z
 
 
 def write_target(inputs: Inputs, lexicon: Lexicon, tries: int) -> EvidenceTarget:
-    """Sentences of the document as they stand. `tries`: 1, or 2 after a try that failed its measures."""
+    """Sentences of the document as they stand. `tries`: 1, or 2 after a try that failed."""
     (need,) = information_needs(inputs.query, (), lexicon)
     every = read_sentences(inputs.document)
     spoken = [one for one in every if one.end - one.start >= SHORTEST] or every

@@ -1,8 +1,8 @@
 """Five lexical relevance assessors: real, deterministic, weak, and different in kind. Pure.
 
-They count words and never understand them. Each gives a pair a score from 0 to 1 and says yes from a threshold on;
-with several answers the best one counts. How the thresholds were set, and what was measured on the same pairs (an
-upper bound of what they can do elsewhere), is told in docs/judge.md.
+They count words and never understand them. Each gives a pair a score from 0 to 1 and says yes from
+a threshold on; with several answers the best one counts. How the thresholds were set, and what was
+measured on the same pairs (an upper bound of what they can do elsewhere), is told in docs/judge.md.
 """
 
 from collections import Counter
@@ -37,7 +37,7 @@ class Lexicon(Hashable, Protocol):
 
 
 class UniformLexicon:
-    """A lexicon without a collection: every word that is no stop word tells as much as any other."""
+    """A lexicon without a collection: every word but stop words tells as much as any other."""
 
     def weight(self, word: str) -> float:
         return 0.1 if word in STOP_WORDS else 1.0
@@ -60,7 +60,7 @@ class ReadSentence:
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """Words that must be said for one answer, or for the query where there are none: stem to weight."""
+    """Words that must be said for one answer, or for the query without any: stem to weight."""
 
     text: str
     terms: dict[str, float]
@@ -105,7 +105,7 @@ def information_needs(query: str, answers: tuple[str, ...], lexicon: Lexicon) ->
 
 
 def _weigh_terms(text: str, lexicon: Lexicon) -> tuple[dict[str, float], dict[str, str]]:
-    """Stems of the words that tell something (of all, where none does), with weights and as written."""
+    """Stems of the words that tell something (of all, if none), with weights and as written."""
     found = tokenize_text(text)
     telling = [word for word in found if word not in STOP_WORDS] or found
     terms: dict[str, float] = {}
@@ -264,8 +264,9 @@ def score_to_grade(place: float, highest: int, relevant_from: int) -> int:
 
 
 def assess_relevance(model: str, inputs: Inputs, lexicon: Lexicon) -> tuple[int, str, float]:
-    """Verdict (1 relevant, 0) and reason of one assessor, and how far the score lies from its threshold: -1 at the
-    worst, 0 at the threshold, 1 at the best. Raises KeyError for a model that is not in ASSESSORS.
+    """Verdict (1 relevant, 0) and reason of one assessor, and how far the score lies from its
+    threshold: -1 at the worst, 0 at the threshold, 1 at the best. Raises KeyError for a model that
+    is not in ASSESSORS.
     """
     scorer, meaning, with_answers, without = ASSESSORS[model]
     threshold = with_answers if inputs.answers else without
@@ -273,6 +274,6 @@ def assess_relevance(model: str, inputs: Inputs, lexicon: Lexicon) -> tuple[int,
     meaning = meaning if inputs.answers else meaning.replace("an answer's", "the query's")
     sign = "reaches" if score >= threshold else "is below"
     reason = f"By counting only: {score:.2f} {meaning}, which {sign} {threshold:.2f}."
-    # The distance is a share of what lies on its side of the threshold, so 1 and -1 can both be reached.
+    # The distance is a share of its side of the threshold, so 1 and -1 can be reached.
     span = 1 - threshold if score >= threshold else threshold
     return int(score >= threshold), reason, max(-1.0, min(1.0, (score - threshold) / span))

@@ -1,7 +1,7 @@
 """Rewriting without a model: sentences of the documents that the query's words find best, and the words they share.
 
-Real, deterministic and weak, as the other offline judges: pseudo-relevance feedback, so that runs by rewriting work
-without a key. Pure.
+Real, deterministic and weak, as the other offline judges: pseudo-relevance feedback, so that runs
+by rewriting work without a key. Pure.
 """
 
 from collections import Counter

@@ -1,7 +1,7 @@
 """Synthetic queries and documents without a model: by counting words, so that a demo needs no key.
 
-Real, deterministic, weak, and said to be so: answers and passages are sentences of the collection's own documents,
-plans are made of the most telling words.
+Real, deterministic, weak, and said to be so: answers and passages are sentences of the collection's
+own documents, plans are made of the most telling words.
 """
 
 from collections.abc import Callable, Mapping, Sequence

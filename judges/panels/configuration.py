@@ -21,9 +21,9 @@ LOCK = 0x6A75_6467  # Of the advisory lock under which one file at a time is tak
 def store_judges_file(file: JudgesFile) -> dict[str, Any]:
     """Store the file's judges and panel, and make the panel the default. The same file again changes nothing.
 
-    Returns {"judges": [{"name", "version", "change": new | changed | unchanged}], "panel": {"name", "change"}}.
-    Judges and prices that the file does not name stay as they are; "prices" is there where the file has some.
-    Raises BadInput for a provider whose packages are missing.
+    Returns {"judges": [{"name", "version", "change": new | changed | unchanged}], "panel": {"name",
+    "change"}}. Judges and prices that the file does not name stay as they are; "prices" is there
+    where the file has some. Raises BadInput for a provider whose packages are missing.
     """
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK])

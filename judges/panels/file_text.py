@@ -25,7 +25,7 @@ def write_judges_text(panel: Panel | None) -> str:
     ]
     if panel:
         values = {key: getattr(panel, key) for key in PANEL_KEYS}
-        # Without votes there is no majority, and without a debate no debaters: such keys would be refused.
+        # Without votes no majority, without a debate no debaters: such keys are refused.
         kept = {key: value for key, value in values.items() if value and (key != "majority" or panel.ensemble)}
         tables.append(f"[panel]\n{render_keys(kept)}")
     return "\n".join(tables)

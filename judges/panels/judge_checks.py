@@ -1,4 +1,4 @@
-"""Checks of the keys of a [[judge]] against each other and its provider, and what a preset decides."""
+"""Checks of the keys of a [[judge]] against each other, its provider and its preset."""
 
 from typing import Any
 
@@ -96,7 +96,7 @@ def check(given: dict[str, Any]) -> None:
 
 
 def _check_grading(given: dict[str, Any], preset: Preset) -> None:
-    """Check that scale, generations and endpoint go together, or the wish would be heard by nobody."""
+    """Check that scale, generations and endpoint go together: else the wish goes unheard."""
     highest = SCALES[given.get("scale", "binary")]
     if "relevant_from" in given and (highest == 1 or given["relevant_from"] > highest):
         words = _("must be a grade of the judge's scale, from 1 to %(highest)s")

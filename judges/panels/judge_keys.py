@@ -20,8 +20,8 @@ from judges.records import ALTERNATIVES, SCALES, JudgeSettings
 
 HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
 MOST = 2**31 - 1
-# Fields of a request that are put together here, also those within a table: `extra_body` must not change the question
-# or the form of answers.
+# Fields of a request that are put together here, also those within a table: `extra_body` must not
+# change the question or the form of answers.
 OURS = {
     "model", "messages", "system", "instructions", "systemInstruction", "system_instruction", "input", "contents",
     "stream", "n", "tools", "tool_choice", "toolConfig", "tool_config", "response_format",
@@ -33,7 +33,7 @@ OURS = {
     "guided_json", "guided_regex", "guided_choice", "guided_grammar", "structured_outputs",  # vLLM
     "json_schema", "regex", "ebnf", "grammar",  # SGLang and llama.cpp
 }  # fmt: skip
-# Fields that change what a call can cost at most: budgets reckon with `max_output_tokens` and one answer.
+# Fields that change the most a call can cost: budgets count one answer's maximum.
 SPENDING = {
     *("max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens"),
     *("best_of", "candidate_count", "candidateCount"),
@@ -224,7 +224,7 @@ class JudgeTable(Parameters, PriceKeys):
         return self.model_dump(exclude_unset=True)
 
     def entry(self) -> JudgeSettings:
-        """Return the judge's settings: where the table is silent, the preset's values are filled in."""
+        """Return the judge's settings: where the table is silent, the preset's values hold."""
         given = self.given
         parameters = {key: given.pop(key) for key in Parameters.model_fields if key in given}
         decisions = decided(self.given, PRESETS[self.provider])
@@ -237,8 +237,8 @@ class JudgeTable(Parameters, PriceKeys):
 
     def _home(self) -> str:
         """Return the address as it is stored; "" for the preset's own."""
-        # One account has one spelling, or its limits would count twice. A home with places in it is an account for each
-        # region, and written out.
+        # One account has one spelling, or its limits would count twice. A home with places in it is
+        # an account for each region, and written out.
         preset, written = PRESETS[self.provider], (self.base_url or "").rstrip("/")
         home = preset.homes.get(str(self.region), preset.base_url)
         if "{" in preset.base_url:

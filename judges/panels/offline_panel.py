@@ -42,7 +42,7 @@ def ensure_writers() -> None:
 
 
 def missing_writers() -> list[JudgeVersion]:
-    """Return rows, not stored, of the offline writers that no act has needed so far: pages list them."""
+    """Return unstored rows of the offline writers that no act has needed yet: pages list them."""
     return _missing_judges(OFFLINE_WRITERS)
 
 

@@ -7,7 +7,7 @@ from judges.presets import PRESETS
 
 KINDS = {"ollama", "llama-cpp", "vllm", "lm-studio", "sglang", "tgi"}
 OWN_NAMES = (".local", ".internal", ".lan", ".home.arpa", ".localhost", ".svc")
-# The time limit of a call: hosted models answer within a minute; a computer of one's own reads for longer.
+# The time limit of a call: hosted models take a minute; one's own computer is slower.
 HOSTED_S, OWN_S = 60.0, 300.0
 
 

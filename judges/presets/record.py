@@ -11,7 +11,7 @@ Unwrap = Literal["none", "fence", "think", "both"]
 SCHEMA_MODES: tuple[SchemaMode, ...] = get_args(SchemaMode)
 # Modes in which nothing but the prompt says which keys and words an answer has.
 UNBOUND = ("json_object", "text")
-# What may stand around an answer and is taken away: a Markdown fence, a <think> block, either, or nothing.
+# What may stand around an answer: a Markdown fence, a <think> block, either, nothing.
 UNWRAPS: tuple[str, ...] = get_args(Unwrap)
 
 Texts = Annotated[tuple[str, ...], Strict(False)]  # TOML has lists and no tuples.
@@ -26,12 +26,12 @@ class Fact(NamedTuple):
 
 
 class Context(NamedTuple):
-    """Place where a server tells its context length: the tokens of a request and its answer together."""
+    """Place where a server tells its context length: the tokens of request and answer together."""
 
-    # Of a GET request, beside the base URL as a link on a page below it would be: "models", "../props".
+    # Of a GET request, relative to the base URL as a link would be: "models", "../props".
     path: str
-    # Dotted paths in its answer, the first number counts; "data[id]" is the entry of the list "data" whose "id" is the
-    # judge's model, or its only one.
+    # Dotted paths in its answer, the first number counts; "data[id]" is the entry of the list
+    # "data" whose "id" is the judge's model, or its only one.
     at: Texts
 
 
@@ -53,7 +53,7 @@ class Preset(BaseModel):
     # Without the variable `key_env` nothing is sent; False: then the call leaves without a key.
     key_required: bool = True
     needs: Texts = ()  # Judge keys that the file must have.
-    # Further judge keys that say where and as whom it is asked: api_version, region, project, token_command.
+    # Further judge keys of place and identity: api_version, region, project, token_command.
     takes: Texts = ()
     schema_mode: SchemaMode = "json_schema"  # Where the file says none.
     # Where the file says none and the model thinks; "": the same.
@@ -62,16 +62,16 @@ class Preset(BaseModel):
     strict: bool = True  # Mode json_schema says `strict` beside the schema.
     # How mode json_schema binds an answer of chat: as OpenAI writes it, or "json": {type: json, value: the schema}.
     schema_form: Literal["json_schema", "json"] = "json_schema"
-    # The word that makes a model call the one tool of mode `tool`; "": the tool is named, as OpenAI has it.
+    # The word that makes a model call mode `tool`'s tool; "": it is named, as OpenAI has it.
     tool_choice: str = ""
-    # A model that thinks can be made to call the tool of mode `tool`; False: it is left free to, unless the judge says
-    # that it shall not think.
+    # A model that thinks can be made to call the tool of mode `tool`; False: it is left free to,
+    # unless the judge says that it shall not think.
     forces_thinkers: bool = True
     unwrap: Unwrap = "none"  # Where the file says none.
-    # Judge key to its dotted path in the request. A parameter that is not among them is refused by the file.
+    # Judge key to its dotted path in the request. The file refuses any other parameter.
     names: dict[str, str] = Field(default_factory=dict)
     thinking: str = ""  # How thinking is asked for (judges.presets.thinking); "": not at all.
-    # Regular expression of the models that always think: their answers get more room and no temperature.
+    # Regular expression of models that always think: more room, and no temperature.
     thinking_models: str = ""
     # The same of a preset that decides nothing for them, because judges of it are stored: check_judges says it.
     known_thinkers: str = ""
@@ -80,8 +80,8 @@ class Preset(BaseModel):
     # A temperature of 0 is sent where neither the judge nor its thinking says otherwise.
     temperature: bool = True
     logprobs: int = 0  # Most alternatives to each token; 0: it gives no log-probabilities.
-    # Dotted paths below the answer's usage where they differ from the wire's: input, cached, written, output,
-    # reasoning.
+    # Dotted paths below the answer's usage where they differ from the wire's: input, cached,
+    # written, output, reasoning.
     usage: dict[str, str] = Field(default_factory=dict)
     # Dotted path below the answer's usage where stands what the call cost; "": nowhere. So many of its units are a USD.
     bill: str = ""
@@ -89,7 +89,7 @@ class Preset(BaseModel):
     # The server reads the part of a long prompt that fits, and says nothing: always, or with some settings of its own.
     cuts_prompts: Literal["", "always", "perhaps"] = ""
     reasoning_apart: bool = False  # The count of output leaves the reasoning out: it is added.
-    # Dotted paths below the message of a chat answer where its reasoning may stand; the first text counts.
+    # Dotted paths below a chat answer's message for its reasoning; the first text counts.
     reasoning: Texts = ("reasoning_content", "reasoning")
     endpoints: Texts = ("chat",)  # Values of the judge key `endpoint`.
     batch: bool = False  # It has a batch endpoint that judges.batch knows.

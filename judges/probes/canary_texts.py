@@ -1,7 +1,8 @@
 """Canary pairs: a clean text and the same with a hostile one in it, so that a verdict that flips shows. Pure.
 
-Each hostile text stands in a document whose honest verdict is not the one that it wants. Its clean twin is asked in the
-same way: a vote, or for texts that come as the opponent's quotation a second turn of a debate.
+Each hostile text stands in a document whose honest verdict is not the one that it wants. Its clean
+twin is asked in the same way: a vote, or for texts that come as the opponent's quotation a second
+turn of a debate.
 """
 
 from dataclasses import dataclass, replace

@@ -1,8 +1,9 @@
 """Checks of judges, with two paid calls each at most: key, model, schema mode and parameters.
 
-The first call asks as a campaign would. The second one is made where the first left something open: in the next schema
-mode, or without the parameter that a refusal speaks of; with log-probabilities where all is well and none were asked
-for. What a provider tells for nothing (the names of its models, the length of a context) is read beside them.
+The first call asks as a campaign would. The second one is made where the first left something open:
+in the next schema mode, or without the parameter that a refusal speaks of; with log-probabilities
+where all is well and none were asked for. What a provider tells for nothing (the names of its
+models, the length of a context) is read beside them.
 """
 
 import asyncio
@@ -35,8 +36,8 @@ INPUTS = Inputs(
 )
 MOST_CALLS = 2
 AROUND = 2_000  # Tokens of a prompt around its document: the instructions, the query, a debate about it.
-# Tokens of a prompt with a document of as many characters as judges see: of English, and of scripts with a token for
-# each character.
+# Tokens of a prompt with a document of as many characters as judges see: of English, and of scripts
+# with a token for each character.
 LONG_ENGLISH = DOCUMENT_LIMIT // 4 + AROUND
 LONG_CHINESE = DOCUMENT_LIMIT + AROUND
 LONG_INPUTS = replace(
@@ -153,7 +154,7 @@ async def check_one(judge: Judge, role: str, *, at_length: bool = True) -> Check
 
 
 def may_cut_prompts(judge: Judge) -> bool:
-    """Return whether a server like the judge's may read a part of a long prompt, and say nothing."""
+    """Return whether a server like the judge's may silently read a part of a long prompt."""
     cuts = judge.preset.cuts_prompts
     return cuts == "always" or (cuts == "perhaps" and (judge.preset.local or is_private(judge.base_url)))
 
@@ -173,7 +174,7 @@ def _describe_context(judge: Judge, sentence: str, **values: object) -> str:
 
 
 def _cuts_prompts(first: ProbeCall, long: ProbeCall | None, context: int | None) -> tuple[str, list[str]]:
-    """Return the problem of a server that cuts long prompts, and the note of one that refuses them."""
+    """Return the problem of a server that cuts long prompts; the note of one that refuses them."""
     judge = first.judge
     if judge.preset.cuts_prompts == "always" and context is not None and context < LONG_ENGLISH:
         words = _("it cuts long prompts without a word, and its context is %(context)s tokens")

@@ -1,7 +1,7 @@
 """Hostile texts: what a stranger might write into a document so that a judge does not judge it. Pure data.
 
-Our own. The tests put every one of them through prompts, parser, pages and exports; canaries (judges.probes.canaries)
-show them to the configured models and count who follows.
+Our own. The tests put every one of them through prompts, parser, pages and exports; canaries
+(judges.probes.canaries) show them to the configured models and count who follows.
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,8 @@
 """Probes of a judge before it is trusted with a large campaign, and what its answers show. Pure.
 
-A probe is a query with documents whose order of relevance is known. A judge that tells them apart, and says the same
-when it is asked again, can still be wrong on a collection; one that does not need not be tried there.
+A probe is a query with documents whose order of relevance is known. A judge that tells them apart,
+and says the same when it is asked again, can still be wrong on a collection; one that does not need
+not be tried there.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,7 +16,7 @@ from judges.records import Inputs
 
 # Levels of a document: it answers the query; it is of the same subject and does not; it is about something else.
 ANSWERS, SUBJECT, ELSEWHERE = 2, 1, 0
-# Shares from which a judge passes: of couples in the right order, of equal repeats, of questions answered.
+# Shares from which a judge passes: couples in order, equal repeats, answers.
 ORDERED, REPEATED, ANSWERED = 0.85, 0.9, 0.95
 PROBLEMS = {
     "answered": gettext_noop("%(asked)s of %(asked2)s questions got no verdict"),
@@ -128,8 +129,9 @@ def _first_grade(said: Sequence[Grade]) -> Grade:
     return next((one for one in said if one is not None), None)
 
 
-# Query, its answer, and three documents: one that gives the answer in full, one of the same subject that does not, and
-# one about something else. Short, plain, and of no collection that a judge may have learned by heart.
+# Query, its answer, and three documents: one that gives the answer in full, one of the same subject
+# that does not, and one about something else. Short, plain, and of no collection that a judge may
+# have learned by heart.
 _TEXTS = (
     (
         "How long should black tea steep?",

@@ -57,7 +57,7 @@ async def try_request(shared: RateLimits, request: ModelRequest) -> AsyncIterato
     Raises CircuitOpen for an account that does not answer.
     """
     account, judge = shared.account(request.judge.account), request.judge
-    # A token is at least one byte, so bytes and the answer's limit bound what the call can take of a quota.
+    # A token is at least one byte: bytes and the answer's limit bound what a call takes.
     texts = (request.prompt.system, request.prompt.user)
     room = sum(len(text.encode()) for text in texts) + judge.max_output_tokens
     for number in range(1, TRIES + 1):

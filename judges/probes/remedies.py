@@ -41,7 +41,7 @@ SETTLED = r"api.?(key|version)|location|country|inference profile|usage limits|c
 READING = ("unwrap", "ignore_case", "extra_keys")  # How answers are read.
 # Refused for these, a judge would be refused again whatever else were changed.
 NO_CHANGE = ("model", "max_output_tokens")
-# Statuses with which servers refuse a parameter; 500 and 501 come from those that do not check it before.
+# Statuses with which servers refuse a parameter; 500 and 501 from unchecked ones.
 SPEAKS = (400, 403, 404, 415, 422, 500, 501)
 
 READINGS = {
@@ -104,13 +104,13 @@ def change_parameters(judge: Judge, **parameters: Any) -> Judge:
 
 
 def other_modes(judge: Judge) -> list[str]:
-    """Return the provider's schema modes that the judge does not use, the provider's default first."""
+    """Return the provider's schema modes that the judge does not use, the default first."""
     preset = judge.preset
     return [mode for mode in dict.fromkeys((preset.schema_mode, *preset.schema_modes)) if mode != judge.schema_mode]
 
 
 def suspect_key(judge: Judge, error: ProviderError) -> str:
-    """Return the judge key that a refusal speaks of; "" where it names none that the judge sends."""
+    """Return the judge key that a refusal speaks of; "" where it names none that was sent."""
     if error.status not in SPEAKS or re.search(SETTLED, f"{error} {error.raw}".lower()):
         return ""
     param = storable_text(get_path(parse_body(error.raw), "error", "param"))

@@ -35,7 +35,7 @@ def store_results(results: Sequence[CheckedJudge]) -> None:
 
 
 def judge_abilities() -> list[dict[str, Any]]:
-    """Return each configured judge, its newest probe and findings; None where it was never checked."""
+    """Return each configured judge with its newest probe and findings; None if never checked."""
     # Offline judges need no check and are left out.
     judges = JudgeVersion.objects.filter(is_current=True).exclude(provider="offline")
     newest = JudgeProbe.objects.filter(judge__in=judges).order_by("judge", "-id").distinct("judge")

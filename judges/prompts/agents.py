@@ -1,8 +1,8 @@
 """Prompts of agents that search, and of those who write and grade answers (BRIGHT-Pro appendix E), in our own words.
 
-An agent's message grows at its end alone: the question, then a fence for each round. All steps of an agent have one
-system message and one schema, so that a provider's prompt cache keeps all that stood in the step before. So do the
-answers after fixed rounds, among themselves.
+An agent's message grows at its end alone: the question, then a fence for each round. All steps of
+an agent have one system message and one schema, so that a provider's prompt cache keeps all that
+stood in the step before. So do the answers after fixed rounds, among themselves.
 """
 
 from collections.abc import Mapping, Sequence

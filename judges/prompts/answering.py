@@ -1,5 +1,5 @@
-"""The form of an answer in words, for judges whose API is not given the schema as such: each such prompt is a version
-of its own. Prompts of mode json_schema stay as they are.
+"""The form of an answer in words, for judges whose API is not given the schema as such: each such
+prompt is a version of its own. Prompts of mode json_schema stay as they are.
 """
 
 from collections.abc import Iterable
@@ -62,7 +62,7 @@ def build_request(
 
 
 def prompt_versions(rubric: Rubric = BY_QUERY, judges: Iterable[Judge] = ()) -> dict[str, tuple[str, str]]:
-    """Return all prompt versions that these judges may get, by name: (sha256 of the text, the text)."""
+    """Return all prompt versions that these judges may get, by name: (sha256, text)."""
     forms = sorted({FORMS[judge.schema_mode] for judge in judges if judge.schema_mode in FORMS})
     return {
         **render.prompt_versions(rubric),

@@ -1,8 +1,9 @@
 """The rendered messages of a turn, a vote and a repair.
 
-Order of a message: what never changes for a collection (system, with its definition of relevance), the query, which
-all its documents share, the document, which all calls about the pair share, then what changes most. A provider's prompt
-cache can so keep the longest possible beginning (docs/adr/0047).
+Order of a message: what never changes for a collection (system, with its definition of relevance),
+the query, which all its documents share, the document, which all calls about the pair share, then
+what changes most. A provider's prompt cache can so keep the longest possible beginning
+(docs/adr/0047).
 """
 
 import json
@@ -44,15 +45,16 @@ def object_schema(**properties: dict[str, Any]) -> dict[str, Any]:
 TURN_SCHEMA = object_schema(reference={"type": "array", "items": TEXT}, reason=TEXT, response=_RESPONSE)
 VOTE_SCHEMA = object_schema(reason=TEXT, response=_RESPONSE)
 VERDICT_SCHEMA = object_schema(response=_RESPONSE)
-# Of a judge with a scale of its own, by its highest grade. The reason comes first: the score follows from it.
+# Of a judge with its own scale, by its highest grade. The reason comes first.
 GRADED_SCHEMAS = {
     grades: object_schema(reason=TEXT, score={"type": "integer", "enum": list(range(grades + 1))})
     for grades in SCALES.values()
     if grades > 1
 }
 
-# The papers' own ways to ask for a vote, with their schemas: the definition's statement without its rules, and a
-# verdict without a reason (DREAM table 17), or a chain of thought and a score between two anchors (ERank figure 5).
+# The papers' own ways to ask for a vote, with their schemas: the definition's statement without its
+# rules, and a verdict without a reason (DREAM table 17), or a chain of thought and a score between
+# two anchors (ERank figure 5).
 BASELINES = {"verdict-only": VERDICT_SCHEMA, "score-chain": GRADED_SCHEMAS[10]}
 
 # Prompts about contribution and evidence of a pair (judges.prompts.writing), and their templates.
@@ -126,8 +128,9 @@ def turn_prompt(
 ) -> Prompt:
     """Return the prompt of one agent in a round from 1. `history`: all turns of the round before, from round 2 on.
 
-    An agent that never gives in argues for its stance in every round, so that people hear both sides. Raises ValueError
-    when history is missing, or given in round 1 (DREAM 3.1: it replaces the stances).
+    An agent that never gives in argues for its stance in every round, so that people hear both
+    sides. Raises ValueError when history is missing, or given in round 1 (DREAM 3.1: it replaces
+    the stances).
     """
     if (round == 1) != (history is None) or round < 1:
         raise ValueError(f"Round {round} of a debate does not go with {'no ' if history is None else ''}history.")
@@ -220,8 +223,8 @@ def render_definition(definition: Definition) -> str:
 
 def inputs_block(inputs: Inputs) -> str:
     """Return what debate and vote show alike: query with answers, and document, each in a fence of its own."""
-    # A fence is named by what it holds: one name for both would differ from document to document, and with it the
-    # beginning that a cache could keep.
+    # A fence is named by what it holds: one name for both would differ from document to document,
+    # and with it the beginning that a cache could keep.
     return templates.render(
         "inputs", query=delimit_content(_query_json(inputs)), document=delimit_content(_document_json(inputs))
     )

@@ -1,7 +1,8 @@
 """Prompts for runs: a text to search for in place of a query, and what rerankers and embedders get.
 
-HyDE (Gao et al. 2023), query2doc (Wang et al. 2023), MuGI (Zhang et al. 2024) and reasoning as the query (BRIGHT) in
-our own words. The answers of a query are never shown: what is searched for must not know them.
+HyDE (Gao et al. 2023), query2doc (Wang et al. 2023), MuGI (Zhang et al. 2024) and reasoning as the
+query (BRIGHT) in our own words. The answers of a query are never shown: what is searched for must
+not know them.
 """
 
 import json

@@ -39,7 +39,7 @@ def blueprint_prompt(query: str, answer: str = "", aspects: Sequence[Plan] = ())
 
 
 def negatives_prompt(query: str, positives: Sequence[Plan]) -> Prompt:
-    """Return the prompt for as many plans that do not help; positives' texts are not written yet."""
+    """Return the prompt for as many plans that do not help, before positives' texts are written."""
     shown = [{"title": one["title"], "summary": one["summary"]} for one in positives]
     return step_prompt("synth-negatives", {**truncated_field("query", query, TEXT_LIMIT), "answering passages": shown})
 
@@ -54,5 +54,5 @@ def compose_prompt(plans: Sequence[Plan]) -> Prompt:
 
 
 def ask_prompt(document: str) -> Prompt:
-    """Return the prompt for a query of somebody who does not know the document and is helped by it."""
+    """Return the prompt for a query of somebody whom the document helps, unknown to them."""
     return step_prompt("query-ask", truncated_field("document", document, DOCUMENT_LIMIT))

@@ -34,7 +34,7 @@ MEASURE_SCHEMA = object_schema(
 
 
 def write_prompt(inputs: Inputs, earlier: EvidenceTarget | None = None, problems: Sequence[str] = ()) -> Prompt:
-    """Return the writer's prompt; with `problems`, of its second try, which is told what was wrong."""
+    """Return the writer's prompt; with `problems`, of its second try, which is told of them."""
     if not problems:
         return _build_prompt("write", inputs, "write")
     told = {**(asdict(earlier) if earlier else {}), "wrong": list(problems)}
@@ -52,7 +52,7 @@ def measure_prompt(inputs: Inputs, target: EvidenceTarget) -> Prompt:
 
 
 def _build_prompt(kind: str, inputs: Inputs, template: str, **places: str) -> Prompt:
-    """Build a prompt about a pair: what counted as relevant, and the material without the answers."""
+    """Build a prompt about a pair: what counted as relevant, the material without the answers."""
     definition, form = inputs.relevance, form_of(inputs)
     material = inputs_block(replace(inputs, answers=()))
     user = templates.render(template, definition=render_statement(definition), inputs=material, **places)

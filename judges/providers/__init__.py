@@ -1,4 +1,4 @@
-"""Providers: one small client for each way of asking a model. Found by name, imported on first use."""
+"""Providers: a small client for each way of asking a model, found by name, imported lazily."""
 
 import asyncio
 from collections.abc import Callable
@@ -36,7 +36,7 @@ _open: dict[asyncio.AbstractEventLoop, dict[_Account, Provider]] = {}
 @cache
 def load_provider(provider: str) -> Callable[[Judge], Provider]:
     """Return the class that speaks the preset's wire."""
-    # Importing an SDK takes seconds: a program whose loop must not stand still calls this in a thread before.
+    # Importing an SDK takes seconds: a running loop calls this in a thread before.
     require_extra(provider)
     known = PRESETS[provider]
     module, _, name = CLASSES[known.wire, known.client].rpartition(".")

@@ -75,7 +75,7 @@ class AnthropicProvider(SdkProvider):
         return add_extra_body(add_parameters(body, request.judge), request.judge)
 
     def read(self, body: dict[str, Any], judge: Judge) -> Reply | None:
-        """Return the text blocks, joined, or in mode `tool` the input of the tool that is called."""
+        """Return the text blocks, joined, or in mode `tool` the input of the called tool."""
         if not isinstance(body.get("content"), list) and "usage" not in body:
             return None
         finish = storable_text(body.get("stop_reason"), 50)
@@ -107,8 +107,9 @@ def response_format(request: ModelRequest) -> dict[str, Any]:
 
 def content_blocks(request: ModelRequest, kept: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the user message, cut where it stops repeating, each part but the last with the mark `kept`."""
-    # After the query, which the next document shares, and in a debate after the document, which the next round shares.
-    # Writing to the cache costs more than other input, so what one call alone reads is not marked.
+    # After the query, which the next document shares, and in a debate after the document, which the
+    # next round shares. Writing to the cache costs more than other input, so what one call alone
+    # reads is not marked.
     user = request.prompt.user
     if request.role == "search":  # an agent's next step goes on behind the last round, and begins with the one before
         ends = render.block_ends(user)

@@ -92,8 +92,8 @@ class SdkProvider(ABC):
 
     async def wait_for_pass(self) -> None:
         """Wait for a pass of the event loop with no other long work: making a request, reading an answer."""
-        # An SDK takes milliseconds of the processor for either. A hundred of them in one pass would leave what arrives
-        # meanwhile in the socket, where it is paid for and not kept.
+        # An SDK takes milliseconds of the processor for either. A hundred of them in one pass would
+        # leave what arrives meanwhile in the socket, where it is paid for and not kept.
         async with self.passes:
             await asyncio.sleep(0)
 
@@ -138,7 +138,7 @@ class SdkProvider(ABC):
         raise error
 
     def meaning(self, body: Body, judge: Judge) -> Reply:
-        """Return the reply that a kept body means. Raises the ProviderError that it means otherwise."""
+        """Return the reply that a kept body means. Raises the ProviderError that it means."""
         status, raw = body.status, body.text
         if not 200 <= status < 300:
             raise self.refused(status, body, judge)
@@ -218,7 +218,7 @@ class SdkProvider(ABC):
         return {self.key_header: self.key_prefix + key}
 
     async def look_up(self, address: str, headers: Mapping[str, str]) -> object:
-        """Return the JSON at an address that costs nothing; None where nothing is told, for whatever reason."""
+        """Return the JSON at a free address; None where nothing is told, for any reason."""
         try:
             received = Received(self.credentials())
             async with asyncio.timeout(LOOK_UP_S), http_client(httpx2.AsyncClient, self.route) as http:

@@ -1,7 +1,8 @@
 """Amazon Bedrock: Anthropic's messages by the SDK's own client, which signs each request (Signature Version 4).
 
-The keys are those that AWS's own tools find: variables (or secret files) AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY,
-a profile, a role of the machine. A Bedrock API key (AWS_BEARER_TOKEN_BEDROCK) is sent instead where there is one.
+The keys are those that AWS's own tools find: variables (or secret files) AWS_ACCESS_KEY_ID and
+AWS_SECRET_ACCESS_KEY, a profile, a role of the machine. A Bedrock API key
+(AWS_BEARER_TOKEN_BEDROCK) is sent instead where there is one.
 """
 
 import asyncio
@@ -20,7 +21,7 @@ from judges.providers.base import PLACEHOLDER
 from judges.records import Judge, ModelRequest
 
 API_KEY = "AWS_BEARER_TOKEN_BEDROCK"
-# Of the messages API. The client's own default is newer, and models before Claude 4.7 refuse that (ADR 0060).
+# Of the messages API. The client's newer default fails before Claude 4.7 (ADR 0060).
 VERSION = "bedrock-2023-05-31"
 # It would write what it signs into a log of level DEBUG, session tokens included.
 logging.getLogger("botocore.auth").setLevel(logging.INFO)
@@ -60,7 +61,7 @@ class BedrockProvider(AnthropicProvider):
         return self.key_env or "the credentials of AWS"
 
     def keys(self) -> Credentials:
-        """Return the credentials that sign, as they are now. Raises Refused where there are none."""
+        """Return the credentials that sign, as they are now. Raises Refused if there are none."""
         own, hidden = read_secret("AWS_ACCESS_KEY_ID"), read_secret("AWS_SECRET_ACCESS_KEY")
         if own and hidden:
             return Credentials(own, hidden, read_secret("AWS_SESSION_TOKEN") or None)

@@ -30,7 +30,7 @@ class ConnectionRoute:
 
     tls: ssl.SSLContext | None = None
     proxy: httpx2.Proxy | None = None
-    # Why nothing can be sent. It is said at each call: answers that are kept can be read all the same.
+    # Why nothing can be sent, said at each call: kept answers can be read all the same.
     problem: str = ""
 
     @property
@@ -78,7 +78,7 @@ def tls_context(base_url: str) -> ssl.SSLContext | None:
 
 
 def proxy_for(base_url: str) -> httpx2.Proxy | None:
-    """Return the proxy that HTTPS_PROXY, HTTP_PROXY or ALL_PROXY names for the address. Raises BadInput."""
+    """Return the proxy of HTTPS_PROXY, HTTP_PROXY or ALL_PROXY. Raises BadInput."""
     parts = urlsplit(base_url)
     if is_loopback(base_url) or proxy_bypass(parts.hostname or ""):
         return None

@@ -1,4 +1,4 @@
-"""An embedding model as OpenAI's API, vLLM, TEI and `serve_model` offer it: vectors of texts for dense runs."""
+"""An embedding model by OpenAI's API, vLLM, TEI or `serve_model`, for dense runs."""
 
 import base64
 import binascii
@@ -18,7 +18,7 @@ class EmbedProvider(OpenAIProvider):
     """Provider for embeddings: POST <base_url>/embeddings. It judges nothing."""
 
     async def send(self, request: ModelRequest, received: Received) -> None:
-        """Send one call. It asks for base64, a quarter of the bytes; lists of numbers are read too."""
+        """Send one call. It asks for base64, a quarter of the bytes; reads lists of numbers too."""
         if request.role != "embed":
             raise Rejected(f"{request.judge.name} makes vectors: it cannot judge, write or rank")
         call = self.client.embeddings.with_streaming_response.create(
@@ -45,7 +45,7 @@ class EmbedProvider(OpenAIProvider):
 
 
 def _read_vector(value: object) -> answers.Vectors | None:
-    """Numbers, or their float32 bytes in base64; None for anything else, and for what is not finite."""
+    """Numbers, or their float32 bytes in base64; None for anything else or not finite."""
     if isinstance(value, str):
         try:
             found = np.frombuffer(base64.b64decode(value, validate=True), dtype="<f4")

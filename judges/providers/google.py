@@ -70,7 +70,7 @@ class GoogleProvider(SdkProvider):
         self.clients: dict[tuple[object, ...], genai.Client] = {}
 
     def client_of(self, judge: Judge) -> genai.Client:
-        """Return the SDK's client for the judge. It is kept: one made in passing would close itself."""
+        """Return the SDK's client for the judge. It is kept: one made in passing closes itself."""
         plain = judge.decides or self.route.is_socks
         key = (plain, *self.place(judge))
         if key not in self.clients:
@@ -107,7 +107,7 @@ class GoogleProvider(SdkProvider):
         )
 
     async def send(self, request: ModelRequest, received: Received) -> None:
-        """Send one `generate_content`, which returns the HTTP response unparsed; or one decision."""
+        """Send one `generate_content`, which returns the unparsed HTTP response; or a decision."""
         client, token = self.client_of(request.judge), _current.set(received)
         try:
             if request.judge.decides:
@@ -224,7 +224,7 @@ def answer_in(parts: list[Any], judge: Judge) -> str:
 
 
 def decision_body(request: ModelRequest) -> dict[str, Any]:
-    """Return the body of one question of the Decisions endpoint: which level of the judge's scale?"""
+    """Return the body of a question of the Decisions endpoint: which level of the judge's scale?"""
     levels = list(render.grade_levels(request.judge.grades))
     question = {"type": "score", "instructions": request.prompt.system, "criteria": levels}
     name = request.judge.model

@@ -143,7 +143,7 @@ def _evidence_answer(request: ModelRequest, lexicon: judges.Lexicon) -> dict[str
 
 
 def _expand_query(request: ModelRequest, lexicon: judges.Lexicon) -> dict[str, object]:
-    """Return what to search for in place of the query, from the documents that its own words find."""
+    """Return what to search for instead of the query, from the documents its own words find."""
     query = request.inputs.query
     documents = _find_documents(query, lexicon, rewriting.FEEDBACK)
     if request.role == "reason":
@@ -178,7 +178,7 @@ def _load_index(collection: int) -> Index:
 
 @contextmanager
 def _reading(what: str) -> Iterator[None]:
-    """Give the database connection of this thread back at once. Raises Unreachable without a database."""
+    """Give this thread's database connection back at once. Raises Unreachable."""
     try:
         yield
     except DatabaseError as error:

@@ -41,8 +41,8 @@ USED = {
     "reasoning": "completion_tokens_details.reasoning_tokens",
     "total": "total_tokens",
 }
-# The same of the Responses and Decisions endpoints; `input_tokens` includes those of the cache, `output_tokens` the
-# reasoning ones.
+# The same of the Responses and Decisions endpoints; `input_tokens` includes those of the cache,
+# `output_tokens` the reasoning ones.
 RESPONSES_USED = {
     "input": "input_tokens",
     "cached": "input_tokens_details.cached_tokens",
@@ -64,14 +64,14 @@ class OpenAIProvider(SdkProvider):
         super().__init__(judge)
         self.client: AsyncOpenAI = self.open_client(judge)
         if self.preset.name not in HOME:
-            # The SDK reads these from the environment; they are no business of another company's server.
+            # The SDK reads these from the environment; another company's server shall not see them.
             self.client.organization = self.client.project = None
 
     def open_client(self, judge: Judge) -> AsyncOpenAI:
         return AsyncOpenAI(api_key=PLACEHOLDER, base_url=self.base_url, **self.client_options(DefaultAioHttpClient))
 
     async def send(self, request: ModelRequest, received: Received) -> None:
-        """Send one call. Presets have fields that the SDK's types do not know: they go as `extra_body`."""
+        """Send one call. Preset fields that the SDK's types lack go as `extra_body`."""
         options = self.options(request, received)
         if request.judge.decides:
             call = self.client.decisions.with_streaming_response.create(**decision_body(request), **options)
@@ -118,15 +118,15 @@ class OpenAIProvider(SdkProvider):
         return {}
 
     def parsed(self, raw: str) -> dict[str, Any]:
-        """Return the JSON object of the body; of a stream of parts the object that they make together."""
+        """Return the body's JSON object; of a stream, the object of its parts."""
         raw = raw.removeprefix("\ufeff")
         found = join_stream(raw) if STREAM.match(raw) else parse_body(raw)
-        # What failed while the model answered stands in the choice (OpenRouter), and is the body's error.
+        # What failed while the model answered stands in the choice (OpenRouter): an error.
         failed = get_path(found, "choices", 0, "error")
         return found | {"error": failed} if failed else found
 
     def read(self, body: dict[str, Any], judge: Judge) -> Reply | None:
-        """Read the first choice; a `refusal` in the message is one whatever the finish reason says."""
+        """Read the first choice; a `refusal` in the message is one whatever the finish reason."""
         if isinstance(body.get("answers"), list):
             return read_decision(body, judge.grades)
         if not isinstance(body.get("choices"), list) and "usage" not in body:
@@ -192,13 +192,13 @@ def reasoning_in(message: object, paths: tuple[str, ...]) -> str:
 
 
 def finish_word(said: str) -> str:
-    """Return the common word for a finish reason; one that is not known stays, and is no good end."""
+    """Return the common word for a finish reason; an unknown one stays, and is no good end."""
     # Google's servers put their own reason behind it: "content_filter: SAFETY".
     return FINISH.get(said.lower().partition(":")[0], said)
 
 
 def join_stream(raw: str) -> dict[str, Any]:
-    """Return the answer that the parts of a stream make together; {} where a part is no JSON object."""
+    """Return the answer that a stream's parts make together; {} where a part is no JSON object."""
     whole: dict[str, Any] = {}
     message: dict[str, Any] = {}
     choice: dict[str, Any] = {"message": message}
@@ -246,7 +246,7 @@ def _add_calls(calls: list[dict[str, Any]], parts: list[Any]) -> None:
 
 
 def decision_body(request: ModelRequest) -> dict[str, Any]:
-    """Return the body of one question of the Decisions endpoint: which level of the judge's scale?"""
+    """Return the body of a question of the Decisions endpoint: which level of the judge's scale?"""
     meanings = render.grade_levels(request.judge.grades)
     levels = [{"label": str(grade), "description": meaning} for grade, meaning in enumerate(meanings)]
     question = {"type": "score", "name": "relevance", "instructions": request.prompt.system, "levels": levels}
@@ -266,7 +266,7 @@ def read_decision(body: dict[str, Any], grades: int) -> Reply | None:
 
 
 def read_usage(counts: object, names: Mapping[str, str] = {}, *, apart: bool = False) -> Usage:
-    """Return the tokens of an answer; `names`: where the provider counts what, if not where OpenAI does."""
+    """Return an answer's tokens; `names`: where the provider counts, if not as OpenAI."""
     places = {**USED, **names}
     needed = [path for name in ("input", "output") for path in places[name].split(" + ")]
     if apart:  # the reasoning tokens are counted beside the output, and not in it

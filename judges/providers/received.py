@@ -1,4 +1,4 @@
-"""Answer of one call: kept as it came, within bounds of size, before anybody makes something of it."""
+"""Answer of one call: kept as it came, within bounds of size, before anybody reads it."""
 
 import time
 from collections.abc import AsyncIterable, Callable, Mapping
@@ -16,8 +16,8 @@ MAX_BODY = 4_000_000  # Bytes of one answer that are read and kept; a judge's an
 LONGEST_WAIT = 86_400.0
 BILL = "x-litellm-response-cost"
 MOST_BILL = 1e6  # USD of one call: a larger number is none.
-# Errors that mean: there was no connection. aiohttp's own are looked at first: the SDKs' adapter calls any broken
-# connection a ConnectTimeout.
+# Errors that mean: there was no connection. aiohttp's own are looked at first: the SDKs' adapter
+# calls any broken connection a ConnectTimeout.
 UNSENT = (
     aiohttp.ClientConnectorError,
     aiohttp.ClientHttpProxyError,
@@ -67,7 +67,7 @@ class Received:
             self.arrived(self.kept)
 
     def hide(self, headers: Mapping[str, str]) -> None:
-        """Note what the request showed, should the server repeat it: some SDKs sign by themselves."""
+        """Note what the request showed, should the server repeat it: some SDKs sign themselves."""
         self.hidden |= {headers[name] for name in SECRET if name in headers}
 
     def broke(self, error: BaseException) -> None:

@@ -1,4 +1,4 @@
-"""Reading of bodies that may hold anything: parts of an answer, and the error that a refusal means."""
+"""Reading bodies that may hold anything: parts of an answer, the error of a refusal."""
 
 import html
 import json
@@ -15,12 +15,13 @@ from judges.records import Token, Usage
 
 LARGEST = 2**31 - 1  # What the columns of counts hold.
 LONGEST_REASON = 200  # Characters of a provider's own words that a reason keeps.
-# Statuses that speak of the account, the model or the address, and not of the question: a proxy that asks who we are
-# (407), a model that is gone (410), an account that Fireworks holds (412), a server without this endpoint (501). 403 is
-# not among them: moderation and firewalls answer with it, too.
+# Statuses that speak of the account, the model or the address, and not of the question: a proxy
+# that asks who we are (407), a model that is gone (410), an account that Fireworks holds (412), a
+# server without this endpoint (501). 403 is not among them: moderation and firewalls answer with
+# it, too.
 REFUSALS = (401, 402, 404, 407, 410, 412, 501)
-# Statuses below 500 that pass: a conflict, a failed dependency (Bedrock's ModelErrorException, TGI), too early, Groq's
-# flex tier without room (498), and a gateway that took us for gone (499).
+# Statuses below 500 that pass: a conflict, a failed dependency (Bedrock's ModelErrorException,
+# TGI), too early, Groq's flex tier without room (498), and a gateway that took us for gone (499).
 PASSING = (409, 424, 425, 498, 499)
 # Codes of a 400 that means: the model did not keep to the form this time (Groq). Another try may.
 WAIT_IN_WORDS = re.compile(
@@ -32,7 +33,7 @@ NO_QUOTA = {
     *("insufficient_quota", "billing_not_active", "billing_hard_limit_reached", "exceeded_current_quota_error"),
     *("budget_exceeded", "Arrearage", "AllocationQuota.FreeTierOnly"),
 }
-# The same in words: money that is spent (xAI, Zhipu, Google's prepaid accounts and spend caps, free tiers).
+# The same in words: spent money (xAI, Zhipu, Google's prepaid accounts and caps).
 SPENT = re.compile(
     r"insufficient (account )?(balance|funds|credits?)|please recharge|out of credits|used all available credits|"
     r"credits? (balance )?(is|are|has been|have been) (depleted|exhausted|used up)|spend(ing)? (cap|limit)|"
@@ -41,11 +42,12 @@ SPENT = re.compile(
 )
 # What Google says of a model that the project's tier does not have at all: no day brings it.
 NEVER = re.compile(r"\blimit: 0\b")
-# Where Google's days begin, and how long after midnight a refusal may be of the day before: clocks differ.
+# Where Google's days begin, and for how long a refusal may be of the day before.
 PACIFIC, NEW_DAY = ZoneInfo("America/Los_Angeles"), timedelta(minutes=10)
-# Words of a 400 or 403 that speak of the account or its settings: credit and spend limits (Anthropic), a wrong key
-# (Google, xAI), a model that is not there (LiteLLM, Groq) or goes by a profile alone (Bedrock), a country (Google), an
-# organization that is closed (Anthropic, Groq), another address than the API's (LM Studio, which answers 200).
+# Words of a 400 or 403 that speak of the account or its settings: credit and spend limits
+# (Anthropic), a wrong key (Google, xAI), a model that is not there (LiteLLM, Groq) or goes by a
+# profile alone (Bedrock), a country (Google), an organization that is closed (Anthropic, Groq),
+# another address than the API's (LM Studio, which answers 200).
 ACCOUNT = re.compile(
     r"credit balance is too low|reached your specified .{0,20}usage limits?|incorrect api key|api[_ ]key[_ ]invalid|"
     r"invalid model name|has been decommissioned|on-demand throughput isn.t supported|user location is not supported|"
@@ -60,7 +62,7 @@ DENIED = re.compile(
     r"security token|unsupported_country|not authorized|access denied due to",
     re.IGNORECASE,
 )
-# Words of a refusal that speak of what was sent: moderation, content filters, guardrails, and its length.
+# Words of a refusal about what was sent: moderation, filters, guardrails, length.
 CONTENT = re.compile(
     r"content.{0,3}(policy|filter|management|safety|violat|moderation|risk|exists risk)|moderat(ion|ed)|flagged|"
     r"safety.{0,3}(check|system|polic|filter|reason)|usage.{0,3}(guideline|polic)|responsible.?ai|"
@@ -112,7 +114,7 @@ def get_list(value: object, *path: str | int) -> list[Any]:
 
 
 def storable_text(value: object, limit: int | None = None) -> str:
-    """Return text that the database can hold: no lone surrogates, no NUL; "" for anything but text."""
+    """Return text that the database can hold: no lone surrogates, no NUL; "" for no text."""
     if not isinstance(value, str):
         return ""
     if not value.isascii():
@@ -149,7 +151,7 @@ def likeliest_grade(probabilities: dict[Any, Any], grades: int) -> tuple[str, di
 
 
 def finite_number(value: object) -> float | None:
-    """Return a number that the database's JSON can hold; None for anything else, true and false included."""
+    """Return a number for the database's JSON; None for all else, booleans too."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     # Compared, not converted: a whole number beyond every float would raise OverflowError.
@@ -165,7 +167,7 @@ def get_count(value: object, *path: str | int) -> int:
 
 
 def count_tokens(counts: object, places: Mapping[str, str], needed: Sequence[str]) -> Usage:
-    """Return the tokens of an answer; `places`: where the provider counts which, "a + b" is a sum."""
+    """Return the tokens of an answer; `places`: where the provider counts what, "a + b" a sum."""
     found = {
         name: sum(get_count(counts, *path.split(".")) for path in paths.split(" + ")) for name, paths in places.items()
     }
@@ -179,7 +181,7 @@ def count_tokens(counts: object, places: Mapping[str, str], needed: Sequence[str
 
 
 def read_bill(counts: object, place: str, units: float) -> float | None:
-    """Return USD that an answer's usage says the call cost, in `units` a dollar; None where it says nothing."""
+    """Return USD of a call by its usage, in `units` a dollar; None if silent."""
     charged = finite_number(get_path(counts, *place.split("."))) if place else None
     if charged is None or charged < 0:
         return None
@@ -237,7 +239,7 @@ def _error_kind(status: int, error: object, codes: list[str], said: str, raw: st
     # Google's FAILED_PRECONDITION: a country that the API does not serve, or billing that is off.
     if "FAILED_PRECONDITION" in told or any(map(ACCOUNT.search, told)):
         return Refused
-    # A firewall's page in place of the provider's own answer is about the text that went through it.
+    # A firewall's page instead of the provider's answer is about the text sent through.
     if status == 413 or (status == 403 and HTML.match(raw)) or _is_content(error, told):
         return Declined
     if status == 403 and any(map(DENIED.search, told)):
@@ -259,7 +261,7 @@ def _parse_any(raw: str) -> object:
 def error_text(error: object, raw: str) -> str:
     """Return what an error says in plain words, on one line: its message, a page's headline, else the body's begin."""
     said = _shorten_text(error) or raw
-    # Gateways say of another provider's error only that there was one, and show the error beside it.
+    # Gateways say of another provider's error only that there was one, and show it beside.
     if behind := _shorten_text(_error_behind(error)):
         said = f"{said}: {behind}"
     if HTML.match(said):
@@ -271,7 +273,7 @@ def error_text(error: object, raw: str) -> str:
 
 
 def _error_behind(error: object) -> object:
-    """Return the error of another provider that a gateway shows beside its own; None where it shows none."""
+    """Return another provider's error beside a gateway's; None where it shows none."""
     behind = get_path(error, "metadata", "raw")
     found = (_parse_any(behind) or behind) if isinstance(behind, str) else behind
     return get_path(found, "error") or found
@@ -322,7 +324,7 @@ def _format_wait(said: str) -> float | None:
 
 
 def _quota_of_day(error: object) -> str:
-    """Return the name of the quota of a day that is used up, as Google names it; "" where none is."""
+    """Return the name of a day's quota that is used up, as Google names it; "" without one."""
     details = [*get_list(error, "details"), *get_list(_error_behind(error), "details")]
     violations = [violation for detail in details for violation in get_list(detail, "violations")]
     names = [storable_text(get_path(violation, "quotaId"), 100) for violation in violations]
@@ -330,7 +332,7 @@ def _quota_of_day(error: object) -> str:
 
 
 def seconds_of_day(now: datetime) -> float:
-    """Return the seconds that are left of Google's day; a minute while it may not have begun there."""
+    """Return the seconds left of Google's day; a minute while it may not have begun there."""
     began = now.replace(hour=0, minute=0, second=0, microsecond=0)
     if now - began < NEW_DAY:
         return 60.0

@@ -1,4 +1,4 @@
-"""A reranker as a judge, and over runs: the endpoint of `serve_model`, or another of the same form."""
+"""A reranker as a judge, and over runs: the endpoint of `serve_model` or one of its form."""
 
 import json
 from typing import Any
@@ -50,7 +50,7 @@ class RerankProvider(PostProvider):
 
 
 def _ranking_reply(body: dict[str, Any]) -> Reply | None:
-    """Return a score for each place; any scale will do. None where a place comes twice or a score is none."""
+    """Return a score for each place, any scale; None for a repeated place or no score."""
     scores: dict[str, float] = {}
     for one in get_list(body, "results"):
         place, score = get_path(one, "index"), finite_number(get_path(one, "relevance_score"))

@@ -1,4 +1,4 @@
-"""OpenAI's Responses API: one question, nothing stored by the provider, the summary of its reasoning kept."""
+"""OpenAI's Responses API: one question, nothing stored, the reasoning's summary kept."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ class ResponsesProvider(OpenAIProvider):
 
     def body(self, request: ModelRequest) -> dict[str, Any]:
         system, question = request.prompt.messages
-        # Mode json_object needs the word "json" in the input, and its words stand in the system's part.
+        # Mode json_object needs the word "json" in the input: it stands in the system's part.
         if request.judge.schema_mode == "json_object":
             asked: dict[str, Any] = {"input": [system, question]}
         else:

@@ -1,4 +1,4 @@
-"""Access tokens: fetched when a call needs one, kept in memory until they expire, shown to nobody."""
+"""Access tokens: fetched when a call needs one, kept in memory until expiry, shown to nobody."""
 
 import asyncio
 import base64
@@ -37,15 +37,16 @@ class Tokens:
         return known[0]
 
     def forget(self) -> None:
-        """Forget all tokens: a server does not accept one of them, and the next call fetches anew."""
+        """Forget all tokens: a server does not accept one, and the next call fetches anew."""
         self.known.clear()
 
 
 def from_command(command: tuple[str, ...]) -> AccessToken:
     """Run a command that prints a token, or JSON with one. What it printed is never part of an error: it may be secret.
 
-    JSON as `az account get-access-token` and OAuth's token endpoints write it: the token as accessToken, access_token
-    or token; its end as expires_on (seconds since 1970) or expires_in. Raises Refused.
+    JSON as `az account get-access-token` and OAuth's token endpoints write it: the token as
+    accessToken, access_token or token; its end as expires_on (seconds since 1970) or expires_in.
+    Raises Refused.
     """
     name = command[0]
     try:
@@ -68,7 +69,7 @@ def from_command(command: tuple[str, ...]) -> AccessToken:
 
 
 def make_token(value: str, expires: float = 0.0) -> AccessToken:
-    """Return a token with its expiry; `expires` is 0 where it is unknown, and a short life is assumed then."""
+    """Return a token with its expiry; 0 where unknown: a short life is assumed."""
     return value, expires or time.time() + EARLY_S + SHORT_S
 
 

@@ -1,8 +1,8 @@
 """Vertex AI, with Google's models and with Anthropic's, each by its own SDK's client for it.
 
-An access token is that of a judge's command or of a variable, or Google's own library finds Application Default
-Credentials: a service account's file that GOOGLE_APPLICATION_CREDENTIALS names, what `gcloud auth application-default
-login` left, or the machine's own account.
+An access token is that of a judge's command or of a variable, or Google's own library finds
+Application Default Credentials: a service account's file that GOOGLE_APPLICATION_CREDENTIALS names,
+what `gcloud auth application-default login` left, or the machine's own account.
 """
 
 from datetime import UTC
@@ -75,7 +75,7 @@ class VertexProvider(GoogleAccount, GoogleProvider):
     def open_client(self, judge: Judge, options: types.HttpOptions) -> genai.Client:
         """Return the client of the judge's project and region; one for each pair of them."""
         project, region = self.place(judge)
-        # The real token is set on each request, as it leaves; the client only needs something to hold.
+        # The real token is set on each request as it leaves; the client needs a placeholder.
         credentials = Credentials(token=PLACEHOLDER)  # type: ignore[no-untyped-call]
         return genai.Client(
             vertexai=True, project=project, location=region, credentials=credentials, http_options=options
@@ -108,7 +108,7 @@ class VertexAnthropicProvider(GoogleAccount, AnthropicProvider):
         return self.clients[place]
 
     async def send(self, request: ModelRequest, received: Received) -> None:
-        """Send as Anthropic's provider, with the client of the judge's project, chosen before any await."""
+        """Send as Anthropic's provider, by the project's client, chosen before any await."""
         self.client = self.client_of(request.judge)
         await super().send(request, received)
 

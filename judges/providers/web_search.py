@@ -1,4 +1,4 @@
-"""Web search services as judges of role `web`: a query in, pages with their texts out. They judge nothing."""
+"""Web search services as judges of role `web`: a query in, pages with texts out."""
 
 import json
 from abc import abstractmethod

@@ -1,1 +1,1 @@
-"""Models used in retrieval: query expansion, reranking scores, embeddings; paid for like every model call."""
+"""Models in retrieval: expansion, reranking, embeddings; paid as every call."""

@@ -1,7 +1,7 @@
 """Answers to what runs ask, read as strictly as verdicts (judges.domain.verdicts). Pure.
 
-They travel through the engine as a Turn whose verdict is 1 and says nothing: a text to search for as it is, scores and
-vectors as JSON lists in the order of their documents.
+They travel through the engine as a Turn whose verdict is 1 and says nothing: a text to search for
+as it is, scores and vectors as JSON lists in the order of their documents.
 """
 
 import base64
@@ -23,8 +23,8 @@ Vectors = npt.NDArray[np.float32]
 
 def parse_answer(role: str, text: str, documents: int, rules: ParsingRules = STRICT) -> Turn:
     """Return the answer to a question of this role about so many documents. Raises Unparsed."""
-    # Only texts come from models that write; scores and vectors come from endpoints, whose answers are read as they
-    # are.
+    # Only texts come from models that write; scores and vectors come from endpoints, whose answers
+    # are read as they are.
     if role in TEXTS:
         name = TEXTS[role]
         said = check_string(fields_of(text, rules, required={name})[name], name).strip()
@@ -55,7 +55,7 @@ def scores_of(turn: Turn) -> list[float]:
 
 
 class FoundPage(NamedTuple):
-    """A page that a web search found. `text` is a stranger's: data, never instructions or markup."""
+    """A page that a web search found. `text` is a stranger's: data, no instructions or markup."""
 
     url: str
     title: str

@@ -1,8 +1,9 @@
 """Requests of runs to models: texts to search for, scores of documents, vectors (docs/adr/0032).
 
-It goes through the engine as judging does: limits of the account, retries, budget and caps, an answer stored before it
-is used, its cost in the ledger. A run's calls belong to one campaign (policy `retrieval`) that no worker drains. What
-the run asked before is taken from there, also after a kill; what other runs asked is found by its hash.
+It goes through the engine as judging does: limits of the account, retries, budget and caps, an
+answer stored before it is used, its cost in the ledger. A run's calls belong to one campaign
+(policy `retrieval`) that no worker drains. What the run asked before is taken from there, also
+after a kill; what other runs asked is found by its hash.
 """
 
 import asyncio
@@ -72,7 +73,7 @@ class RetrievalRequest:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """All that is asked about one query, together. `query`: its primary key; 0: none (vectors of documents)."""
+    """All that is asked about a query, together. `query`: its key; 0: documents."""
 
     query: int
     text: str
@@ -117,7 +118,7 @@ def judge_for(role: str, name: str) -> Judge:
         words = WANTED.get(role, WANTED[""])
         what = _(words)
         raise BadInput(_("%(name)s is not %(what)s: %(listed)s") % {"name": repr(name), "what": what, "listed": listed})
-    # A name stands for its newest version here; what a campaign was opened with is read by judges_in.
+    # A name stands for its newest version; judges_in reads what a campaign began with.
     judge = judge_of(JudgeVersion.objects.get(name=name, is_current=True))
     return judge if role in ENDPOINTS else raise_output_limit(judge)
 
@@ -231,14 +232,14 @@ async def _ask_questions(caller: Caller, claimed: Claimed, judge: Judge, asked: 
         if isinstance(result, NoVerdict) and not claimed.last_error:
             claimed.last_error = f"{judge.name}: {result.outcome}"
     turns = tuple(result for result in results if isinstance(result, Turn))
-    # A query counts as answered when all of its calls are: a part would rank only some of its documents.
+    # A query counts as answered when all its calls are: a part ranks only some documents.
     return turns if len(turns) == len(questions) else None
 
 
 def _answered_turns(
     campaign: Campaign, queries: Iterable[int]
 ) -> dict[int, dict[tuple[str, int, int], Turn | NoVerdict]]:
-    """Return this campaign's earlier answers, repaired ones too: a run that goes on asks for nothing twice."""
+    """Return this campaign's earlier answers, repaired too: nothing is asked twice."""
     rows = RetrievalCall.objects.filter(campaign=campaign, query__in=list(queries), outcome="labelled")
     found: dict[int, dict[tuple[str, int, int], Turn | NoVerdict]] = {}
     # Vectors are kept elsewhere, and their rows hold none.

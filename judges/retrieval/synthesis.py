@@ -1,8 +1,8 @@
 """Synthesis of scores with reasoning as training data: k generations for each pair (ERank 3.2).
 
-The pairs are asked by this process, without workers and without labels: what was paid for is found in the cache when
-the command runs again, also after a kill. What was answered stays with the campaign, where `export --format erank-sft`
-reads it.
+The pairs are asked by this process, without workers and without labels: what was paid for is found
+in the cache when the command runs again, also after a kill. What was answered stays with the
+campaign, where `export --format erank-sft` reads it.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -28,7 +28,7 @@ from judges.records import Turn
 LONGEST = 2048  # Tokens of a generation as it is trained on; a query with a longer one is dropped whole (ERank C).
 # Why a document was drawn: positives and negatives that have a label, then the ranges of ranks of a run (ERank C).
 KINDS = ("positive", "negative", "hard", "medium", "easy")
-# Fewer bytes for each token that was thought than any text has: the provider gives a summary of the chain.
+# Fewer bytes a thought token than any text has: the provider gives a summary.
 SUMMARY = 1.5
 
 
@@ -71,8 +71,8 @@ def synthesize(
 ) -> InlineResult[ScoredPair]:
     """Ask `judge` k times about each pair; `kinds`: why each was drawn.
 
-    `chains`: ask with the prompt score-chain, whatever the judge votes by. Raises BadInput for an unknown judge, one
-    without a scale of 0 to 10, and one whose answers would be alike.
+    `chains`: ask with the prompt score-chain, whatever the judge votes by. Raises BadInput for an
+    unknown judge, one without a scale of 0 to 10, and one whose answers would be alike.
     """
     wanted = replace(writer_configuration(judge), policy=Campaign.Policy.EVIDENCE.value)
     if wanted.voters[0].grades != HIGHEST:
@@ -106,7 +106,7 @@ def synthesize(
 
 
 def read_scored_pairs(campaign: int, pairs: Iterable[int]) -> dict[int, ScoredPair]:
-    """Return what a campaign's generations say of these pairs; those without a score are left out."""
+    """Return what a campaign's generations say of these pairs, those with a score."""
     kinds = dict(Work.objects.filter(campaign=campaign, pair__in=pairs).values_list("pair", "stratum"))
     counted = Attempt.objects.filter(campaign=campaign, role="generation", counts=True, pair__in=kinds)
     fields = ("pair", "outcome", "reason", "reasoning", "score", "tokens_out", "tokens_reasoning", "cache_key")
@@ -126,7 +126,7 @@ def read_scored_pairs(campaign: int, pairs: Iterable[int]) -> dict[int, ScoredPa
 
 
 def _tokens_as_sent(keys: Sequence[str]) -> dict[str, tuple[int, int]]:
-    """Return tokens out, and those thought, of the call that was sent, for answers that came from the cache."""
+    """Return tokens out, and thought, of the sent call, for answers from the cache."""
     sent = Attempt.objects.filter(cache_key__in=keys, outcome="labelled", cached=False)
     return {
         key: (tokens, thought)
@@ -135,7 +135,7 @@ def _tokens_as_sent(keys: Sequence[str]) -> dict[str, tuple[int, int]]:
 
 
 def _tokens_kept(reasoning: str, tokens: int, thought: int) -> int:
-    """Count the tokens of what becomes training data; hidden ones that are not in it do not count."""
+    """Count the tokens of what becomes training data; hidden ones outside it do not count."""
     if not reasoning:
         return tokens - thought
     size = len(reasoning.encode())

@@ -1,7 +1,7 @@
 """The images of docker/Dockerfile, really built and run: nobody special on a read-only root imports, judges, backs up.
 
-No registry of images is asked: the base is made of Debian's packages. What pip is told on this machine (its index, its
-certificates) is mounted into the build and stays out of the images.
+No registry of images is asked: the base is made of Debian's packages. What pip is told on this
+machine (its index, its certificates) is mounted into the build and stays out of the images.
 """
 
 import ast

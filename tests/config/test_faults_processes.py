@@ -1,7 +1,8 @@
 """Processes are killed, or stand still for 20 s, in the middle of a campaign (docs/operators.md, issue check 2).
 
-Each row hits one campaign of a served instance of its own. The lease is shorter than the standstill, so that pairs are
-taken over. With QUORUM_FAULTS_OUT what was seen is appended there, one JSON line a row.
+Each row hits one campaign of a served instance of its own. The lease is shorter than the
+standstill, so that pairs are taken over. With QUORUM_FAULTS_OUT what was seen is appended there,
+one JSON line a row.
 """
 
 import json

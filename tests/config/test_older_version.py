@@ -1,8 +1,8 @@
 """A backup that version 0.1.0 wrote comes back whole: its labels, judgments, exports and models.
 
-`version_0_1_0/instance.tar.gz` is what that version had judged offline, with judgments of two annotators (one taken
-back by each), three exports and a model's row. `rows.json` is what `rows.py` and `status` printed there; `make.py` made
-both.
+`version_0_1_0/instance.tar.gz` is what that version had judged offline, with judgments of two
+annotators (one taken back by each), three exports and a model's row. `rows.json` is what `rows.py`
+and `status` printed there; `make.py` made both.
 """
 
 import hashlib

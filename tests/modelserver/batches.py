@@ -37,11 +37,12 @@ CUSTOM_ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")  # Anthropic's.
 class Batches:
     """All batches, and OpenAI's files.
 
-    `settings`: delay, seconds that a batch takes; size and calls, what one may hold; enqueued, how many calls may be
-    out (OpenAI); lose, how many creations are answered by nothing, begun all the same; refuse, [status, times], which
-    begins nothing; look and cancel, [status, times] of what asks for batches that are out, and of what ends one;
-    spoil, what is wrong with the answers of a batch: `broken`, the first line is cut off, `foreign`, one more is to a
-    call of somebody else, `keyless`, Google's have no metadata; late, how often the file of answers is not there yet;
+    `settings`: delay, seconds that a batch takes; size and calls, what one may hold; enqueued, how
+    many calls may be out (OpenAI); lose, how many creations are answered by nothing, begun all the
+    same; refuse, [status, times], which begins nothing; look and cancel, [status, times] of what
+    asks for batches that are out, and of what ends one; spoil, what is wrong with the answers of a
+    batch: `broken`, the first line is cut off, `foreign`, one more is to a call of somebody else,
+    `keyless`, Google's have no metadata; late, how often the file of answers is not there yet;
     unpaid, the account's money is spent (OpenAI).
     """
 

@@ -54,13 +54,14 @@ class Behaviour:
     status: int = 200  # The status that `body` comes with.
     score: int | None = None  # Of a graded answer; else the highest for yes, 0 for no.
     tokens: list[Any] = field(default_factory=list)
-    """[[text, log-probability, [[alternative, log-probability], ...]], ...] of the answer's text; given where they were
-    asked for, with as many alternatives as were asked for. Without them the server makes some up."""
+    """[[text, log-probability, [[alternative, log-probability], ...]], ...] of the answer's text;
+    given where they were asked for, with as many alternatives as were asked for. Without them the
+    server makes some up."""
     shares: list[float] = field(default_factory=list)
     """Probabilities that a Decisions endpoint or a reranker answers with."""
     reasoning: int = 0
-    """Tokens that are thought before the answer. Of a look-alike they count towards the output limit: what is left of
-    it goes to the answer, and may be nothing."""
+    """Tokens that are thought before the answer. Of a look-alike they count towards the output
+    limit: what is left of it goes to the answer, and may be nothing."""
     thought: str = ""  # Their text, where the API shows it; else the server makes one up.
     around: list[str] = field(default_factory=list)
     """[before, after]: what a look-alike's answer stands in, such as a Markdown fence; the verdict stays."""
@@ -118,8 +119,8 @@ class Script:
 
 
 def from_name(model: str, latency: float) -> Behaviour:
-    """`stance`, `gpt+yes`, `x+429`, `y+no+latency=0.2`, `z+reasoning=900`: parts of the name that are verdicts, faults,
-    a latency or thoughts.
+    """`stance`, `gpt+yes`, `x+429`, `y+no+latency=0.2`, `z+reasoning=900`: parts of the name that
+    are verdicts, faults, a latency or thoughts.
     """
     behaviour = Behaviour(latency=latency)
     for part in model.split("+"):

@@ -89,8 +89,8 @@ def test_a_decision_of_an_adjudicator_costs_seven_statements_and_brings_the_next
         assert response.status_code == 200 and f"<strong>{left}</strong>" in page
         decision = Judgment.objects.get(item=item, step="adjudication")
         assert (decision.grade, decision.milliseconds, decision.idle_milliseconds) == (1, 5000, 1000)
-    # Membership; the conflict locked; settled; the audit log; the next conflict; its texts; what was
-    # said about it.
+    # Membership; the conflict locked; settled; the audit log; the next conflict; its texts; what
+    # was said about it.
     assert max(costs[1:]) == 7, statements
     assert list(Label.objects.values_list("grade", "origin")) == [(1, "adjudicator")] * 4
     assert rebuild_labels(collection) == 0

@@ -1,7 +1,8 @@
 """`make bench`: measure each figure in a process and a database of its own, print JSON lines, write the table.
 
-A figure is a module here with `measure() -> list[dict]`: {"name", "value", "unit"} and what else belongs to it ("case",
-"aim", counts of parts). `python -m tools.bench [module ...]` runs some of them and leaves the table alone.
+A figure is a module here with `measure() -> list[dict]`: {"name", "value", "unit"} and what else
+belongs to it ("case", "aim", counts of parts). `python -m tools.bench [module ...]` runs some of
+them and leaves the table alone.
 """
 
 import importlib

@@ -4,8 +4,9 @@
 - `sft`: TRL's SFTTrainer with its defaults, and the point term on top (the margin from the last hidden state).
 - `trainer`: transformers' Trainer with our loss, logits at the last positions only (`logits_to_keep`), left padding.
 
-All train the same rows with the same adapter, optimiser, device and precision; a forward pass has at most the same
-number of padded tokens. Each side runs in a process of its own, whose peak memory is its own.
+All train the same rows with the same adapter, optimiser, device and precision; a forward pass has
+at most the same number of padded tokens. Each side runs in a process of its own, whose peak memory
+is its own.
 """
 
 import json

@@ -1,7 +1,8 @@
 """dashboard_ms: milliseconds to answer the home of a large collection, and the statements it costs.
 
-100,000 pairs with a million attempts, generated; QUORUM_BENCH_PAIRS=1000000 makes ten times as many (minutes, and
-gigabytes). The median of twenty requests through Django's whole stack, of a signed-in admin, after two to warm up.
+100,000 pairs with a million attempts, generated; QUORUM_BENCH_PAIRS=1000000 makes ten times as many
+(minutes, and gigabytes). The median of twenty requests through Django's whole stack, of a signed-in
+admin, after two to warm up.
 """
 
 import os

@@ -1,8 +1,9 @@
 """`make bench-gpu`: what one GPU does with each recipe, in under nine minutes, with nothing from the hub.
 
-Real shapes with random weights: Qwen3's 0.6B and 4B, an encoder of BERT's size, embeddings of the 0.6B. Each part is a
-process of its own that prints JSON lines; if one fails, its line says why, and the others still run. Without a GPU it
-prints what it would do and exits 0. The same parts run at tiny shapes on the CPU in tools/bench/test_gpu.py.
+Real shapes with random weights: Qwen3's 0.6B and 4B, an encoder of BERT's size, embeddings of the
+0.6B. Each part is a process of its own that prints JSON lines; if one fails, its line says why, and
+the others still run. Without a GPU it prints what it would do and exits 0. The same parts run at
+tiny shapes on the CPU in tools/bench/test_gpu.py.
 """
 
 import json

@@ -16,8 +16,9 @@ from typing import Any
 from tools.bench import competing_trainers, training_ratio
 
 Figure = dict[str, Any]
-# What the recipes need here beside their presets: a base of random weights brings no template, and 6,400 rollouts of
-# 1,024 tokens, which is the paper's round, take longer than all of this. Sets are small: many epochs make the steps.
+# What the recipes need here beside their presets: a base of random weights brings no template, and
+# 6,400 rollouts of 1,024 tokens, which is the paper's round, take longer than all of this. Sets are
+# small: many epochs make the steps.
 ON_GPU: dict[str, dict[str, Any]] = {
     "prism-extend": {"teacher_prompt": "qwen3-reranker"},
     "erank-grpo": {"batch": 48, "mini_batch": 24, "max_response": 128, "epochs": 10.0},
@@ -110,8 +111,9 @@ def _train_prism(setting: Setting, folder: Path, shape: dict[str, Any]) -> list[
 def operations_per_token(shape: dict[str, Any], rows: Sequence[int]) -> float:
     """Floating-point operations of LoRA's forward and backward for a token; recomputation and the head not counted.
 
-    4 for each frozen weight of the layers (forward, and backward to the activations), 6 for each of the adapter, and
-    causal attention: 2 products of 2 x tokens x width / 2 forward, twice that backward.
+    4 for each frozen weight of the layers (forward, and backward to the activations), 6 for each of
+    the adapter, and causal attention: 2 products of 2 x tokens x width / 2 forward, twice that
+    backward.
     """
     wide, head, kv = shape["hidden"], shape["head"], shape["kv"]
     outer = shape["heads"] * head

@@ -1,7 +1,8 @@
 """import_per_s: pairs a second from JSON lines to committed rows, and as a ratio to plain COPY.
 
-100,000 documents of 130 words, 1,000 queries, 100,000 pairs. Plain COPY takes the bytes of the same three files into
-a table of one column without an index, and commits. Both are repeated in turn, and the best of each counts.
+100,000 documents of 130 words, 1,000 queries, 100,000 pairs. Plain COPY takes the bytes of the same
+three files into a table of one column without an index, and commits. Both are repeated in turn, and
+the best of each counts.
 """
 
 import json

@@ -1,7 +1,7 @@
 """judgments_per_s, submit_p50_ms, judgment_ms, page_kb, page_requests: judging under production middleware.
 
-granian, PostgreSQL and the client share this machine. Each pair that is lent has a debate of two rounds that its page
-shows. Twice: with 12,000 pairs in the queue, and with a million.
+granian, PostgreSQL and the client share this machine. Each pair that is lent has a debate of two
+rounds that its page shows. Twice: with 12,000 pairs in the queue, and with a million.
 """
 
 import os

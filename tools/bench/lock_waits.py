@@ -1,8 +1,9 @@
 """lock_waits: how long a stored call waits for rows that other worker processes lock, and what its commits update.
 
-One worker process and then ten drain a campaign whose own budget and whose collection's budgets all hold. Waiting is
-the mean number of backends that wait for a lock, by pg_stat_activity some hundred times a second, times the seconds of
-the run. QUORUM_BENCH_LOCKS sets another number of pairs for each process.
+One worker process and then ten drain a campaign whose own budget and whose collection's budgets all
+hold. Waiting is the mean number of backends that wait for a lock, by pg_stat_activity some hundred
+times a second, times the seconds of the run. QUORUM_BENCH_LOCKS sets another number of pairs for
+each process.
 """
 
 import os

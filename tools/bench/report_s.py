@@ -1,7 +1,8 @@
 """report_s: seconds and peak memory to make a report of 25 systems x 3,657 queries x depth 10, generated.
 
-From the claimed row to the stored result: rankings and qrels read, every measure, tests, letters, curves, values
-written. The peak is that of the process while it makes the report, without what generated the rows.
+From the claimed row to the stored result: rankings and qrels read, every measure, tests, letters,
+curves, values written. The peak is that of the process while it makes the report, without what
+generated the rows.
 """
 
 import time

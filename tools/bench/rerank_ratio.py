@@ -1,9 +1,10 @@
 """rerank_ratio: pairs/s of training.serving.scorer over sentence-transformers' CrossEncoder, by the documents' length.
 
-Both read the same folder on the same device in the same precision: fp32 on a CPU, bf16 on a GPU. CrossEncoder gets the
-best of several batch sizes, tried before. Both take the same pairs in turns; the figure is the ratio of their medians.
-Causal: Qwen3's shape; encoder: BERT's; hidden 256, 4 layers, 20 documents a query. Random weights: only speed is
-measured, and that the scores are the same.
+Both read the same folder on the same device in the same precision: fp32 on a CPU, bf16 on a GPU.
+CrossEncoder gets the best of several batch sizes, tried before. Both take the same pairs in turns;
+the figure is the ratio of their medians. Causal: Qwen3's shape; encoder: BERT's; hidden 256, 4
+layers, 20 documents a query. Random weights: only speed is measured, and that the scores are the
+same.
 """
 
 import math

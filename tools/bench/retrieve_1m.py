@@ -1,8 +1,9 @@
 """retrieve_1m: a BM25 run over 1,000,000 passages, from an empty index to stored rankings (issue 6, check 7).
 
-Generated passages of 30 to 90 words by Zipf's law; queries of 3 to 9 words that a passage holds. Each step is a process
-of its own, so that its peak of memory is its own: the run with its index built (`make`), a second run over the index in
-VAR (`again`), and bm25s by itself on the same words (`theirs`), whose results must be the same.
+Generated passages of 30 to 90 words by Zipf's law; queries of 3 to 9 words that a passage holds.
+Each step is a process of its own, so that its peak of memory is its own: the run with its index
+built (`make`), a second run over the index in VAR (`again`), and bm25s by itself on the same words
+(`theirs`), whose results must be the same.
 """
 
 import json

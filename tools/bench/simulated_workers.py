@@ -1,7 +1,8 @@
 """`python -m tools.bench.simulated_workers CAMPAIGN PROCESSES`: worker processes whose judges answer by themselves.
 
-Each has the engine of a real worker process (its loop, its writer, its connection, its reservations); only the network
-and the provider's SDK are left out: every judge says yes after a while. They end with the campaign.
+Each has the engine of a real worker process (its loop, its writer, its connection, its
+reservations); only the network and the provider's SDK are left out: every judge says yes after a
+while. They end with the campaign.
 """
 
 import asyncio

@@ -1,8 +1,9 @@
 """training_ratio: tokens/s and peak memory of recipe prism over what a user would otherwise run, on the CPU.
 
-Qwen3's shape with hidden 1,024, 4 layers and a vocabulary of 151,936, fp32, rows of up to 512 tokens whose lengths are
-log-normal; against (a) TRL's SFTTrainer with its defaults and the point term, (b) transformers' Trainer with
-`logits_to_keep` (tools.bench.competing_trainers). Three interleaved runs of all, medians. `make bench-gpu` has the GPU.
+Qwen3's shape with hidden 1,024, 4 layers and a vocabulary of 151,936, fp32, rows of up to 512
+tokens whose lengths are log-normal; against (a) TRL's SFTTrainer with its defaults and the point
+term, (b) transformers' Trainer with `logits_to_keep` (tools.bench.competing_trainers). Three
+interleaved runs of all, medians. `make bench-gpu` has the GPU.
 """
 
 import tempfile

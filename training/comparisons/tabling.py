@@ -8,7 +8,7 @@ from benchmark.measures.rankings import Paired, compare_runs
 from training.curves.fitting import Estimate, estimate_means
 from training.jobs.held_out import MEASURE, HeldOut
 
-# How ERank's tables call what was trained how, in their order; other recipes follow under their own names.
+# ERank's names for what was trained how, in order; others follow under their own.
 BASE, SFT, RL, BOTH = "base", "SFT", "RL", "SFT + RL"
 ROLES = (BASE, SFT, RL, BOTH)
 REWARDS = ("rr", "ndcg", "se")
@@ -78,7 +78,7 @@ def _build_group(models: Sequence[TrainedModel]) -> dict[str, Any]:
 
 
 def find_root(model: TrainedModel, by_folder: Mapping[str, TrainedModel]) -> TrainedModel:
-    """Return the first model of the line that this one was trained from: its base is no model of the group."""
+    """Return the first model of this one's line: its base is no model of the group."""
     seen = {model.folder}
     # `seen`, since folders are names that somebody gave: two models may name each other as base.
     while (parent := by_folder.get(model.base)) is not None and parent.folder not in seen:

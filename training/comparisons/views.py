@@ -110,7 +110,7 @@ def compare_losses(request: HttpRequest, scope: AccessScope) -> HttpResponse:
 
 
 def list_models(collection: Collection) -> list[TrainedModel]:
-    """Return the newest models of a collection, without the points of learning curves, the oldest first."""
+    """Return a collection's newest models, oldest first, without curves' points."""
     rows = Model.objects.filter(collection=collection, job__curve_point=None).select_related("job").order_by("-pk")
     models = []
     for row in reversed(rows[:SHOWN]):

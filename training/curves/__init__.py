@@ -1,1 +1,1 @@
-"""Learning curves: the same training on growing subsets of one set, and what the last labels bought."""
+"""Learning curves: a training on growing subsets of one set; what the last labels bought."""

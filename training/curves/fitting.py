@@ -28,7 +28,7 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class CurveFit:
-    """The law a - b n^-c as fitted; `line`: (labels, estimate); `next`: gain of the next NEXT labels."""
+    """The law a - b n^-c as fitted; `line`: (labels, estimate); `next`: gain of the next NEXT."""
 
     a: float
     b: float
@@ -39,7 +39,7 @@ class CurveFit:
 
 @lru_cache(maxsize=64)
 def estimate_means(values: tuple[tuple[float, ...], ...]) -> tuple[Estimate, ...]:
-    """Return the mean over queries of each point, with its bootstrap interval; values: (points, queries)."""
+    """Return each point's mean over queries, with intervals; values: (points, queries)."""
     table = np.array(values)
     return tuple(_estimates(table.mean(axis=1), _resample(table)))
 
@@ -48,14 +48,14 @@ def estimate_means(values: tuple[tuple[float, ...], ...]) -> tuple[Estimate, ...
 def fit_curve(labels: tuple[int, ...], values: tuple[tuple[float, ...], ...]) -> CurveFit | None:
     """Fit a - b n^-c to the means of the points by bounded least squares; None for fewer than LEAST_POINTS points.
 
-    Bands are pointwise percentiles over bootstrap samples of the queries: one sample of queries is taken at all points,
-    and the law is fitted to its means anew. They say how far other queries would move the curve, not whether the law
-    holds beyond the last point.
+    Bands are pointwise percentiles over bootstrap samples of the queries: one sample of queries is
+    taken at all points, and the law is fitted to its means anew. They say how far other queries
+    would move the curve, not whether the law holds beyond the last point.
     """
     if len(labels) < LEAST_POINTS:
         return None
     counts, table = np.array(labels, dtype=np.float64), np.array(values)
-    # In units of the smallest point, so that b and the bounds do not depend on how many labels there are.
+    # In units of the smallest point, so that b and bounds do not depend on labels.
     unit = counts[0]
     found = fit_law(counts / unit, table.mean(axis=1))
     # Resamples start from the exponent found: one start instead of three, 300 times.
@@ -103,7 +103,7 @@ def fit_law(counts: Floats, means: Floats, starts: Sequence[float] = (0.1, 0.5, 
 
 
 def _resample(table: Floats) -> Floats:
-    """Return (RESAMPLES, points): means over queries drawn with replacement, the same queries at all points."""
+    """Return (RESAMPLES, points): means over drawn queries, the same at all points."""
     places = np.random.default_rng(0).integers(table.shape[1], size=(RESAMPLES, table.shape[1]))
     return np.asarray(table[:, places].mean(axis=2).T)
 

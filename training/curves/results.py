@@ -43,9 +43,9 @@ class CurveResult:
 
 
 def compute_result(points: Sequence[MeasuredPoint]) -> CurveResult:
-    """Measure all points on the queries that every measured one has, compare the last two, and fit the law."""
+    """Measure points on common queries, compare the last two, and fit the law."""
     measured = [point for point in points if point.per_query]
-    # Points are compared on the same queries, or the easier dev queries of one would look like learning.
+    # Points share queries: easier dev queries of one would look like learning.
     shared = sorted(set.intersection(*(set(point.per_query) for point in measured))) if measured else []
     values = tuple(tuple(point.per_query[query] for query in shared) for point in measured)
     means = iter(estimate_means(values)) if shared else iter(())
@@ -53,7 +53,7 @@ def compute_result(points: Sequence[MeasuredPoint]) -> CurveResult:
     fit = fit_curve(tuple(point.labels for point in measured), values) if shared else None
     pair = points[-2:]
     last = None
-    # The two last of those asked for, not of those measured: a missing one must not move the comparison.
+    # The last two asked for, not measured: a missing one must not move the comparison.
     if shared and len(pair) == 2 and all(point.per_query for point in pair):
         before, after = ({query: point.per_query[query] for query in shared} for point in pair)
         last = compare_runs(MEASURE, after, before)

@@ -138,7 +138,7 @@ def read_result(points: Sequence[CurvePoint]) -> CurveResult:
 
 
 def read_point(job: Job) -> Mapping[str, float]:
-    """Return the measure of each held-out query of a finished training's model; empty where it has none."""
+    """Return a model's measure of each held-out query; empty where it has none."""
     if job.state != Job.State.FINISHED:
         return {}
     return read_held_out(fetch(Path(job.options["out"]) / "reranker.json").parent).tuned

@@ -1,7 +1,7 @@
 """Nested subsets of a training set by whole queries, each an export of its own (pure).
 
-Queries stand in one order, and a subset is a beginning of it: every smaller one is contained in every larger one. The
-dev split is the same file in all of them.
+Queries stand in one order, and a subset is a beginning of it: every smaller one is contained in
+every larger one. The dev split is the same file in all of them.
 """
 
 import json
@@ -133,8 +133,8 @@ def plan_subsets(queries: Sequence[QueryLines], points: Sequence[int]) -> list[d
 def write_subset(
     source: Path, target: Path, form: str, *, order: str, seed: int, points: Sequence[int], asked: int
 ) -> Path:
-    """Write an export with the queries of one of the points and the whole dev split, unless it is there; return its
-    folder. Raises BadInput.
+    """Write an export with the queries of one of the points and the whole dev split, unless it is
+    there; return its folder. Raises BadInput.
     """
     if (target / "manifest.json").exists():
         return target

@@ -1,7 +1,8 @@
 """Recipe `ablation`: which loss distils a teacher's scores best, on the same groups and steps (P appendix B).
 
-`loss` is point, list, point+list or point+list+rank. A row of the training is a group, which is never parted: neither
-over passes nor over processes. Nothing is written: there is no branch of text in any of the four.
+`loss` is point, list, point+list or point+list+rank. A row of the training is a group, which is
+never parted: neither over passes nor over processes. Nothing is written: there is no branch of text
+in any of the four.
 """
 
 from collections.abc import Callable, Sequence

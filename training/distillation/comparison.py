@@ -15,7 +15,7 @@ from training.recipes.table import LOSSES
 MEASURE = "nDCG@10"
 BASE = "base"
 SEED = 0
-# What the paper's four recipes gained on its own 80 datasets and base: a reference, nothing to be reached.
+# What the paper's four recipes gained on its datasets and base: a reference only.
 PAPER = "Prism-Reranker, appendix B (Qwen3-Reranker-0.6B, 80 datasets): +2.26 to +2.48 points for all four losses"
 
 ByQuery = Mapping[str, float]
@@ -106,7 +106,7 @@ def write_tables(folder: Path, measured: Mapping[str, Mapping[str, ByQuery]]) ->
 
 
 def result_lines(document: Mapping[str, Any]) -> list[str]:
-    """Return the table for a terminal, in points of nDCG@10, and the paper's figures as what they are."""
+    """Return the table for a terminal, in points of nDCG@10, and the paper's figures."""
     lines = [f"base: {MEASURE} {100 * document['base']:.2f}"]
     for row in document["losses"]:
         value, delta, low, high = (100 * row[name] for name in ("value", "delta", "low", "high"))

@@ -1,7 +1,8 @@
 """Recipe `prism-extend`: a reranker of others learns to write and keeps its order (Prism 3.2, "Extension").
 
-The teacher is the base itself, before it is trained and asked with its own prompt; the student is its adapter, asked
-with ours. loss = 20 x (sigmoid(margin) - teacher)^2 + cross-entropy of the target text, as in `prism`.
+The teacher is the base itself, before it is trained and asked with its own prompt; the student is
+its adapter, asked with ours. loss = 20 x (sigmoid(margin) - teacher)^2 + cross-entropy of the
+target text, as in `prism`.
 """
 
 import json
@@ -40,7 +41,7 @@ class TeacherPrompt:
 
 
 class PrismExtend(PrismRecipe):
-    """`recipe.Recipe` of a reranker of others. Raises BadInput for a base that does not rank by yes and no."""
+    """`recipe.Recipe` of a reranker of others. BadInput for a base without yes and no."""
 
     needs_teacher = False
 
@@ -109,7 +110,7 @@ class PrismExtend(PrismRecipe):
         return [float(line["score"]) for line in lines]
 
     def _own_margins(self, rows: Sequence[Example]) -> list[float]:
-        """Return the base's margins of rows, with its own prompt: without its adapter the model is the base."""
+        """Return the base's margins with its own prompt: the model without its adapter."""
         with measuring(self.model), self.model.disable_adapter():
             return self.teacher.tokens.margins(self.model, self.tokenizer, rows)
 
@@ -138,7 +139,7 @@ class TaughtRows(TokenRows):
 
 
 class ExtendedTrained(LoraTrained):
-    """`finishing.Trained` whose base is asked with its own prompt: what it could before is what counts."""
+    """`finishing.Trained` whose base has its own prompt: what it could before counts."""
 
     own: PromptTokens
 
@@ -148,7 +149,7 @@ class ExtendedTrained(LoraTrained):
 
 
 def open_teacher(base: Path, wanted: str) -> TeacherPrompt:
-    """Return how a base is asked. Raises BadInput for what does not rank by yes and no, or says nowhere how."""
+    """Return how a base is asked. BadInput without yes and no, or without a prompt."""
     config = check_causal(base)
     # A head gives a score and no words, and the margin between yes and no is what is learned.
     if any(map(is_classifier, getattr(config, "architectures", None) or [])):

@@ -13,8 +13,9 @@ Group = tuple[int, ...]
 def group_candidates(rows: Sequence[Example], negatives: int, seed: int) -> tuple[list[Group], str]:
     """Make one group of each relevant row, with so many other rows of its query, drawn by seed and document.
 
-    A query with fewer others is left out: a document of another query has no score of a teacher here. The second value
-    says in one line what became of the queries. Raises BadInput where no query has enough.
+    A query with fewer others is left out: a document of another query has no score of a teacher
+    here. The second value says in one line what became of the queries. Raises BadInput where no
+    query has enough.
     """
     by_query: dict[str, tuple[list[int], list[int]]] = {}
     for place, row in enumerate(rows):

@@ -38,7 +38,7 @@ def negative_weights(scores: Tensor, temperature: float) -> Tensor:
 
 
 def rank_loss(margins: Tensor, scores: Tensor, temperature: float) -> Tensor:
-    """Return InfoNCE over a group, each negative times its weight; equal weights give plain InfoNCE."""
+    """Return InfoNCE over a group, each negative times its weight; equal weights: plain InfoNCE."""
     weights = negative_weights(scores, temperature)
     # A weight before an exponential is its logarithm within.
     raised = margins[..., 1:] + torch.log(weights * weights.shape[-1])

@@ -76,7 +76,7 @@ def encode_chain_prompts(tokenizer: Any, rows: Sequence[Any]) -> list[list[int]]
 
 
 def answer_text(tokenizer: Any, ids: Sequence[int]) -> str:
-    """Return an answer without its end. Tags may be tokens that the tokenizer calls special: they stay."""
+    """Return an answer without its end. Tags may be special tokens: they stay."""
     ends = {tokenizer.convert_tokens_to_ids(END), tokenizer.eos_token_id, tokenizer.pad_token_id}
     kept = ids[:-1] if ids and ids[-1] in ends else ids
     return str(tokenizer.decode(kept, skip_special_tokens=False))
@@ -85,7 +85,7 @@ def answer_text(tokenizer: Any, ids: Sequence[int]) -> str:
 def measure_answers(
     model: Any, tokenizer: Any, prompts: Sequence[EncodedRow], answers: Sequence[list[int]]
 ) -> list[GeneratedScore]:
-    """Return each answer with its score and P(s): the product over the score's tokens, not renormalised."""
+    """Return answers with score and P(s): the score tokens' product, not renormalised."""
     texts = [answer_text(tokenizer, ids) for ids in answers]
     scores = [parse_answer(text) for text in texts]
     places = [
@@ -110,7 +110,7 @@ class AnsweredRow(NamedTuple):
 
 
 def score_places(tokenizer: Any, ids: Sequence[int], text: str, score: int) -> list[int]:
-    """Return the places of the tokens that hold the score's digits, which stand near the answer's end."""
+    """Return the places of the score's digits, which stand near the answer's end."""
     # The last <answer>: the chain before it may speak of one.
     begin = text.index(str(score), text.rindex("<answer>") + len("<answer>"))
     end = begin + len(str(score))
@@ -121,7 +121,7 @@ def score_places(tokenizer: Any, ids: Sequence[int], text: str, score: int) -> l
 
 
 def probabilities_at_end(model: Any, tokenizer: Any, rows: Sequence[AnsweredRow]) -> list[float]:
-    """Return the probability that the model gives to the last `held` tokens of each row, in fp32."""
+    """Return the model's probability of the last `held` tokens of each row, in fp32."""
     # The id does not matter: padding stands behind the row, and no column that is read lies there.
     pad = int(tokenizer.pad_token_id or 0)
 

@@ -1,7 +1,8 @@
 """Recipe `erank-grpo`: rewards of ranks among all rollouts of a query, by TRL's GRPOTrainer (ERank 3.3, table 9).
 
-A round samples G answers to each document of some whole queries, rewards them, and takes one or more steps of the
-optimiser on them. Policy and reference both begin as the base, which is the model of `erank-sft`.
+A round samples G answers to each document of some whole queries, rewards them, and takes one or
+more steps of the optimiser on them. Policy and reference both begin as the base, which is the model
+of `erank-sft`.
 """
 
 import json
@@ -41,7 +42,7 @@ from training.trainers.tokens import EncodedRow, truncate_ids
 
 
 class ErankGrpo:
-    """`recipe.Recipe` of the model that `erank-sft` published. Raises BadInput for what it cannot train."""
+    """`recipe.Recipe` of a model of `erank-sft`. BadInput for what it cannot train."""
 
     def __init__(self, task: TrainingTask) -> None:
         assert isinstance(task.options, GrpoOptions)
@@ -68,7 +69,7 @@ class ErankGrpo:
         self.model = load_causal(task.base, task.device, attention=self.options.attention)
 
     def _tokenized(self) -> TokenRows:
-        """Return the prompts; `whole`: how many tokens one would have if its document were not cut."""
+        """Return the prompts; `whole`: the tokens of each if its document were not cut."""
 
         def make(number: int) -> dict[str, Any]:
             (ids,) = encode_chain_prompts(self.tokenizer, [self.rows[number]])
@@ -173,7 +174,7 @@ class ErankGrpo:
         return trainer
 
     def sample(self, prompts: list[str], trainer: Any) -> dict[str, Any]:
-        """Return rollouts for TRL: the prompts are places of rows; the same step samples the same answers."""
+        """Return rollouts for TRL: prompts are places of rows; equal steps sample alike."""
         # -1 - row fills a free place with a row that is sampled and gets no reward.
         rows = [self.encoded[max(place, -1 - place)] for place in map(int, prompts)]
         model = trainer.accelerator.unwrap_model(trainer.model_wrapped)
@@ -210,7 +211,7 @@ def sampling_seed(seed: int, step: int, process: int) -> int:
 
 @dataclass(frozen=True)
 class Rounds:
-    """Queries of each round, for every epoch; free places of a round are filled up without a reward."""
+    """Queries of each round, for every epoch; free places of a round are filled, unrewarded."""
 
     bins: Sequence[Sequence[Sequence[str]]]  # Epoch -> process's share of a round, one after the other -> queries.
     room: int  # Documents of a share.
@@ -330,7 +331,7 @@ class RankingTrainer(GRPOTrainer):
 
     def _generate_and_score_completions(self, inputs: list[dict[str, Any]]) -> dict[str, Any]:
         found: dict[str, Any] = super()._generate_and_score_completions(inputs)
-        # TRL's own advantages are replaced: its groups are documents, and rewards here rank across a query.
+        # TRL's advantages are replaced: its groups are documents, rewards rank a query.
         advantages = [one.advantage for one in self.rated]
         found["advantages"] = torch.tensor(advantages, dtype=torch.float32, device=self.accelerator.device)
         every = [one for share in gather(list(self.rated)) for one in share]
@@ -356,12 +357,12 @@ class RankingTrainer(GRPOTrainer):
                     file.write(json.dumps({**line, "kl": kl[at]}, ensure_ascii=False) + "\n")
 
     def _rollout_kl(self, found: Mapping[str, Any]) -> list[float | None]:
-        """Return each rollout's mean KL to the reference over its tokens; None without a reference."""
+        """Return each rollout's mean KL to the reference over its tokens; None without one."""
         if "ref_per_token_logps" not in found:
             return [None] * len(self.rated)
         own = found.get("old_per_token_logps")
         if own is None:
-            # In the first update of a round TRL keeps no old log-probabilities: they are the model's own.
+            # In a round's first update TRL keeps no old log-probabilities: they are the model's.
             ids = torch.cat([found["prompt_ids"], found["completion_ids"]], dim=1)
             mask = torch.cat([found["prompt_mask"], found["completion_mask"]], dim=1)
             with torch.no_grad():
@@ -377,7 +378,7 @@ class RankingTrainer(GRPOTrainer):
 def reward_answers(
     recipe: ErankGrpo, references: Sequence[float | None], trainers: list[RankingTrainer], **given: Any
 ) -> list[float | None]:
-    """Return rewards for TRL, None for rollouts that fill a place; `trainers`: who is told all about them."""
+    """Return rewards for TRL, None for filled places; `trainers`: who is told of them."""
     rated = rate_answers(recipe, references, given["prompts"], given["completion_ids"])
     trainers[0].rated = rated
     return [one.reward for one in rated]
@@ -407,7 +408,7 @@ def keep_rollouts(path: Path, step: int) -> None:
 
 
 class RoundCallback(JobCallback):
-    """Saves and stops between rounds only: rollouts of half a round would be sampled anew by another model."""
+    """Saves and stops between rounds only: another model would sample the rest anew."""
 
     round_steps = 1
 

@@ -1,7 +1,8 @@
 """Recipe `erank-sft`: chain and score as one answer, learned by TRL's SFTTrainer (ERank 3.2 and appendix E).
 
-Loss: cross-entropy of the answer's tokens, summed over a row and averaged over the step's rows (`sft_reduction` sum),
-or averaged over the step's tokens (mean, LLaMA-Factory's default). The prompt carries no loss.
+Loss: cross-entropy of the answer's tokens, summed over a row and averaged over the step's rows
+(`sft_reduction` sum), or averaged over the step's tokens (mean, LLaMA-Factory's default). The
+prompt carries no loss.
 """
 
 from collections.abc import Callable, Sequence
@@ -44,7 +45,7 @@ class ChainRow:
 
 
 class ErankSft:
-    """`recipe.Recipe` of a causal base with a LoRA adapter. Raises BadInput for what it cannot train."""
+    """`recipe.Recipe` of a causal base with a LoRA adapter. BadInput for what it cannot train."""
 
     def __init__(self, task: TrainingTask) -> None:
         assert isinstance(task.options, ChainOptions)
@@ -155,7 +156,7 @@ class ChainTrainer(SFTTrainer):
 
 
 def split_step(rows: int, longest: int, budget: int) -> tuple[int, int]:
-    """Return rows of one pass and passes of one step: as many rows as fit the budget, and divide the step."""
+    """Return rows of a pass and passes of a step: what fits the budget and divides it."""
     most = max(1, budget // longest)
     each = next(size for size in range(min(most, rows), 0, -1) if rows % size == 0)
     return each, rows // each

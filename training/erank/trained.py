@@ -16,7 +16,7 @@ from training.trainers.publishing import copy_adapter, write_causal
 
 
 class ErankTrained:
-    """`finishing.Trained` of a base and a checkpoint: the adapter's folder, or that of all weights."""
+    """`finishing.Trained` of a base and a checkpoint: the folder of adapter or all weights."""
 
     kind: Kind = "erank"
     random_head = False

@@ -1,1 +1,1 @@
-"""Training jobs on the GPU queue: start, progress, cancel, resume, and the models that come of them."""
+"""Training jobs on the GPU queue: start, progress, cancel, resume, and their models."""

@@ -54,7 +54,7 @@ class JobOut(Schema):
 
 
 class ModelOut(Schema):
-    """A published model. `is_here`: its files are on this machine, so that it can be served and used."""
+    """A published model. `is_here`: its files are on this machine, to be served and used."""
 
     number: int
     name: str
@@ -99,7 +99,7 @@ def read_training(request: HttpRequest, name: str, number: int) -> Any:
 @router.post("/collections/{slug:name}/trainings/{number}/{act}", auth=may("admin", MANAGE), response=JobOut)
 @decorate_view(once)
 def control_training(request: HttpRequest, name: str, number: int, act: Literal["cancel", "go-on"]) -> Any:
-    """Cancel a job, or let it go on from its newest checkpoint after a cancellation or a failure."""
+    """Cancel a job, or let a cancelled or failed one go on from its newest checkpoint."""
     return _show_job(services.control_job(Actor.of(scope_of(request)), _find_job(request, number), act))
 
 

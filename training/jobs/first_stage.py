@@ -64,7 +64,7 @@ def read_first_stage(folder: JobFolder) -> FirstStage | None:
 def compare_rankings(
     qrels: measures.Qrels, rankings: Mapping[str, measures.Run], wanted: Sequence[str]
 ) -> dict[str, Any]:
-    """Measure a first stage, `base` and `tuned`, in this order, and compare each pair of them by query."""
+    """Measure a first stage, `base` and `tuned`, and compare each pair by query."""
     found = {name: measures.evaluate_run(qrels, run, wanted) for name, run in rankings.items()}
     first, base, tuned = found
     compared = [

@@ -1,4 +1,4 @@
-"""GPUs of a job: one for each of its processes, among those that its worker may see and no other job holds."""
+"""GPUs of a job: one a process, of those its worker sees and no other job holds."""
 
 import fcntl
 import os
@@ -20,8 +20,8 @@ def visible_gpus() -> tuple[str, ...]:
     """Return the GPUs that this worker may see, by the names that CUDA_VISIBLE_DEVICES takes."""
     if not system.NVIDIA_DRIVER.exists():
         return ()
-    # In a process of its own: torch in this one would open a CUDA context, hold memory for good, and keep to the set of
-    # GPUs that it saw first.
+    # In a process of its own: torch in this one would open a CUDA context, hold memory for good,
+    # and keep to the set of GPUs that it saw first.
     asked = [sys.executable, "-c", "import torch; print(torch.cuda.device_count())"]
     done = subprocess.run(asked, check=False, capture_output=True, text=True)
     count = int(done.stdout.strip() or 0) if done.returncode == 0 else 0

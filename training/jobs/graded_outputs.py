@@ -46,7 +46,7 @@ def rows_of(job: Job) -> dict[str, list[OutputRow]]:
 
 
 def count_judge_calls(job: Job) -> int:
-    """Return the calls at most: two for each row where label and answer are yes and both texts are there."""
+    """Return the calls at most: two a row where label and answer are yes with texts."""
     return 2 * sum(row.target is not None for rows in rows_of(job).values() for row in rows)
 
 
@@ -66,7 +66,7 @@ def why_not(job: Job) -> str:
 
 
 def ask_later(job: Job, judge: str, budget: float | None) -> None:
-    """Let a worker ask the judge. Raises BadInput for an unknown judge, and where no worker can ask."""
+    """Let a worker ask the judge. Raises BadInput for an unknown judge or without a worker."""
     judge_named(judge)
     if why := why_not(job):
         raise BadInput(why)
@@ -77,7 +77,7 @@ def ask_later(job: Job, judge: str, budget: float | None) -> None:
 
 
 def score_outputs(job: int, judge: str, budget: float | None) -> None:
-    """Score all rows of a job, where it still exists; what was answered once is not paid for again."""
+    """Score all rows of a job, where it still exists; a paid answer is not paid for again."""
     found = Job.objects.select_related("collection").filter(pk=job).first()
     if found is None or found.collection is None:
         return
@@ -112,6 +112,6 @@ def _store_judged(job: int, judged: Mapping[str, Any]) -> None:
 
 
 def judged_columns(job: Job) -> list[tuple[str, list[float | None]]]:
-    """Return a row for each judged column with each model's value; nothing before a judge has answered."""
+    """Return a row a judged column with models' values; nothing before an answer."""
     sides = (job.result.get("judged") or {}).get("sides") or {}
     return [(_(title), [one.get(key) for one in sides.values()]) for key, title in TITLES.items()] if sides else []

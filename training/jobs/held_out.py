@@ -1,4 +1,4 @@
-"""A published model's measures on the dev queries that had no say in choosing its checkpoint (pure)."""
+"""A published model's measures on dev queries that did not choose its checkpoint (pure)."""
 
 import json
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Inputs of a job's subprocess from the database, as files in its folder: it has no database itself."""
+"""Inputs of a job's subprocess from the database, as files: it has no database itself."""
 
 import json
 from collections.abc import Callable, Iterable, Sequence
@@ -28,12 +28,12 @@ PRISM_READER = RECIPES["prism"].reader  # It names what is wrong with a folder t
 
 
 def write_inputs(job: Job, folder: JobFolder) -> None:
-    """Write the job's input pairs, unless an earlier claim did. Raises BadInput when there are none."""
-    # What an earlier claim scored already belongs to the pairs that it wrote: they are not written again.
+    """Write the job's input pairs, unless an earlier claim did. Raises BadInput if none."""
+    # What an earlier claim scored belongs to its pairs: they are not written again.
     if job.kind == Job.Kind.GENERATE or (folder.path / PAIRS).exists():
         return
-    # A training has its set: what it is compared with is in the collection, if that is here. A point of a curve is
-    # compared with the other points alone.
+    # A training has its set: what it is compared with is in the collection, if that is here. A
+    # point of a curve is compared with the other points alone.
     if job.kind == Job.Kind.TRAIN and (job.collection is None or job.options.get("subset")):
         return
     if job.collection is None:
@@ -61,7 +61,7 @@ NOTHING: dict[str, str] = {
 
 
 def _candidates(job: Job, collection: Collection) -> Iterable[dict[str, Any]]:
-    """Yield the first documents of the queries: those of the dev split for what is measured, else all."""
+    """Yield queries' first documents: the dev split's for what is measured, else all."""
     queries = Query.objects.filter(collection=collection, is_current=True).order_by("external_id")
     relevant = Label.objects.filter(
         pair__collection=collection, pair__document__is_current=True, aspect=None, grade__gte=collection.relevant_from

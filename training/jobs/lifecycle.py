@@ -96,7 +96,7 @@ def begin_training(
     manifest, raw = open_manifest(data, entry.format)
     if out is not None:
         check_new(out)
-    # The stored run whose documents a set has as negatives: the model would rerank it. Else it is BM25.
+    # The stored run of a set's negatives: the model would rerank it. Else BM25.
     named = str(((manifest.get("options") or {}).get("run") or {}).get("name", "")).removesuffix(".run")
     runs = Run.objects.filter(collection=collection, name=named, is_deleted=False).order_by("-pk")
     run = runs.first() if collection and named else None

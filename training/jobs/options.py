@@ -113,7 +113,7 @@ else:
 
 
 class TrainingOptions(RecipeSettings):  # type: ignore[misc]
-    """What a training can be told. An option of the recipe that is left out takes the preset's value."""
+    """What a training can be told. A recipe's option that is left out takes the preset's value."""
 
     recipe: Recipe = option(
         _("Recipe"), _("Each makes another kind of model, from an export in its own format."), initial="prism"

@@ -1,4 +1,4 @@
-"""Outcomes of a finished job: a model's row, measures of rankings, or another order of the queue."""
+"""Outcomes of a finished job: a model's row, measures of rankings, or a reordered queue."""
 
 import json
 from pathlib import Path
@@ -29,7 +29,7 @@ CAVEAT = {
 
 
 def store_outcome(job: Job, folder: JobFolder) -> dict[str, Any]:
-    """Write what belongs into the database; the result as the job's page shows it. Raises QuorumError."""
+    """Write what belongs into the database; the page's result. Raises QuorumError."""
     if job.kind not in (Job.Kind.TRAIN, Job.Kind.GENERATE):
         # TREC runs of what was scored, each document's raw fp32 margin as its score.
         for path in folder.path.glob("*.scores.jsonl"):
@@ -74,7 +74,7 @@ def _model_scores(folder: JobFolder, name: str) -> dict[str, dict[str, float]]:
 
 
 def reorder_queue(job: Job, folder: JobFolder) -> int:
-    """Order the queue by uncertainty, greatest at a probability of a half; return how many pairs got one."""
+    """Order the queue by uncertainty, most at a half; return how many pairs got one."""
     assert job.collection is not None
     scores = {
         (line["query_id"], doc_id): probability

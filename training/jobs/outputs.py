@@ -1,7 +1,7 @@
 """Measures by rule of a trained model's texts on the dev split: P table 2's first columns and figure 5 (pure).
 
-The judged columns need a judge: the job's page asks one (training.jobs.graded_outputs). `corpus.evidence.measures`
-measures the targets that judges write, too.
+The judged columns need a judge: the job's page asks one (training.jobs.graded_outputs).
+`corpus.evidence.measures` measures the targets that judges write, too.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,8 +18,9 @@ def measure_outputs(
 ) -> dict[str, Any]:
     """Measures of one model; texts: its raw answers, one a row; count: tokens by its own tokenizer.
 
-    label_match, format over all rows; fidelity and language over rows where label and answer are yes and both fields
-    are there; compression over rows that the model calls relevant. Undefined is null, with a reason.
+    label_match, format over all rows; fidelity and language over rows where label and answer are
+    yes and both fields are there; compression over rows that the model calls relevant. Undefined is
+    null, with a reason.
     """
     outputs = [measures.parse_output(text) for text in texts]
     labelled = [(row.label, one.verdict) for row, one in zip(rows, outputs, strict=True) if row.label is not None]

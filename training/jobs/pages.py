@@ -83,7 +83,7 @@ def extra_state() -> dict[str, Any]:
 
 
 def why_not() -> str:
-    """Return why no job could run; empty where a worker lives, or this machine has what a worker needs."""
+    """Return why no job could run; empty with a worker, or what one needs here."""
     found = extra_state()
     # A job may be started while the extra is installed: it waits in the queue until the demo starts the worker.
     if workers.has_workers(worker_pool.QUEUE) or found["state"] == "installing":
@@ -103,7 +103,7 @@ def why_not_now() -> str:
 
 
 def training_sets(collection: Collection) -> list[tuple[str, str]]:
-    """Return folder and label of the collection's exports that a training can learn from, newest first."""
+    """Return folder and label of exports that a training can learn from, newest first."""
     found = []
     paths = fetch_matching(Path(settings.VAR) / "exports" / collection.name, "*/manifest.json")
     for path in sorted(paths, key=lambda path: -path.stat().st_mtime):
@@ -154,7 +154,7 @@ def explain_queue_wait(job: Job) -> str:
 
 
 def live_job(job: Job) -> dict[str, Any]:
-    """Return what a job's page shows of its folder: the loss, the last step, the measurements and the log."""
+    """Return a job's page of its folder: loss, last step, measurements, log."""
     folder = JobFolder(Path(job.folder))
     for name in NEWS:  # As the machine that works on the job published it last.
         fetch(folder.path / name, newest=True)
@@ -179,7 +179,7 @@ def live_job(job: Job) -> dict[str, Any]:
 
 
 def loss_chart(job: Job, steps: Sequence[dict[str, Any]]) -> Chart:
-    """Draw the loss of each step and its mean over a tenth of the steps, which is what falls or does not."""
+    """Draw each step's loss and its mean over a tenth of the steps, which tells."""
     points = [(float(one["step"]), float(one["loss"])) for one in steps]
     span = max(3, len(points) // 10)
     series = {"step": thin_curve(points)}
@@ -208,7 +208,7 @@ def loss_chart(job: Job, steps: Sequence[dict[str, Any]]) -> Chart:
 
 
 def draw_metrics(lines: Sequence[Mapping[str, Any]], words: str) -> list[Chart]:
-    """Draw rewards, KL, answer length and malformed answers of the rounds; nothing for other trainings."""
+    """Draw rewards, KL, answer length and malformed answers by round, if any."""
     charts = []
     for key, name in METRIC_NAMES.items():
         points = [(line["step"], float(line[key])) for line in lines if line.get(key) is not None]
@@ -257,7 +257,7 @@ def evaluation_table(evaluation: dict[str, Any] | None) -> list[tuple[str, list[
 
 
 def explain_no_gain(found: Mapping[str, Any], *, tiny: bool) -> str:
-    """Return in one sentence why significance.compare_models shows no gain; empty where it shows one."""
+    """Return in a sentence why significance.compare_models shows no gain; empty where it does."""
     queries, base, difference = found.get("queries", 0), found.get("base"), found.get("difference")
     if not found or found.get("shown"):
         return ""
@@ -293,7 +293,7 @@ def explain_no_gain(found: Mapping[str, Any], *, tiny: bool) -> str:
 
 
 def name_side(side: str, *, random_head: bool) -> str:
-    """Return what a column or row of a model is called: a base whose head is random is no yardstick."""
+    """Return the name of a model's column or row: a base with a random head is no yardstick."""
     return gettext_noop("random head") if side == "base" and random_head else side
 
 
@@ -333,7 +333,7 @@ def draw_queries(result: dict[str, Any]) -> Chart | None:
 
 
 def outputs_table(result: dict[str, Any]) -> list[tuple[str, list[float | None]]]:
-    """Return a row for each measure of what the models wrote with each model's value; None where undefined."""
+    """Return a row a measure of models' texts with values; None where undefined."""
     found = (result.get("outputs") or {}).values()
     rows = [(_(title), [one.get(key) for one in found]) for key, title in OUTPUT_ROWS.items()]
     rows += [(_(title), [one["compression"][key] for one in found]) for key, title in COMPRESSION_ROWS.items()]
@@ -348,7 +348,7 @@ def missing_values(result: dict[str, Any]) -> list[tuple[str, str, str]]:
 
 
 def draw_evidence(result: dict[str, Any]) -> Chart | None:
-    """Draw tokens of the evidence against tokens of the document, for each row that a model called relevant."""
+    """Draw tokens of evidence against the document's, for rows called relevant."""
     found = result.get("outputs") or {}
     dots = [Dot(x, y, "", side) for side, one in found.items() for x, y in one["points"][:MOST_DOTS]]
     if not dots:

@@ -1,4 +1,4 @@
-"""A run scored anew by a trained model: query by query, going on where an earlier process stopped."""
+"""A run scored anew by a trained model, going on where a process stopped."""
 
 import fcntl
 import json

@@ -16,8 +16,8 @@ FILE = "rollouts.jsonl"
 def read_rollouts(path: Path, step: int | None = None, query_id: str = "") -> dict[str, Any] | None:
     """Return the rollouts of a kept round (the last by default) and one of its queries (the first by default).
 
-    By rank, malformed ones last; with them the steps that were kept and the round's queries.
-    None where there are none; a step or a query that the file does not have is answered by the default.
+    By rank, malformed ones last; with them the steps that were kept and the round's queries. None
+    where there are none; a step or a query that the file does not have is answered by the default.
     """
     try:
         file = path.open("rb")
@@ -57,7 +57,7 @@ def _first_offset(file: BufferedReader, step: int) -> int:
 
 
 def _step_after(file: BufferedReader, offset: int) -> int | None:
-    """Return the step of the first whole line that begins at or behind a place; None where none does."""
+    """Return the step of the first whole line at or behind a place; None without one."""
     line = _read_line_after(file, offset)
     return int(json.loads(line)["step"]) if line.endswith(b"\n") else None
 

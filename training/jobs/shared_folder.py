@@ -16,15 +16,15 @@ from training.models import Job
 PUBLISH_S = 5.0
 # What pages show of a job that runs; it grows all the time.
 NEWS = ("state.json", "metrics.jsonl", "log.txt")
-# Not published with the rest: the request names paths of one machine, so each writes its own; checkpoints are published
-# one by one; bases, tokens and the part of a set are made again.
+# Not published with the rest: the request names paths of one machine, so each writes its own;
+# checkpoints are published one by one; bases, tokens and the part of a set are made again.
 APART = ("job.json", "checkpoints", "bases", "tokens", "data")
 
 logger = logging.getLogger(__name__)
 
 
 def named_paths(options: dict[str, Any]) -> Iterator[Path]:
-    """Yield the files and folders that a job's options name: its training set, its base, its models."""
+    """Yield files and folders that a job's options name: its training set, base, models."""
     for one in (options.get("data"), options.get("base"), *(options.get("models") or {}).values()):
         # What is no path (tiny:qwen3, a hub id) is not absolute; the subprocess looks for it.
         if one and Path(str(one)).is_absolute():
@@ -32,7 +32,7 @@ def named_paths(options: dict[str, Any]) -> Iterator[Path]:
 
 
 def fetch_needed(job: Job, folder: JobFolder) -> None:
-    """Fetch the job's own folder, with the checkpoints of whoever had it before, and what it names."""
+    """Fetch the job's folder, with the checkpoints of an earlier worker, and what it names."""
     fetch(folder.path, newest=True)
     for path in named_paths(job.options):
         fetch(path)
@@ -46,7 +46,7 @@ def publish_results(folder: JobFolder) -> None:
 
 
 class FolderPublisher:
-    """A context in which a thread publishes what the subprocess writes, so that another machine can go on."""
+    """A context in which a thread publishes the subprocess's files for other machines."""
 
     def __init__(self, lease: Lease, folder: JobFolder) -> None:
         self.lease, self.folder = lease, folder
@@ -94,7 +94,7 @@ class FolderPublisher:
         for step in fresh:
             publish(self.folder.checkpoint(step))
             self.published.add(step)
-        # Those that were removed meanwhile go, too, also where they were removed while they were read.
+        # Those removed meanwhile go too, also where that happened while they were read.
         for step in self.published - set(self.folder.steps()):
             delete(self.folder.checkpoint(step))
             self.published.discard(step)

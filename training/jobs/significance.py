@@ -1,4 +1,4 @@
-"""The verdict on whether training helped (pure). The page, the card and the command say the same sentence."""
+"""The verdict on a training (pure), the same on page, card and command."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -23,10 +23,11 @@ def compare_models(
 ) -> dict[str, Any]:
     """Compare over the queries that both sides measured: means, their difference, interval, a two-sided p, a verdict.
 
-    `first`: the same of the ranking that the model would reorder, which `first_stage` names. `random_head`: the base
-    had no head to score with, and got a random one. `shown` is true only for a rise with p below the level over the
-    base, or over the first stage where the head is random, and never below the first stage or with fewer queries than
-    `least`; `below` only for a loss to the first stage.
+    `first`: the same of the ranking that the model would reorder, which `first_stage` names.
+    `random_head`: the base had no head to score with, and got a random one. `shown` is true only
+    for a rise with p below the level over the base, or over the first stage where the head is
+    random, and never below the first stage or with fewer queries than `least`; `below` only for a
+    loss to the first stage.
     """
     shared = sorted(base.keys() & tuned.keys())
     figures: dict[str, Any] = dict.fromkeys(("base", "tuned", "difference", "low", "high", "p"))
@@ -52,14 +53,14 @@ def compare_models(
 
 
 def sign_of(found: Paired | None) -> int:
-    """Return 1 for a difference that is shown to be a rise, -1 for a loss, 0 where neither is shown."""
+    """Return 1 for a shown rise, -1 for a shown loss, 0 where neither is shown."""
     return 0 if found is None or found.p >= LEVEL else (found.difference > 0) - (found.difference < 0)
 
 
 def gain_verdict(
     measure: str, difference: float | None, p: float | None, queries: int, least: int = LEAST_QUERIES
 ) -> str:
-    """Return one sentence: a gain, a loss, or no gain shown, which is never called a proof of no effect."""
+    """Return one sentence: a gain, a loss, or no gain shown (no proof of no effect)."""
     if difference is None or p is None:
         return f"no gain shown: {measure} is not measured on any query that both models answered"
     if queries < least:

@@ -30,12 +30,12 @@ logger = logging.getLogger(__name__)
 
 
 def supervise_job(job: Job, shutting_down: Callable[[], bool]) -> None:
-    """Work on a claimed job until it is over, or back in the queue because this worker shuts down."""
+    """Work on a claimed job until it is over, or requeued because this worker shuts down."""
     folder = JobFolder(Path(job.folder))
     with leases.Lease(job, shutting_down) as lease:
         try:
             shared_folder.fetch_needed(job, folder)
-            # A file that the job needs, its own or an earlier job's, and this machine does not have.
+            # A file of the job or an earlier one that this machine does not have.
             paths = [folder.path / "job.json", *shared_folder.named_paths(job.options)]
             if missing := next((path for path in paths if not path.exists()), None):
                 why = _(
@@ -57,7 +57,7 @@ def supervise_job(job: Job, shutting_down: Callable[[], bool]) -> None:
 
 
 def _run_on_device(lease: leases.Lease, job: Job, folder: JobFolder, shutting_down: Callable[[], bool]) -> int | None:
-    """Return what _run_subprocess does, with GPUs of the job's own; wait for those that others have."""
+    """Return what _run_subprocess does, with the job's own GPUs; wait for those in use."""
     count = count_gpus(job)
     if count > len(gpus.visible_gpus()):
         raise BadInput(

@@ -1,4 +1,4 @@
-"""Labels in exports, against the labels of now (docs/quality.md): read by export and by pair, never by date."""
+"""Labels in exports, against today's (docs/quality.md): by export and by pair."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -81,7 +81,7 @@ def list_campaigns(exports: Sequence[int]) -> list[Campaign]:
 
 
 def find_exports(hashes: Sequence[str]) -> dict[str, list[ExportRecord]]:
-    """Return the exports by the hash of their manifest: two of the same rows and options have the same."""
+    """Return exports by their manifest's hash: equal rows and options, equal hash."""
     found: dict[str, list[ExportRecord]] = {}
     rows = ExportRecord.objects.filter(sha256__in=[one for one in hashes if one]).select_related("collection")
     for record in rows.order_by("export", "pk"):

@@ -1,4 +1,4 @@
-"""The models of an export, and what a model was made of: its training set, and the model that it began with."""
+"""The models of an export, and what a model was made of: its set, its first model."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -36,7 +36,7 @@ class ModelSource:
 
     @property
     def subset(self) -> dict[str, Any]:
-        """The part of the set that was trained on, of a point of a learning curve; empty: the whole."""
+        """The part of the set trained on, of a point of a learning curve; empty: the whole."""
         return dict(self.model.job.options.get("subset") or {})
 
 
@@ -93,13 +93,13 @@ def count_changed(models: Iterable[Model]) -> dict[int, int]:
 
 
 def read_changed(collection: Collection, models: Sequence[Model]) -> dict[int, int]:
-    """Return `count_changed` of a collection's models as of the last minute: a list asks every two seconds."""
+    """Return `count_changed` as of the last minute: a list asks every two seconds."""
     key = f"changed-labels-{collection.pk}-{max((model.pk for model in models), default=0)}"
     return cast(dict[int, int], cache.get_or_set(key, lambda: count_changed(models), KEPT_S))
 
 
 def list_trained(hashes: Sequence[str]) -> list[Model]:
-    """Return the models trained on these sets, and those that began with one of them, oldest first."""
+    """Return the models trained on these sets, and those that began with one, oldest first."""
     known = Model.objects.select_related("job", "collection").filter(job__curve_point=None)
     found = {one.pk: one for one in known.filter(job__options__data_sha256__in=[one for one in hashes if one])}
     newest = list(found.values())

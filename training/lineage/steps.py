@@ -35,7 +35,7 @@ def trace_label(pair: Pair, administered: frozenset[int]) -> dict[str, Any]:
     `held`: the exports that hold it; `steps`: what comes after them; `elsewhere`: models in other collections.
     """
     held = list_holders(pair)
-    # Only the training split teaches: a dev label that changed does not change what the model learned.
+    # Only the training split teaches: a changed dev label changes no model.
     every = model_sources.list_trained([one.record.sha256 for one in held if one.split == "train"])
     models = [one for one in every if one.collection_id in administered]
     qrels, grades = _list_qrels(pair), pair.collection.grades
@@ -70,7 +70,7 @@ def trace_model(model: Model, sources: Sequence[ModelSource], administered: froz
         _("Campaigns"): [
             Step(
                 _("Campaign %(campaign_id)s") % {"campaign_id": one.number},
-                # A training set may be drawn from several collections, each with a campaign of this number.
+                # A training set may join collections, each with a campaign of this number.
                 f"{one.policy}, {one.collection.name}",
                 f"{reverse('campaigns', args=[one.collection.name])}#campaign-{one.number}",
             )

@@ -1,4 +1,4 @@
-"""Base models by name: a tiny one, a folder, or a hub id. Which folders may be named depends on who asks."""
+"""Base models by name: tiny, a folder, a hub id. Who asks decides on folders."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""Bundles: a query with its positives and negatives, and which of them an epoch takes (pure; RTriever 5.2)."""
+"""Bundles: a query, positives and negatives, and an epoch's choice (RTriever 5.2)."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -18,7 +18,7 @@ class Passage:
 
     @property
     def names(self) -> tuple[str, str]:
-        """Return the passage's identities: two passages with one of these in common are the same document."""
+        """Return a passage's identities: with one in common, two are the same document."""
         return f"id {self.doc_id}", f"text {sha256(self.text.encode()).hexdigest()}"
 
 

@@ -1,4 +1,4 @@
-"""Calibration of raw margins to probabilities, and a threshold, fitted on the dev split (pure; Platt 1999)."""
+"""Calibration of margins, and a threshold, from the dev split (pure; Platt 1999)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ import numpy as np
 
 from training.recipes.metrics import Floats, sigmoid
 
-# Fewer positives or negatives than this, and the fit would say more about the sample than about the model.
+# Fewer positives or negatives than this, and the fit is about the sample.
 LEAST_OF_EACH = 10
 
 
@@ -15,8 +15,8 @@ LEAST_OF_EACH = 10
 class Calibration:
     """Calibration: probability = sigmoid(a * margin + b).
 
-    `threshold` is a probability, `threshold_margin` the raw margin there. `reason` is empty when both were fitted, else
-    why they were left at sigmoid(margin) and 0.5.
+    `threshold` is a probability, `threshold_margin` the raw margin there. `reason` is empty when
+    both were fitted, else why they were left at sigmoid(margin) and 0.5.
     """
 
     a: float = 1.0

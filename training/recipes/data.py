@@ -80,9 +80,9 @@ def read_manifest(folder: Path, form: str) -> tuple[dict[str, Any], str]:
 
 
 def named_format(folder: Path) -> str:
-    """Return the format that an export's manifest names; empty where it has none that can be read."""
+    """Return the format that an export's manifest names; empty without a readable one."""
     try:
-        # What cannot be read is refused where it is used, with its reason; here it is only a form's hint.
+        # What cannot be read is refused where it is used; here it is a form's hint.
         return str(json.loads((folder / "manifest.json").read_bytes()).get("format", ""))
     except (OSError, ValueError, AttributeError):
         return ""
@@ -108,7 +108,7 @@ def open_manifest(folder: Path, form: str) -> tuple[dict[str, Any], bytes]:
 def read_rows(path: Path, parse: Callable[[Mapping[str, Any], int], Row], form: str) -> Iterator[Row]:
     """Read the rows of a file of JSON lines; `parse` gets a row and its line number. Raises BadInput with both."""
     try:
-        # Split at line feeds alone: str.splitlines also ends lines at characters that JSON may hold.
+        # Split at line feeds alone: str.splitlines also splits at characters of JSON.
         lines = path.read_text(encoding="utf-8").split("\n")
     except OSError as error:
         raise BadInput(f"{path.name}: {error.strerror}") from None
@@ -140,7 +140,7 @@ def _parse_example(row: Mapping[str, Any], number: int) -> Example:
         label=WORDS[word] if word is not None else None,
         teacher=float(score) if score is not None else None,
         target=str(row.get("contribution_evidence") or ""),
-        # Rows of other programs may lack ids; a place stands for one, so that they can be told apart.
+        # Other programs' rows may lack ids; a place stands for one, to tell them apart.
         query_id=str(row.get("query_id") or f"line-{number}"),
         doc_id=str(row.get("doc_id") or f"line-{number}"),
         losses=losses,

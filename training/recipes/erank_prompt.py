@@ -1,4 +1,4 @@
-"""The prompt of a model that thinks and then scores: the message of judges.domain.chains in a chat (pure)."""
+"""The prompt of a model that thinks and then scores: domain.chains in a chat."""
 
 from hashlib import sha256
 
@@ -22,5 +22,5 @@ def chain_prompt_text() -> str:
 
 
 def chain_prompt_sha256() -> str:
-    """Return the hash of the prompt: a model that was trained with another one is refused at load."""
+    """Return the hash of the prompt: a model trained with another one is refused at load."""
     return sha256(f"{chain_prompt_text()}\0{DEFAULT_INSTRUCTION}".encode()).hexdigest()

@@ -23,12 +23,12 @@ class Rollout:
 
 
 def rank_scores(scores: Sequence[int | None]) -> list[int | None]:
-    """Return the rank of each score, the highest first; equal scores share the smallest rank, None has none."""
+    """Return ranks, the highest score first; equal ones share the smallest, None has none."""
     return [None if one is None else 1 + sum(other is not None and other > one for other in scores) for one in scores]
 
 
 def reward_rollouts(kind: str, rollouts: Sequence[Rollout]) -> list[float]:
-    """Return the reward of each rollout of one query; `kind` is rr, ndcg or se. Malformed ones get -1."""
+    """Return the reward of a query's rollouts; `kind`: rr, ndcg, se. Malformed: -1."""
     reward = REWARDS[kind](rollouts)
     ranks = rank_scores([one.score for one in rollouts])
     return [MALFORMED if rank is None else reward(one, rank) for one, rank in zip(rollouts, ranks, strict=True)]

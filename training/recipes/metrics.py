@@ -69,7 +69,7 @@ def measure_dev_split(
 
 
 def pearson_correlation(left: Floats, right: Floats) -> float:
-    """Return Pearson's correlation. Raises Undefined for fewer than two rows, or when one side is constant."""
+    """Return Pearson's correlation. Undefined for under two rows, or a constant side."""
     if len(left) < 2:
         raise Undefined("fewer than two rows carry both values")
     one, other = left - left.mean(), right - right.mean()
@@ -89,14 +89,14 @@ def roc_auc(margins: Floats, truth: Floats) -> float:
 
 
 def accuracy(margins: Floats, truth: Floats, threshold_margin: float) -> float:
-    """Return the share of rows whose margin lies above the threshold exactly where the label is 1."""
+    """Return the share of rows whose margin lies above the threshold just where the label is 1."""
     if not len(truth):
         raise Undefined("no row carries a label")
     return float(np.mean((margins > threshold_margin) == (truth == 1)))
 
 
 def ndcg_by_query(margins: Sequence[float], rows: Sequence[Example], k: int = 10) -> dict[str, float]:
-    """Return nDCG@k, linear gain, of every query that has a relevant document among its labelled rows."""
+    """Return nDCG@k, linear gain, of queries with a relevant document among labels."""
     groups: dict[str, list[tuple[np.float32, str, int]]] = {}
     for margin, row in zip(margins, rows, strict=True):
         if row.label is not None:
@@ -118,8 +118,9 @@ def _discounted_sum(gains: Sequence[float]) -> float:
 def kept_apart(rows: Sequence[Example]) -> set[str]:
     """Return every second of the queries that have a relevant document, in the order of their ids' sha256.
 
-    They have no say in which checkpoint is chosen, so that the test of the gain is not won by choosing: the best of
-    four measurements of nothing looks like something. Empty with fewer than LEAST_TO_SPLIT such queries.
+    They have no say in which checkpoint is chosen, so that the test of the gain is not won by
+    choosing: the best of four measurements of nothing looks like something. Empty with fewer than
+    LEAST_TO_SPLIT such queries.
     """
     found = {row.query_id for row in rows if row.label}
     # By hash and not by chance: the trainer and the pages must keep the same queries apart.
@@ -130,8 +131,8 @@ def kept_apart(rows: Sequence[Example]) -> set[str]:
 def choose_checkpoint(checkpoints: Sequence[Mapping[str, Any]]) -> tuple[int, list[float], str]:
     """Return the place of the best checkpoint, every checkpoint's mean rank (1 is best), and the choice in words.
 
-    Ranks are over label-Pearson, AUC and accuracy at 0.5; of equal mean ranks the earlier wins. Measures that
-    carry `choosing` (of the queries that are not kept apart) are compared by those.
+    Ranks are over label-Pearson, AUC and accuracy at 0.5; of equal mean ranks the earlier wins.
+    Measures that carry `choosing` (of the queries that are not kept apart) are compared by those.
     """
     if not checkpoints:
         raise ValueError("there is no checkpoint to choose from")

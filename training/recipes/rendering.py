@@ -1,7 +1,8 @@
 """Prompts of causal rerankers: one string for a pair, whose part after the document never changes (pure).
 
-The score is read from the token before the answer, so the string ends where the answer begins. CrossEncoder renders the
-same string from the published chat template, tokenises it whole, and keeps the tail when it cuts a document (ADR 0013).
+The score is read from the token before the answer, so the string ends where the answer begins.
+CrossEncoder renders the same string from the published chat template, tokenises it whole, and keeps
+the tail when it cuts a document (ADR 0013).
 """
 
 from dataclasses import dataclass, replace
@@ -20,7 +21,7 @@ YES, NO = "yes", "no"
 
 @dataclass(frozen=True)
 class RerankPrompt:
-    """A rerank prompt: fixed pieces around instruction, query and document, each of which comes once."""
+    """A rerank prompt: fixed pieces around instruction, query and document, each once."""
 
     name: str
     system: str
@@ -120,6 +121,6 @@ class RenderedPair(NamedTuple):
 
 
 def render_target(label: int, contribution_evidence: str) -> str:
-    """Return what the model learns to write: the label, then contribution and evidence if any (Prism 4.4)."""
+    """Return what the model learns to write: label, contribution, evidence (Prism 4.4)."""
     word = YES if label else NO
     return f"{word}\n{contribution_evidence}".strip() + END

@@ -1,4 +1,4 @@
-"""The recipes and their defaults, in one table (pure; Prism 5.1 and the released code's configuration)."""
+"""The recipes and their defaults, in one table (pure; Prism 5.1, the released code)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
@@ -48,9 +48,9 @@ class RecipeOptions:
     prompt: str = "quorum"  # How pairs are asked: a name of rendering.PROMPTS.
     precision: str = "auto"  # fp32, bf16, or auto: bf16 on a GPU, fp32 on the CPU.
     gradient_checkpointing: bool | None = None  # None: on a GPU, except for tiny models.
-    # Steps between two measurements on the dev split, each a checkpoint to choose from; None: four times.
+    # Steps between measurements on the dev split, each a checkpoint; None: four times.
     evaluate_every: int | None = None
-    # Steps between two checkpoints to resume from; None: as often as is measured, at least every 100.
+    # Steps between checkpoints to resume from; None: as measured, at least every 100.
     checkpoint_every: int | None = None
     processes: int = 1  # Processes that share each step's rows; with device cuda each has a GPU of its own.
     warmup_ratio: float | None = None  # Share of all steps; where it is given, warmup_steps has no say.
@@ -66,7 +66,7 @@ class RecipeOptions:
 class PrismOptions(RecipeOptions):
     """Options of recipes whose model scores and writes."""
 
-    # Of the rows with a text, the share whose text is learned; below 1: the first stage of two (Prism 6.3).
+    # The share of rows with a text whose text is learned; below 1: stage one (Prism 6.3).
     sft_share: float = 1.0
 
 
@@ -114,7 +114,7 @@ class ExtendOptions(PrismOptions):
 
 @dataclass(frozen=True)
 class AblationOptions(RecipeOptions):
-    """Options of the comparison of losses. `batch`: groups of one step, each a positive with its negatives."""
+    """Options of the losses' comparison. `batch`: a step's groups, a positive each."""
 
     negatives: int = 7  # Of a group, beside its one positive.
     temperature: float = 2.0  # Softens both sides of the list loss, and the weights of the rank loss.
@@ -122,7 +122,7 @@ class AblationOptions(RecipeOptions):
 
 @dataclass(frozen=True)
 class RecipeEntry:
-    """A recipe: its class (imported when a training begins), its presets, and the losses it takes."""
+    """A recipe: its class (imported when training begins), its presets and its losses."""
 
     path: str
     presets: Mapping[str, RecipeOptions]
@@ -157,7 +157,7 @@ EXTEND_PRESETS = {
         lora_rank=16, lora_alpha=32, teacher_prompt="qwen3-reranker",
     ),
 }  # fmt: skip
-# The paper names groups, temperature, base and the equal weights (P appendix B); the rest is ours (ADR 0081).
+# The paper names groups, temperature, base, equal weights (P app. B); else ADR 0081.
 ABLATION = AblationOptions(
     max_length=2048, token_budget=16_384, point_weight=1.0, sft_weight=0.0, loss="point", prompt="qwen3-reranker",
 )  # fmt: skip
@@ -285,7 +285,7 @@ def recipe_options(recipe: str, given: Mapping[str, Any]) -> RecipeOptions:
 
 
 def find_far_rate(recipe: str, chosen: RecipeOptions) -> dict[str, Any] | None:
-    """Return the values of FAR_RATE where a learning rate is far above the preset's; None where it is not."""
+    """Return FAR_RATE's values for a rate far above the preset's; None otherwise."""
     usual = TABLE[recipe][chosen.preset].learning_rate
     if chosen.learning_rate < FAR_ABOVE * usual:
         return None
@@ -294,7 +294,7 @@ def find_far_rate(recipe: str, chosen: RecipeOptions) -> dict[str, Any] | None:
 
 
 def is_embedding_recipe(recipe: str) -> bool:
-    """Return whether a recipe's models turn texts into vectors; models of recipes that are gone do not."""
+    """Return whether a recipe's models make vectors; unknown recipes do not."""
     return recipe in RECIPES and RECIPES[recipe].base == "embedder"
 
 

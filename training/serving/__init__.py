@@ -1,1 +1,1 @@
-"""The rerank service: one process that holds one model and answers POST /v1/rerank (docs/train.md)."""
+"""The rerank service: a process with one model, POST /v1/rerank (docs/train.md)."""

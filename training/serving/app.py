@@ -58,7 +58,7 @@ class Refused(Exception):
 
 
 class Served:
-    """A model behind the addresses, with who waits for it. `limit`: requests in work or waiting, before 503."""
+    """A model behind the addresses, with its waiters. `limit`: requests before 503."""
 
     def __init__(
         self,
@@ -75,13 +75,13 @@ class Served:
         self.words = model.words if model else ""
         self.room = threading.BoundedSemaphore(limit)
         self.batcher = Batcher(self.scorer) if self.scorer else None
-        # Apart from the batcher's thread, so that writing and embedding do not hold up scores; one thread, since the
-        # model writes for one request at a time.
+        # Apart from the batcher's thread, so that writing and embedding do not hold up scores; one
+        # thread, since the model writes for one request at a time.
         self.writer = ThreadPoolExecutor(1, thread_name_prefix="writer")
 
     @contextlib.contextmanager
     def place(self) -> Iterator[None]:
-        """Context manager that takes one of the places; it raises Refused at once where all are taken."""
+        """Context manager that takes a place, or raises Refused at once without one."""
         if not self.room.acquire(blocking=False):
             raise Refused(503, f"{self.limit} requests are being answered or wait: try again in a second")
         try:
@@ -100,7 +100,7 @@ class Served:
             raise Refused(404, f"{self.name} reranks and makes no vectors: POST to {RERANK}")
 
     async def score(self, asked: ServingRequest, http: Request) -> list[Score]:
-        """Return the scores of one request, scored together with others that wait. Raises Refused."""
+        """Return the scores of one request, computed with others that wait. Raises Refused."""
         assert self.scorer is not None and self.batcher is not None
         # In a thread, since tokenising long documents would hold up the event loop.
         rows = await run_in_threadpool(self.scorer.encode, asked)
@@ -119,7 +119,7 @@ class Served:
 
 
 async def wait_for(future: Future[Found], http: Request) -> Found:
-    """Return what comes of a future; cancelled when its caller is gone, or after PATIENCE_S. Raises Refused."""
+    """Return a future's result; cancelled with its caller or PATIENCE_S. Refused."""
     result = asyncio.wrap_future(future)
 
     async def watch_disconnect() -> None:
@@ -163,7 +163,7 @@ def make_app(served: Served) -> FastAPI:
     @app.get("/healthz")
     @app.get("/readyz")
     async def tell_ready() -> dict[str, str]:
-        """Say which model is served: it is loaded before the first request is taken, so who lives is ready."""
+        """Say which model is served: it loads before requests, so who lives is ready."""
         return {"model": served.name, "words": served.words}
 
     @app.get("/v1/models", responses=refused)
@@ -259,8 +259,9 @@ async def answer_texts(served: Served, body: TextsBody, http: Request) -> list[T
 def read_fields(said: RenderedPair) -> tuple[str | None, str | None, bool]:
     """Return contribution and evidence of an answer, and whether it was cut before its evidence ended.
 
-    Both are empty where the model says no, or writes something else. What was cut keeps what was written of it, and is
-    None where it was cut before it began: an empty text would say that there is none.
+    Both are empty where the model says no, or writes something else. What was cut keeps what was
+    written of it, and is None where it was cut before it began: an empty text would say that there
+    is none.
     """
     whole = measures.parse_output(said.text)
     if not said.is_cut or whole.verdict != 1 or whole.evidence is not None:

@@ -10,7 +10,7 @@ from training.serving.publication import describe_setup
 if TYPE_CHECKING:
     from training.trainers.embedding import Pooled
 
-# How the vectors of a text's tokens become one: their mean, or that of the last or of the first token.
+# How token vectors become one: their mean, or that of the last or first token.
 POOLINGS = ("mean", "last", "cls")
 _MODES = {
     "pooling_mode_mean_tokens": "mean",

@@ -18,7 +18,7 @@ class ErankScorer(Scorer):
     """A causal model that was trained on chains."""
 
     prompt_name = "erank"
-    # The scale has no score below 0: without the shift every document would be more likely relevant than not.
+    # The scale has no score below 0: unshifted, every document would be likely relevant.
     middle = HIGHEST / 2
 
     def load(self, found: dict[str, Any], prompt: str) -> None:

@@ -1,4 +1,4 @@
-"""ASGI before the application: the caller's token, then the body whole, unpacked and within its limit."""
+"""ASGI before the application: the token, then the whole body within its limit."""
 
 import hmac
 import zlib
@@ -26,7 +26,7 @@ class TokenCheck:
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and self.wanted and (scope["method"] == "POST" or scope["path"] == GUARDED):
             given = dict(scope["headers"]).get(b"authorization", b"")
-            # Compared in constant time: how long a refusal takes must not tell how much of a token was right.
+            # In constant time: a refusal's duration must not tell how much of a token was right.
             if not hmac.compare_digest(given, self.wanted):
                 problem = self.refuse(401, "give the service's token: Authorization: Bearer ...")
                 return await problem(scope, receive, send)

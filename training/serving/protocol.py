@@ -129,7 +129,7 @@ class EmbeddingsBody(BaseModel):
 
 
 class RerankResult(BaseModel):
-    """The score of a document. `is_cut`: it was longer than the model reads, and scored without its end."""
+    """A document's score. `is_cut`: longer than the model reads, scored without its end."""
 
     index: int
     relevance_score: float
@@ -142,7 +142,7 @@ class RerankResult(BaseModel):
 
 
 class RerankAnswer(BaseModel):
-    """Results as both clients read them, with the id and meta of Cohere's and the model and usage of Jina's."""
+    """Results as both clients read them: Cohere's id and meta, Jina's model and usage."""
 
     id: str
     model: str

@@ -36,9 +36,9 @@ MARK = ("\x00q\x00", "\x00d\x00", "\x00i\x00")
 class Record:
     """Record of one published model.
 
-    evaluation: {"base": measures, "adapter": measures or null, "merged": measures}; gain: as compare_models gives it
-    (training/jobs/significance.py); fixture: a few rows {query, document, instruction, margin} for checking the folder
-    later.
+    evaluation: {"base": measures, "adapter": measures or null, "merged": measures}; gain: as
+    compare_models gives it (training/jobs/significance.py); fixture: a few rows {query, document,
+    instruction, margin} for checking the folder later.
     """
 
     kind: Kind
@@ -112,7 +112,7 @@ def base_name(base: str) -> str:
 
 
 def model_title(folder: str, record: Record) -> str:
-    """Return the model's name on its card: its folder's, or base and recipe where that is only a number."""
+    """Return the model's name on its card: its folder's, or base and recipe."""
     plain = bool(re.fullmatch(r"[0-9a-f]{32}", folder))
     return f"{base_name(record.base).replace('/', '-').replace(':', '-')}-{record.recipe}" if plain else folder
 
@@ -131,8 +131,9 @@ def reranker_json(record: Record) -> dict[str, Any]:
 def chat_template(render: Callable[[str, str, str], str]) -> str:
     """Return a Jinja template that gives render(query, document, instruction) byte for byte.
 
-    It reads messages of the roles `query` and `document`, and `system` for the instruction: what CrossEncoder
-    makes of a pair and of its `prompt`. `render` must put each of the three into its text once, unchanged.
+    It reads messages of the roles `query` and `document`, and `system` for the instruction: what
+    CrossEncoder makes of a pair and of its `prompt`. `render` must put each of the three into its
+    text once, unchanged.
     """
     with_instruction = _template_pieces(render(*MARK), MARK)
     without = _template_pieces(render(MARK[0], MARK[1], ""), MARK[:2])
@@ -155,7 +156,7 @@ def _template_pieces(text: str, marks: Sequence[str]) -> str:
             of_role = f'selectattr("role", "eq", "{names[piece]}") | map(attribute="content") | first'
             template += f"{{{{- messages | {of_role} -}}}}"
         else:
-            # Jinja reads escapes in its strings as Python does, so json's form of them is understood.
+            # Jinja reads escapes as Python does, so json's form of strings is understood.
             template += f"{{{{- {json.dumps(piece, ensure_ascii=False)} -}}}}"
     return template
 
@@ -163,7 +164,7 @@ def _template_pieces(text: str, marks: Sequence[str]) -> str:
 def sentence_transformers_files(
     kind: Kind, yes_id: int | None, no_id: int | None, versions: Mapping[str, str]
 ) -> dict[str, str]:
-    """Return what CrossEncoder reads beside transformers' own files: texts by path in the folder."""
+    """Return what CrossEncoder reads beside transformers' files: texts by path in the folder."""
     modules = [
         {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.base.modules.transformer.Transformer"}
     ]

@@ -25,7 +25,7 @@ OWN_TEMPLATE, NO_PROMPT = "its own template", "no prompt"
 
 
 class Score(NamedTuple):
-    """A pair's score: l_yes - l_no or an encoder's logit, raw in fp32; and whether the pair was cut."""
+    """A pair's score: l_yes - l_no or an encoder's logit, raw in fp32; was the pair cut?"""
 
     margin: float
     is_cut: bool = False
@@ -40,8 +40,8 @@ def read_reranker_json(folder: Path) -> dict[str, Any]:
         found: dict[str, Any] = json.loads(path.read_text())
     except ValueError:
         raise BadInput(f"{path.name} is not JSON: train or copy the model again") from None
-    # A prompt that differs by a blank gives other scores than those that calibration and threshold were fitted on, so
-    # the card's own text must be the prompt too, to the byte.
+    # A prompt that differs by a blank gives other scores than those that calibration and threshold
+    # were fitted on, so the card's own text must be the prompt too, to the byte.
     if found.get("kind") == "causal" and recorded_prompt(found) is None:
         raise other_prompt(folder, found, rendering.QUORUM.sha256)
     return found
@@ -57,7 +57,7 @@ def other_prompt(folder: Path, found: dict[str, Any], ours: str) -> BadInput:
 
 
 def recorded_prompt(found: dict[str, Any]) -> RerankPrompt | None:
-    """Return the prompt that a model's record names by text and hash; None where it is none of ours."""
+    """Return the prompt that a model's record names by text and hash; None if not ours."""
     named = (found.get("prompt"), found.get("prompt_sha256"))
     return next((one for one in rendering.PROMPTS.values() if (one.text, one.sha256) == named), None)
 
@@ -86,7 +86,7 @@ def choose_prompt(folder: Path, wanted: str = "", option: str = "prompt") -> str
 
 
 def choose_seq2seq(folder: Path, wanted: str = "") -> str:
-    """Return the name of a sequence-to-sequence model's prompt. Raises BadInput unless somebody names it."""
+    """Return a sequence-to-sequence model's prompt name. BadInput unless named."""
     if wanted not in rendering.SEQ2SEQ_ANSWERS:
         known = " or ".join(rendering.SEQ2SEQ_ANSWERS)
         raise BadOption(
@@ -153,7 +153,7 @@ def own_template(folder: Path) -> str:
 
 
 class Scorer(ABC):
-    """A model that scores documents for a query. Its tokens are made in any thread, its passes in one."""
+    """A model that scores documents. Tokens in any thread, passes in one."""
 
     prompt_name = NO_PROMPT  # How pairs are asked: the name of a prompt, OWN_TEMPLATE or NO_PROMPT.
     middle = 0.0  # The margin at which a document is as likely relevant as not.
@@ -175,7 +175,7 @@ class Scorer(ABC):
         self.load(found, prompt)
 
     def load(self, found: dict[str, Any], prompt: str) -> None:
-        """Load the folder's model and tokenizer. `found`: its reranker.json; `prompt`: the wanted one."""
+        """Load a folder's model and tokenizer. `found`: reranker.json; `prompt`: wanted."""
         raise NotImplementedError
 
     @abstractmethod
@@ -191,7 +191,7 @@ class Scorer(ABC):
         return [RenderedPair("") for _ in request.documents]
 
     def score(self, requests: Sequence[ServingRequest], together: int = 0) -> list[list[Score]]:
-        """Return the scores of many queries at once, in their order; `together`: pairs at a time, 0 for all."""
+        """Return many queries' scores, in order; `together`: pairs at a time, 0 for all."""
         encoded = [self.encode(request) for request in requests]
         every = [row for rows in encoded for row in rows]
         size = together or max(1, len(every))
@@ -251,7 +251,7 @@ class CausalScorer(Scorer):
 
 
 class EncoderScorer(Scorer):
-    """A sequence classifier with one logit; it has no place for an instruction, and does not write."""
+    """A sequence classifier with one logit; it takes no instruction and writes nothing."""
 
     def load(self, found: dict[str, Any], prompt: str) -> None:
         from training.trainers.base import load_tokenizer

@@ -1,7 +1,7 @@
 """Scoring by a sequence-to-sequence reranker (monoT5): P(true) at the first word that its decoder would write.
 
-The margin is l_true - l_false at that place, so that sigmoid(margin) is the softmax over these two words alone, as
-Nogueira, Jiang, Pradeep and Lin (2020) score.
+The margin is l_true - l_false at that place, so that sigmoid(margin) is the softmax over these two
+words alone, as Nogueira, Jiang, Pradeep and Lin (2020) score.
 """
 
 from collections.abc import Sequence

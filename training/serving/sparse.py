@@ -1,4 +1,4 @@
-"""Learned sparse retrieval (SPLADE): a text as weights of the model's vocabulary, by sentence-transformers."""
+"""Learned sparse retrieval (SPLADE), by sentence-transformers: weights of words."""
 
 import json
 from collections.abc import Callable, Sequence

@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 
 
 def find_base(name: str, made: Path) -> Path:
-    """Return the folder of a base (a tiny one is made in `made`), without any download. Raises BadInput."""
+    """Return a base's folder (a tiny one made in `made`), no download. BadInput."""
     if name in TINY:
         folder = made / name.replace(":", "-")
         # Made once for a job: its processes and those that resume share the folder.
@@ -48,7 +48,7 @@ def find_base(name: str, made: Path) -> Path:
 
 
 def check_causal(folder: Path) -> Any:
-    """Return the config of a base that can write text. Raises BadInput for encoders and unknown models."""
+    """Return the config of a writing base. BadInput for encoders, unknown models."""
     try:
         config = AutoConfig.from_pretrained(folder)
     except (OSError, ValueError, KeyError) as error:
@@ -110,7 +110,7 @@ def check_end_token(tokenizer: Any) -> int:
 
 
 def generation_ends(model: Any, tokenizer: Any) -> list[int]:
-    """Return the ids that end what a model writes: its own, the tokenizer's, and that of our answers."""
+    """Return the ids that end a model's text: its own, the tokenizer's and our answers'."""
     own = getattr(model.generation_config, "eos_token_id", None)
     known = [*(own if isinstance(own, list) else [own]), tokenizer.eos_token_id]
     ours = tokenizer(rendering.END, add_special_tokens=False)["input_ids"]
@@ -119,14 +119,14 @@ def generation_ends(model: Any, tokenizer: Any) -> list[int]:
 
 
 def longest_prompt(tokenizer: Any, config: Any) -> int:
-    """Return how many tokens a model reads: as its tokenizer says, and no more than it has positions."""
+    """Return how many tokens a model reads: its tokenizer's number, at most its positions."""
     # `model_max_length` is a huge number where the tokenizer's files say nothing.
     positions = getattr(config.get_text_config(), "max_position_embeddings", None)
     return int(min(tokenizer.model_max_length, positions or tokenizer.model_max_length))
 
 
 def choose_precision(asked: str, device: str) -> str:
-    """Return the number format of scoring: fp32 on a CPU and bf16 on a GPU, unless another is asked for."""
+    """Return scoring's number format: fp32 on a CPU, bf16 on a GPU, unless asked."""
     if asked == "auto":
         return "fp32" if device == "cpu" else "bf16"
     if asked == "tf32" and device == "cpu":

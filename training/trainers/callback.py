@@ -1,7 +1,8 @@
 """Callback that ties any trainer of transformers to a job's folder: metrics, phases, cancelling, checkpoints, resuming.
 
-A recipe makes its library's trainer with `arguments` and this callback, and calls `train`. What the library saves in
-`checkpoints/checkpoint-N` counts once `trainer.json` stands beside it, which is written last.
+A recipe makes its library's trainer with `arguments` and this callback, and calls `train`. What the
+library saves in `checkpoints/checkpoint-N` counts once `trainer.json` stands beside it, which is
+written last.
 """
 
 import json
@@ -50,7 +51,7 @@ class NothingLeft(Exception):
 
 
 class StopInStep(Exception):
-    """A process that trains alone was asked to stop within a step: what is saved is the model before it."""
+    """A lone process was asked to stop within a step: the model before it is saved."""
 
 
 @dataclass
@@ -130,7 +131,7 @@ class JobCallback(TrainerCallback):
         return kind(**{**given, **own})
 
     def train(self, trainer: Trainer) -> tuple[int, str]:
-        """Do all steps that are left; return the step that is published, and why. Raises TrainingCancelled."""
+        """Do the steps left; return the published one, and why. TrainingCancelled."""
         self.trainer = trainer
         trainer.remove_callback(PrinterCallback)
         if is_leading():
@@ -164,7 +165,7 @@ class JobCallback(TrainerCallback):
         return self.choice()
 
     def tell_lengths(self, lengths: Sequence[int], limit: int) -> dict[str, Any]:
-        """Say before the first step how long rows are, and warn where many are cut; return the summary."""
+        """Say before the first step how long rows are, and warn of cuts; the summary."""
         found = summarize_lengths(lengths, limit)
         if is_leading():
             if found["cut"]:
@@ -261,7 +262,7 @@ class JobCallback(TrainerCallback):
             self.cancelled = control.should_save = control.should_training_stop = True
 
     def seal(self) -> None:
-        """Make the checkpoint of this step a whole one: on the disk, and with its progress; older ones go."""
+        """Make this step's checkpoint whole: on disk, with progress; older ones go."""
         if not is_leading():
             return
         target = self.folder.checkpoint(self.progress.step)
@@ -275,7 +276,7 @@ class JobCallback(TrainerCallback):
         self.folder.prune({*steps[-KEPT:], self.choice()[0]})
 
     def measure(self) -> None:
-        """Measure the model as it is now on the dev split: each process scores its share of the rows."""
+        """Measure the model as it is on the dev split: each process scores its share of rows."""
         # By hash and not by order: another process, or the next training, takes the same queries.
         queries = sorted({row.query_id for row in self.task.data.dev}, key=lambda one: sha256(one.encode()).digest())
         chosen = set(queries[: max(1, math.ceil(self.task.options.dev_share * len(queries)))])

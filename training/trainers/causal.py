@@ -1,4 +1,4 @@
-"""A causal base and its LoRA adapter as finishing needs them: scored apart, merged in fp32, read back."""
+"""A causal base and its adapter for finishing: scored apart, merged in fp32."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -46,7 +46,7 @@ class LoraTrained:
         copy_adapter(self.adapter, folder)
 
     def published_margins(self, folder: Path, rows: Sequence[Any]) -> list[float]:
-        """Score as somebody does who has the folder and no code of ours: the prompt is its chat template's."""
+        """Score as somebody with the folder alone: the prompt is its chat template's."""
         tokenizer = AutoTokenizer.from_pretrained(folder)
 
         def render(query: str, document: str, instruction: str) -> str:
@@ -56,7 +56,7 @@ class LoraTrained:
 
 
 def chat_messages(query: str, document: str, instruction: str) -> list[dict[str, str]]:
-    """Return a pair in the roles that the published chat template reads, as sentence-transformers does."""
+    """Return a pair in the chat template's roles, as sentence-transformers does."""
     system = [{"role": "system", "content": instruction}] if instruction else []
     return [*system, {"role": "query", "content": query}, {"role": "document", "content": document}]
 

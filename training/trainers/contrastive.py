@@ -23,10 +23,11 @@ SCORED = 64  # Queries whose similarities with all documents of the batch are he
 class InBatchLoss(CachedMultipleNegativesRankingLoss):
     """The mean over queries of -log softmax over all documents of the batch, those of other processes included.
 
-    Labels are (queries, 3): places of the bundle, of its drawn positive and of its drawn negative. A document that is a
-    positive of one query and stands in the batch for another is a false negative: always counted, without a weight
-    where `mask` is set. `note` is told the figures of each step. `token_budget`: tokens embedded at a time, which
-    changes memory and never the gradient.
+    Labels are (queries, 3): places of the bundle, of its drawn positive and of its drawn negative.
+    A document that is a positive of one query and stands in the batch for another is a false
+    negative: always counted, without a weight where `mask` is set. `note` is told the figures of
+    each step. `token_budget`: tokens embedded at a time, which changes memory and never the
+    gradient.
     """
 
     def __init__(
@@ -91,7 +92,7 @@ class InBatchLoss(CachedMultipleNegativesRankingLoss):
             # A false negative at -inf has no part in the softmax.
             return found.masked_fill(part, -torch.inf) if self.mask else found
 
-        # The library calls the similarity for parts of the queries, so counts go on from call to call.
+        # The library asks for similarity in parts, so counts go on from call to call.
         self.loss.similarity_fct = similarity
         try:
             loss: Tensor = super().calculate_loss(reps, labels, with_backward=with_backward)
@@ -114,7 +115,7 @@ class InBatchLoss(CachedMultipleNegativesRankingLoss):
 
 
 def agree(ran_out: bool) -> None:
-    """Tell the others whether memory ran out here. Raises RanOutElsewhere where it did so in one of them."""
+    """Tell others whether memory ran out. RanOutElsewhere where it did in one."""
     if any(gather(ran_out)) and not ran_out:
         raise RanOutElsewhere
 
@@ -137,6 +138,6 @@ def find_false_negatives(
         for passage in bundles[row].positives:
             for name in passage.names:
                 blocked[place, columns.get(name, [])] = True
-        # Never its own positive, which is among its positives too: blocked, the loss would have no numerator.
+        # Never its own positive, one of its positives too: the loss needs a numerator.
         blocked[place, offset + place] = False
     return blocked

@@ -1,7 +1,8 @@
 """Recipe `cross-encoder`: an encoder with one logit, by sentence-transformers' trainer and losses.
 
-Losses: `bce` on labels, `mse` on teacher scores ((sigmoid(logit) - teacher)^2, as Prism's term), `lambda` on the list
-of a query (LambdaRank's weights). A row of the training is a pair, or with `lambda` a query and its documents.
+Losses: `bce` on labels, `mse` on teacher scores ((sigmoid(logit) - teacher)^2, as Prism's term),
+`lambda` on the list of a query (LambdaRank's weights). A row of the training is a pair, or with
+`lambda` a query and its documents.
 """
 
 from collections.abc import Callable, Sequence
@@ -51,7 +52,7 @@ class TrainingRow:
 
 
 class PreparedCrossEncoder(CrossEncoder):
-    """sentence-transformers' model, whose losses give it places of pairs that are tokens already."""
+    """sentence-transformers' model, whose losses give it places of tokenized pairs."""
 
     prepared: Sequence[EncodedRow]
 
@@ -65,9 +66,9 @@ def build_rows(
 ) -> list[TrainingRow]:
     """Build one row a pair, or for `lambda` one a query: at most `documents` of it, the highest targets first.
 
-    sizes: the tokens of each pair.
-    Targets: the label, else the teacher's score (`bce`, `lambda`); the teacher's score, else the label (`mse`).
-    Raises BadInput when a row has neither, or when `lambda` finds no query with two different targets.
+    sizes: the tokens of each pair. Targets: the label, else the teacher's score (`bce`, `lambda`);
+    the teacher's score, else the label (`mse`). Raises BadInput when a row has neither, or when
+    `lambda` finds no query with two different targets.
     """
     targets = [_training_target(example, loss) for example in examples]
     places = [[place] for place in range(len(examples))]
@@ -175,7 +176,7 @@ class CrossEncoderRecipe:
         return {self.loss: sum(self.rows[row].ordered_pairs for row in rows) if many else len(rows)}
 
     def forward(self, rows: Sequence[int]) -> dict[str, Tensor]:
-        """Return the library's loss times by what it is divided. Weights stay fp32, bf16 is an autocast."""
+        """Return the library's loss times its divisor. Weights fp32, bf16 by autocast."""
         inputs = self.current.data_collator([self.dataset[row] for row in rows])
         with torch.autocast(self.task.device, torch.bfloat16, enabled=self.task.precision == "bf16"):
             loss: Any = self.current.compute_loss(self.model, inputs)

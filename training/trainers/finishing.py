@@ -57,8 +57,8 @@ def finish_training(
 ) -> Record:
     """Score, calibrate and publish to `out` (new, or an empty folder); return the record with all that was measured.
 
-    `record` holds what training knows so far; `first_stage` what the model would rerank. Raises publishing.MergeDiffers
-    when the written model scores otherwise; then `out` is as it was.
+    `record` holds what training knows so far; `first_stage` what the model would rerank. Raises
+    publishing.MergeDiffers when the written model scores otherwise; then `out` is as it was.
     """
     report("scoring the dev split with the base")
     ranked = first_stage.rows if first_stage else []
@@ -69,7 +69,7 @@ def finish_training(
     # fp32 throughout: what is published is held to these margins.
     expected = trained.trained_margins(everything)
     before, after, last = of_base[: len(dev)], expected[: len(dev)], len(dev) + len(FIXTURE)
-    # Compared on the queries that had no part in choosing the checkpoint; where none is kept apart, on all.
+    # Compared on queries without a part in choosing the checkpoint, if any; else all.
     apart = kept_apart(dev)
     sides = {
         name: {query: value for query, value in ndcg_by_query(margins, dev).items() if not apart or query in apart}
@@ -96,7 +96,7 @@ def finish_training(
         precision = str(record.options.get("publish_precision") or "fp32")
         convert_weights(folder, precision)
         report("scoring the dev split with the merged model")
-        # By another way: the published folder is loaded as somebody loads it who has nothing of ours.
+        # Another way: the published folder is loaded as by somebody without our code.
         found = trained.published_margins(folder, everything)
         record = replace(
             record,
@@ -120,7 +120,7 @@ def dev_measures(margins: Sequence[float], dev: Sequence[Example]) -> dict[str, 
 
     `choosing`: the same over the queries that decide between checkpoints (metrics.kept_apart).
     """
-    # Some dev queries have no part in choosing a checkpoint, so that the verdict on them is not flattered.
+    # Some dev queries have no part in choosing a checkpoint, to judge it fairly.
     apart = kept_apart(dev)
     places = [place for place, row in enumerate(dev) if row.query_id not in apart]
     choosing = measure_dev_split([margins[place] for place in places], [dev[place] for place in places])

@@ -85,7 +85,7 @@ class AnswerHead:
                 f"The output layer is a {type(output).__name__}, in which yes and no have no weights to read"
             )
         self.output = output
-        # Two rows of the output layer: a vocabulary of 248,000 would take gigabytes of logits for a batch.
+        # Two rows of the output layer: a batch's logits of 248,000 words are gigabytes.
         self.weight = output.weight.detach()[[yes_id, no_id]].float()
         bias = getattr(output, "bias", None)
         self.bias = None if bias is None else bias.detach()[[yes_id, no_id]].float()
@@ -100,11 +100,11 @@ class AnswerHead:
 
     def compare(self, states: Tensor) -> Tensor:
         """Return the margins at states in fp32, with a gradient."""
-        # No matrix product, and no autocast: TF32 and bf16 would round what the states were computed with.
+        # No matrix product, no autocast: TF32 and bf16 would round the states.
         with torch.autocast(states.device.type, enabled=False):
             states = states.float()
             if self.cap is None:
-                # One product with the difference of the rows, which is the difference of the products.
+                # One product with the rows' difference, which is the products' difference.
                 found: Tensor = (states * (self.weight[0] - self.weight[1])).sum(-1) * self.scale
                 return found if self.bias is None else found + self.scale * (self.bias[0] - self.bias[1])
             logits = torch.stack([(states * weight).sum(-1) for weight in self.weight], dim=-1) * self.scale

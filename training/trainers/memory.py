@@ -1,4 +1,4 @@
-"""Memory of a training, checked before anything large is loaded; and how torch says that there is none."""
+"""Memory of a training, checked before loading; how torch says there is none."""
 
 import gc
 import json
@@ -14,7 +14,7 @@ from training.trainers.recipe import TrainingTask
 # Bytes for each trained weight: itself, its gradient, and AdamW's two moments, in fp32.
 OPTIMISER = 16
 CGROUP = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
-# Weights of a file that no reranker loads: what reads pictures, and heads that predict several tokens.
+# Weights that no reranker loads: of pictures, and heads for several tokens.
 LEFT_OUT = ("visual.", "vision_tower.", "vision_model.", "mtp.")
 
 
@@ -30,7 +30,7 @@ def free_memory() -> None:
 
 
 def available_memory(device: str) -> int:
-    """Return the bytes that a new process may take: of the GPU, or of the machine within its limit."""
+    """Return the bytes that a new process may take: of the GPU, or the machine in its limit."""
     if device == "cuda":
         return int(torch.cuda.mem_get_info()[0])
     # A container's limit, which the machine's free memory knows nothing of.
@@ -54,11 +54,12 @@ def count_weights(folder: Path) -> int:
 def needed_memory(
     task: TrainingTask, config: Any, longest: int, answer: int = 0, *, frozen: int | None = None, copies: int = 0
 ) -> int:
-    """Return a lower bound in bytes of what training takes: weights as they are loaded, what is trained with its
-    optimiser, activations of the longest row, logits of so many tokens of an answer.
+    """Return a lower bound in bytes of what training takes: weights as they are loaded, what is
+    trained with its optimiser, activations of the longest row, logits of so many tokens of an
+    answer.
 
-    config: of the text model; frozen: bytes of a weight that is not trained, by default those of the task's format;
-    copies: of all weights beside those that are trained, such as a reference.
+    config: of the text model; frozen: bytes of a weight that is not trained, by default those of
+    the task's format; copies: of all weights beside those that are trained, such as a reference.
     """
     options, half = task.options, task.precision == "bf16"
     frozen = task.dtype.itemsize if frozen is None else frozen
@@ -72,7 +73,7 @@ def needed_memory(
     activations += weights * copies * task.dtype.itemsize
     if not options.lora_rank:
         return weights * OPTIMISER + activations
-    # LoRA's two matrices for each linear layer: attention's four, and the three of the feed-forward part.
+    # LoRA's two matrices for each linear layer: four of attention, three feed-forward.
     adapter = options.lora_rank * layers * (8 * hidden + 3 * (hidden + wide))
     return weights * frozen + adapter * OPTIMISER + activations
 

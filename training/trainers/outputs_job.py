@@ -22,7 +22,7 @@ AT_ONCE = 16
 
 
 def write_outputs(folder: JobFolder, asked_to_stop: Callable[[], bool]) -> dict[str, Any]:
-    """Write answers and evaluation.json of each model; return the latter. Rows of an earlier process stay."""
+    """Write answers and evaluation.json of each model; the latter. Earlier rows stay."""
     job = folder.job
     rows = data.read_training_set(Path(job["data"])).dev
     rows = rows[: int(job["limit"])] if job.get("limit") else rows
@@ -76,7 +76,7 @@ class OutputWriter:
 def _write_model_outputs(
     folder: JobFolder, writer: OutputWriter, name: str, rows: Sequence[Example], before: int, stop: Callable[[], bool]
 ) -> list[dict[str, Any]]:
-    """Write a line for each row, with `finish_reason` "length" where the answer was cut; return all lines."""
+    """Write a line a row, `finish_reason` "length" where cut; return all lines."""
     path = folder.path / f"{name}.outputs.jsonl"
     kept = path.read_text().split("\n")[:-1] if path.exists() else []
     # What a killed process left of a last line is cut off, and its row is written again.

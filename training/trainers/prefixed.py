@@ -1,8 +1,8 @@
 """Margins of many queries' documents when what the documents of a query share is computed once for each query.
 
-The strings are tokenised whole, as everybody else does, and the shared part is the longest common run of tokens, so
-nothing depends on where a tokenizer cuts. Exact on full attention; what carries a state from token to token is left to
-margins.causal_margins.
+The strings are tokenised whole, as everybody else does, and the shared part is the longest common
+run of tokens, so nothing depends on where a tokenizer cuts. Exact on full attention; what carries a
+state from token to token is left to margins.causal_margins.
 """
 
 import copy
@@ -50,7 +50,7 @@ def prefixed_margins(head: AnswerHead, rows: Sequence[EncodedRow], budget: int =
         places = list(found)
         several = [rows[place].ids for place in places]
         length = shared_length(several) if len(places) > 1 else 0
-        # Of long documents the beginning is a small part, and attention without a mask is the faster one.
+        # Long documents begin alike, and attention without a mask is the faster one.
         if length < LEAST_SHARED or sum(map(len, several)) > (1 + MOST_REST) * length * len(several):
             alone += places
         else:
@@ -106,8 +106,8 @@ def _score_groups(
 
 
 def _chosen_rows(cache: Any, rows: Tensor) -> Any:
-    """Return a cache of these rows, each as often as it is named. A pass writes its own keys into its cache."""
-    # A shallow copy: layers are replaced below, and the shared keys stay as they are for the next rows.
+    """Return a cache of these rows, repeated as named, for a pass to write into."""
+    # A shallow copy: layers are replaced below, shared keys stay for the next rows.
     chosen = copy.copy(cache)
     chosen.layers = [copy.copy(layer) for layer in cache.layers]
     chosen.batch_select_indices(rows)

@@ -1,8 +1,9 @@
 """Recipe `prism`: the score before the answer and the text of the answer from one forward pass (Prism 3.2).
 
-loss = 20 x (sigmoid(l_yes - l_no) - teacher)^2 + 1 x cross-entropy of the target text. Both read the last states at
-label positions only: the token before the answer, and each token of the answer but the last. The margin is a product
-of such a state in fp32, and of the vocabulary's logits no more than a tile is ever there.
+loss = 20 x (sigmoid(l_yes - l_no) - teacher)^2 + 1 x cross-entropy of the target text. Both read
+the last states at label positions only: the token before the answer, and each token of the answer
+but the last. The margin is a product of such a state in fp32, and of the vocabulary's logits no
+more than a tile is ever there.
 """
 
 from collections.abc import Callable, Sequence
@@ -55,7 +56,7 @@ class PrismRow:
 
 
 class PrismRecipe:
-    """`recipe.Recipe` of a causal base with a LoRA adapter. Raises BadInput for what it cannot train."""
+    """`recipe.Recipe` of a causal base with a LoRA adapter. BadInput for what it cannot train."""
 
     needs_teacher = True  # Whether the set must bring the scores that are learned.
 
@@ -80,7 +81,7 @@ class PrismRecipe:
         check_memory(task, self.config, max(self.lengths()), min(answers + 1, TILE))
         base = load_model(task.base, task.device, task.dtype, options.attention)
         if task.checkpointing:
-            # Nothing would be recomputed without it: the frozen embeddings give inputs that need no gradient.
+            # Else nothing is recomputed: frozen embeddings give inputs without a gradient.
             base.enable_input_require_grads()
         model: Any = get_peft_model(base, lora_config(base, options))
         self.without_adapter = name_without_adapter(model)
@@ -166,7 +167,7 @@ class PrismRecipe:
 
 
 def check_packing(config: Any) -> None:
-    """Raise BadInput where rows in one sequence would see each other (linear attention keeps its state)."""
+    """BadInput where rows in one sequence would see each other (linear attention)."""
     config = config.get_text_config()
     kinds = set(getattr(config, "layer_types", None) or ["full_attention"])
     if kinds - {"full_attention", "sliding_attention"}:
@@ -177,7 +178,7 @@ def check_packing(config: Any) -> None:
 
 
 def lora_targets(base: Any, named: str) -> Any:
-    """Return what gets an adapter as peft takes it. Raises BadInput for layers that the base does not have."""
+    """Return what gets an adapter, for peft. BadInput for layers that are missing."""
     if named == "all-linear":
         return named
     there = {name.rpartition(".")[2] for name, part in base.named_modules() if isinstance(part, torch.nn.Linear)}
@@ -219,8 +220,8 @@ def label_states(model: Any, rows: Sequence[PrismRow], pad: int, *, packed: bool
     """Return the decoder's last states at all label positions, row after row: (sum of positions, hidden size)."""
     decoder = model.get_base_model().get_decoder()
     device = next(model.parameters()).device
-    # Padded on the right, where a causal model does not look. Packed: several rows in one sequence, whose positions
-    # begin anew and so keep attention within each row.
+    # Padded on the right, where a causal model does not look. Packed: several rows in one sequence,
+    # whose positions begin anew and so keep attention within each row.
     if packed:
         ids = torch.tensor([[one for row in rows for one in row.ids]], device=device)
         places = torch.tensor([[place for row in rows for place in range(len(row.ids))]], device=device)

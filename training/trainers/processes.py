@@ -1,4 +1,4 @@
-"""The processes that share a training: the first starts the others, and all of them run the same module."""
+"""The processes of a training: the first starts the others, on the same module."""
 
 import os
 import socket
@@ -16,7 +16,7 @@ import torch.distributed as dist
 from jobs.processes import spawn_child, stop_children
 
 LOOK_S = 1.0
-# Of the first process to end by itself after another did: it may have been refused for the same reason.
+# Of the first process to end by itself after another: perhaps for the same reason.
 PATIENCE_S = 20.0
 
 
@@ -63,13 +63,13 @@ def share_training(folder: Path, size: int, device: str, program: Sequence[str] 
 
 
 def _end_with(children: Sequence[Popen[str]], over: threading.Event) -> None:
-    """End this process when one of the others has ended: it would wait for its gradients for ever."""
+    """End this process when another has ended: it would wait for its gradients for ever."""
     while not over.wait(LOOK_S):
         if any(child.poll() is not None for child in children):
             if not over.wait(PATIENCE_S):
                 print("one of the processes that share this training ended", file=sys.stderr, flush=True)  # noqa: T201
                 stop_children(children)
-                # `os._exit`, because a process blocked in a collective cannot be ended in an orderly way.
+                # `os._exit`: a process blocked in a collective cannot end in an orderly way.
                 os._exit(1)
             return
 
@@ -109,7 +109,7 @@ def add_gradients(values: Sequence[torch.nn.Parameter], bucket: int = 2**24) -> 
             # Every process has to bring every gradient, or the sums would belong to other weights.
             value.grad = torch.zeros_like(value)
         waiting.append(value)
-        # Buckets of some megabytes: one message for each weight would cost latency, one for all memory.
+        # Buckets of megabytes: a message a weight costs latency, one for all memory.
         if sum(one.numel() for one in waiting) >= bucket:
             _add_bucket(waiting)
             waiting = []

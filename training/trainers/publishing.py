@@ -16,8 +16,8 @@ from corpus.errors import BadInput
 from training.serving.publication import Record, as_text, model_card, reranker_json, sentence_transformers_files
 from training.trainers.base import generation_ends
 
-# Greatest difference of a raw margin between what was trained and the model that was written, by the number format of
-# its files: a weight keeps 24, 11 or 8 bits. Both are scored in fp32.
+# Greatest difference of a raw margin between what was trained and the model that was written, by
+# the number format of its files: a weight keeps 24, 11 or 8 bits. Both are scored in fp32.
 TOLERANCES = {"fp32": 1e-4, "fp16": 2e-2, "bf16": 2e-1}
 DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
 SHARD = "4GB"
@@ -65,7 +65,7 @@ def write_causal(folder: Path, model: Any, tokenizer: Any, *, template: str, max
 
 
 def save_model(folder: Path, model: Any, tokenizer: Any, max_length: int) -> None:
-    """Write config.json, the weights (several files where they are large) and the files of the tokenizer."""
+    """Write config.json, the weights (several files if large), the tokenizer's files."""
     # The path on this machine is nobody else's business.
     model.config.name_or_path = ""
     tokenizer.model_max_length = max_length
@@ -85,7 +85,7 @@ def copy_adapter(adapter: Path, folder: Path) -> None:
 
 
 def convert_weights(folder: Path, precision: str) -> None:
-    """Write the weights of a model folder again in another number format, one file after another."""
+    """Write the weights of a model folder again in another number format, file by file."""
     if precision == "fp32":
         return
     dtype, total = DTYPES[precision], 0
@@ -104,7 +104,7 @@ def convert_weights(folder: Path, precision: str) -> None:
 
 
 def annotate_folder(folder: Path, record: Record, *, name: str) -> None:
-    """Write reranker.json, README.md and the files of sentence-transformers beside what transformers wrote."""
+    """Write reranker.json, README.md and sentence-transformers' files beside the rest."""
     versions = {
         "pytorch": torch.__version__,
         "sentence_transformers": version("sentence-transformers"),

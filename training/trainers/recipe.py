@@ -1,4 +1,4 @@
-"""The interface of a recipe: a training by a library's trainer, and what finishing publishes of it."""
+"""The interface of a recipe: training by a library's trainer, and what is published of it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -59,7 +59,7 @@ class Recipe(Protocol):
         """
 
     def trained(self, checkpoint: Path) -> Trained:
-        """Return the chosen checkpoint for finishing, on the task's device; it loads what it needs."""
+        """Return the chosen checkpoint for finishing, on the task's device; loads what it needs."""
 
     def record(self) -> dict[str, Any]:
         """Return the fields of publication.Record that only the recipe knows."""

@@ -1,4 +1,4 @@
-"""Recipe `rtriever`: an embedder tuned on bundles by sentence-transformers' trainer (RTriever 5.2)."""
+"""Recipe `rtriever`: an embedder tuned on bundles by sentence-transformers (RTriever 5.2)."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -66,7 +66,7 @@ def published_length(base: Path, trained: int) -> int:
 
 
 class Texts:
-    """Token ids of the bundles' queries (with their prompt) and documents, each once, with their end tokens."""
+    """Token ids of bundles' queries (with prompt) and documents, with end tokens."""
 
     def __init__(self, task: TrainingTask, model: SentenceTransformer) -> None:
         prompt, self.tokenizer = model.prompts["query"], model.tokenizer
@@ -131,7 +131,7 @@ class RetrieverTrainer(SentenceTransformerTrainer):
             self.shrink(inputs)
 
     def shrink(self, inputs: dict[str, Any]) -> None:
-        """Halve the token budget in all processes, down to one text for each pass. Raises DoesNotFit."""
+        """Halve the token budget in all processes, down to a text a pass. Raises DoesNotFit."""
         # Gradients of the failed attempt would add to those of the next one.
         for value in self.model.parameters():
             value.grad = None
@@ -221,7 +221,7 @@ class RTriever:
 
 
 class EmbedderTrained:
-    """`finishing.Trained` of a base and the chosen checkpoint; a margin is the cosine of query and document."""
+    """`finishing.Trained` of base and checkpoint; a margin is query-document cosine."""
 
     kind: Kind = "embedder"
     random_head = False
@@ -247,7 +247,7 @@ class EmbedderTrained:
         model.save_pretrained(str(folder), create_model_card=False)
 
     def published_margins(self, folder: Path, rows: Sequence[Any]) -> list[float]:
-        """Return the margins by the code that serves the folder, and not by the library that trained it."""
+        """Return the margins by the folder's serving code, not the training library's."""
         served, prefix = open_embedder(folder, self.task.device), read_query_prefix(folder)
         queries, _ = served.encode([prefix + row.query for row in rows])
         documents, _ = served.encode([row.document for row in rows])

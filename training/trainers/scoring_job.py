@@ -46,7 +46,7 @@ def score_pairs(folder: JobFolder, asked_to_stop: Callable[[], bool]) -> dict[st
 
 
 def base_prompt(model: Path, others: Iterable[str]) -> str:
-    """Return the name of the prompt for a base that is compared with a model of ours: that model's."""
+    """Return the prompt's name for a base compared with a model of ours: that model's."""
     if read_reranker_json(model):
         return ""
     records = [read_reranker_json(Path(other)) for other in others]

@@ -1,7 +1,8 @@
 """Steps of the optimiser that are whole: the same rows and gradient, however much memory or how many processes.
 
-Every process knows all rows of a step, does its share of the forward passes that hold them, and learns whether memory
-ran out in any: then all go on with half of the tokens. So no gradient is ever that of a part of the step.
+Every process knows all rows of a step, does its share of the forward passes that hold them, and
+learns whether memory ran out in any: then all go on with half of the tokens. So no gradient is ever
+that of a part of the step.
 """
 
 from collections.abc import Iterator, Sequence
@@ -76,7 +77,7 @@ class WholeSteps:
         return DataLoader(rows, batch_sampler=StepBatches(self.epochs), collate_fn=list)
 
     def floating_point_ops(self, inputs: Any) -> float:
-        """Return the operations of a step: six for each weight and token, two there and four back."""
+        """Return the operations of a step: six for each weight and token, two forth, four back."""
         weights: int = sum(value.numel() for value in self.model.parameters())
         return float(6 * weights * sum(self.epochs.lengths[row] for row in inputs))
 

@@ -1,4 +1,4 @@
-"""Tiny bases made on demand: seeded random weights, tokenizers trained on the bundled collection."""
+"""Tiny bases made on demand: seeded weights, tokenizers trained on the bundled collection."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -62,7 +62,7 @@ def tiny_encoder(folder: Path, *, seed: int = 0, hidden: int = 64, layers: int =
 
 
 def _save_tiny(folder: Path, tokenizer: Any, config: Any, build: Callable[[Any], Any], seed: int) -> Path:
-    """Write a model of seeded random weights, marked "quorum_tiny" in its config; return the folder."""
+    """Write a model of seeded random weights, marked "quorum_tiny" in its config; its folder."""
     config.quorum_tiny = True
     config.pad_token_id = tokenizer.pad_token_id
     # The seed of these weights must not become that of the training which asked for them.
@@ -107,7 +107,7 @@ def _tiny_config(shape: str, vocabulary: int, hidden: int, layers: int) -> Any:
 
 @cache  # Whoever is given it copies it.
 def _train_tokenizer() -> Tokenizer:
-    """Byte-level pairs of the bundled passages, so that every text can be written; the same at every run."""
+    """Byte-level pairs of bundled passages: every text can be written; reproducible."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()

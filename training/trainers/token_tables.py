@@ -1,4 +1,4 @@
-"""Rows of a training as tokens: made once, by several processes, and kept in the job as memory-mapped Arrow."""
+"""Rows of a training as tokens: made once, by processes, kept as mapped Arrow."""
 
 import os
 import shutil
@@ -20,7 +20,7 @@ ROWS_PER_PROCESS = 2000  # Fewer are sooner done than a process is started.
 def tokenize_rows(
     task: TrainingTask, tokenizer: Any, count: int, make: Callable[[int], Mapping[str, Any]], *decides: object
 ) -> Any:
-    """Return the table of a task's rows; what it decides on besides set and tokenizer stands in `decides`."""
+    """Return a task's table of rows; `decides`: what counts beside set and tokenizer."""
     # The tokenizer's whole definition: two of one name may differ.
     parts = (task.recipe, task.data.sha256, tokenizer.backend_tokenizer.to_str(), *decides)
     key = sha256("\0".join(map(str, parts)).encode()).hexdigest()

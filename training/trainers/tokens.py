@@ -48,7 +48,7 @@ def cut_texts(tokenizer: Any, texts: Sequence[str], most: int) -> tuple[list[str
 
 
 def truncate_ids(ids: list[int], tokenizer: Any, max_length: int, tail: str) -> list[int]:
-    """Return at most max_length ids: the end of the document goes, what follows the document stays."""
+    """Return at most max_length ids: the document's end goes, what follows it stays."""
     if len(ids) <= max_length:
         return ids
     kept = tokenizer(tail, add_special_tokens=False)["input_ids"]

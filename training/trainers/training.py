@@ -62,7 +62,7 @@ def train_model(folder: JobFolder, asked_to_stop: Callable[[], bool]) -> dict[st
 
 
 def publish_model(folder: JobFolder, recipe: Recipe, out: Path, chosen: tuple[int, str]) -> Record:
-    """Publish the chosen step's checkpoint; on the CPU where it does not fit on the GPU beside others' work."""
+    """Publish the chosen checkpoint; on the CPU if it does not fit on the GPU."""
     step, why = chosen
     task = recipe.task
     record = Record(
@@ -106,7 +106,7 @@ def publish_model(folder: JobFolder, recipe: Recipe, out: Path, chosen: tuple[in
 
 
 def prepare_task(folder: JobFolder, job: dict[str, Any]) -> TrainingTask:
-    """Return the job as a task. Everything that can be refused cheaply is refused here, with BadInput."""
+    """Return the job as a task. What can be refused cheaply is refused: BadInput."""
     device = job.get("device") or "cpu"
     if device not in ("cpu", "cuda"):
         raise BadInput(f"Device must be cpu or cuda, not {device!r}")

@@ -40,7 +40,7 @@ def queries(request: HttpRequest, scope: Scope) -> HttpResponse:
     asked = request.GET
     words = asked.get("q", "").strip()[:200]
     state = asked.get("state", "") if asked.get("state") in listing.STATES else ""
-    # A bigint has 19 digits at most: a longer number is nobody's key, and PostgreSQL would refuse it.
+    # A bigint has 19 digits at most: a longer number is nobody's key, and PostgreSQL refuses it.
     told = {name: asked.get(name, "") for name in ("after", "before")}
     keys = {name: int(value) for name, value in told.items() if re.fullmatch("[0-9]{1,17}", value)}
     context = {
@@ -67,7 +67,7 @@ def export(request: HttpRequest, scope: Scope) -> StreamingHttpResponse:
 @action("adjudicate")
 @require_GET
 def workshop(request: HttpRequest, scope: Scope, query: int) -> HttpResponse:
-    """The editor of one query; with HX-Request its body alone, for news of pages that are fetched."""
+    """The editor of one query; with HX-Request its body alone, for news of fetched pages."""
     found = query_of(scope, query)
     # Who reviews the query gives weights of their own before they see the first ones.
     if review := blind_review_of(scope.member, found):

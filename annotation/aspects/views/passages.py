@@ -74,7 +74,7 @@ def _save_refined(request: HttpRequest, scope: Scope, query: Query, row: Passage
         new = forms.cut_passages(post, row.title, row.text, {"source": drafts.source_metadata(row)})
         return _store_passages(scope, query, row, new)
     title, text = forms.read_text(post, "title"), forms.read_text(post, "passage").replace("\r\n", "\n")
-    # Before the passage is stored and outside its transaction: a refusal loses nothing of the refined text.
+    # Before the passage is stored and outside its transaction: a refusal loses no refined text.
     PassageDraft.objects.filter(pk=row.pk).update(title=title, text=text)
     if "spread" in post:
         return redirect(reverse("aspects_draft", args=[scope.collection.name, query.pk, row.pk]) + "?spread=1")

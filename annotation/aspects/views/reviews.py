@@ -1,4 +1,4 @@
-"""Pages of the second review: how far it is and what it says, taking a query, and the steps of one review."""
+"""Pages of the second review: progress and results, taking a query, a review's steps."""
 
 from django.contrib import messages
 from django.db import transaction
@@ -20,7 +20,7 @@ REVIEWS = AspectReview.objects.select_related("query__collection", "revision__au
 @action("adjudicate")
 @require_GET
 def overview(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Progress, the figures, and the newest reviews; `?as=csv`, `tex` or `json`: the table alone."""
+    """Progress, the figures, the newest reviews; `?as=csv`, `tex` or `json`: the table alone."""
     if form := request.GET.get("as"):
         if form not in review_figures.FORMS:
             raise Http404(_("Choose CSV, LaTeX or JSON."))

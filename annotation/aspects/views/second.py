@@ -1,4 +1,4 @@
-"""Pages of the second person: weighing a sample anew without seeing the weights, and how far the two agree."""
+"""Pages of the second person: weighing a sample blind, and how far the two agree."""
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse

@@ -1,4 +1,4 @@
-"""Rows of a set with their texts, a few thousand at a time, so that memory does not grow with the texts."""
+"""Rows of a set with their texts, some thousand at a time, so that memory stays flat."""
 
 import json
 from collections.abc import Iterator

@@ -14,7 +14,7 @@ from corpus.search.text import detect_language
 
 
 class Beir:
-    """Writes corpus.jsonl, queries.jsonl and qrels/<split>.tsv with the grades of the collection."""
+    """Writes corpus.jsonl, queries.jsonl and qrels/<split>.tsv with the collection's grades."""
 
     header, suffix = "query-id\tcorpus-id\tscore\n", "tsv"
 
@@ -96,7 +96,7 @@ def put_line(output: ExportOutput, values: dict[str, Any]) -> None:
 
 
 def task_card(source: SetSource, splits: list[str], languages: list[str]) -> str:
-    """Return the text of README.md: the three configurations that a loader asks for, and how to use them."""
+    """Return the text of README.md: the configurations that a loader asks for, and their use."""
     title = source.collection.title or source.collection.name
     lines = ["---", "configs:"]
     for name in ("corpus", "queries"):

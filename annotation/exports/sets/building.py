@@ -1,4 +1,4 @@
-"""Building a training set from labelled pairs, in one pass over the pairs and one over the texts."""
+"""Building a training set from labelled pairs, in one pass over pairs and one over texts."""
 
 import json
 from collections import Counter
@@ -188,7 +188,7 @@ def _drop_copies_of_positives(queries: list[SetQuery], left: Left) -> list[SetQu
 
 
 def _check_whole(sides: Sides, asked: ExportOptions, left: Left) -> None:
-    """Refuse a set that teaches nothing, or that nothing can be measured on, unless it was asked for."""
+    """Refuse a set that teaches nothing, or that nothing can be measured on, unless asked for."""
     why = f" ({reasons})" if (reasons := _format_reasons(left)) else ""
     for side, queries in sides.items():
         if not queries:

@@ -1,4 +1,4 @@
-"""Choice of pairs: agreement of the panel, negatives for each positive, fixed documents a query. Pure."""
+"""Choice of pairs: panel agreement, negatives a positive, documents a query. Pure."""
 
 from collections import Counter
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""Division of a set into train, dev and test: by names, by share, and nothing nearly alike on two sides."""
+"""Division of a set into train, dev, test: by names, share, no near-duplicates across."""
 
 import math
 from typing import Any

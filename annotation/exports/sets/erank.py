@@ -1,4 +1,4 @@
-"""ERank's JSON lines: a score from 0 to 10 with its chain for each drawn document of a query (ERank C)."""
+"""ERank's JSON lines: a score 0 to 10 with its chain for drawn documents (ERank C)."""
 
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
@@ -45,7 +45,7 @@ def read_scored_rows(source: SetSource, asked: ExportOptions, left: Left) -> lis
 
 
 def _find_gaps(rows: Sequence[SetRow]) -> Iterator[tuple[SetRow, str]]:
-    """Give each row its score as what the teacher says, and yield those that have none, or are too long."""
+    """Give each row the teacher's score, and yield those without one, or that are too long."""
     for campaign in {row.campaign for row in rows}:
         mine = [row for row in rows if row.campaign == campaign]
         found = read_scored_pairs(campaign, [row.pair for row in mine])

@@ -78,7 +78,7 @@ GROUPED: dict[str, Callable[[Filled, list[SetRow], list[SetRow], ExportOptions],
 
 
 class Grouped(LinesWriter):
-    """Writes a line for each query. It is given no query that lacks a relevant or another document."""
+    """Writes a line for each query, each with a relevant and another document."""
 
     def __init__(self, files: ExportFiles, name: str, asked: ExportOptions) -> None:
         super().__init__(files)

@@ -1,7 +1,7 @@
 """Hard negatives from a run: documents that a system ranked and nobody judged.
 
-They are marked `assumed`. One that the panel or a reranker scores high is more likely a hole than a negative, and so
-is one that people are still to settle: those are left out unless asked for.
+They are marked `assumed`. One that the panel or a reranker scores high is more likely a hole than a
+negative, and so is one that people are still to settle: those are left out unless asked for.
 """
 
 from collections import Counter, defaultdict
@@ -35,7 +35,7 @@ WANTED = """
 """
 
 
-# Of pairs that exist: pair, teacher's score, votes for relevant, votes, has a label, waits for people.
+# Of existing pairs: pair, teacher's score, votes for relevant, votes, label?, people?
 Known = dict[tuple[int, int], tuple[int, float | None, int, int, bool, bool]]
 
 
@@ -101,7 +101,7 @@ def _new_rows(query: SetQuery, ranked: dict[str, int], keys: dict[str, int], pre
 
 
 def _may_enter(row: SetRow, known: Known, asked: ExportOptions, left: Left) -> bool:
-    """Complete the row from what is known about its pair, and say whether it is taken as a negative."""
+    """Complete the row from what is known about its pair; say whether it is taken as a negative."""
     pair = known.get((row.query, row.document))
     score = None
     if pair is not None:

@@ -66,5 +66,5 @@ class PrismWriter(LinesWriter):
             }
 
     def end(self) -> dict[str, Any]:
-        """Return how many rows carry which losses, and how many relevant ones have no text to learn."""
+        """Return how many rows carry which losses, and how many relevant ones have no text."""
         return {"losses": dict(sorted(self.losses.items())), "relevant_without_target": self.without_target}

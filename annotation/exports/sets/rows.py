@@ -52,7 +52,7 @@ class SetQuery:
 
 
 def newest_label(rows: Iterable[SetRow]) -> str | None:
-    """Return when the newest label of rows was made, in UTC to the microsecond; None where none says so."""
+    """Return when the newest label of rows was made, in UTC with microseconds; None if unsaid."""
     times = [row.labelled_at for row in rows if row.labelled_at is not None]
     return max(times).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ") if times else None
 

@@ -125,7 +125,7 @@ class Shaped(LinesWriter):
 
 
 class Completions(LinesWriter):
-    """Writes `prompt` and `completion` of each pair. It is given no relevant pair without evidence."""
+    """Writes `prompt` and `completion` of each pair. A relevant pair always has its evidence."""
 
     def lines(self, filled: Filled) -> Iterator[dict[str, Any]]:
         for row in filled.query.rows:

@@ -1,4 +1,4 @@
-"""Pairs, votes and texts of a training set, straight from PostgreSQL. Needs the snapshot's open transaction."""
+"""Pairs, votes and texts of a set, from PostgreSQL. Needs the snapshot's transaction."""
 
 import json
 from collections import defaultdict
@@ -43,7 +43,7 @@ SELECT external_id, title, text, metadata FROM corpus_document
 WHERE collection_id = %(collection)s AND is_current ORDER BY external_id COLLATE "C"
 """
 QUERIES = "SELECT id, external_id, instruction, text, metadata, answers FROM corpus_query WHERE id = ANY(%(keys)s)"
-# Each with the judge's number among its own votes: a model that is sampled several times has as many.
+# Each with the judge's number among its own votes: a sampled model has several.
 VOTES = """
 SELECT a.pair_id, a.judge_id,
        (SELECT count(*) FROM unnest(c.voters[1:a.place]) AS before WHERE before = a.judge_id), a.verdict
@@ -86,7 +86,7 @@ class SetSource:
         return vote_names([campaign for (campaign,) in fetch_rows(VOTERS, campaigns=self.campaigns)])
 
     def rows(self, asked: ExportOptions, left: Left) -> list[SetRow]:
-        """Return the labelled pairs by query id and document id; `left` counts those with other labels."""
+        """Return labelled pairs by query id and document id; `left` counts those left out."""
         origins = list(asked.origins) if asked.origins is not None else None
         if asked.labels == "people":
             origins = [one for one in SETTLED if origins is None or one in origins]
@@ -106,7 +106,7 @@ class SetSource:
         return rows
 
     def _choose_labels(self, asked: ExportOptions, left: Left) -> tuple[str, dict[str, Any]]:
-        """Return the statement that reads the rows, and its parameters that say which labels they have."""
+        """Return the statement that reads the rows, and its parameters for their labels."""
         if asked.qrels is not None:
             self.described["qrels"] = find_version(self.collection, asked.qrels)
             return READ_QRELS, {}
@@ -184,7 +184,7 @@ def read_queries(keys: Sequence[int]) -> dict[int, SetText]:
 
 
 def mark_synthetic(queries: Iterable[SetQuery], prefixes: Mapping[str, str]) -> None:
-    """Note which queries a model wrote, and from which seed. `prefixes`: of the ids, by collection."""
+    """Note which queries a model wrote, from which seed. `prefixes`: of the ids, by collection."""
     by_key = {query.key: query for query in queries}
     with connection.cursor() as cursor:
         cursor.execute(
@@ -209,7 +209,7 @@ ANSWERS = """
 
 
 def teacher_answers(source: "SetSource") -> Iterator[dict[str, Any]]:
-    """Yield every answer of a rerank API that gave scores, as it came, with the ids of what was asked."""
+    """Yield every answer of a rerank API that gave scores, as it came, with the ids asked for."""
     for batch in fetch_batches(ANSWERS, {"collection": source.collection.pk}):
         for _answer, api, url, model, query, names, raw in batch:
             yield {
@@ -241,7 +241,7 @@ def _read_texts(sql: str, keys: Sequence[int]) -> dict[int, SetText]:
 
 
 def read_votes(pairs: Sequence[int]) -> dict[int, dict[tuple[int, int], int]]:
-    """Read for each pair its last complete votes, by judge and sample: those that its score rests on."""
+    """Read for each pair its last complete votes, by judge and sample: its score rests on them."""
     found: dict[int, dict[tuple[int, int], int]] = defaultdict(dict)
     for pair, judge, sample, verdict in fetch_rows(VOTES, pairs=list(pairs)):
         found[pair][judge, sample] = verdict

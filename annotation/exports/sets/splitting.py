@@ -25,15 +25,16 @@ def split_queries(
 ) -> Sides:
     """Divide the queries; return those of each side, in the order in which they came.
 
-    Queries stand in the order of sha256(seed, query id); the first `share` of them are trained on. Near-duplicate
-    queries (`groups`: query -> group) go where the first of them goes. A document of dev or test, or one that nearly
-    equals it (`documents`: document -> group), is taken out of train: dev and test stay whole, so that their rankings
-    do.
-    Synthetic queries are trained on, unless `synthetic_dev` lets them be measured on, too: then as any other, on the
-    side of their seed. Such a query whose seed, or a near-duplicate, is in dev is left out.
+    Queries stand in the order of sha256(seed, query id); the first `share` of them are trained on.
+    Near-duplicate queries (`groups`: query -> group) go where the first of them goes. A document of
+    dev or test, or one that nearly equals it (`documents`: document -> group), is taken out of
+    train: dev and test stay whole, so that their rankings do. Synthetic queries are trained on,
+    unless `synthetic_dev` lets them be measured on, too: then as any other, on the side of their
+    seed. Such a query whose seed, or a near-duplicate, is in dev is left out.
 
-    `named`: the keys of queries whose side is fixed, by side. Others are divided by the share where neither train nor
-    dev is named, and trained on where only dev is; those that nearly equal a fixed query of dev or test are left out.
+    `named`: the keys of queries whose side is fixed, by side. Others are divided by the share where
+    neither train nor dev is named, and trained on where only dev is; those that nearly equal a
+    fixed query of dev or test are left out.
     """
     if named:
         sides = _split_around(
@@ -59,7 +60,7 @@ def _split_around(
     left: Left,
     synthetic_dev: bool,
 ) -> Sides:
-    """Split with some sides fixed: a fixed dev or test stays whole, and all else gives way to it."""
+    """Split with some sides fixed: a fixed dev or test stays whole, all else gives way to it."""
     place = {key: side for side in SPLITS for key in named.get(side, ())}
     fixed = {side: [query for query in queries if place.get(query.key) == side] for side in SPLITS if side in named}
     measured = {_group_of(query, groups) for side in (DEV, TEST) for query in fixed.get(side, [])}
@@ -116,7 +117,7 @@ def _join_seeds(queries: list[SetQuery], groups: Mapping[int, int]) -> dict[int,
 
 
 def _choose_train_queries(queries: list[SetQuery], share: float, seed: int, groups: Mapping[int, int]) -> set[int]:
-    """Return keys of the queries to train on: whole groups, at least one on each side where there are two."""
+    """Return keys of training queries: whole groups, at least one on each side of two."""
     gathered: dict[int, list[SetQuery]] = {}
     for query in sorted(queries, key=lambda query: order_key(seed, query.id)):
         gathered.setdefault(_group_of(query, groups), []).append(query)

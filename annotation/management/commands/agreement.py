@@ -65,7 +65,7 @@ class Command(QuorumCommand):
         return build_json_document(report, aggregates.dawid_skene_document(found))
 
     def show(self, report: AgreementReport) -> None:
-        """Print the report: a line for each assessor, each pair of assessors, and each overall measure."""
+        """Print the report: a line for each assessor, pair of assessors, and overall measure."""
         measures = report.measures
         self.say(f"{len(report.assessors)} assessors, {measures.items} pairs (population: all)")
         for one in report.assessors:

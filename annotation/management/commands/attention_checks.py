@@ -1,4 +1,4 @@
-"""attention_checks NAME [--count N]: make attention checks of gold and their arguments (docs/people.md)."""
+"""attention_checks NAME [--count N]: make checks of gold and arguments (docs/people.md)."""
 
 from typing import Any
 

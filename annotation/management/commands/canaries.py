@@ -28,7 +28,7 @@ class Command(QuorumCommand):
         )
 
     def run(self, **options: Any) -> object:
-        """Ask the judges and count flips, or estimate the cost; with --every, only set the schedule."""
+        """Ask the judges and count flips, or estimate the cost; --every only sets the schedule."""
         panel = find_panel(options["panel"])
         judges = canaries.panel_judges(panel)
         # Without --paid only judges of known price 0: an unknown price may be a high one.
@@ -65,7 +65,7 @@ class Command(QuorumCommand):
         return {"schedule": {"hours": made.hours, "paid": made.paid, "panel": made.panel or None}}
 
     def estimate(self, chosen: list[Judge], left: list[Judge]) -> dict[str, Any]:
-        """Calls and cost before anything is sent, of those who are asked and of those who are left out."""
+        """Calls and cost before anything is sent, of those asked and those left out."""
         if chosen:
             self.stderr.write(f"estimate: {canaries.forecast(chosen).line()}")
         if left:
@@ -76,7 +76,7 @@ class Command(QuorumCommand):
 
 
 def estimate_cost(judges: list[Judge]) -> dict[str, Any] | None:
-    """Expected calls and USD; the cost is None where a price is unknown, all of it where nobody is asked."""
+    """Expected calls and USD; the cost is None where a price is unknown."""
     if not judges:
         return None
     found = canaries.forecast(judges)

@@ -1,4 +1,4 @@
-"""create_users [NAME] --role annotator|adjudicator|admin|owner --count N: accounts with random passwords."""
+"""create_users [NAME] --role R --count N: accounts with random passwords."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""debate_study NAME: what stance order, agents, families, temperature and rounds make of a debate."""
+"""debate_study NAME: effects of stance order, agents, families, temperature and rounds."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -110,7 +110,7 @@ class Command(QuorumCommand):
 
 
 def _debate_ways(options: dict[str, Any]) -> Iterator[list[str]]:
-    """The ways to debate of the axes that are to be run. Raises BadInput for a wrong one, before any is run."""
+    """The axes' ways to debate that are to be run. BadInput before any is run."""
     debaters = list(split_names(options["debaters"]))
     for axis in split_names(options["run"]):
         if axis not in (*AXES, "families"):

@@ -1,4 +1,4 @@
-"""`export NAME --format F --out DIR`: labels, judgments, debates or a training set as files with a manifest."""
+"""`export NAME --format F --out DIR`: labels, judgments, debates or sets, as files."""
 
 from contextlib import nullcontext
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`lara NAME --judge J --share S`: calibrate a judge's votes on people's labels; the same command goes on."""
+"""`lara NAME --judge J --share S`: calibrate a judge's votes on people's labels."""
 
 from typing import Any
 

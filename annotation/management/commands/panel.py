@@ -129,7 +129,7 @@ class Command(QuorumCommand):
 
 
 def _describe_findings(found: dict[str, Any]) -> str:
-    """Describe what a self-check found: its problems with the first error, or the shares of right answers."""
+    """Describe a self-check: its problems with the first error, or shares of right answers."""
     if problems := [*found["problems"], *([found["error"]] if found["error"] else [])]:
         return "; ".join(problems)
     clear = found["clear"]

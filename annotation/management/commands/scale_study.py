@@ -1,4 +1,4 @@
-"""scale_study NAME --judges a,b,c: what yes/no, 0-3 and 0-10 do to a model's scores on the same pairs."""
+"""scale_study NAME --judges a,b,c: a model's scores as yes/no, 0-3, 0-10 on the same pairs."""
 
 from typing import Any
 

@@ -50,7 +50,7 @@ class ScheduleForm(forms.Form):
 @action("admin")
 @require_GET
 def page(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Show canaries of the default panel's judges and of those of the collection's newest campaign."""
+    """Show canaries of the judges of the default panel and of the collection's newest campaign."""
     return _render_page(request, scope, ScheduleForm.of(CanarySchedule.objects.first()))
 
 

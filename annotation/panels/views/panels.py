@@ -1,4 +1,4 @@
-"""Pages of the panel: the candidates, the sets that are proposed, and making one of them the panel."""
+"""Pages of the panel: the candidates, the proposed sets, and making one of them the panel."""
 
 from django.contrib import messages
 from django.db import transaction
@@ -25,7 +25,7 @@ from judges.probes.self_check import forecast
 @action("admin")
 @require_GET
 def panel(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Quality, independence and price of the candidates, and the most independent sets above the floor."""
+    """Quality, independence, price of candidates, the most independent sets above the floor."""
     known = known_assessors(scope.collection)
     asked = page.read_filters(request.GET, known)
     context = {

@@ -1,4 +1,4 @@
-"""`evaluate --qrels F --run F --measures "nDCG@10 R@100"`: means, each query's values, and paired tests."""
+"""`evaluate --qrels F --run F --measures "nDCG@10 R@100"`: means, values, paired tests."""
 
 from collections.abc import Mapping
 from dataclasses import asdict

@@ -1,4 +1,4 @@
-"""`holes NAME --runs F... --depth 10`: stability of some runs' order, and filling the holes of their pool."""
+"""`holes NAME --runs F... --depth 10`: is the runs' order safe? Fill the pool's holes."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -99,7 +99,7 @@ class Command(JudgingCommand):
         options: FillingOptions,
         given: dict[str, Any],
     ) -> Filling | None:
-        """Print the expected cost, and start or resume a filling; None where nothing is to be filled."""
+        """Print the expected cost, and start or resume a filling; None for nothing to fill."""
         if not document["candidates"] or (options.first and not document["unsettled"]):
             self.note("nothing to fill: no pair of the pool that nobody judged could change what is asked")
             return None
@@ -112,7 +112,7 @@ class Command(JudgingCommand):
         return begun
 
     def ended(self, begun: Filling, document: dict[str, Any], *, waited: bool) -> object:
-        """Return the document of a filling; raise Incomplete (exit 3) when judges left pairs undone."""
+        """Return a filling's document; raise Incomplete (exit 3) when judges left pairs undone."""
         funnel = Funnel.of(begun)
         if begun.after is None and waited and (funnel.failed or funnel.pending):
             raise Incomplete(

@@ -1,4 +1,4 @@
-"""`references NAME --judge J`: write reference answers from aspects' passages, to grade agents' answers by."""
+"""`references NAME --judge J`: write reference answers from aspects' passages."""
 
 from pathlib import Path
 from typing import Any

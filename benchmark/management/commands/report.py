@@ -1,4 +1,4 @@
-"""`report NAME`: compare runs under two versions of the qrels, as figures and as tables for a paper."""
+"""`report NAME`: compare runs under two versions of the qrels, as figures and a paper's tables."""
 
 from collections.abc import Iterator
 from pathlib import Path

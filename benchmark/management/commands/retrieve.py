@@ -48,7 +48,7 @@ class Command(JobCommand):
         return super().run(**given | {"name": given["collection"], "told": given})
 
     def wanted(self, given: dict[str, Any]) -> RunOptions:
-        """Return the options of the run; of a model folder alone its own kind of system. Raises BadInput."""
+        """Return the run's options; of a folder alone its own kind of system. BadInput."""
         told, known = given["told"], dict[str, Any]()
         if told["instructions"]:
             known["instructions"] = read_instructions(told["instructions"])

@@ -1,4 +1,4 @@
-"""`runs NAME list`, `runs NAME export RUN F`: a collection's runs, and one as a TREC file for other tools."""
+"""`runs NAME list`, `runs NAME export RUN F`: a collection's runs, one as a TREC file."""
 
 from pathlib import Path
 from typing import Any

@@ -18,7 +18,7 @@ class Command(QuorumCommand):
     help = "Have a graded judge score each query's documents several times and write its reasoning as training data."
 
     def arguments(self, parser: CommandParser) -> None:
-        """Add the options; their defaults are the paper's: three generations, 20 documents a query."""
+        """Add the options; defaults are the paper's: three generations, 20 documents a query."""
         parser.add_argument("name", help="name of the collection")
         parser.add_argument(
             "--judge",

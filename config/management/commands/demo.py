@@ -1,4 +1,4 @@
-"""`demo`: the bundled collection, judged by real workers, then the site with accounts for every role."""
+"""`demo`: the bundled collection, judged by real workers, then the site and its accounts."""
 
 import sys
 from pathlib import Path
@@ -92,7 +92,7 @@ class Command(QuorumCommand):
         self.print_document({"url": address, "pids": children.pids, "accounts": accounts})
 
     def panel(self, judges_file: Path | None, collection: Collection) -> str:
-        """Return the offline panel, or that of the judges file once somebody has agreed to what it may cost."""
+        """Return the offline panel, or the judges file's once its cost is agreed to."""
         if judges_file is None:
             return "offline"
         panel = str(store_judges_file(read(judges_file))["panel"]["name"])
@@ -138,7 +138,7 @@ class Command(QuorumCommand):
             self.stderr.write(f"The web search is not shown: {error}")
 
     def judge(self, collection: Collection, panel: str) -> None:
-        """Judge by the ordinary command, which shows progress; failed pairs do not keep the site down."""
+        """Judge by the ordinary command, with its progress; failed pairs do not stop the site."""
         try:
             call_command("judge", collection.name, panel=panel, wait=True, yes=True, stdout=self.out)
         except SystemExit as ended:

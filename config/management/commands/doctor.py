@@ -1,4 +1,4 @@
-"""`doctor`: look at everything that support would ask for, and say what to do about what is wrong."""
+"""`doctor`: look at all that support would ask for, and say what to do about faults."""
 
 from dataclasses import asdict
 from typing import Any
@@ -16,7 +16,7 @@ class Unwell(Incomplete):
 
 
 class Command(QuorumCommand):
-    """Prints a line for each thing, with a remedy; it changes nothing. Exit 1 where something is wrong."""
+    """Prints a line a thing, with a remedy; changes nothing. Exit 1 if something is wrong."""
 
     help = (
         "Check versions, services, folders, keys, clocks, workers, leases, jobs and mail, and say in one line each what"

@@ -1,4 +1,4 @@
-"""`serve_model --model DIR`: a reranker or an embedding model behind an endpoint, in a process of its own."""
+"""`serve_model --model DIR`: a reranker or embedder behind an endpoint, a process."""
 
 import importlib.util
 import json
@@ -20,7 +20,7 @@ from training.serving.scorer import PRECISIONS, check_prompt, read_reranker_json
 
 
 class Command(QuorumCommand):
-    """Serve one model until Ctrl-C; one JSON line {url, pids, model} on standard output when it is ready."""
+    """Serve a model until Ctrl-C; a JSON line {url, pids, model} on stdout when ready."""
 
     help = (
         "Answer POST /v1/rerank with a model folder, in the shape of Cohere's and Jina's APIs; with an embedding model "

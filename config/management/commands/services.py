@@ -56,7 +56,7 @@ class Command(QuorumCommand):
         return {"state": "running", **announced, "users": users}
 
     def stable_status(self) -> dict[str, Any]:
-        """Return the status once the keeper no longer comes up or goes down: it runs or has ended."""
+        """Return the status once the keeper neither comes up nor goes down: it runs or ended."""
         end = time.monotonic() + PATIENCE
         while (document := self.status())["state"] == "starting":
             if time.monotonic() > end:

@@ -45,7 +45,7 @@ class Command(QuorumCommand):
         return {"files": rows.count(), "bytes": size, "here": here}
 
     def publish(self) -> dict[str, Any]:
-        """Publish the files of VAR whose names the store does not know, and contents that it has lost."""
+        """Publish files of VAR with names unknown to the store, and contents that it has lost."""
         count, gone = 0, len(refill_contents())
         for kind in KINDS:
             for folder in sorted((settings.VAR / kind).glob("*/*" if kind == "jobs" else "*")):

@@ -1,4 +1,4 @@
-"""`import_collection NAME --corpus F --queries F ...`: documents, queries, candidates and reference grades."""
+"""`import_collection NAME --corpus F --queries F ...`: a collection's files."""
 
 from collections.abc import Mapping
 from fnmatch import fnmatch

@@ -24,8 +24,8 @@ HEADINGS = ("judge", "works", "model", "schema mode", "logprobs", "temp.", "thin
 class Command(QuorumCommand):
     """The command that probes judges: it prints the calls and cost, asks on a terminal, and prints the results."""
 
-    # The exit code is 3 and not 2 when a judge cannot work: the input was right, the calls were made, and the table of
-    # results stands on standard output.
+    # The exit code is 3 and not 2 when a judge cannot work: the input was right, the calls were
+    # made, and the table of results stands on standard output.
 
     help = (
         "Probe the judges of a panel: key, model, schema mode, log-probabilities, temperature, thinking, context, "

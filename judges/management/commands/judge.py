@@ -23,7 +23,7 @@ class Command(JudgingCommand):
         add_wait_options(parser)
 
     def run(self, **given: Any) -> object:
-        """Start or join, and with --wait stay until the end; the status document of the campaign."""
+        """Start or join, and with --wait stay until the end; the campaign's status document."""
         collection, options = collection_named(given["name"]), read_arguments(CampaignOptions, given)
         check_workers_option(given["workers"])
         kinds = {"again": options.again, "fresh": options.fresh}

@@ -94,7 +94,7 @@ def describe_preset(one: Preset) -> list[str]:
 
 
 def judge_block(one: Preset) -> list[str]:
-    """Return the [[judge]] to paste into a judges file; what only its owner knows stands in capitals."""
+    """Return the [[judge]] for a judges file; what only its owner knows stands in capitals."""
     examples = {**EXAMPLES, **OWN_EXAMPLES.get(one.name, {})}
     lines = ["[[judge]]", 'name = "judge-1"', f'provider = "{one.name}"']
     lines.append(f'model = "{"answers" if one.wire == "offline" else "MODEL"}"')

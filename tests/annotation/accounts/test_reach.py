@@ -1,5 +1,6 @@
-"""Every page within everybody's reach (WCAG 2.2 AA) in a real Chromium: both languages, light, dark, high contrast, a
-narrow screen, right to left; by keyboard; and focus stays where it was when a part of a page is replaced.
+"""Every page within everybody's reach (WCAG 2.2 AA) in a real Chromium: both languages, light,
+dark, high contrast, a narrow screen, right to left; by keyboard; and focus stays where it was when
+a part of a page is replaced.
 """
 
 import json

@@ -38,9 +38,9 @@ def test_weighted_kappa_equals_scikit_learns(found: list[list[tuple[int, int]]])
 
 
 def test_weighted_kappa_equals_a_hand_worked_one() -> None:
-    # Four aspects: (5, 5), (4, 3), (2, 2), (1, 3). Distances 0, 1, 0, 2: observed linear 3/4, quadratic (0+1+0+4)/4.
-    # Chance: all 16 crossings of {5, 4, 2, 1} with {5, 3, 2, 3}: distances 0+2+3+2, 1+1+2+1, 3+1+0+1, 4+2+1+2 = 26,
-    # squares 0+4+9+4, 1+1+4+1, 9+1+0+1, 16+4+1+4 = 60.
+    # Four aspects: (5, 5), (4, 3), (2, 2), (1, 3). Distances 0, 1, 0, 2: observed linear 3/4,
+    # quadratic (0+1+0+4)/4. Chance: all 16 crossings of {5, 4, 2, 1} with {5, 3, 2, 3}: distances
+    # 0+2+3+2, 1+1+2+1, 3+1+0+1, 4+2+1+2 = 26, squares 0+4+9+4, 1+1+4+1, 9+1+0+1, 16+4+1+4 = 60.
     # Linear 1 - (3/4)/(26/16) = 7/13, quadratic 1 - (5/4)/(60/16) = 2/3.
     found = importance_agreement([[(5, 5), (4, 3)], [(2, 2), (1, 3)]], resamples=0)
     assert found.linear.value == pytest.approx(7 / 13)

@@ -73,8 +73,9 @@ def office(db: None) -> Office:
 
 
 def test_kappa_of_decisions_equals_scikit_learns_and_a_hand_worked_one() -> None:
-    # 10 decisions: 6 kept and accepted, 1 kept and changed, 2 discarded and accepted, 1 discarded and changed.
-    # p = 8/10; first says yes 7, second 7: e = (7*7 + 3*3)/100 = 0.58; kappa = 0.22/0.42.
+    # 10 decisions: 6 kept and accepted, 1 kept and changed, 2 discarded and accepted, 1 discarded
+    # and changed. p = 8/10; first says yes 7, second 7: e = (7*7 + 3*3)/100 = 0.58; kappa =
+    # 0.22/0.42.
     readings = [[(1, 1)] * 6, [(1, 0)], [(0, 0)] * 2, [(0, 1)]]
     found = importance_agreement(readings, resamples=0, levels=range(2))
     assert found.plain.value == pytest.approx(0.22 / 0.42)

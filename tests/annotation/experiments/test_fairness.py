@@ -68,8 +68,9 @@ def test_the_flip_table_equals_a_count_by_hand(books):
     flips = found["flips"]
     names = ("n", "known", "right_right", "right_wrong", "wrong_right", "wrong_wrong")
     counts = {name: flips["all"][name] for name in names}
-    # Right first votes: Alice on 1, 2, 4, Bob on 4; of them Alice's 2 and 4 end wrong.
-    # Wrong first votes: Alice on 3, 5, Bob on 1; of them Alice's two end right. Her sixth is without a reference.
+    # Right first votes: Alice on 1, 2, 4, Bob on 4; of them Alice's 2 and 4 end wrong. Wrong first
+    # votes: Alice on 3, 5, Bob on 1; of them Alice's two end right. Her sixth is without a
+    # reference.
     assert counts == {"n": 8, "known": 7, "right_right": 2, "right_wrong": 2, "wrong_right": 2, "wrong_wrong": 1}
     assert (flips["all"]["right_to_wrong"]["value"], flips["all"]["wrong_to_right"]["value"]) == (0.5, 2 / 3)
     assert flips["all"]["flipped"]["value"] == 5 / 8

@@ -97,8 +97,9 @@ def believing_campaign(
 ) -> tuple[Campaign, np.ndarray, np.ndarray]:
     """One judge with log-probabilities, two without; `without`: the pair on which the first gives none.
 
-    `said_alone`: as they were stored while one alternative was asked for, without the answer not given.
-    `windowed`: of so many pairs the votes are about the second window of the document, which decided.
+    `said_alone`: as they were stored while one alternative was asked for, without the answer not
+    given. `windowed`: of so many pairs the votes are about the second window of the document, which
+    decided.
     """
     books = make_collection("books")
     judges = [make_judge("sure"), make_judge("mute"), make_judge("third")]

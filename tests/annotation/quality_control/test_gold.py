@@ -38,8 +38,8 @@ def expert(collection, name: str, role: Role = Role.ANNOTATOR) -> Membership:
 
 
 def test_a_sample_takes_each_stratum_by_its_share_and_is_the_same_for_the_same_seed():
-    """By hand: 60, 30 and 10 of 100 pairs; of 15 they get 9, 4.5, 1.5: 9 and 4 and 1, and the fifteenth goes to the
-    first by name among the two that lost one half."""
+    """By hand: 60, 30 and 10 of 100 pairs; of 15 they get 9, 4.5, 1.5: 9 and 4 and 1, and the
+    fifteenth goes to the first by name among the two that lost one half."""
     strata = {"a": list(range(60)), "b": list(range(60, 90)), "c": list(range(90, 100))}
     found = gold.sample_pairs(strata, 15, seed=7)
     counts = [sum(stratum == name for _pair, stratum in found) for name in "abc"]

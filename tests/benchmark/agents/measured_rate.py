@@ -1,7 +1,7 @@
 """Agents at full size on the scripted server, measured in a process of their own.
 
-`python -m tests.benchmark.agents.measured_rate PORT LOG` prints a line of JSON for each turn, and then one with the
-memory that the process took at its peak.
+`python -m tests.benchmark.agents.measured_rate PORT LOG` prints a line of JSON for each turn, and
+then one with the memory that the process took at its peak.
 """
 
 import json

@@ -18,9 +18,10 @@ LEAST, LEAST_BY_PROCESSOR, MOST_MB = 0.8, 0.5, 500
 def test_agents_make_at_least_four_fifths_of_the_calls_of_plain_questions(instance, tmp_path, model_server, capsys):
     """200 queries x 4 systems x 2 agents x 3 rounds, 40 calls at once of 0.5 s each.
 
-    Calls wait for the server most of the time, so that the rate says how full agents keep an account, whatever else the
-    machine does. What a call costs besides is compared by the processor's time, coarsely: it was 1.2 to 1.5 times a
-    plain call's. The process is one of its own: what other tests loaded is no memory of agents.
+    Calls wait for the server most of the time, so that the rate says how full agents keep an
+    account, whatever else the machine does. What a call costs besides is compared by the
+    processor's time, coarsely: it was 1.2 to 1.5 times a plain call's. The process is one of its
+    own: what other tests loaded is no memory of agents.
     """
     command = [sys.executable, "-m", "tests.benchmark.agents.measured_rate", str(model_server.port), model_server.log]
     environment = {**instance, "QUORUM_VAR": str(tmp_path), KEY_ENV: KEY}

@@ -128,8 +128,9 @@ def test_bounds_are_reached_by_the_grades_that_come_with_them(top: int) -> None:
 
 
 def test_a_relevant_document_far_down_can_lower_the_measure() -> None:
-    """One relevant document at rank 1; unjudged at rank 2: (1 + D2) / (1 + D2) = 1 if relevant, 1 if not. At rank 10
-    the ideal would want it at rank 2: (1 + 1/log2(11)) / (1 + D2) = 0.7903 is lower than 1."""
+    """One relevant document at rank 1; unjudged at rank 2: (1 + D2) / (1 + D2) = 1 if relevant, 1
+    if not. At rank 10 the ideal would want it at rank 2: (1 + 1/log2(11)) / (1 + D2) = 0.7903 is
+    lower than 1."""
     ranking = [1, *range(11, 19), 2]
     judged = {1: 1} | dict.fromkeys(range(11, 19), 0)
     (system,) = assessed([ranking], judged, 1, 10)["systems"]

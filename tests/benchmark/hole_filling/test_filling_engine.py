@@ -36,8 +36,8 @@ def on(number: int, verdict: object) -> dict[str, object]:
 
 @pytest.mark.slow
 def test_judges_and_filter_are_asked_about_the_pool_alone(worker: object, model_server: LocalModels) -> None:
-    """d0: dropped by the filter. d1, d2: agreed in round 1 (yes, no). d3: in round 2. d4: never. d5: the panel
-    contradicts the debate. All votes say yes but where the debate says no.
+    """d0: dropped by the filter. d1, d2: agreed in round 1 (yes, no). d3: in round 2. d4: never.
+    d5: the panel contradicts the debate. All votes say yes but where the debate says no.
     """
     collection = shelves()
     make_panel(model_server, debate=("a", "b"), votes=("v",) * 5)

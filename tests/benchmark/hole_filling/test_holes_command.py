@@ -84,8 +84,9 @@ def test_looking_says_what_is_unjudged_and_what_it_could_change(books: Collectio
 def test_the_first_pairs_are_named_without_asking_anybody(books: Collection, files: list[Path]) -> None:
     """With one grade more the ideal is 1 + 0.6309 = 1.6309. Today one leads by 1 - 0.6309 = 0.3691.
 
-    c (third of one, first of two): (1.5 - 1.6309) / 1.6309 = -0.0803, a move of 0.4493. b (second of one):
-    (1.6309 - 0.6309) / 1.6309 = 0.6132, a move of 0.2441. d (third of two): (1 - 1.1309) / 1.6309, a move of 0.4493.
+    c (third of one, first of two): (1.5 - 1.6309) / 1.6309 = -0.0803, a move of 0.4493. b (second
+    of one): (1.6309 - 0.6309) / 1.6309 = 0.6132, a move of 0.2441. d (third of two): (1 - 1.1309) /
+    1.6309, a move of 0.4493.
     """
     told = holes("books", "--runs", *files, "--depth", 3, "--first", 3, "--json").json
     assert [(one["document"], round(one["influence"], 4)) for one in told["first"]] == [

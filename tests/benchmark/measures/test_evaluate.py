@@ -154,8 +154,9 @@ def test_what_programs_do_not_take_is_refused_but_queries_of_any_name_are() -> N
 
 
 def test_interpolated_precision_by_hand() -> None:
-    """Four relevant, of which ranks 2, 3 and 5 hold three: precisions 0, 1/2, 2/3, 2/4, 3/5. A recall of 0.1 asks for
-    0.4 documents, rounded to none, one of 0.4 for 1.6, rounded to two, one of 0.9 for 3.6: four, one too many."""
+    """Four relevant, of which ranks 2, 3 and 5 hold three: precisions 0, 1/2, 2/3, 2/4, 3/5. A
+    recall of 0.1 asks for 0.4 documents, rounded to none, one of 0.4 for 1.6, rounded to two, one
+    of 0.9 for 3.6: four, one too many."""
     qrels = {"q": {"a": 1, "b": 2, "c": 1, "d": 1, "x": 0}}
     run = {"q": {"x": 5.0, "a": 4.0, "b": 3.0, "y": 2.0, "c": 1.0}}
     levels = {"0": 2 / 3, "0.1": 2 / 3, "0.4": 2 / 3, "0.75": 3 / 5, "0.9": 0.0}

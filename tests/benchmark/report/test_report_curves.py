@@ -99,17 +99,17 @@ def test_where_one_system_alone_finds_every_hole_the_last_step_has_no_rate() -> 
 def test_marginal_contribution_by_hand() -> None:
     """The order A, B, C at m = 1. S_1 of A is {B}: pool 2 3; with A: 1 2 3, the same labels, so A moves by 0.
 
-    Recall@3 of B on {A} (labels 1 2): of B's 2 3 only 2 is known, 1/2; with B (1 2 3): 2/3. Moves by 1/6.
-    Recall@3 of C on {A} (labels 1 2): 0 of 2; with C (1 2 3 4): 2/4. Moves by 1/2. The mean is (0 + 1/6 + 1/2) / 3.
-    Hit@3: A 1 and 1, B 1 and 1, C 0 and 1: 1/3.
+    Recall@3 of B on {A} (labels 1 2): of B's 2 3 only 2 is known, 1/2; with B (1 2 3): 2/3. Moves
+    by 1/6. Recall@3 of C on {A} (labels 1 2): 0 of 2; with C (1 2 3 4): 2/4. Moves by 1/2. The mean
+    is (0 + 1/6 + 1/2) / 3. Hit@3: A 1 and 1, B 1 and 1, C 0 and 1: 1/3.
     """
     documents, before, after = scene(RUNS, BEFORE, AFTER, 3)
     found = curves.changed_labels(documents, before, after, 1)
     got = curves.marginal_contributions(documents, before, after, found, np.array([[0, 1, 2]]), 1)
     assert got["recall"][0, 0] == pytest.approx((1 / 6 + 1 / 2) / 3)
     assert got["hit"][0, 0] == pytest.approx(1 / 3)
-    # m = 2: S_2 of A is {B, C}: 2 3 4 are known already. Of B: {A, C} know 2 and 3. Of C: {A, B} know 3 but not 4:
-    # recall 1/3 on labels 1 2 3, and 2/4 with C.
+    # m = 2: S_2 of A is {B, C}: 2 3 4 are known already. Of B: {A, C} know 2 and 3. Of C: {A, B}
+    # know 3 but not 4: recall 1/3 on labels 1 2 3, and 2/4 with C.
     assert got["recall"][0, 1] == pytest.approx((0 + 0 + 1 / 6) / 3)
     # nDCG of C at m = 2: 3 at rank 1 of three relevant; with C: 3 and 4 at ranks 1 and 2 of four, cut at 3.
     ideal = 1 + 1 / np.log2(3) + 0.5

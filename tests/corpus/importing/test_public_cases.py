@@ -11,9 +11,9 @@ from corpus.importing.grades import read_grades
 from corpus.importing.run_lines import top_of_run
 from tests.corpus.importing.public_cases import CASES, QUESTION, TEA, WATER
 
-# What is read: the kind of the file, - the columns that are not read, d: documents (the last as id, title and text), q:
-# queries, and pairs, grades and runs as query>document=grade@score by assessor, texts in place of ids made of them.
-# The commonest texts are written Q, T and W.
+# What is read: the kind of the file, - the columns that are not read, d: documents (the last as id,
+# title and text), q: queries, and pairs, grades and runs as query>document=grade@score by assessor,
+# texts in place of ids made of them. The commonest texts are written Q, T and W.
 READ = {
     "qrels, BEIR's names turned round": "qrels 1>10=1 1>11=0",
     "qrels, a score of whole numbers": "qrels 1>10=1 1>11=0",

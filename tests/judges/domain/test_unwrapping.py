@@ -40,8 +40,8 @@ FENCE = "```"
 QUOTED = json.dumps({"reason": f"It shows {FENCE}json\n{YES}\n{FENCE}", "response": "no"})
 CLOSING = json.dumps({"reason": f'It says </think>{{"response": "yes"}} and {FENCE}', "response": "no"})
 
-# What is answered, and the label in the modes none, fence, think, both: y, n, or - for none. None is ever "yes" here,
-# so a y would be a label from a place where no answer stands.
+# What is answered, and the label in the modes none, fence, think, both: y, n, or - for none. None
+# is ever "yes" here, so a y would be a label from a place where no answer stands.
 ANSWERS = {
     "an object": (NO, "nnnn"),
     "an object in white space": (f"\r\n\t {NO} \n\n", "nnnn"),

@@ -31,6 +31,7 @@ def start(instance: dict[str, str], *args: str) -> "subprocess.Popen[str]":
     )
 
 
+@pytest.mark.slow
 def test_judge_twice_at_once_is_one_campaign_and_no_call_doubled(models: LocalModels, instance: dict[str, str]) -> None:
     collection_of(12)
     make_panel(models, debate=("yes+a", "yes+b"), votes=tuple(f"yes+v{place}" for place in range(5)))

@@ -1,7 +1,8 @@
 """The clock is set back by an hour, in the middle of a campaign, for one process at a time: never the machine's own.
 
-libfaketime does it (`pip install libfaketime`, or QUORUM_FAKETIME with the path of libfaketime.so.1); without it these
-rows are not run and say so. A file holds the offset, so the clock jumps while the process runs.
+libfaketime does it (`pip install libfaketime`, or QUORUM_FAKETIME with the path of
+libfaketime.so.1); without it these rows are not run and say so. A file holds the offset, so the
+clock jumps while the process runs.
 """
 
 import importlib.util

@@ -25,6 +25,7 @@ def make_judge(models: LocalModels, alike: str, unwrap: str) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unwrap", first_quick(UNWRAPS))
 def test_hostile_answers_become_labels_only_where_the_rule_says_so(models: LocalModels, unwrap: str) -> None:
     """Each pair has its own answer, given to the first question and to the repair alike."""

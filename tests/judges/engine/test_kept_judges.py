@@ -1,7 +1,7 @@
 """Judges keep their accounts, prompts, hashes and requests.
 
-`kept_judges/recorded.json` is never written anew: an entry that differs is a judge of somebody's campaign that would be
-another judge after an update, and whose paid answers would be bought again.
+`kept_judges/recorded.json` is never written anew: an entry that differs is a judge of somebody's
+campaign that would be another judge after an update, and whose paid answers would be bought again.
 """
 
 import asyncio

@@ -1,11 +1,12 @@
 """Behaviours of providers and of what stands before them, each played to the whole engine but its database.
 
-A row says what a judge's server sends, and what comes of it: the outcome of the vote, the calls that were sent, USD
-that are booked, what becomes of the pair, and what pauses the campaign. Each row is met by one document of
-three, beside a judge that is well; rows of `every` also by all of thirty documents.
+A row says what a judge's server sends, and what comes of it: the outcome of the vote, the calls
+that were sent, USD that are booked, what becomes of the pair, and what pauses the campaign. Each
+row is met by one document of three, beside a judge that is well; rows of `every` also by all of
+thirty documents.
 
-Rates stand in tests/judges/engine/test_rates.py, connections (TLS, proxies, names) in test_network.py, batches in
-tests/judges/batch, what SDKs make of faults in test_providers.py.
+Rates stand in tests/judges/engine/test_rates.py, connections (TLS, proxies, names) in
+test_network.py, batches in tests/judges/batch, what SDKs make of faults in test_providers.py.
 """
 
 import asyncio

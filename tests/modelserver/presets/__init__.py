@@ -1,7 +1,8 @@
 """Look-alikes of providers by preset: each refuses what its provider refuses and answers as it answers.
 
-The server chooses one by the first part of a path, `/<preset>/...`; a path without one meets the server's own formats.
-What the documentation of a provider says stands in the facts of its preset (judges/presets).
+The server chooses one by the first part of a path, `/<preset>/...`; a path without one meets the
+server's own formats. What the documentation of a provider says stands in the facts of its preset
+(judges/presets).
 """
 
 from tests.modelserver.presets.base import LookAlike

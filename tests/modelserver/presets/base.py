@@ -1,7 +1,8 @@
 """What a look-alike says of itself, and how a request is held against it.
 
-A table's row is a `LookAlike`. What it leaves out is as OpenAI's chat completions have it. Whatever the script of the
-server says (verdicts, faults, latency, thoughts, usage) holds for every look-alike.
+A table's row is a `LookAlike`. What it leaves out is as OpenAI's chat completions have it. Whatever
+the script of the server says (verdicts, faults, latency, thoughts, usage) holds for every
+look-alike.
 """
 
 import json

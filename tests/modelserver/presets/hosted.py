@@ -1,8 +1,8 @@
 """Look-alikes of providers that speak OpenAI's format: DeepSeek, Qwen, Mistral and others.
 
-What a provider refuses, and in which words, is told in the facts of its preset (judges/presets). Where the
-documentation is silent about parameters that it does not know, they are ignored; where it is silent about an error's
-words, OpenAI's are used.
+What a provider refuses, and in which words, is told in the facts of its preset (judges/presets).
+Where the documentation is silent about parameters that it does not know, they are ignored; where it
+is silent about an error's words, OpenAI's are used.
 """
 
 import re

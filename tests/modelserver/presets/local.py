@@ -1,8 +1,9 @@
 """Look-alikes of servers and gateways that a team runs itself: vLLM, Ollama and others.
 
-Each stands in the mind of its newest documentation (the facts of its preset). Variants have a plus in their name:
-`vllm+key` was started with a key, `vllm+inline` without a reasoning parser, `lm-studio+separate` with the setting that
-takes thoughts out of the text, `sglang+cache` with its cache reports.
+Each stands in the mind of its newest documentation (the facts of its preset). Variants have a plus
+in their name: `vllm+key` was started with a key, `vllm+inline` without a reasoning parser,
+`lm-studio+separate` with the setting that takes thoughts out of the text, `sglang+cache` with its
+cache reports.
 """
 
 from collections.abc import Callable

@@ -68,8 +68,9 @@ def published(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
 def tolerance(published: Path) -> float:
     """1e-5 where all layers look back at all tokens.
 
-    Linear attention carries a state through the text: what is rounded on the way adds up, otherwise on each processor
-    (more than 1e-5 was seen on one), so its bound is the 1e-4 that a published model is held to.
+    Linear attention carries a state through the text: what is rounded on the way adds up, otherwise
+    on each processor (more than 1e-5 was seen on one), so its bound is the 1e-4 that a published
+    model is held to.
     """
     return 1e-5 if can_share(AutoConfig.from_pretrained(published)) else 1e-4
 

@@ -1,4 +1,4 @@
-"""`learning_curve RECIPE --data DIR --points 500,1000,... --base B --out D`: what did the last labels buy?"""
+"""`learning_curve RECIPE --data DIR --points 500,... --base B --out D`."""
 
 import json
 from pathlib import Path
@@ -73,7 +73,7 @@ class Command(QuorumCommand):
         return services.start_curve(self.actor, collection, asked, out=options["out"])
 
     def end(self, curve: LearningCurve, points: list[CurvePoint]) -> object:
-        """Write curve.json, curve.csv and curve.svg. Raises Incomplete where a point has no measure."""
+        """Write curve.json, .csv and .svg. Raises Incomplete if a point has no measure."""
         out, result = Path(curve.out), services.read_result(points)
         document = self.describe(curve, points)
         out.mkdir(parents=True, exist_ok=True)

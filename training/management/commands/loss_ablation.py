@@ -80,7 +80,7 @@ class Command(QuorumCommand):
 
 
 def check_members(given: list[list[str]]) -> list[tuple[str, Path, Path]]:
-    """Return the members with their files, read once so that bad ones are told at once. Raises BadInput."""
+    """Return members with files, read once so that bad ones are told. BadInput."""
     members = [(name, Path(run), Path(qrels)) for name, run, qrels in given]
     for name, run, qrels in members:
         collection_named(name)

@@ -1,4 +1,4 @@
-"""`rerank --model DIR --run IN --collection NAME --out OUT`: a run scored anew by a trained model."""
+"""`rerank --model DIR --run IN --collection NAME --out OUT`: rescore a run by a model."""
 
 from pathlib import Path
 from typing import Any

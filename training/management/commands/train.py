@@ -1,4 +1,4 @@
-"""`train RECIPE --data DIR --base DIR_OR_ID --out DIR`: a job on the GPU queue, and with --wait its end."""
+"""`train RECIPE --data DIR --base DIR_OR_ID --out DIR`: a job of the GPU queue."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""`training NAME cancel|resume`: control a training, or another job of the GPU queue, of a collection."""
+"""`training NAME cancel|resume`: control a job of the GPU queue, of a collection."""
 
 from typing import Any
 
