@@ -100,7 +100,8 @@ def translate_stored(text: str, depth: int = 0) -> str | None:
             known = {name: translate_stored(value, depth + 1) for name, value in values.groupdict().items()}
             if letters >= FEWEST_LETTERS or any(known.values()):
                 said = {name: known[name] or values[name] for name in known}
-                return PLACEHOLDER.sub(lambda name, said=said: said[name[1]], gettext(message)).replace("%%", "%")
+                filled = PLACEHOLDER.sub(lambda name, said=said: said[name[1]], gettext(message))  # type: ignore[misc]
+                return filled.replace("%%", "%")
     return None
 
 
