@@ -20,7 +20,7 @@ Searches = Annotated[str | list[str] | None, WithJsonSchema({"anyOf": [{"type": 
 
 
 class SearchTurn(AnswerFormat):
-    """A turn of an agent: a search, or its answer. The step's `must_answer`: no search is possible any more."""
+    """A turn of an agent: a search, or its answer. `must_answer`: no search is possible."""
 
     search: Searches = None
     answer: str | None = None

@@ -21,7 +21,7 @@ _KEPT = ("type", "enum", "items", "properties", "required", "additionalPropertie
 
 
 class ContextAnswer(AnswerFormat):
-    """An answer from the documents that were shown, or the sentence that says that they hold none (DREAM J)."""
+    """An answer from the shown documents, or the sentence that they hold none (DREAM J)."""
 
     Answer: str
 
@@ -75,7 +75,7 @@ def _plain_schema(node: Mapping[str, Any], named: Mapping[str, Any]) -> dict[str
 
 
 def parse_answer(role: str, text: str, rules: ParsingRules, expected: Mapping[str, Any]) -> Turn:
-    """Return the checked answer of a step as a Turn. Raises Unparsed, in words that are fit for a repair."""
+    """Return a step's checked answer as a Turn. Unparsed, in words fit for a repair."""
     form, found = FORMATS[role], read_object(text, rules)
     _check_texts(found)
     if rules.ignore_extra_keys:

@@ -97,7 +97,7 @@ class Conversation:
         return found if isinstance(found, NoVerdict) else None
 
     def problem_with(self, step: Step[F]) -> str:
-        """Return why a step has no answer: the problem of its last answer, or the provider's last error."""
+        """Return why a step has no answer: its last problem, or the provider's last error."""
         return self._claimed.problems.get((step.role, 0, step.number), "") or self._claimed.last_error
 
 
@@ -121,7 +121,7 @@ def hold_conversations(
 
 
 def _restore_answers(campaign: Campaign, subjects: Sequence[Subject], held: Iterable[Claimed]) -> None:
-    """Restore this campaign's earlier answers, also those found to be no answer, to their places."""
+    """Restore this campaign's earlier answers, unusable ones too, to their places."""
     wanted = {one.query for one in subjects}
     rows = RetrievalCall.objects.filter(campaign=campaign, query__in=wanted, role__in=CONVERSATIONS).order_by("id")
     slots: dict[tuple[int, str], list[tuple[str, int, str, str, str]]] = defaultdict(list)

@@ -19,7 +19,7 @@ LONGEST_KEYWORD, LONGEST_QUERY = 5, 80  # Words.
 
 
 def normalize(text: str) -> str:
-    """Return the words of a text: two that have the same ones are the same title, aspect or persona."""
+    """Return a text's words: with the same ones, two are the same title or persona."""
     return " ".join(tokenize_text(text))
 
 
@@ -63,7 +63,7 @@ def _require_count(found: int, info: ValidationInfo) -> None:
 
 
 class PersonaQuery(AnswerFormat):
-    """A new persona and the seed in its voice. Expected: `personas`, the examples that were shown."""
+    """A new persona and the seed in its voice. Expected: `personas`, the examples."""
 
     persona: Text
     question: Text
@@ -78,7 +78,7 @@ class PersonaQuery(AnswerFormat):
 
 
 class QueryType(AnswerFormat):
-    """Type of a query: one passage can answer it (factual), or several must be read together (analytical)."""
+    """Type of a query: one passage answers it (factual), or several (analytical)."""
 
     type: Literal["factual", "analytical"]
 
@@ -139,7 +139,7 @@ class NegativeBlueprint(Blueprint):
 
 
 class NegativeBlueprints(AnswerFormat):
-    """Plans for negatives, as many as there are positives. Expected: `count`, and `titles` of the positives."""
+    """Plans for as many negatives as positives. Expected: `count`, positives' `titles`."""
 
     blueprints: list[NegativeBlueprint]
 
@@ -164,7 +164,7 @@ class Passages(AnswerFormat):
 
 
 class KeywordForm(AnswerFormat):
-    """Words that somebody would type into a search box for the same need, the most telling first."""
+    """Words that somebody would type to search for the same, most telling first."""
 
     keywords: Annotated[list[Text], Field(min_length=1, max_length=MOST_KEYWORDS)]
 

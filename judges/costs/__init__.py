@@ -1,1 +1,1 @@
-"""Costs of model calls: prices, budgets and call limits of campaigns and collections, and the ledger."""
+"""Costs of calls: prices, budgets and limits of campaigns and collections, ledger."""

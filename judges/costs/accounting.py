@@ -1,4 +1,4 @@
-"""Money whose parts may be unknown: a call without a price is said, and never counted as 0. Pure."""
+"""Money whose parts may be unknown: a call without a price never counts as 0. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ def format_price(price: float | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Paid:
-    """An amount. `usd`: sum of known prices, None where none is known; `missing`: what it lacks, in words."""
+    """An amount. `usd`: sum of known prices, None if none; `missing`: what it lacks."""
 
     usd: float | None
     missing: tuple[str, ...] = ()

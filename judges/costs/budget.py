@@ -212,7 +212,7 @@ class Budget:
 
 
 def _note_calls(values: dict[str, Any], row: Sequence[Any] | None) -> None:
-    """Keep what the row holds now for a second run; one that changed nothing keeps what the first one left."""
+    """Keep what the row holds for a second run; without changes, what the first left."""
     if row is not None and row[0] is not None:
         values["after"] = row[0]
 

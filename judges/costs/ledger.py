@@ -68,7 +68,7 @@ PLACES = {
 
 @dataclass(frozen=True, slots=True)
 class LedgerCounts:
-    """Calls, tokens and USD together. Tokens in include cached and written ones, tokens out reasoning."""
+    """Calls, tokens, USD together. Tokens in: with cached, written; out: reasoning."""
 
     calls: int
     cached: int
@@ -116,7 +116,7 @@ class LedgerRow(LedgerCounts):
 
 @dataclass(frozen=True, slots=True)
 class Sum(LedgerCounts):
-    """Entries together, under a name. `calls` were sent; of them `useful` brought a verdict or a text."""
+    """Entries under a name. `calls` were sent, `useful` ones brought a verdict or text."""
 
     name: str
     useful: int

@@ -1,4 +1,4 @@
-"""The names of a model's prices, which of them need each other, and the `[[price]]` tables of a judges file."""
+"""Names of a model's prices, which need each other, and `[[price]]` tables."""
 
 from collections.abc import Mapping
 from typing import Annotated

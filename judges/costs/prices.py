@@ -17,7 +17,7 @@ ENVELOPE = 64  # Tokens that a provider may add around messages: roles, separato
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """USD per million tokens. `cached` is for the part of the input that the provider took from its cache."""
+    """USD per million tokens. `cached`: the input that the provider took from cache."""
 
     input: float
     cached: float
@@ -85,14 +85,14 @@ BATCHED = tuple(one.name for one in PRESETS.values() if one.batch)  # Providers 
 
 
 def is_batched(judge: Judge) -> bool:
-    """Return whether a batch campaign asks the judge through its provider's batch endpoint, not one by one."""
+    """Return whether a batch campaign asks the judge through a batch endpoint."""
     # A batch has no place for the headers of a call, and Google's none for fields that its SDK does not know.
     unheard = {"extra_headers"} | ({"extra_body"} if judge.preset.wire == "generate" else set())
     return judge.preset.batch and not judge.decides and not unheard & judge.parameters.keys()
 
 
 def price_for_judge(judge: Judge, *, batch: bool = False) -> Price | None:
-    """Return the team's price, else that of genai-prices; None: neither knows. `batch`: in a batch campaign."""
+    """Return the team's price, else genai-prices'; None: unknown. `batch`: in batches."""
     # What the team says stands in the judge's row, in a `[[price]]` table or on the page:
     # judges.costs.price_rows puts the one that holds into the record.
     if judge.provider == "offline":
@@ -177,7 +177,7 @@ def output_bound(judge: Judge) -> int:
 
 
 def input_bound(judge: Judge, prompt: Prompt, schema: dict[str, Any]) -> int:
-    """Return input tokens at most: no tokenizer makes more than there are bytes; the schema counts as well."""
+    """Return input tokens at most: one a byte, the schema's too."""
     sent = len(prompt.system.encode()) + len(prompt.user.encode()) + len(repr(schema))
     return sent + envelope_tokens(judge)
 
@@ -203,7 +203,7 @@ def _own_batch(judge: Judge, own: Price) -> Price:
 
 
 def _price_from_rates(rates: Rates | None) -> Price | None:
-    """Make a price of listed rates; tokens without a rate of their own cost as other input or output."""
+    """Make a price of listed rates; tokens without one cost as other input, output."""
     if rates is None:
         return None
     input, cached, written, output, reasoning = rates

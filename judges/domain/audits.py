@@ -61,7 +61,7 @@ class Route:
 
     @property
     def risk(self) -> float:
-        """Share of wrong labels, roughly, before anything is known: the more a label was disputed, the more."""
+        """Share of wrong labels, guessed: the more a label was disputed, the more."""
         # Only which pairs people are asked about hangs on it; estimates weight by what was counted.
         by_round = {0: 0.05, 1: 0.05, 2: 0.1}.get(self.round, 0.15)
         by_margin = 0.05 if not self.margin or self.margin >= 5 else 0.1 if self.margin >= 3 else 0.2

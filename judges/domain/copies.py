@@ -17,7 +17,7 @@ from judges.presets import PRESETS
 
 
 class AskedModel(Protocol):
-    """All that decides how a model answers: part of a Judge, a JudgeVersion or an entry of the judges file."""
+    """All that decides how a model answers, in Judge, JudgeVersion or judges file."""
 
     @property
     def provider(self) -> str: ...
@@ -72,7 +72,7 @@ def sample_name(name: str, sample: int) -> str:
 
 
 def why_alike(judge: AskedModel) -> str:
-    """Explain why a judge's second answer would repeat the first, with the remedy; "" where it may differ."""
+    """Explain why a second answer would repeat the first, with remedy; "" if not."""
     # A judge to whom no temperature is sent answers at the provider's own, which is above 0.
     preset, parameters = PRESETS[judge.provider], judge.parameters
     if preset.wire in ONE_ANSWER:

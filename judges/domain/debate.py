@@ -32,7 +32,7 @@ FOR, AGAINST = PAIR
 
 @dataclass(frozen=True, slots=True)
 class TurnRequest:
-    """A request to ask these agents at once. Fewer than all are missing only after an interruption."""
+    """A request to ask agents at once; fewer are missing only after an interruption."""
 
     round: int
     # Turns of the round before; None in round 1, where the stances take their place.

@@ -74,7 +74,7 @@ def next_votes(votes: Votes, panel_size: int, majority: int, early_stop: bool, s
 
 
 def drawn_order(panel_size: int, seed: int) -> tuple[int, ...]:
-    """All places in a random order that only the seed decides (Fisher-Yates on the bytes of one sha256)."""
+    """All places in an order of the seed alone (Fisher-Yates on one sha256's bytes)."""
     number = int.from_bytes(sha256(str(seed).encode()).digest())
     places = list(range(panel_size))
     for last in range(panel_size - 1, 0, -1):
@@ -84,14 +84,14 @@ def drawn_order(panel_size: int, seed: int) -> tuple[int, ...]:
 
 
 def drawn_first(panel_size: int, early_stop: bool, seed: int) -> tuple[int, ...]:
-    """Return places whose votes on the pair may enter agreement; of two votes both must be among them."""
+    """Return places whose votes may enter agreement; of two votes both must be in."""
     # With early stop the later votes are cast only where the first ones differ, so they would bend kappa (M4).
     return drawn_order(panel_size, seed)[: asked_first(panel_size)] if early_stop else tuple(range(panel_size))
 
 
 @cache
 def expected_votes(panel_size: int, majority: int) -> float:
-    """Votes that an early-stopping panel casts on a pair, on the average, where each is as likely as ALIKE."""
+    """Votes that an early-stopping panel casts on average, each likely by ALIKE."""
 
     def more(cast: Count) -> float:
         left = panel_size - cast.asked

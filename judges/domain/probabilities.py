@@ -1,4 +1,4 @@
-"""Probabilities of a model's answer, from the log-probabilities of the answer's tokens (ERank 3.2). Pure."""
+"""Probabilities of an answer, from its tokens' log-probabilities (ERank 3.2)."""
 
 import json
 import math
@@ -38,7 +38,7 @@ def of_answer(
 
 
 def _value_span(text: str, start: int, key: str, said: str) -> tuple[int, int] | None:
-    """Return where in the JSON object the value of `key` stands: its characters without quotation marks."""
+    """Return where the value of `key` stands in the JSON: characters without quotes."""
     decoder = json.JSONDecoder()
     at = text.find("{", start) + 1
     while 0 < at < len(text):
@@ -62,7 +62,7 @@ def _value_span(text: str, start: int, key: str, said: str) -> tuple[int, int] |
 
 
 def _tokens_between(text: str, tokens: Sequence[Token], start: int, end: int) -> list[Token]:
-    """Return the tokens that hold any of the characters; [] where the tokens are not those of the text."""
+    """Return tokens that hold any of the characters; [] where they do not fit."""
     if "".join(token.text for token in tokens) != text:
         return []
     held, at = [], 0

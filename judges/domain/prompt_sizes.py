@@ -25,7 +25,7 @@ def least_tokens(text: str) -> int:
 
 
 def short_estimate(text: str) -> int:
-    """Return the fewest tokens that are usual: five characters each, or two of a script without spaces."""
+    """Return the fewest usual tokens: five characters, two of a script without spaces."""
     unspaced = 0 if text.isascii() else len(UNSPACED.findall(text))
     return (len(text) - unspaced) // 5 + unspaced // 2
 
@@ -37,7 +37,7 @@ def long_estimate(text: str) -> int:
 
 
 def context_for(prompt: int, answer: int) -> int:
-    """Return the context length that a server needs for such a prompt and its answer, as people set it."""
+    """Return the context length that a prompt and answer need, as people set it."""
     return -(-(prompt + answer) // STEP) * STEP
 
 

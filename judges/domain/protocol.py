@@ -13,7 +13,7 @@ FILTERS = 3  # Judges of a filter; a pair is dropped only when all of them say n
 
 @dataclass(frozen=True, slots=True)
 class Protocol:
-    """Options of a campaign, apart from its policy, rounds and members. Judges are ids of JudgeVersions."""
+    """Options of a campaign but policy, rounds and members. Judges: ids of versions."""
 
     stance_order: str = "relevant-first"  # Which stance agent A begins with (DREAM B.1).
     temperature: float | None = None  # Of the debate's agents, in place of their own (DREAM B.4.3).
@@ -65,7 +65,7 @@ def model_family(name: str, model: str) -> str:
 
 
 def same_family(members: Sequence[tuple[str, str]]) -> tuple[str, str] | None:
-    """Find the names of two members that share a family; None when all differ. `members`: (name, family)."""
+    """Find two members that share a family; None if none do. `members`: (name, family)."""
     for place, (name, kind) in enumerate(members):
         for other, taken in members[:place]:
             if kind == taken:

@@ -10,7 +10,7 @@ _MARK = f"[{re.escape(MARKS)}]"
 
 
 def locate_quote(text: str, document: str) -> Quote:
-    """Return the quote with its first position in `document` (characters, end exclusive), or without one."""
+    """Return the quote with its first position in `document` (end exclusive), if any."""
     # The exact text is looked for first, then the same characters with white space of any kind and
     # length between words and any quotation mark for another, because models unwrap lines and
     # straighten quotes. Nothing else is forgiven: another word, case or punctuation is not a quote.

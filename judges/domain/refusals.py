@@ -129,7 +129,7 @@ def refused_documents(failures: Sequence[Failure]) -> set[int]:
 
 
 def _alike(failures: Sequence[Failure], words: str) -> list[Failure]:
-    """Return the refusals with these words since the last answer, be it one that could not be used."""
+    """Return refusals with these words since the last answer, usable or not."""
     answered = max((at for at, failure in enumerate(failures) if not failure.words), default=-1)
     return [failure for failure in failures[answered + 1 :] if failure.words == words]
 

@@ -74,7 +74,7 @@ class NotOver(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class RoutingOutcome:
-    """The decision on a pair. `label` is 0 or 1 where labelled, else None; `reason` is empty only there."""
+    """The decision on a pair. `label`: 0 or 1 where labelled, with an empty `reason`."""
 
     state: RoutingState
     label: int | None

@@ -28,7 +28,7 @@ _REASONING = re.compile(r"<think>(.*)</think>(.*)", re.DOTALL)
 
 
 class Unusable(ValueError):
-    """An answer that is no verdict. Its text names the problem in our own words, fit for a repair prompt."""
+    """An answer that is no verdict. Its text names the problem, fit for a repair."""
 
     outcome = "unparsed"
 
@@ -74,7 +74,7 @@ STRICT = ParsingRules()
 
 
 def parse_answer(role: str, text: str, document: str, judge: Judge) -> Turn:
-    """Return a turn of a debate, or a vote on the judge's own scale. Raises Unparsed, OutOfRange."""
+    """Return a debate's turn, or a vote on the judge's scale. Unparsed, OutOfRange."""
     rules = ParsingRules.of(judge)
     if role in ("for", "against", "check"):
         return parse_turn(text, document, rules)
@@ -139,7 +139,7 @@ def check_string(value: object, name: str) -> str:
 def fields_of(
     text: str, rules: ParsingRules = STRICT, *, required: Set[str], optional: Set[str] = frozenset()
 ) -> dict[str, Any]:
-    """Return the one JSON object that is there, with these keys and no others, none twice. Raises Unparsed."""
+    """Return the one JSON object, with these keys only, none twice. Raises Unparsed."""
     value = read_object(text, rules)
     if missing := sorted(required - value.keys()):
         raise Unparsed(f'it lacks "{missing[0]}"')
@@ -149,7 +149,7 @@ def fields_of(
 
 
 def read_object(text: str, rules: ParsingRules = STRICT) -> dict[str, Any]:
-    """Return the one JSON object in the wrapping that the rules allow, no key twice. Raises Unparsed."""
+    """Return the one JSON object in the allowed wrapping, no key twice. Unparsed."""
     text, _ = unwrap_answer(text, rules.unwrap)
     if not text.strip():
         raise Unparsed("it was empty")

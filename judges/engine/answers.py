@@ -62,7 +62,7 @@ class Sent:
     offset: int = 0  # Where `document`, a window, begins in the whole.
 
     def ended(self, result: Reply | ProviderError) -> tuple[Decision, Attempted]:
-        """Return the decision that an answer means, and the attempt with its raw body whatever comes of it."""
+        """Return an answer's decision, and the attempt with its raw body in any case."""
         decision = self._error(result) if isinstance(result, ProviderError) else self._reply(result)
         return decision, Attempted(self.row, self.messages, result.raw)
 

@@ -73,7 +73,7 @@ logger = logging.getLogger(__name__)
 
 
 class Cancelled(Exception):
-    """The campaign was paused or cancelled, the worker shuts down, or the lease was lost: send nothing more."""
+    """Send nothing more: paused, cancelled, shut down, or without the lease."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +142,7 @@ class Caller:
         self.pricing = asyncio.Lock()
 
     async def ask(self, claimed: Claimed, question: JudgeQuestion) -> Turn | NoVerdict:
-        """Return the turn or vote, or the statement that there is none. Raises Cancelled, BudgetExhausted."""
+        """Return the turn or vote, or that there is none. Cancelled, BudgetExhausted."""
         slot = question.slot
         # The slot was answered before the lease was lost or the worker restarted: it is not bought again.
         if slot in claimed.ended:
@@ -201,7 +201,7 @@ class Caller:
         return refusals.is_isolated(failing, patience, left, answers=answers, answers_others=others)
 
     def next_try(self, claimed: Claimed, question: JudgeQuestion) -> tuple[int, Prompt] | None:
-        """Return number and prompt of what is sent next for the slot; None when it was tried often enough."""
+        """Return number and prompt of a slot's next try; None when tried enough."""
         slot = question.slot
         number = claimed.tries.get(slot, claimed.attempt_base) + 1
         if number > claimed.attempt_base + ATTEMPTS:
@@ -213,13 +213,13 @@ class Caller:
         return number, prompt
 
     def _wait_with(self, claimed: Claimed) -> None:
-        """Let the pair go back to pending, if there is somebody who puts it there. Raises Cancelled."""
+        """Let the pair go back to pending, if somebody puts it there. Cancelled."""
         if self.puts_back:
             claimed.lease.waits = True
             raise Cancelled
 
     def _refuse(self, claimed: Claimed, why: str) -> NoReturn:
-        """Say that an account refuses us, and why: the pair waits for whoever mends it. Raises Cancelled."""
+        """Say that an account refuses us, and why: the pair waits. Raises Cancelled."""
         self.refused(one_line(why))
         claimed.lease.waits = True
         raise Cancelled
@@ -443,7 +443,7 @@ class Caller:
         return decision
 
     async def _refused_for_now(self, claimed: Claimed, question: JudgeQuestion, attempted: Attempted) -> Decision:
-        """Keep a refusal (429) that is no try of the question; LIMITED, unless it is asked in vain for ever."""
+        """Keep a refusal (429) that is no try; LIMITED, unless it never ends."""
         row, slot = attempted.row, question.slot
         if row["calls"]:
             self.budget.give_back(row["usd"])
@@ -590,7 +590,7 @@ def update_limits(
     seconds: float = 0.0,
     rate: Rate | None = None,
 ) -> None:
-    """Tell the account's limits and its circuit of a result; `sent`: when, by the monotonic clock."""
+    """Tell an account's limits and circuit of a result; `sent`: monotonic."""
     if isinstance(result, RateLimited):
         wait = result.retry_after
         if wait is None and rate is not None and rate.reset:

@@ -141,7 +141,7 @@ class ClaimState:
 
 @dataclass(slots=True)
 class Claimed:
-    """A pair that this worker has claimed, or a window of its document, with its inputs and earlier turns."""
+    """A claimed pair, or a window of its document, with inputs and earlier turns."""
 
     work: int
     pair: int
@@ -184,7 +184,7 @@ def claim(
     n: int = BATCH,
     stalled: Callable[[], bool] = lambda: False,
 ) -> list[Claimed]:
-    """Claim up to `n` pairs, pending or with an expired lease, each with its texts and its earlier attempts."""
+    """Claim up to `n` pairs, pending or expired, with texts and earlier attempts."""
     # PostgreSQL was away a moment ago: nobody could renew, so expired leases are left alone.
     expired = not stalled()
     values = {"campaign": plan.campaign, "lease": lease, "n": n, "most": MAX_CLAIMS, "shard": 0, "expired": expired}
@@ -262,7 +262,7 @@ def release(connection: Connection[Any], held: list[Claimed]) -> None:
 
 
 def postpone_pairs(connection: Connection[Any], held: list[Claimed]) -> None:
-    """Postpone the pairs until an account works again: neither this claim nor its tries count against them."""
+    """Postpone pairs until an account works: neither claim nor tries count."""
     if held:
         # A pair's tries so far become its base: what failed while the account was down uses up none of the next ones.
         tried = {
@@ -274,7 +274,7 @@ def postpone_pairs(connection: Connection[Any], held: list[Claimed]) -> None:
 
 
 def finish_campaign(connection: Connection[Any], *, campaign: int, collection: int) -> bool:
-    """Close the campaign when nothing of it is left to do, and fill up its audit; whether it was closed now."""
+    """Close a finished campaign, and fill up its audit; whether it was closed."""
     # Under the lock no start can add pairs between the look for open ones and the end.
     connection.execute(LOCK, {"collection": collection})
     closed = connection.execute(FINISH, {"campaign": campaign}).rowcount > 0
@@ -302,7 +302,7 @@ class SentLeases:
         self.task: asyncio.Task[None] | None = None
 
     def note(self, claimed: Claimed) -> None:
-        """Count the claim, if this is its first call. Nobody waits for it: it is stored within milliseconds."""
+        """Count the claim at its first call, stored within milliseconds, unwaited."""
         if claimed.lease.begun:
             return
         claimed.lease.begun = True

@@ -192,12 +192,12 @@ class AccountLimits:
         self.task: asyncio.Task[None] | None = None
 
     def apply_limit(self, limit: Limit) -> None:
-        """Take the account's present limit, and forget earlier refusals, which it may have mended."""
+        """Take the account's present limit, and forget earlier refusals."""
         self.limit, self.denied_until, self.taken = limit, 0.0, time.monotonic()
 
     @property
     def is_open(self) -> bool:
-        """True if calls are held back: the circuit is open, and it is not this process's turn to try again."""
+        """True if calls are held back: the circuit is open, another process tries."""
         return self.opened > 0 and not self.tries and time.monotonic() < self.open_until
 
     @property
@@ -243,7 +243,7 @@ class AccountLimits:
             raise
 
     def release(self, permit: Permit, used: int | None = None) -> None:
-        """Note that the call has ended; tokens that it did not use are given back (None: it never left)."""
+        """Note that the call has ended; unused tokens go back (None: it never left)."""
         self.held -= 1
         self.news.ended += permit.epoch == self.epoch
         self.tries = self.tries and not permit.tries
@@ -290,13 +290,13 @@ class AccountLimits:
         return f"set max_concurrency = {few} and timeout_s = {needed}: {permit.out} calls were out at once"
 
     def fits(self, limit_s: float) -> int:
-        """Return how many calls at once a server of our own answers in time, one after another; 0: unknown."""
+        """Return how many calls our own server answers in time; 0: unknown."""
         if not self.each or limit_s <= 0:
             return 0
         return max(1, int(SERVED * limit_s / sorted(self.each)[len(self.each) // 2]))
 
     def deny(self, error: str, sent: float) -> None:
-        """Turn away whoever waits for an account that does not accept our key. `sent`: when it was asked."""
+        """Turn away whoever waits for an account that refuses our key, as of `sent`."""
         # The refused call left before the account's settings were taken anew.
         if sent < self.taken:
             return  # somebody may have mended it since
@@ -327,12 +327,12 @@ class AccountLimits:
         self._wake()
 
     def pause(self, seconds: float) -> None:
-        """Pause all calls to this account, of every worker: its server has no room for so many seconds."""
+        """Pause all workers' calls to this account: no room for so many seconds."""
         self.news.pause = max(self.news.pause, int(seconds * 1000) + 1)
         self._wake()
 
     def drop_cancelled(self) -> None:
-        """Turn away waiters that must not send any more, however long the account would have them wait."""
+        """Turn away waiters that must not send, however long they would wait."""
         for waiter in [one for one in self.waiters if one.stopped()]:
             self.waiters.remove(waiter)
             if not waiter.done():

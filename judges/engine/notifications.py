@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 
 
 def notify_workers(campaign: int) -> None:
-    """Wake one drain for each worker slot; call it through `transaction.on_commit` inside a transaction."""
+    """Wake a drain a worker slot; in a transaction by `transaction.on_commit`."""
     if is_away():
         return  # workers look for running campaigns by themselves once Redis is back
     # Redis may go at any of these steps. What asks for them is committed: an error here would say that it failed.
@@ -48,7 +48,7 @@ def notify_workers(campaign: int) -> None:
 
 
 def bind_request(campaign: int) -> None:
-    """Let log lines name the request that last started the campaign, whoever was woken for it since."""
+    """Let log lines name the request that last started the campaign."""
     found: Any = redis_client().get(redis_key("request", campaign))
     if found is not None:
         bind_contextvars(request_id=found.decode())
@@ -66,7 +66,7 @@ def is_current(campaign: int, generation: int) -> bool:
 
 
 def forget_failing(campaign: int) -> None:
-    """Forget since when the campaign's questions fail: they are asked anew (judges.engine.trials)."""
+    """Forget since when questions fail: they are asked anew (engine.trials)."""
     try:
         redis_client().delete(redis_key("failing", campaign))
     except (RedisError, OSError) as error:
@@ -93,7 +93,7 @@ def repeated_error(campaign: int) -> str:
 
 
 def wake_later(campaign: int, seconds: float) -> None:
-    """Wake workers of the campaign in so many seconds: it waits, and keeps none of them meanwhile."""
+    """Wake the campaign's workers in so many seconds; it keeps none meanwhile."""
     # Never longer than an hour: a lost key or a clock that was set costs no more.
     redis_client().zadd(redis_key("due"), {str(campaign): time.time() + min(seconds, LONGEST_REST_S)})
 
@@ -119,7 +119,7 @@ def is_drained(campaign: int) -> bool:
 
 
 def describe_wait(campaign: Campaign) -> str:
-    """Say for what a running campaign waits that no worker is at; "" where one is, or is free to begin."""
+    """Say what a running campaign waits for; "" where a worker is or is free."""
     # That Redis is away, or that nobody works, is said elsewhere.
     try:
         if is_away() or is_worked_on(campaign.pk) or not live_workers():

@@ -158,7 +158,7 @@ async def ask_panel(caller: Caller, claimed: Claimed) -> None:
 
 
 async def _ask_voter(caller: Caller, claimed: Claimed, place: int) -> None:
-    """Ask for one vote: an answer, or the one of several that is nearest to their mean (ERank 3.2)."""
+    """Ask for a vote: an answer, or that of several nearest their mean (ERank 3.2)."""
     plan = caller.plan
     judge, sample = plan.voters[place], plan.samples[place]
     if judge.generations == 1:

@@ -59,7 +59,7 @@ class PendingAnswerLog:
         return segment
 
     def done(self, segment: Segment) -> None:
-        """Note that one answer in the file is committed; a file without others goes, or is emptied."""
+        """Note a committed answer; a file without others goes, or is emptied."""
         segment.waiting -= 1
         if segment.waiting:
             return
@@ -71,7 +71,7 @@ class PendingAnswerLog:
             self._end(segment)
 
     def sync(self) -> None:
-        """Write with fsync until `relax`, so that answers outlive the machine too while PostgreSQL is away."""
+        """Write with fsync until `relax`: answers outlive the machine without PostgreSQL."""
         self.durable = True
         with self.lock:
             for segment in self.segments:
@@ -110,7 +110,7 @@ class PendingAnswerLog:
 
 @contextlib.contextmanager
 def orphaned_files(folder: Path) -> Iterator[list[Path]]:
-    """Files of dead processes, for this process alone; who comes meanwhile waits. Unlink what is taken over."""
+    """Files of dead processes, for this one alone. Unlink what is taken over."""
     # Without a lock file where there is nothing to do: this runs before each claim.
     if not any(folder.glob("*.jsonl")):
         yield []

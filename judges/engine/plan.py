@@ -1,4 +1,4 @@
-"""A campaign as the engine sees it: its judges, prices, limits and prompts, read once for each drain."""
+"""A campaign as the engine sees it: judges, prices, limits, prompts, a drain."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields, replace
@@ -173,7 +173,7 @@ def load_plan(campaign_id: int) -> Plan | None:
 
 @dataclass(frozen=True, slots=True)
 class CurrentPrices:
-    """Prices of a campaign's judges as they hold now, and of other models that may answer in their place."""
+    """Prices of judges as of now, and of other models that may answer for them."""
 
     prices: dict[int, Price | None]
     tables: dict[tuple[str, str], dict[str, Price]]

@@ -91,7 +91,7 @@ class Trials:
         self._tell()
 
     def answered(self, doubt: Doubt, sent: float) -> None:
-        """Note a usable answer to a call that left at `sent`: it may end the judge's row of failures."""
+        """Note a usable answer to a call of `sent`: it may end a row of failures."""
         if doubt not in self.proven:
             self.proven.add(doubt)
             self._tell()
@@ -112,7 +112,7 @@ class Trials:
             self.writing, self.written = self.writing - 1, time.monotonic()
 
     async def forget_start(self, start: str, *, earlier: bool = False) -> None:
-        """Forget the failures of a start of a campaign that has ended, or of the campaign's earlier ones."""
+        """Forget the failures of an ended start, or of the campaign's earlier ones."""
         campaign = start.partition(":")[0]
         for doubt in list(self.failures):
             if (doubt[0].partition(":")[0] == campaign and doubt[0] != start) if earlier else doubt[0] == start:

@@ -1,4 +1,4 @@
-"""Workers of a waiting command: started when no other live worker of this instance has a free process."""
+"""Workers of a waiting command, where no other live worker is free."""
 
 import os
 import subprocess
@@ -33,7 +33,7 @@ class CannotStart(Exception):
 
 
 class WorkerPool(AbstractContextManager["WorkerPool"]):
-    """Workers of our own: `with WorkerPool(2) as own: own.ensure(campaign)`. On leaving they are stopped."""
+    """Our own workers: `with WorkerPool(2) as own: own.ensure(campaign)`."""
 
     def __init__(self, processes: int | None = None) -> None:
         self.processes = processes or os.cpu_count() or 1
@@ -73,7 +73,7 @@ class WorkerPool(AbstractContextManager["WorkerPool"]):
         return bool(alive)
 
     def _start(self) -> None:
-        """Start a worker, unless one of ours is about to come up. Raises CannotStart after three vain tries."""
+        """Start a worker, unless one is coming up. CannotStart after three tries."""
         for child in self.children:
             if child.poll() is not None:
                 self.lost.append(f"ended with status {child.returncode}")
