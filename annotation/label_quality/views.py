@@ -77,7 +77,8 @@ def draw_more(request: HttpRequest, scope: Scope, campaign: int) -> HttpResponse
     if not form.is_valid():
         raise Http404(_("Route not found."))
     try:
-        drawn = services.draw_audits(Actor.of(scope), row, form.options)
+        options: Any = form.options
+        drawn = services.draw_audits(Actor.of(scope), row, options)
         words = _("%(drawn)s more blind checks now wait for people.")
         messages.success(request, words % {"drawn": f"{drawn['pairs']:,}"})
     except BadInput as error:
