@@ -64,6 +64,20 @@ def losses(folder: JobFolder) -> list[float]:
 
 
 @pytest.mark.slow
+def test_a_batch_of_768_is_one_step_on_a_cpu_and_the_job_says_in_how_many_chunks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As many queries at once as in the paper, embedded 2,048 tokens at a time."""
+    seen = watch_labels(monkeypatch)
+    rows = write(tmp_path / "set", [row(n) for n in range(768)])
+    folder = ask(tmp_path, rows, epochs=1, batch=768, max_length=32, token_budget=2048, max_steps=1)
+    train_model(folder, lambda: False)
+    assert [len(step) for step in seen] == [768]
+    (line,) = [line for line in folder.lines() if "loss" in line]
+    assert line["chunks"] >= line["tokens"] // 2048 > 1
+
+
+@pytest.mark.slow
 def test_no_query_is_twice_in_a_batch_and_a_resumed_training_draws_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
