@@ -77,11 +77,6 @@ class StartForm(ActionForm):
         )
 
     @property
-    def no_debate(self) -> forms.BoundField:
-        """The field of debates for people, as the template names it."""
-        return self["no_debate_for_people"]
-
-    @property
     def policies(self) -> list[tuple[object, str, str]]:
         """Return each policy's radio button, its explanation, and the explanation's element id."""
         buttons: list[tuple[object, str, str]] = []

@@ -59,9 +59,6 @@ def percent_span(statistic: Statistic) -> str:
     return _format_interval(statistic, tenths)
 
 
-register.filter("tenths_span", percent_span)
-
-
 def _format_interval(statistic: Statistic, form: Callable[[float], str]) -> str:
     if statistic.low is None or statistic.high is None:
         return "–"
