@@ -5,17 +5,22 @@ from corpus.models import Collection
 from store.sql import fetch_row
 
 # The size in bytes is known without reading the text: only what may be too long is counted.
-IS_LONG = """d.collection_id = %(collection)s AND d.is_current
+DOCUMENTS = """
+SELECT count(*) FROM corpus_document d
+WHERE d.collection_id = %(collection)s AND d.is_current
   AND octet_length(d.text) > %(shown)s AND length(d.text) > %(shown)s"""
-DOCUMENTS = f"SELECT count(*) FROM corpus_document d WHERE {IS_LONG}"
 # Candidates, and their documents' windows as corpus.document_limit.cut_windows cuts them.
-PAIRS = f"""
+PAIRS = """
 SELECT count(*), coalesce(sum(ceil((length(d.text) - %(shared)s) / (%(shown)s - %(shared)s)::numeric)), 0)
 FROM corpus_document d JOIN corpus_pair p ON p.document_id = d.id AND p.is_candidate
-JOIN corpus_query q ON q.id = p.query_id AND q.is_current WHERE {IS_LONG}"""
-LABELS = f"""
+JOIN corpus_query q ON q.id = p.query_id AND q.is_current
+WHERE d.collection_id = %(collection)s AND d.is_current
+  AND octet_length(d.text) > %(shown)s AND length(d.text) > %(shown)s"""
+LABELS = """
 SELECT count(*) FROM corpus_document d JOIN corpus_pair p ON p.document_id = d.id
-JOIN corpus_label l ON l.pair_id = p.id AND l.aspect_id IS NULL WHERE {IS_LONG}"""
+JOIN corpus_label l ON l.pair_id = p.id AND l.aspect_id IS NULL
+WHERE d.collection_id = %(collection)s AND d.is_current
+  AND octet_length(d.text) > %(shown)s AND length(d.text) > %(shown)s"""
 
 
 def count_long_documents(collection: Collection) -> int:

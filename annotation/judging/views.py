@@ -53,7 +53,7 @@ def run_decision(
     return SubmitReply(200)
 
 
-def take_back(request: HttpRequest, scope: Scope, item: int) -> None:
+def withdraw_decision(request: HttpRequest, scope: Scope, item: int) -> None:
     """Undo a decision. Raises DecisionRefused and Http404."""
     try:
         undo.undo_decision(scope.member, item)
@@ -125,7 +125,7 @@ def judge_draft(request: HttpRequest, scope: Scope) -> HttpResponse:
 def judge_undo(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Undo the decision on an item: its lease is open again."""
     try:
-        take_back(request, scope, parse_item(request.POST, scope.member))
+        withdraw_decision(request, scope, parse_item(request.POST, scope.member))
     except (assignment.DecisionRefused, Invalid) as refused:
         return render_task(request, scope, status=409, problem=str(refused))
     return respond_with_next(request, scope, taken_back=True)
@@ -236,7 +236,7 @@ def judge_query_undo(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Undo the decision on a pair: its card is open again."""
     item = _item_of_card(request, scope)
     try:
-        take_back(request, scope, item)
+        withdraw_decision(request, scope, item)
     except assignment.DecisionRefused as refused:
         return _render_card(request, scope, item, problem=str(refused), status=409)
     return _render_card(request, scope, item)

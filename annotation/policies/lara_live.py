@@ -93,7 +93,7 @@ class LaraProgress:
     budget: int  # Pairs that people get in all.
 
     @property
-    def is_waiting(self) -> bool:
+    def has_open_batch(self) -> bool:
         """Whether people have not settled all that they got."""
         return bool((self.labels < 0).any())
 
@@ -181,7 +181,7 @@ def step(campaign: Campaign) -> LaraStep:
         now = read_progress(campaign)
         asked, budget = len(now.asked), now.budget
         # People have not settled the last batch: calibrating on part of it would favour pairs that are settled fast.
-        if now.is_waiting or campaign.state != Campaign.State.RUNNING:
+        if now.has_open_batch or campaign.state != Campaign.State.RUNNING:
             return LaraStep(asked, int((now.labels < 0).sum()), budget)
         plan = load_plan(campaign.pk)
         assert plan is not None
@@ -215,7 +215,7 @@ def _to_debate(campaign: Campaign) -> list[int]:
     if not campaign.debaters or campaign.state != Campaign.State.RUNNING:
         return []
     now = read_progress(campaign)
-    return [] if now.is_waiting else [now.rows[place][0] for place in now.next_batch()[0].tolist()]
+    return [] if now.has_open_batch else [now.rows[place][0] for place in now.next_batch()[0].tolist()]
 
 
 def read_progress(campaign: Campaign) -> LaraProgress:

@@ -8,7 +8,7 @@ from django.utils.translation import pgettext_lazy
 from actions.options import Names, option
 from benchmark.agents.grades import EVEN, UP
 from benchmark.agents.protocol import ADAPTIVE, FIXED
-from judges.model_jobs.options import SpendingOptions
+from judges.model_jobs.options import PaidOptions
 
 Protocol = Literal["fixed", "adaptive"]
 PROTOCOLS = {
@@ -18,7 +18,7 @@ PROTOCOLS = {
 HALVES = {UP: _("up: 4.5 is 5"), EVEN: _("to the even number, as Python rounds: 4.5 is 4")}
 
 
-class SearchOptions(SpendingOptions):
+class SearchOptions(PaidOptions):
     """Who searches with what."""
 
     retrievers: Names = option(
@@ -38,7 +38,7 @@ class SearchOptions(SpendingOptions):
     leaves_out: ClassVar = {"page": {"rounds": "a table compares agents of the protocol's own number"}}
 
 
-class GradeOptions(SpendingOptions):
+class GradeOptions(PaidOptions):
     """Whose newest answers are graded, and by whom."""
 
     protocol: Protocol | None = option(_("Rounds"), choices=PROTOCOLS, default=None, initial=FIXED)
@@ -53,7 +53,7 @@ class GradeOptions(SpendingOptions):
     }
 
 
-class ReferenceOptions(SpendingOptions):
+class ReferenceOptions(PaidOptions):
     """Who writes the reference answers."""
 
     judge: str = option(_("Writer"), _("Writes one answer per query, from the passages of its aspects alone."))

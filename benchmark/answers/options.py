@@ -7,13 +7,13 @@ from django.utils.translation import pgettext_lazy
 
 from actions.options import Names, option
 from benchmark.answers.contexts import DOCUMENT, EVIDENCE
-from judges.model_jobs.options import SpendingOptions
+from judges.model_jobs.options import PaidOptions
 
 K = 10
 CONTEXTS = {DOCUMENT: _("the documents"), EVIDENCE: _("the evidence written about the documents")}
 
 
-class AnswerOptions(SpendingOptions):
+class AnswerOptions(PaidOptions):
     """Who answers from the first documents of which runs, and who compares."""
 
     systems: Names = option(_("Runs"), at_least=1)

@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, field_validator, model_validator
 from actions.options import Names, Options, option, split_names
 from benchmark.models import Run
 from corpus.errors import BadOption
-from judges.model_jobs.options import LIMITS, SpendingOptions
+from judges.model_jobs.options import LIMITS, PaidOptions
 
 Kind = Run.Kind
 System = Literal["bm25", "hybrid", "rewrite", "reasoning", "dense", "rerank", "embedding", "sparse", "rerank-folder"]
@@ -49,7 +49,7 @@ METHOD_WORDS = {
 }
 
 
-class RunOptions(SpendingOptions):
+class RunOptions(PaidOptions):
     """What the making of a run can be told, a system by TAKES and BEYOND."""
 
     system: System = option(

@@ -7,7 +7,7 @@ from django.utils.translation import gettext_lazy as _
 from actions.options import option
 from benchmark.models import Synthesis
 from benchmark.synthesis.seeds import QUERIES
-from judges.model_jobs.options import DrawnOptions, SpendingOptions
+from judges.model_jobs.options import DrawnOptions, PaidOptions
 
 
 class BundleOptions(DrawnOptions):
@@ -38,7 +38,7 @@ class BundleOptions(DrawnOptions):
         return {**self.model_dump(), "kind": self.product.value, "source": self.seeds}
 
 
-class WrittenOptions(SpendingOptions):
+class QueryOptions(PaidOptions):
     """Queries of their own, with documents to be judged."""
 
     product: ClassVar[Synthesis.Product]
@@ -57,7 +57,7 @@ class WrittenOptions(SpendingOptions):
         return {**self.model_dump(), "kind": self.product.value, "source": getattr(self, "data", "documents")}
 
 
-class KeywordOptions(WrittenOptions):
+class KeywordOptions(QueryOptions):
     """Keyword forms of a training set's queries."""
 
     product: ClassVar = Synthesis.Product.KEYWORDS
@@ -72,7 +72,7 @@ class KeywordOptions(WrittenOptions):
     )
 
 
-class AskOptions(WrittenOptions):
+class AskOptions(QueryOptions):
     """Queries that documents answer."""
 
     product: ClassVar = Synthesis.Product.ASK

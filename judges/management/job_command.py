@@ -17,7 +17,7 @@ from judges.campaigns.estimates import Estimate
 from judges.engine import worker_pool
 from judges.management.judging_command import JudgingCommand, ShownProgress
 from judges.model_jobs.jobs import ModelJobKind
-from judges.model_jobs.options import SpendingOptions
+from judges.model_jobs.options import PaidOptions
 
 LOOK_S = 0.25
 CHECK_WORKERS_S = 2.0
@@ -60,7 +60,7 @@ class JobCommand(JudgingCommand):
     def run(self, **given: Any) -> object:
         """Ask about money, begin or go on, and stay until the end."""
         collection, options = collection_named(given["name"]), self.wanted(given)
-        of_job = options.for_job() if isinstance(options, SpendingOptions) else options
+        of_job = options.for_job() if isinstance(options, PaidOptions) else options
         if (document := self.tell_estimate(collection, self.kind.estimate_cost(collection, of_job), given)) is not None:
             return document
         job = self.begin(collection, options)

@@ -30,7 +30,7 @@ from judges.conversations import requests
 from judges.conversations.requests import Conversation, Subject
 from judges.costs import collection_budgets
 from judges.costs.ledger import Sum, ledger_rows, sum_rows
-from judges.model_jobs.options import SpendingOptions, limits_of, replace_limits
+from judges.model_jobs.options import PaidOptions, limits_of, replace_limits
 from judges.models import Campaign
 from judges.models.model_jobs import ModelJob
 from judges.records import Judge
@@ -62,7 +62,7 @@ class ModelJobKind(Generic[Job]):
     """A kind of job that asks models. The attributes are its words; its room writes the first six methods."""
 
     model: type[Job]
-    record: type[SpendingOptions] | None = None  # What a start can be told.
+    record: type[PaidOptions] | None = None  # What a start can be told.
     roles: ClassVar[Mapping[str, str]] = {}  # Of options that name judges: what these are asked.
     task: str  # Name of the Celery task that works on these jobs.
     purpose: str  # What their campaigns are for, shown in the place of a panel.
@@ -262,7 +262,7 @@ class ModelJobKind(Generic[Job]):
         return Campaign.objects.select_related("collection").get(pk=job.campaign)
 
 
-def start_service(kind: ModelJobKind[Job], record: type[SpendingOptions]) -> Callable[..., Job]:
+def start_service(kind: ModelJobKind[Job], record: type[PaidOptions]) -> Callable[..., Job]:
     """Return the service that starts jobs of a kind, or joins them, as a record of options says."""
 
     def start(actor: Actor, collection: Collection, options: Any, **more: Any) -> Job:

@@ -10,7 +10,7 @@ from actions.options import Door, Options, option
 LIMITS = ("budget", "max_calls")
 
 
-class SpendingOptions(Options):
+class PaidOptions(Options):
     """What a job may spend in all."""
 
     budget: float | None = option(
@@ -28,7 +28,7 @@ class SpendingOptions(Options):
         return self.model_dump()
 
 
-class DrawnOptions(SpendingOptions):
+class DrawnOptions(PaidOptions):
     """What a job can be told that a model does for queries which are drawn."""
 
     judge: str = option(_("Model"))

@@ -24,7 +24,7 @@ from corpus.errors import BadInput
 from corpus.models import Collection
 from jobs import notifications, workers
 from judges.model_jobs.jobs import Job, ModelJobKind
-from judges.model_jobs.options import LIMITS, SpendingOptions, limits_of
+from judges.model_jobs.options import LIMITS, PaidOptions, limits_of
 
 PATIENCE_S = 8.0  # A worker that is starting takes as long until it is heard of.
 
@@ -119,7 +119,7 @@ def job_page(
     """Show a job; HTMX polls `news` while it is worked on. `files`: charts and tables that the page offers."""
     context = {
         "job": job,
-        "limits": ActionForm(SpendingOptions, initial=job.kept),
+        "limits": ActionForm(PaidOptions, initial=job.kept),
         "unattended": is_unattended(job),
         **context,
     }
@@ -128,7 +128,7 @@ def job_page(
 
 def with_limits(jobs: Iterable[Job]) -> list[tuple[Job, ActionForm]]:
     """Return jobs with the form in which each is resumed; the fields of several on one page have names of their own."""
-    return [(one, ActionForm(SpendingOptions, initial=one.kept, auto_id=f"id_{one.pk}_%s")) for one in jobs]
+    return [(one, ActionForm(PaidOptions, initial=one.kept, auto_id=f"id_{one.pk}_%s")) for one in jobs]
 
 
 def control_job(request: HttpRequest, scope: AccessScope, kind: ModelJobKind[Job], job: Job, act: str) -> None:
@@ -136,7 +136,7 @@ def control_job(request: HttpRequest, scope: AccessScope, kind: ModelJobKind[Job
     acts: dict[str, Callable[[Job], bool]] = {"cancel": kind.cancel, "go-on": kind.go_on}
     if act not in acts:
         raise Http404(_("Unknown action."))
-    form = ActionForm(SpendingOptions, request.POST)
+    form = ActionForm(PaidOptions, request.POST)
     try:
         with transaction.atomic():
             # A job that asks nobody is resumed without a word of limits.

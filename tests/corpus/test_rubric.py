@@ -118,7 +118,7 @@ def sent_to_a_reranker(inputs: Inputs) -> dict[str, object]:
         return httpx2.Response(200)
 
     provider = object.__new__(RerankProvider)
-    provider.base_url, provider.http = "http://127.0.0.1", httpx2.AsyncClient(transport=httpx2.MockTransport(note))
+    provider.base_url, provider.client = "http://127.0.0.1", httpx2.AsyncClient(transport=httpx2.MockTransport(note))
     judge = Judge("ranker", "rerank-endpoint", "ranker", id=1)
     asyncio.run(provider.send(ModelRequest(judge, render.vote_prompt(inputs), {}, inputs, "vote"), Received()))
     return sent[0]

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandParser
+from django.core.validators import MinValueValidator
 
 from benchmark.runs.files import read_qrels, read_run, write_run
-from corpus.errors import BadInput
+from corpus.errors import BadInput, BadOption
 from corpus.models import Collection, Document, Query
 from training.jobs.folder import count_whole_lines, read_lines
 from training.jobs.inputs import full_text
@@ -51,9 +52,9 @@ def rerank_run(
     if out.exists():
         raise BadInput(f"{out} exists: name a new file")
     if depth < 1:
-        raise BadInput("--depth must be 1 or more")
+        raise BadOption("depth", MinValueValidator.message % {"limit_value": 1})
     if together is not None and together < 1:
-        raise BadInput("--batch-size must be 1 or more")
+        raise BadOption("batch_size", MinValueValidator.message % {"limit_value": 1})
     # A run is read with the best documents first.
     wanted = {query: list(ranked)[:depth] for query, ranked in read_run(run).items()}
     inserted: dict[str, list[str]] = {}

@@ -43,8 +43,8 @@ def divide_queries(
     sides = split_queries(queries, asked.split, asked.seed, **near_texts, left=left, synthetic_dev=asked.synthetic_dev)
     if not sides[TRAIN]:
         if TRAIN in named and not named[TRAIN]:
-            words = _("no query named %(name)s has a label; name other queries")
-            why = words % {"name": asked.named_splits[TRAIN]}
+            name = asked.named_splits[TRAIN]
+            why = _("no query named %(name)s has a label; name other queries") % {"name": name}
         elif TRAIN not in named and len(queries) == sum(map(len, named.values())):
             why = _("every query with a label is one of dev or test; name fewer queries")
         else:

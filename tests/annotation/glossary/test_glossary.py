@@ -8,7 +8,7 @@ from django.urls import reverse
 
 from annotation.glossary.terms import TERMS
 from annotation.models import Role
-from tests.factories import make_collection, make_member
+from tests.factories import client_of, make_collection, make_member
 
 pytestmark = pytest.mark.django_db
 PROMISED = {
@@ -18,7 +18,7 @@ PROMISED = {
 
 
 def signed_in(collection) -> Client:
-    return signed_in(make_member(collection, "alice", Role.ADMIN))
+    return client_of(make_member(collection, "alice", Role.ADMIN))
 
 
 def test_every_promised_term_has_an_anchor_and_a_meaning():

@@ -53,8 +53,8 @@ def test_a_stored_run_is_written_as_others_read_it(exported: Path) -> None:
     assert unknown.code == 2 and "has no run 'dense'; there are: bm25" in unknown.err
 
 
-def test_the_readme_exports_the_run_that_it_reranks() -> None:
-    lines = (ROOT / "README.md").read_text().splitlines()
+def test_the_first_page_exports_the_run_that_it_reranks() -> None:
+    lines = (ROOT / "docs" / "index.md").read_text().splitlines()
     example = [line.split("manage.py ")[1] for line in lines if line.startswith("    .venv/bin/python manage.py ")]
     assert example.index("runs mine export bm25 bm25.run") < next(
         place for place, line in enumerate(example) if line.startswith("rerank ") and "--run bm25.run" in line
