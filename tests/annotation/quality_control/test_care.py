@@ -369,7 +369,7 @@ def test_checks_come_in_their_share_and_leave_no_label():
 
 
 def test_a_check_or_a_repeat_costs_no_statement_more_than_any_pair(monkeypatch):
-    collection = make_collection("books", checks=0.2, repeats=0.2, batch=1000)
+    collection = make_collection("books", checks=0.2, repeats=0.4, batch=1000)
     make_scene(collection, ordinary=40, known=12)
     attention_checks.make_checks(collection=collection, count=12, seed=1, by=None)
     alice = make_member(collection, "alice")
