@@ -19,7 +19,7 @@ HEAD = """# Reference
 
 Options of actions, export formats and training recipes. Written from the program's own records by
 `make docs`; do not edit. The keys of the judges file are on
-[their own page](judges-file.md#every-key-of-a-judge), figures under [Benchmarks](benchmarks.md).
+[their own page](judges-file.md#every-key-of-a-judge), figures under [Performance figures](benchmarks.md).
 
 ## Exit codes
 
@@ -56,7 +56,10 @@ def title_of(service: Any) -> str:
     from actions.services import ACTIONS
 
     name = ACTIONS[service].name
-    return name if isinstance(name, str) else service.__name__
+    if not isinstance(name, str):
+        return service.__name__
+    is_shared = sum(about.name == name for about in ACTIONS.values()) > 1
+    return f"{name} ({ACTIONS[service].options.__name__})" if is_shared else name
 
 
 def actions() -> str:

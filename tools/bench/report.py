@@ -18,7 +18,7 @@ def page(figures: list[dict[str, Any]], calibration: dict[str, float]) -> str:
     measured = ", ".join(
         f"{value:,} {name.replace('_per_s', '/s').replace('_', ' ')}" for name, value in calibration.items()
     )
-    return f"""# Benchmarks
+    return f"""# Performance figures
 
 Written by `make bench` on {datetime.now(UTC):%Y-%m-%d}: {machine()}.
 Calibration of the same run: {measured}. Ratios are taken within one run; absolute figures are to be read beside the

@@ -26,8 +26,9 @@ EXPORT = re.findall(r"manage.py (export mine --format prism .*--out) set$", STAR
 def blocks() -> tuple[dict[str, str], str]:
     """The judges files of the first page: one judge by its scale, and five samples of one."""
     section = START.partition("## Five lines for one judge")[2].partition("\n## ")[0]
-    *alone, sampled = re.findall(r"```toml\n(.*?)```", section, re.DOTALL)
-    return {re.findall(r'^scale = "(.+)"$', one, re.MULTILINE)[0]: one for one in alone}, sampled
+    alone, sampled = re.findall(r"```toml\n(.*?)```", section, re.DOTALL)
+    scales = ["0-3", *re.findall(r'`scale = "(.+?)"`', section)]
+    return {scale: alone.replace('"0-3"', f'"{scale}"') for scale in scales}, sampled
 
 
 def configure(models: LocalModels, folder: Path, text: str) -> None:
