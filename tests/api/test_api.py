@@ -279,8 +279,10 @@ def test_a_token_is_made_on_the_page_shown_once_and_revoked(client: Client, call
     assert row.revoked_at is not None
     entries = AuditEntry.objects.filter(act__startswith="token.").order_by("pk")
     assert [one.act for one in entries] == ["token.made", "token.revoked"]
-    wrong = client.post("/accounts/tokens/", {"token_name": "x", "days": 3000})
-    assert wrong.status_code == 422
+    for wrong in ({"scopes": []}, {"scopes": ["all"]}, {"days": 0}, {"days": 367}):
+        asked = {"token_name": "x", "scopes": ["read"], "days": 1, **wrong}
+        assert client.post("/accounts/tokens/", asked).status_code == 422, wrong
+    assert AccessToken.objects.count() == 1
 
 
 def test_files_are_uploaded_checked_and_imported(call: Call, client: Client) -> None:

@@ -152,6 +152,14 @@ def test_a_conflict_is_read_resolved_and_taken_back(call: Call) -> None:
     assert call(alice.user, "POST", "collections/c/conflict/undo", {"item": item.pk}).status_code == 404
 
 
+def test_a_conflict_answered_at_once_is_too_soon(call: Call) -> None:
+    collection = make_collection("c", overlap=2, min_judgment_ms=10_000)
+    item, alice = conflict_of(collection), make_member(collection, "alice", Role.ADJUDICATOR)
+    shown = call(alice.user, "GET", "collections/c/conflict").json()["conflict"]["shown"]
+    body = {"item": item.pk, "shown": shown, "grade": 1}
+    assert call(alice.user, "POST", "collections/c/conflict/resolve", body).status_code == 422
+
+
 def test_contribution_and_evidence_are_written(call: Call) -> None:
     collection = make_collection("c")
     bob = make_member(collection, "bob")

@@ -7,6 +7,7 @@ import pytest
 from annotation.models import AuditEntry, Membership, Role
 from benchmark.models import Filling, Qrels
 from corpus.models import Item, Label
+from judges.models import Campaign
 from tests.api.conftest import Call
 from tests.factories import make_collection, make_document, make_member, make_query
 from tests.rankings import make_run
@@ -75,3 +76,11 @@ def test_a_hole_filling_that_is_finished_twice_ends_once(call: Call, books: Memb
         path = f"collections/books/hole-fillings/{filling['number']}/finish"
         assert call(books.user, "POST", path).json()["state"] == "filled"
     assert AuditEntry.objects.filter(act="filling.ended").count() == 1
+
+
+def test_judges_fill_holes_in_a_campaign_that_is_paused_by_its_number(call: Call, books: Membership) -> None:
+    body = {**TWO, "policy": "debate", "panel": "offline", "max_calls": 50}
+    made = call(books.user, "POST", "collections/books/hole-fillings", body).json()
+    assert made["campaign"] and made["state"] == "judging"
+    paused = call(books.user, "POST", f"collections/books/campaigns/{made['campaign']}/pause").json()
+    assert paused["state"] == "paused" and Campaign.objects.get(number=made["campaign"]).state == "paused"

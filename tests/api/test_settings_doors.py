@@ -67,8 +67,10 @@ def test_what_counts_as_relevant_stays_once_judges_labelled_and_every_door_says_
 @pytest.mark.parametrize(
     ("name", "value", "fits"),
     [
-        ("relevant_from", 4, False), ("lease_minutes", 0, False), ("lease_minutes", 1_440, True),
-        ("overlap", 26, False), ("min_judgment_ms", 10_001, False),
+        ("relevant_from", 0, False), ("relevant_from", 4, False),
+        ("lease_minutes", 0, False), ("lease_minutes", 1_440, True), ("lease_minutes", 1_441, False),
+        ("overlap", 25, True), ("overlap", 26, False), ("daily_target", 10_001, False),
+        ("min_judgment_ms", 10_000, True), ("min_judgment_ms", 10_001, False),
     ],
 )  # fmt: skip
 def test_the_three_doors_take_and_refuse_the_same_values(

@@ -58,6 +58,13 @@ def test_a_wrong_password_keeps_the_name_and_says_so() -> None:
     assert "not correct" in page
 
 
+def test_forty_people_sign_in_from_one_address_at_once() -> None:
+    for number in range(40):
+        make_user(f"p{number}")
+    answers = [Client().post("/accounts/login/", {"login": f"p{n}", "password": f"p{n}-password"}) for n in range(40)]
+    assert {answer.status_code for answer in answers} == {302}
+
+
 def test_nobody_signs_up_without_an_invitation() -> None:
     values = {"username": "mallory", "password1": PASSWORD, "password2": PASSWORD}
     for response in (Client().get("/accounts/signup/"), Client().post("/accounts/signup/", values)):

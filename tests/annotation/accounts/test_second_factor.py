@@ -86,6 +86,15 @@ def test_a_recovery_code_lets_in_once_and_is_told(alice: User) -> None:
     assert AuditEntry.objects.filter(act="recovery-code.used", person=alice).count() == 1
 
 
+def test_new_recovery_codes_end_the_old_ones(alice: User) -> None:
+    client, _ = sign_in()
+    turn_on(client)
+    old = set(re.findall(r"<li>(\d{8})</li>", client.get("/accounts/recovery-codes/").content.decode()))
+    assert client.post("/accounts/recovery-codes/new/")["Location"] == "/accounts/recovery-codes/"
+    new = set(re.findall(r"<li>(\d{8})</li>", client.get("/accounts/recovery-codes/").content.decode()))
+    assert len(new) == 10 and not old & new
+
+
 def test_turning_it_off_takes_a_confirmation_and_ends_the_recovery_codes(alice: User) -> None:
     client, _ = sign_in()
     secret = turn_on(client)

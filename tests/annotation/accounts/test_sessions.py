@@ -237,6 +237,11 @@ def test_a_mail_server_that_is_away_gives_the_same_page(mail: MailServer) -> Non
     assert Client().post("/accounts/password/reset/", {"email": "alice@example.org"}).status_code == 302
 
 
+def test_without_a_mail_server_the_page_says_whom_to_ask() -> None:
+    for answer in (Client().get("/accounts/password/reset/"), Client().post("/accounts/password/reset/", {})):
+        assert answer.status_code == 200 and "does not send email" in answer.content.decode()
+
+
 def test_a_mail_address_takes_the_password() -> None:
     alice = make_user("alice")
     client = sign_in()

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 from django.test import Client
+from django.utils import timezone
 
 from annotation.agreement import cached_results
 from annotation.agreement.grade_matrix import known_assessors
@@ -12,6 +13,8 @@ from annotation.agreement.measures import MANY, Couples, compute_measures
 from annotation.models import Role, StoredResult
 from annotation.tasks import compute_agreement
 from corpus.models import Collection
+from jobs.leases import MOST_ATTEMPTS
+from jobs.models import BackgroundJob
 from tests.called import call
 from tests.crowd import judged_by_many, votes_of
 from tests.factories import client_of, make_collection, make_member
@@ -191,6 +194,18 @@ def test_why_measuring_failed_stands_on_the_page_until_it_succeeds(crowd, monkey
     compute_agreement()
     page = client.get("/c/crowd/quality/").text
     assert "Computing in the background" not in page and "Calculation failed" in page
+
+
+def test_a_worker_that_was_ended_while_it_measured_is_told_of(crowd, monkeypatch):
+    monkeypatch.setattr(cached_results, "COUPLES", 100)
+    client = sees(crowd)
+    monkeypatch.setattr("jobs.workers.live_workers", lambda *_: [object()])
+    client.post("/c/crowd/agreement/measure/")
+    BackgroundJob.objects.update(state="running", attempts=MOST_ATTEMPTS, lease_until=timezone.now())
+    assert "Computing in the background" in client.get("/c/crowd/quality/").text, "another takes it up"
+    compute_agreement()
+    page = client.get("/c/crowd/quality/").text
+    assert "taken up 5 times without getting further" in page and "Compute</button>" in page
 
 
 def test_what_is_small_and_cannot_be_measured_says_so_on_its_pages(crowd, monkeypatch, caplog):

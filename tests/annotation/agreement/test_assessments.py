@@ -9,6 +9,7 @@ from annotation.agreement.report import agreement_report, build_json_document
 from corpus.errors import BadInput
 from corpus.models import Judgment
 from judges.domain.ensemble import drawn_first, pair_seed
+from tests.called import call
 from tests.evidence import make_assessor, make_campaign, make_judge, make_judgment, make_turn, make_votes
 from tests.factories import make_collection, make_item, make_pair
 
@@ -211,3 +212,19 @@ def test_who_only_adjudicated_or_took_everything_back_is_nobody_to_compare(books
     Judgment.objects.create(pair=pair, assessor=bob, step="final", grade=None, supersedes=first)
     Judgment.objects.create(pair=pair, assessor=charlie, step="adjudication", grade=0)
     assert [one.name for one in known_assessors(books)] == ["alice"]
+
+
+def test_the_command_prints_the_document_and_refuses_what_it_does_not_know(db):
+    pair = make_pair(make_collection("poems", grades=3))
+    for name, grade in (("alice", 1), ("bob", 2)):
+        make_judgment(pair, make_assessor(pair.collection, name), grade)
+    document = call("agreement", "poems", "--json", "--bootstrap", "20", "--binarize", "1").json
+    assert (document["binarize"], document["items"]) == (1, 1)
+    assert document["pairwise"][0]["percent"]["value"] == 1.0
+    named = call("agreement", "poems", "--json", "--assessors", "bob").json["assessors"]
+    assert named == [{"name": "bob", "kind": "person", "n": 1}]
+    for options in (("films",), ("poems", "--assessors", "charlie"), ("poems", "--binarize", "9"),
+                    ("poems", "--bootstrap", "-1")):  # fmt: skip
+        refused = call("agreement", *options)
+        assert (refused.code, refused.out, refused.err.count("\n")) == (2, "", 1), options
+    assert "alice - bob: kappa 0.000, percent 0.000, n 1" in call("agreement", "poems").out

@@ -91,6 +91,15 @@ def test_assessors_who_guess_give_a_collapsed_solution():
     assert found.collapsed == "assessors most often gave grade 0 to the pairs that it grades 1"
 
 
+def test_a_solution_that_ignores_a_grade_is_collapsed():
+    """One assessor alone says 2 now and then: EM makes it an error of theirs."""
+    _, grades = simulated(300, 0.5, [0.95, 0.95, 0.95, 0.95])
+    grades[0][np.random.default_rng(3).random(300) < 0.12] = 2
+    classes, counts = counts_of(grades)
+    found = dawid_skene(counts, classes).collapsed
+    assert "grade 2" in found or "most often gave grade" in found
+
+
 def test_nothing_to_fit_is_no_solution():
     assert dawid_skene(np.zeros((0, 2, 1)), (1,)) is None
 

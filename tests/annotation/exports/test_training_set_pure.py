@@ -215,6 +215,7 @@ def test_a_fixed_number_of_documents_leaves_room_for_a_negative():
         ({"ranks": "0-2"}, "ranks"),
         ({"format": "csv", "seed": 1}, "seed"),
         ({"format": "debates", "origins": "people"}, "origins"),
+        ({"format": "debates", "leave_out_failed": True}, "leave_out_failed"),
         ({"format": "csv", "assessors": "people"}, "assessors"),
         ({"aggregate": "majority", "labels": "people"}, "labels"),
         ({"format": "erank-sft", "balance": True}, "balance"),

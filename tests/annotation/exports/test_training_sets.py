@@ -13,7 +13,7 @@ from corpus.errors import BadInput
 from corpus.models import Collection, Document, ExportRecord, Label, Pair, Query, Target
 from judges.models import JudgeVersion
 from tests.evidence import make_assessor, make_campaign, make_judgment, make_label, make_votes
-from tests.factories import make_collection, make_document, make_item, make_pair
+from tests.factories import make_collection, make_document, make_item, make_pair, make_query
 from tests.judged_books import export, lines, make_books
 
 pytestmark = pytest.mark.django_db
@@ -200,6 +200,16 @@ def test_the_same_texts_in_two_collections_stay_on_one_side(books, tmp_path):
     make_books("copies")
     export(books, "prism", tmp_path / "out", teacher="votes", collections=("copies",), split=0.7)
     train, dev = ({row["query"] for row in lines(tmp_path / "out" / f"{split}.jsonl")} for split in ("train", "dev"))
+    assert train and dev and not train & dev
+
+
+def test_near_copies_of_a_query_go_to_one_side(books, tmp_path):
+    for n in range(10):
+        twin = make_query(books, f"what IS thing {n} number{n}", external_id=f"z{n}")
+        pair = make_pair(books, twin, make_document(books, " ".join(f"twin{n}x{w}" for w in range(20))))
+        make_label(pair, 1)
+    export(books, "prism", tmp_path / "out", teacher="labels", split=0.6)
+    train, dev = ({row["query_id"][1:] for row in lines(tmp_path / "out" / f"{s}.jsonl")} for s in ("train", "dev"))
     assert train and dev and not train & dev
 
 

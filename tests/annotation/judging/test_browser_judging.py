@@ -151,6 +151,26 @@ def test_quotes_lead_to_their_sentences_and_back(collection, alice, new_page, in
     assert page.evaluate("localStorage.getItem('quorum.keys')") == "off"
 
 
+def test_a_lost_lease_keeps_the_text_and_leads_on(collection, alice, new_page, console, instance):
+    first, second = make_scene(collection, 2)
+    page = new_page(user=alice.user)
+    page.goto("/c/books/judge/")
+    page.keyboard.press("1")
+    page.wait_for_selector("#answer")
+    page.keyboard.press("c")
+    page.keyboard.type("an hour of thought")
+    page.keyboard.press("Escape")
+    Item.objects.filter(pk=first.pk).update(state="settled")
+    page.keyboard.press("1")
+    page.wait_for_selector("#kept")
+    assert page.locator("#kept").input_value() == "an hour of thought"
+    page.keyboard.press("1")
+    page.wait_for_selector("#answer")
+    assert shown(page) == second.pk and page.locator("#comment-text").input_value() == ""
+    assert all("409" in line for line in console)
+    console.clear()
+
+
 def test_the_lease_is_mentioned_in_its_last_minute_only_and_can_be_kept(collection, alice, new_page, instance):
     make_scene(collection, 1)
     page = new_page(user=alice.user)
@@ -189,6 +209,23 @@ def test_axe_finds_nothing_on_the_pages_of_judging(collection, alice, new_page, 
     page.locator("tbody a").first.click()
     page.wait_for_selector(".given")
     assert violations(page) == []
+
+
+@pytest.mark.parametrize("options", [PHONE, {"viewport": {"width": 640, "height": 400}}], ids=["phone", "zoomed"])
+def test_query_and_buttons_never_leave_the_screen(collection, alice, new_page, instance, options):
+    make_scene(collection, 1, text="A long sentence about something else. " * 200)
+    page = new_page(user=alice.user, **options)
+    page.goto("/c/books/judge/")
+    page.locator("[data-queue=waiting] button").click()
+    page.wait_for_selector("#answer")
+    page.evaluate("scrollTo({top: 1200, behavior: 'instant'})")
+    inside = """selector => [...document.querySelectorAll(selector)].every(e => {
+        const box = e.getBoundingClientRect();
+        return box.height > 0 && box.top >= 0 && box.bottom <= innerHeight
+            && box.left >= 0 && box.right <= innerWidth; })"""
+    assert page.evaluate(inside, "#query, .grade, .others summary")
+    heights = page.evaluate("[...document.querySelectorAll('.grade, .others .button')].map(e => e.offsetHeight)")
+    assert min(heights) >= 44
 
 
 def test_without_scripts_a_pair_is_settled_and_taken_back(collection, alice, new_page, instance):

@@ -21,7 +21,7 @@ from judges.models import Campaign, Work
 from tests.admin_site import audited, only_collection, people_at_work
 from tests.called import call
 from tests.evidence import make_attempt, make_campaign, make_judge, make_turn
-from tests.judged_books import export
+from tests.judged_books import export, make_books
 from tests.reading import flat
 
 pytestmark = pytest.mark.django_db
@@ -115,6 +115,20 @@ def test_a_cancelled_second_campaign_changes_nothing(tmp_path: Path, asked: bool
     assert [name for name, value in before.items() if after[name] != value] == []
     assert after["status"]["campaign"] == first.number
     assert answered_campaigns(books).first() == first
+
+
+def test_each_pair_keeps_its_own_last_complete_votes(tmp_path: Path) -> None:
+    books = make_books(queries=4)
+    before = export(books, "prism", tmp_path / "before", teacher="votes")
+    judges = [make_judge(f"late-{n}") for n in range(3)]
+    broken = make_campaign(books, judges, state="cancelled")
+    for pair in Pair.objects.filter(collection=books):
+        make_attempt(broken, pair, judges[0], 0)
+        make_attempt(broken, pair, judges[1], None, place=1)
+    after = export(books, "prism", tmp_path / "after", teacher="votes")
+    assert before["counts"] == after["counts"]
+    for name in ("train.jsonl", "dev.jsonl"):
+        assert (tmp_path / "before" / name).read_bytes() == (tmp_path / "after" / name).read_bytes()
 
 
 def test_a_broken_debate_takes_no_place_of_a_finished_one(tmp_path: Path) -> None:

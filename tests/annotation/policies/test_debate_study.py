@@ -56,6 +56,20 @@ def test_the_order_of_the_stances_as_counted_by_hand() -> None:
     assert order_table({}, {})["same"] is None
 
 
+def test_a_configurations_recalls_and_escalation_as_counted_by_hand() -> None:
+    # 1 yes, 2 yes, 3 no, 4 no, 5 yes, 6 yes (round 2), 7 yes, 8 no: relevant 1 5 6 found of
+    # 1 4 5 6; not: 3 8 of 2 3 8.
+    row = measure_configuration({pair: debate_label(debate, 2) for pair, debate in DEBATES.items()}, GOLD)
+    assert (row["pairs"], row["escalated"], row["escalation"]) == (8, 0, 0.0)
+    recalls = (row["recall_relevant"]["value"], row["recall_not_relevant"]["value"])
+    assert recalls == pytest.approx((3 / 4, 2 / 3))
+    assert (
+        row["balanced_accuracy"]["value"] == pytest.approx((3 / 4 + 2 / 3) / 2) and row["balanced_accuracy"]["n"] == 7
+    )
+    one_round = measure_configuration({pair: debate_label(debate, 1) for pair, debate in DEBATES.items()}, GOLD)
+    assert (one_round["escalated"], one_round["escalation"]) == (1, pytest.approx(1 / 8))
+
+
 def test_a_class_without_a_pair_has_no_recall_and_no_balanced_accuracy() -> None:
     row = measure_configuration({1: 1, 5: 1}, GOLD)
     assert row["recall_relevant"]["value"] == 1.0

@@ -74,6 +74,24 @@ def test_a_share_is_spent_to_the_pair_and_the_rest_takes_the_calibrated_label() 
     assert np.array_equal(result.label[result.own], (result.probability[result.own] >= 0.5).astype(int))
 
 
+@pytest.mark.slow
+def test_one_pass_over_all_presets_gives_what_each_gives_alone() -> None:
+    beliefs, truth = sure_of_itself(230)
+    shares = [0.5, 0.035, 0.25, 0.125, 0.0]
+    for share, one in zip(shares, run_shares(beliefs, lambda places: truth[places], shares), strict=True):
+        alone = run_shares(beliefs, lambda places: truth[places], [share])[0]
+        assert one.asked.tolist() == alone.asked.tolist() and one.label.tolist() == alone.label.tolist(), share
+        assert np.array_equal(one.probability, alone.probability)
+
+
+def test_calibration_corrects_a_judge_that_says_yes_too_often() -> None:
+    beliefs, truth = sure_of_itself(2_000)
+    raw = (beliefs[:, 0] > beliefs[:, 1]).astype(int)
+    result = run_shares(beliefs, lambda places: truth[places], [0.125])[0]
+    own = result.own
+    assert (result.label[own] == truth[own]).mean() > (raw[own] == truth[own]).mean() + 0.05
+
+
 def test_before_both_labels_were_seen_the_judges_own_share_decides() -> None:
     beliefs = np.array([[0.9, 0.1], [0.45, 0.45], [0.0, 0.0], [0.2, 0.6]])
     nobody = np.empty(0, dtype=np.int64)

@@ -153,6 +153,13 @@ def test_a_judge_without_log_probabilities_is_refused() -> None:
     assert not Campaign.objects.filter(policy="lara").exists()
 
 
+def test_the_comparison_looks_at_the_campaign_that_has_answers() -> None:
+    source, _, _ = believing_campaign(10)
+    lara_live.start(source.collection, judge="sure", share=0.5)
+    document = call("evaluate_policies", "books", "--json").json
+    assert (document["campaign"], document["pairs"]) == (source.number, 10)
+
+
 def test_the_admins_pages_show_a_campaign_of_lara(client: Client) -> None:
     source, _, _ = believing_campaign(10)
     campaign = lara_live.start(source.collection, judge="sure", share=0.5)

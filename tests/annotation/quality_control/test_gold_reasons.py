@@ -138,6 +138,23 @@ def look_for_lost_messages() -> None:
     tasks.look_for_jobs(["judge"])
 
 
+@pytest.mark.django_db(transaction=True)
+def test_the_message_waits_in_the_queue_while_no_worker_lives(
+    model_server: LocalModels, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: list[Any] = []
+    monkeypatch.setattr("jobs.workers.live_workers", list)
+    monkeypatch.setattr(
+        notifications.message_sender(), "send_task", lambda task, args, **_rest: sent.append((task, args))
+    )
+    books = collection_of(14)
+    gold.draw(collection=books, size=1, seed=1, spot=0, by=None)
+    assert sent == [], "no model is configured"
+    make_panel(model_server, debate=("d1", "d2"))
+    made = gold.draw(collection=books, size=1, seed=1, spot=0, by=None)
+    assert sent == [(gold_reasons.WRITE, [])] and background.is_unfinished(gold_reasons.WRITE, request_of(made).pk)
+
+
 def test_two_workers_do_not_ask_for_the_same_twice(
     instance: object, model_server: LocalModels, monkeypatch: pytest.MonkeyPatch
 ) -> None:
