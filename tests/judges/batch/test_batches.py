@@ -13,6 +13,7 @@ from django.db.models.functions import Now
 from google.genai.errors import ClientError
 
 from config.env import ROOT
+from corpus.errors import BadOption
 from corpus.models import Collection, Document
 from jobs.processes import spawn_child, stop_children
 from judges.batch import store
@@ -86,6 +87,13 @@ def test_a_judge_asked_at_once_whose_key_is_dead_pauses_the_batch_campaign_too(m
     until(lambda: state_of(campaign) == "finished")
     assert set(asked(models).values()) <= {1, 2}, "only the refused calls are asked again"
     assert Work.objects.filter(state="labelled").count() == 2
+
+
+def test_a_panel_that_no_batch_endpoint_serves_is_refused(model_server: LocalModels, instance: object) -> None:
+    collection = scene(model_server, 1)
+    with pytest.raises(BadOption) as refused:
+        begin(collection, batch=True)
+    assert refused.value.problems[0][0] == "batch" and not Campaign.objects.exists()
 
 
 @pytest.mark.slow

@@ -2,6 +2,8 @@
 
 import random
 from datetime import UTC, datetime, timedelta
+from functools import cache
+from itertools import accumulate
 from statistics import NormalDist, mean, stdev
 
 import pytest
@@ -86,6 +88,22 @@ def test_clopper_and_pearson_as_published():
     assert (round(low, 4), round(high, 4)) == (0.4439, 0.9748)
     assert clopper_pearson(0, 10).low == 0 and round(clopper_pearson(0, 10).high, 4) == 0.3085
     assert clopper_pearson(0, 0) == (0, 1)
+
+
+def test_the_bound_for_repeated_looks_holds_at_every_look_where_the_exact_one_does_not():
+    """A route that is 90% right, looked at after each of 200 answers, 300 times over."""
+
+    def missed(bound):
+        bound, missing = cache(bound), 0
+        for seed in range(300):
+            draw = random.Random(seed)
+            rights = accumulate(draw.random() < 0.9 for _ in range(200))
+            looks = (bound(right, n) for n, right in enumerate(rights, 1))
+            missing += any(not low <= 0.9 <= high for low, high in looks)
+        return missing
+
+    most = 300 * 0.05 + 3 * (300 * 0.05 * 0.95) ** 0.5
+    assert missed(confidence_sequence) <= most < missed(clopper_pearson)
 
 
 def test_a_route_is_over_or_under_the_limit_only_where_the_bound_is_sure():

@@ -15,6 +15,7 @@ from django.db.models import Sum
 
 from config.env import ROOT
 from corpus.collections.configure import configure_collection
+from corpus.errors import BadInput
 from corpus.models import Collection
 from jobs.processes import spawn_child
 from judges.campaigns.selectors import campaign_status
@@ -257,3 +258,7 @@ def test_the_settings_file_takes_caps_and_takes_them_away(db: object, tmp_path: 
     assert configure_collection(collection, read_settings(file)) == ["hourly_rate", "budget"]
     collection.refresh_from_db()
     assert (collection.budget, collection.daily_budget, collection.hourly_rate) == (None, 2.5, None)
+    for bad in ("budget = -1", 'daily_budget = "much"', "hourly_rate = nan"):
+        file.write_text(bad)
+        with pytest.raises(BadInput):
+            read_settings(file)

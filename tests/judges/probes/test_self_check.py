@@ -149,6 +149,16 @@ def test_a_judge_that_tells_them_apart_passes_and_one_that_says_yes_to_all_does_
 
 
 @pytest.mark.django_db
+def test_answers_that_change_are_counted(books, model_server: LocalModels):
+    """Six of the 26 documents get yes the first time and no the second: 20 of 26 are below nine of ten."""
+    flips = [{"contains": text, "verdict": "yes", "times": 1} for text in FIRSTS[:6]]
+    model_server.script({"moody": [*flips, *knows(*FIRSTS[6:], "She wrote it in May.")]})
+    make_judge(model_server, "moody")
+    (moody,) = check("--candidates", "moody")[1]["judges"]
+    assert (moody["repeated"], moody["repeats"], moody["passes"]) == (20, 26, False)
+
+
+@pytest.mark.django_db
 def test_a_graded_judge_is_compared_on_its_own_scale(books, model_server: LocalModels):
     """9 for what answers, 4 for the same subject, 0 elsewhere: all couples are right, the near ones too."""
     probes = built_in(answers=False)

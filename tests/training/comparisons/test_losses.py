@@ -11,6 +11,7 @@ from django.test import Client
 
 from annotation.models import AuditEntry
 from corpus.models import Collection, Label, Query
+from jobs import leases
 from tests.factories import make_collection, make_document, make_pair, make_query
 from tests.rankings import make_run
 from tests.training.distillation.test_comparison import write_record
@@ -19,6 +20,7 @@ from training.comparisons.losses import begin_comparison
 from training.jobs import lifecycle, outcomes
 from training.jobs.folder import JobFolder, read_lines
 from training.jobs.inputs import PAIRS, write_inputs
+from training.jobs.supervisor import supervise_job
 from training.models import Job, Model
 from training.recipes.table import LOSSES
 
@@ -135,6 +137,30 @@ def _score(line: dict[str, Any], place: int) -> dict[str, Any]:
     names = [one["doc_id"] for one in line["documents"]]
     margins = [(1.0 if place else -1.0) * (int(name[-1]) % 2) for name in names]
     return {"query_id": line["query_id"], "doc_ids": names, "margins": margins}
+
+
+@pytest.mark.slow
+@pytest.mark.django_db(transaction=True)
+def test_four_models_are_scored_by_the_trainer_itself(alice: Client, birds: Collection, tmp_path: Path) -> None:
+    """Models of random weights: what counts is the way from the form to the table."""
+    pytest.importorskip("torch")
+    from tests.tiny_models import tiny
+    from training.recipes.rendering import QUORUM
+
+    for number, loss in enumerate(FOUR):
+        _, yes_id, no_id = tiny(tmp_path / loss, "qwen3", seed=number)
+    record = {"kind": "causal", "prompt": QUORUM.text, "prompt_sha256": QUORUM.sha256, "yes_id": yes_id,
+              "no_id": no_id, "max_length": 320}  # fmt: skip
+    first, *_ = publish(birds, tmp_path, **record)
+    job = start(alice, first)
+    Job.objects.filter(state="queued").exclude(pk=job.pk).update(state="cancelled")
+    claimed = leases.claim(Job, device="cpu")
+    assert claimed is not None and claimed.pk == job.pk
+    supervise_job(claimed, lambda: False)
+    job.refresh_from_db()
+    assert job.state == "finished", job.error
+    assert [one["loss"] for one in job.result["losses"]["losses"]] == list(FOUR) and job.result["queries"] == 4
+    assert job.words == "tiny model, CPU"
 
 
 def test_what_a_query_excludes_is_ranked_by_nobody(alice: Client, birds: Collection, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""`retrieve NAME --model FOLDER` with a sparse encoder (SPLADE): the library's order, resumed."""
+"""`retrieve NAME --model FOLDER` with a sparse encoder (SPLADE): the library's order, by hand, resumed."""
 
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ torch = pytest.importorskip("torch", reason="needs the training extra: make inst
 
 from scipy.sparse import csr_array  # noqa: E402
 from sentence_transformers import SparseEncoder  # noqa: E402
+from transformers import AutoModelForMaskedLM, AutoTokenizer  # noqa: E402
 
 from benchmark.models import Run  # noqa: E402
 from benchmark.runs import rankings, sparse  # noqa: E402
@@ -34,6 +35,21 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def wings(tmp_path: Path, settings: Any) -> Any:
     settings.VAR = tmp_path / "var"
     return make_wings(TEXTS, QUERIES)
+
+
+def weights_by_hand(model: Path, text: str) -> Any:
+    """SPLADE: of each word the largest log(1 + relu(logit)) over the text's tokens (Formal et al. 2021)."""
+    tokens = AutoTokenizer.from_pretrained(model)(text, return_tensors="pt")
+    with torch.inference_mode():
+        logits = AutoModelForMaskedLM.from_pretrained(model)(**tokens).logits[0]
+    return torch.log1p(torch.relu(logits)).max(dim=0).values
+
+
+def test_a_pairs_score_is_the_product_of_weights_computed_by_hand(model: Path, wings: Any) -> None:
+    score = rankings.as_run(work_on(start_run(wings, "sparse", model=str(model))))["q0"]["d0"]
+    query, document = weights_by_hand(model, QUERIES[0]), weights_by_hand(model, TEXTS[0])
+    assert 0 < int((document > 0).sum()) < len(document) / 2, "these weights are not sparse: the test says nothing"
+    assert score == pytest.approx(float(query @ document), rel=1e-4) and score > 0
 
 
 @pytest.mark.slow

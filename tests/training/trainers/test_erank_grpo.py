@@ -10,6 +10,7 @@ torch = pytest.importorskip("torch")
 from corpus.errors import BadInput  # noqa: E402
 from tests.training.trainers.scored import export_scores  # noqa: E402
 from tests.training_sets import ask  # noqa: E402
+from training.erank import grpo  # noqa: E402
 from training.erank.grpo import (  # noqa: E402
     ErankGrpo,
     RoundCallback,
@@ -128,6 +129,23 @@ def test_references_are_what_the_model_said_before_it_moved_and_the_teacher_s_fo
     path.unlink()
     recipe.options = replace(recipe.options, reward="se")
     assert recipe.reference_scores(folder) == [float(row.score) for row in recipe.rows] and not path.exists()
+
+
+@pytest.mark.slow
+def test_every_round_is_rated_against_what_the_model_said_before_the_first(tmp_path, monkeypatch):
+    """A9: as the policy moves, t does not."""
+    folder, recipe = prepared(tmp_path, reward="rr", epochs=5, learning_rate=3e-3)
+    before, seen, rate = recipe.reference_scores(folder), [], grpo.rate_answers
+    weights = [value.detach().clone() for value in recipe.model.parameters()]
+
+    def watch(recipe, references, prompts, answers):
+        seen.append((list(references), (folder.path / "references.jsonl").read_text()))
+        return rate(recipe, references, prompts, answers)
+
+    monkeypatch.setattr(grpo, "rate_answers", watch)
+    recipe.train(folder, lambda: False)
+    assert len(seen) >= 10 and all(one == seen[0] for one in seen) and seen[0][0] == before
+    assert any(not torch.equal(old, new) for old, new in zip(weights, recipe.model.parameters(), strict=True))
 
 
 def trainer_of(tmp_path, **options):

@@ -61,6 +61,13 @@ def test_base_adapter_and_merged_stand_side_by_side(published):
     assert 0 <= outcome.merge_difference <= 1e-4 and found["merge_difference"] == outcome.merge_difference
 
 
+def test_the_instruction_is_cross_encoders_prompt(published):
+    out, _ = published
+    plain, told = (by_transformers(out, PAIRS[:3], instruction) for instruction in ("", "Only code counts."))
+    assert by_cross_encoder(out, PAIRS[:3], "Only code counts.") == pytest.approx(told, abs=1e-5)
+    assert by_cross_encoder(out, PAIRS[:3]) == pytest.approx(plain, abs=1e-5) != pytest.approx(told, abs=1e-6)
+
+
 def test_too_long_documents_are_cut_alike_and_the_end_of_the_prompt_stays(published):
     from transformers import AutoTokenizer
 

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,11 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from safetensors.torch import load_file  # noqa: E402
+
 from corpus.errors import BadInput  # noqa: E402
 from tests.instances import PATIENCE, ROOT, until  # noqa: E402
+from tests.speed import slowness  # noqa: E402
 from tests.stages import first_slow  # noqa: E402
 from tests.training.trainers.scored import export_scores  # noqa: E402
 from tests.training_sets import ask, write_set  # noqa: E402
@@ -50,6 +54,39 @@ def losses(folder: JobFolder) -> list[tuple[int, float]]:
 
 def reached(folder: JobFolder, step: int) -> bool:
     return bool(losses(folder)) and losses(folder)[-1][0] >= step
+
+
+@pytest.mark.slow
+def test_killed_twice_it_has_the_losses_and_measures_of_an_uninterrupted_run(
+    parts: tuple[Path, Path], tmp_path: Path
+) -> None:
+    whole, killed = prism(tmp_path / "whole", parts), prism(tmp_path / "killed", parts)
+    assert start(whole).wait(PATIENCE) == 0, whole.log.read_text()
+    for step in (6, 17):
+        child = start(killed)
+        until(lambda step=step: reached(killed, step))
+        child.send_signal(signal.SIGKILL)
+        child.wait()
+        assert not reached(killed, 40)
+    assert start(killed).wait(PATIENCE) == 0, killed.log.read_text()
+    assert losses(killed) == losses(whole) and len(losses(whole)) == 40
+    assert killed.state["result"]["metrics"] == whole.state["result"]["metrics"]
+    assert [line["step"] for line in killed.lines() if "dev" in line] == [20, 40]
+
+
+@pytest.mark.slow
+def test_cancelled_it_saves_what_it_has_within_ten_seconds(parts: tuple[Path, Path], tmp_path: Path) -> None:
+    folder = prism(tmp_path, parts, **{**LONG, "processes": 1}, checkpoint_every=500)
+    child = start(folder)
+    until(lambda: reached(folder, 5))
+    began = time.monotonic()
+    child.terminate()
+    assert child.wait(PATIENCE) == 3 and time.monotonic() - began < 10 * slowness()
+    (step,) = folder.steps()
+    assert folder.state["state"] == "cancelled" and losses(folder)[-1][0] == step >= 5
+    weights = load_file(folder.checkpoint(step) / "adapter_model.safetensors")
+    assert any("lora_B" in name and bool(value.abs().max() > 0) for name, value in weights.items())
+    assert not (tmp_path / "out").exists()
 
 
 OTHERS: dict[str, dict[str, Any]] = {
