@@ -14,6 +14,7 @@ from django.utils import timezone
 from config.checks import usable_store
 from store import files
 from store.models import StoredContent, StoredFile
+from store.nodes import node_id
 from store.objects import ObjectStore, StoreUnavailable
 from tests.machines import Turn, turn_to
 
@@ -155,6 +156,14 @@ def test_contents_that_no_file_has_are_swept_after_a_day(
     monkeypatch.setattr(files, "_swept", -files.SWEEP_S)
     files.sweep_contents()
     assert objects(tmp_path) == {sha256(b"second").hexdigest()} and StoredContent.objects.count() == 1
+
+
+def test_each_var_has_a_name_of_its_own_and_keeps_it(turn_to: Turn) -> None:
+    names = []
+    for machine in ("a", "b", "a"):
+        turn_to(machine)
+        names.append(node_id())
+    assert names[0] == names[2] != names[1] and len(names[0]) == 32
 
 
 def test_a_store_that_is_away_or_unknown_is_named_in_one_line(turn_to: Turn, settings: Any, tmp_path: Path) -> None:

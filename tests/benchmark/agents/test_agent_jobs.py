@@ -206,6 +206,30 @@ def test_references_are_written_from_the_passages_of_the_aspects_alone(agents, m
     assert len(model_server.requests()) == 3
 
 
+@pytest.mark.parametrize("kind", ["grade", "reference"])
+def test_a_budget_that_ends_keeps_what_is_whole_of_grades_and_references(agents, model_server, kind):
+    """C11, the budget."""
+    collection = with_aspects(wings(6))
+    search_job = finish(agents(collection, rounds=1, agents=["reader"]))
+    told = GOOD if kind == "grade" else {"answer": "Lift is so [alpha-2], and so [beta-1]."}
+    model_server.script(grader=says(told))
+
+    def start(most):
+        limits = {"judge": "grader", "budget": None, "max_calls": most}
+        if kind == "grade":
+            return GRADINGS.start_or_join(search_job.collection, {"search": search_job, **limits})
+        return REFERENCES.start_or_join(collection, limits)
+
+    before = len(model_server.requests())
+    job = finish(start(4))
+    made = (AnswerAssessment if kind == "grade" else ReferenceAnswer).objects.filter(job=job, problem="")
+    assert (job.state, job.done, job.total) == ("failed", 4, 6) and "Stopped by" in job.error
+    assert made.count() == 4 == len(model_server.requests()) - before
+    again = start(100)
+    assert again.pk == job.pk and finish(again).state == "ready"
+    assert made.count() == 6 == len(model_server.requests()) - before
+
+
 def test_references_need_a_passage():
     collection = make_collection("empty")
     make_query(collection)

@@ -24,6 +24,9 @@ def test_alignment_by_hand_and_the_graded_one_equals_numpys():
     value, why = graded_align(NDCG, CORRECT)
     assert (value, why) == (pytest.approx(0.669534, abs=5e-7), "")
     assert value == pytest.approx(np.corrcoef(NDCG, CORRECT.astype(float))[0, 1])
+    for found, expected in ((HIT, 0.5), (np.ones(6), 1.0)):
+        (cell,) = compare_versions(["a"], ["j"], retrieval(found), None, outcomes(np.ones(6)), 0)["cells"]
+        assert cell["align"]["before"] == expected, "a number, too, where all answers are right"
 
 
 def test_without_variance_the_graded_one_is_none_and_says_why():

@@ -182,6 +182,15 @@ def test_a_budget_that_ends_in_the_middle_keeps_what_is_whole_without_a_mean(win
     assert len(prompts) == len(set(prompts)) == 4, "nothing is paid for twice"
 
 
+def test_a_model_that_nobody_can_reach_leaves_no_answer_and_is_tried_again(wings, model_server):
+    model_server.script(writer=[{"fault": "500"}], grader=[RIGHT])
+    evaluation = answered(wings, systems=["bm25"])
+    assert evaluation.state == JobState.FAILED and "of 2 got no response" in evaluation.error
+    assert not GeneratedAnswer.objects.exists(), "no answer is no wrong answer"
+    model_server.script(writer=[ANSWER], grader=[RIGHT])
+    assert answered(wings, systems=["bm25"]).state == JobState.READY
+
+
 def test_a_worker_that_ends_gives_it_back_and_a_cancelled_one_goes_on(wings):
     evaluation = begin(wings)
     assert work(evaluation, stopped=lambda: True).state == JobState.WAITING

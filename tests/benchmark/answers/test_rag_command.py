@@ -1,16 +1,28 @@
-"""The command `rag`: both versions, and suites."""
+"""The command `rag`: both versions, suites, and a worker that is killed in the middle."""
 
 import json
+import os
+import signal
+import subprocess
+import time
 from io import StringIO
 
 import pytest
 from django.core.management import call_command
 
-from benchmark.models import AnswerEvaluation
+from benchmark.models import AnswerEvaluation, GeneratedAnswer
 from benchmark.suites.groups import make_suite
+from config.env import ROOT
+from jobs.processes import spawn_child
+from judges.engine import worker_pool
+from judges.models.retrieval import RetrievalCall
 from tests.benchmark.answers import scene
-from tests.benchmark.answers.scene import ANSWER, RIGHT, answered
+from tests.benchmark.answers.scene import ANSWER, RIGHT, answered, begin
+from tests.engine_parts import FAST
 from tests.factories import make_query
+from tests.instances import until
+from tests.rankings import make_run, make_texts
+from tests.repeated import repeated_beyond_flight
 
 pytestmark = pytest.mark.django_db(transaction=True)
 WHO = ("--systems", "bm25,dense", "--generator", "writer", "--judge", "grader", "--k", "2")
@@ -87,3 +99,37 @@ def test_a_suite_shares_its_limits_by_the_number_of_answers(wings):
     limits = {one.collection.name: (one.options["max_calls"], one.options["budget"]) for one in
               AnswerEvaluation.objects.select_related("collection")}  # fmt: skip
     assert limits == {"wings": (2, 1.0), "plates": (6, 3.0)}
+
+
+@pytest.mark.slow
+def test_a_killed_worker_pays_for_nothing_twice(model_server, manage, instance):
+    documents = {f"d{n}": f"Mapping {n} maps hashable values." for n in range(6)}
+    queries = {f"q{n:02}": f"What does mapping number {n} map?" for n in range(24)}
+    things = make_texts("things", documents, queries)
+    things.query_set.update(answers=["values"])
+    make_run(things, "bm25", {query: ["d1", "d2"] for query in queries})
+    make_run(things, "dense", {query: ["d5", f"d{n % 5}"] for n, query in enumerate(queries)})
+    scene.grade(things, q01="d1", q02="d2", q03="d5")
+    scene.models(model_server, "writer", "grader")
+    wrong = {"contains": "number 3 map", "text": '{"correct": false}', "latency": 0.5}
+    model_server.script(writer=[{**ANSWER, "latency": 0.5}], grader=[wrong, {**RIGHT, "latency": 0.5}])
+
+    command = worker_pool.worker_command(1, "killed")
+    own = spawn_child(command, {**instance, **FAST}, cwd=ROOT, stderr=subprocess.DEVNULL)
+    row = begin(things)
+    until(lambda: len(model_server.requests()) >= 20)
+    killed = time.time()
+    os.killpg(own.pid, signal.SIGKILL)
+    own.wait()
+    time.sleep(1)
+    dead = time.time()
+    assert GeneratedAnswer.objects.count() < 48
+    done = manage("rag", "things", *WHO, "--wait", "--yes", "--json", environment=FAST)
+    assert (done.json["state"], done.json["done"]) == ("ready", 48)
+    repeated, flying = repeated_beyond_flight(model_server.requests(), killed, dead)
+    assert repeated == 0 and flying
+    row.refresh_from_db()
+    calls = RetrievalCall.objects.filter(campaign=row.campaign, outcome="labelled")
+    assert calls.values("query", "topic", "role").distinct().count() == 96
+    wrong_of = GeneratedAnswer.objects.filter(evaluation=row, correct=False)
+    assert sorted(wrong_of.values_list("query__external_id", flat=True)) == ["q03", "q03"], "as without a kill"

@@ -407,3 +407,9 @@ def test_the_pairs_that_could_settle_the_order_come_to_people_first_and_in_this_
     assert lent[:3] == [(queries[query], documents[document]) for query, document in wanted[:3]]
     assert lent[3] == ("later", "later")
     assert stages.advance_filling(sent).after.counts["judged"] == 6
+
+
+def test_an_order_that_is_settled_sends_nothing(books: Collection, runs: list[Run]) -> None:
+    with pytest.raises(BadInput, match="could change the order"):
+        start_filling(collection=books, runs=runs[:1], depth=3, first=5, policy="people")
+    assert not Filling.objects.exists()

@@ -9,10 +9,11 @@ from django.utils import timezone
 from annotation.models import AuditEntry, Role
 from benchmark.hole_filling import services, stages
 from benchmark.hole_filling.services import advance_due
-from benchmark.hole_filling.stages import ask_to_finish, finish_requested
+from benchmark.hole_filling.stages import ask_to_finish, cancel_filling, finish_requested
 from benchmark.models import Filling, Qrels, Run
 from benchmark.qrels import versions
 from benchmark.report import reports
+from corpus.errors import BadInput
 from corpus.models import Collection, Label
 from jobs import workers
 from judges.models import Campaign
@@ -126,6 +127,12 @@ def test_what_cannot_be_finished_goes_on_and_says_why(
     assert finish_requested(begun.pk)
     begun.refresh_from_db()
     assert (begun.state, begun.error) == ("filled", "")
+
+
+def test_what_is_cancelled_is_not_finished(begun: Filling) -> None:
+    cancel_filling(begun)
+    with pytest.raises(BadInput, match="This hole filling is cancelled"):
+        ask_to_finish(begun)
 
 
 def test_the_same_again_waits_for_what_is_being_finished(begun: Filling, books: Collection, runs: list[Run]) -> None:

@@ -222,6 +222,17 @@ def test_holes_of_queries_that_the_earlier_version_does_not_judge_are_counted_ap
     assert (result["holes"], result["holes_in_unjudged_queries"]) == (3, 2)
 
 
+def test_interval_and_corrected_p_agree_for_every_system() -> None:
+    """Nine systems that gain more and more: the interval leaves out 0 exactly where the corrected p is below 0.05."""
+    random = np.random.default_rng(7)
+    before = random.random((9, 60)) * 0.5
+    after = np.clip(before + random.normal(0, 0.15, (9, 60)) + np.linspace(0, 0.12, 9)[:, None], 0, 1)
+    told = tested.mean_changes(tested.Values(before, after))
+    tested.add_tests({"hit": told}, {"hit": tested.Values(before, after)}, [f"s{at}" for at in range(9)], 0)
+    found = [(row["low"] > 0 or row["high"] < 0, row["p_holm"] < 0.05) for row in told]
+    assert {one for one, _other in found} == {True, False} and all(one == other for one, other in found)
+
+
 def test_why_recall_falls_is_said_where_relevant_documents_were_found() -> None:
     result = report()[0]
     assert "Recall@2 is a share of the known relevant documents: 30 before and 60 after." in recall_shift(result)

@@ -39,6 +39,14 @@ def test_equal_scores_stand_by_document_id_descending(books):
     ]
 
 
+def test_scores_that_differ_beyond_32_bits_are_equal(books):
+    """0.1 and 0.1 + 1e-12 are one float32, so b stands before a by its id, as in trec_eval."""
+    collection, keys, queries = books
+    run = make_run(collection)
+    rankings.store(run, {queries["q1"]: RankedQuery([keys["a"], keys["b"]], [0.1 + 1e-12, 0.1])})
+    assert list(rankings.as_run(run)["q1"]) == ["b", "a"]
+
+
 def test_what_a_query_excludes_is_left_out_before_the_cut(books):
     collection, keys, queries = books
     query = make_query(collection, "query q3", external_id="q3", metadata={"excluded_ids": ["b", "N/A"]})

@@ -9,6 +9,7 @@ import time
 import pytest
 
 from actions.services import Actor
+from annotation.models import Role
 from benchmark.management.commands.retrieve import read_instructions
 from benchmark.models import Ranking, Run
 from benchmark.runs import rankings, services
@@ -27,9 +28,10 @@ from judges.models import Campaign
 from judges.models.retrieval import RetrievalCall
 from judges.retrieval.model_requests import judges_for
 from tests.engine_parts import FAST, held, make_judge, spent_by
-from tests.factories import make_collection, make_document, make_query
+from tests.factories import client_of, make_collection, make_document, make_member, make_query
 from tests.instances import until
 from tests.rankings import make_texts, start_run, work_on
+from tests.reading import page_text
 from tests.repeated import repeated_beyond_flight
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -95,6 +97,9 @@ def test_hyde_searches_for_the_passage_and_records_prompt_call_and_cost(wings, m
         (call,) = calls.filter(query=row.query_id)
         assert (row.tokens_in, row.tokens_out) == (call.tokens_in, call.tokens_out)
         assert row.seconds >= call.milliseconds / 1000
+    number = Campaign.objects.get(pk=run.campaign).number
+    page = page_text(client_of(make_member(wings, "alice", Role.ADMIN)), f"/c/wings/campaigns/{number}/ledger/")
+    assert "query rewriting" in page and "these calls give no labels" in page
 
 
 def test_what_searches_takes_k1_and_b_of_bm25(wings):

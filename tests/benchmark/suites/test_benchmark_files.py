@@ -75,3 +75,12 @@ def test_json_has_the_columns_of_the_csv_with_null_for_a_blank_cell() -> None:
     assert told["columns"] == ["system", "nDCG", "nDCG change"] == table.csv().splitlines()[0].split(",")
     assert told["rows"] == [["bm25", 0.5, 0.25], ["=cmd", None, None]]
     assert (told["table"], told["title"]) == ("t", "Title")
+
+
+def test_whoever_chose_a_language_for_good_gets_english_csv_too() -> None:
+    _collection, charlie = whole_scene()
+    charlie.user.language = "zh-hans"
+    charlie.user.save(update_fields=["language"])
+    client, address = reader(charlie, "en"), "/c/books/benchmark/hole-filling/?table=safety&as="
+    assert client.get(f"{address}csv").text.startswith("system,Judged@10,nDCG@10,at least,at most,open orders")
+    assert "系统" in client.get(f"{address}tex").text

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.models import Synthesis
+from benchmark.models import Synthesis, SyntheticBundle
 from benchmark.synthesis import files, lifecycle
 from benchmark.synthesis.bundles import draw_personas
 from benchmark.synthesis.importing import import_bundles
@@ -192,6 +192,16 @@ def test_a_budget_that_ends_keeps_what_is_whole_and_the_same_start_goes_on(steel
     asked = [one["user"] for one in model_server.requests()]
     assert len(asked) == len(set(asked)) == 2 * 8 + 2 * 6
     assert len(files.read_bundles(again)) == 4
+
+
+def test_seeds_without_a_response_wait_and_are_retried(steel, model_server):
+    make_judge(model_server, "writer")
+    model_server.script(writer={"fault": "500"})
+    synthesis = work(start(steel))
+    assert synthesis.state == "failed" and "1 of 1 got no response" in synthesis.error
+    assert SyntheticBundle.objects.get().step == "", "it is not dropped"
+    model_server.script(writer=script())
+    assert work(start(steel)).state == "ready" and len(files.read_bundles(synthesis)) == 1
 
 
 def test_changed_prompts_make_another_synthesis_and_the_old_bundle_keeps_its_hash(

@@ -1,17 +1,28 @@
-"""The command `synthesize`: what it writes and refuses."""
+"""The command `synthesize`: what it writes, refuses, and takes up again after a kill."""
 
 import json
+import os
+import signal
+import subprocess
+import time
 from hashlib import sha256
 
 import pytest
 
-from benchmark.models import Synthesis
+from benchmark.models import Synthesis, SyntheticBundle
+from benchmark.synthesis.lifecycle import SYNTHESES
 from config import demo
+from config.env import ROOT
 from corpus.models import Query
+from jobs.processes import spawn_child
+from judges.engine import worker_pool
 from judges.models.retrieval import RetrievalCall
 from tests.called import call
-from tests.engine_parts import _standing_worker, worker
+from tests.engine_parts import FAST, _standing_worker, make_judge, worker
 from tests.factories import make_collection, make_document, make_query
+from tests.instances import until
+from tests.repeated import repeated_beyond_flight
+from tests.synthesis_script import numbered_script
 from training.recipes.bundles import read_rtriever_set
 
 __all__ = ["_standing_worker", "worker"]
@@ -77,6 +88,32 @@ def test_the_folder_is_a_training_set_that_says_it_is_synthetic(worker, tmp_path
     # The worker's own copy stands where trainings choose from, and is the same.
     folder = Synthesis.objects.select_related("collection").get().folder
     assert (folder / "manifest.json").read_bytes() == (out / "manifest.json").read_bytes()
+
+
+@pytest.mark.slow
+def test_a_killed_worker_pays_for_nothing_twice_and_every_bundle_comes(model_server, manage, instance, tmp_path):
+    steel = slabs(24)
+    make_judge(model_server, "writer")
+    script = [one for number in range(1, 25) for one in numbered_script(number, 2 if number % 3 else 0)]
+    model_server.script(writer=[one | {"latency": 0.4} for one in script])
+    command = worker_pool.worker_command(1, "killed")
+    own = spawn_child(command, {**instance, **FAST}, cwd=ROOT, stderr=subprocess.DEVNULL)
+    SYNTHESES.start_or_join(steel, {"source": "queries", "judge": "writer"})
+    until(lambda: len(model_server.requests()) >= 70)
+    killed = time.time()
+    os.killpg(own.pid, signal.SIGKILL)
+    own.wait()
+    time.sleep(0.6)
+    dead = time.time()
+    assert not SyntheticBundle.objects.filter(bundle__isnull=False).exists()
+    given = ("--seeds", "queries", "--judge", "writer", "--out", tmp_path / "set", "--yes", "--json")
+    done = manage("synthesize", "steel", *given, environment=FAST)
+    assert (done.json["state"], done.json["bundles"], done.json["dropped"]) == ("ready", 24, 0)
+    repeated, flying = repeated_beyond_flight(model_server.requests(), killed, dead)
+    assert repeated == 0 and flying
+    # Every question was answered once, whoever asked.
+    calls = RetrievalCall.objects.filter(outcome="labelled", cached=False)
+    assert calls.count() == 16 * 8 + 8 * 6 == calls.values("cache_key").distinct().count()
 
 
 def test_the_demo_starts_a_few_once_and_offline():

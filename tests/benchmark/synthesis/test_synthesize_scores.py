@@ -53,6 +53,7 @@ def asked(query: int, text: int) -> str:
         ("openai", {"temperature": "default", "seed": 7}, "its seed is fixed"),
         ("anthropic", {"thinking": 2000}, ""),
         ("anthropic", {"temperature": 0}, "its temperature is 0"),
+        ("openai", {"temperature": "default", "scale": "0-3"}, "has no scores from 0 to 10"),
     ],
 )
 def test_a_judge_is_refused_only_where_its_generations_would_be_alike(provider, parameters, told, monkeypatch):

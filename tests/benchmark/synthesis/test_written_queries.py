@@ -10,6 +10,7 @@ from unittest.mock import Mock
 import pytest
 
 from annotation.data.statistics import statistics_of
+from annotation.models import Role
 from benchmark.models import Synthesis, SyntheticBundle
 from benchmark.qrels import versions
 from benchmark.synthesis import queries
@@ -28,9 +29,10 @@ from judges.models.retrieval import RetrievalCall
 from tests.benchmark.agents.scripted import says
 from tests.called import call
 from tests.engine_parts import FAST, _standing_worker, make_judge, worker
-from tests.factories import make_collection, make_document, make_query
+from tests.factories import client_of, make_collection, make_document, make_member, make_query
 from tests.instances import until
 from tests.judged_books import export, lines, make_books
+from tests.reading import page_text
 from tests.repeated import repeated_beyond_flight
 
 __all__ = ["_standing_worker", "worker"]
@@ -199,6 +201,8 @@ def test_queries_are_written_from_documents_and_marked(books, worker):
         names = set(Pair.objects.filter(query=one).values_list("document__external_id", flat=True))
         assert one.metadata["asked_of"] in names and not Label.objects.filter(pair__query=one).exists()
     assert statistics_of(books)["queries_synthetic"] == 5
+    page = page_text(client_of(make_member(books, "alice", Role.ADMIN)), "/c/books/statistics/")
+    assert "<dt>Synthetic queries</dt><dd>5</dd>" in page and "<dt>Keyword queries</dt><dd>0</dd>" in page
 
 
 @database
@@ -250,7 +254,7 @@ def test_a_killed_worker_pays_for_nothing_twice_and_the_same_queries_come(model_
     script = [says({"keywords": ["slab", f"number {n:02d}"]}, contains=f"slab number {n:02d}") for n in range(40)]
     model_server.script(writer=[one | {"latency": 0.4} for one in script])
     folder = training_set(steel, tmp_path / "set", train=[f"q{n}" for n in range(40)])
-    options = {"kind": "keywords", "source": str(folder), "judge": "writer", "share": 1, "pairs": 3}
+    options = {"kind": "keywords", "source": str(folder), "judge": "writer", "share": 1.0, "pairs": 3}
     made, killed, dead = start_and_kill(steel, options, instance)
     assert not forms(steel)
     given = ("--data", str(folder), "--share", "1", "--pairs", "3", "--judge", "writer", "--yes", "--json")

@@ -476,6 +476,16 @@ def test_a_filling_is_filtered_by_three_judges_of_different_families(charlie: Cl
     )
 
 
+def test_pairs_that_could_settle_the_order_are_filtered_too(charlie: Client, books: Collection) -> None:
+    runs, three, before = scene.runs_of(books), three_families(), original_version(books)
+    reports.ensure_report(books, before, before, runs, 10)
+    form = {"first": "5", "policy": "single", "panel": "offline"}
+    refused = charlie.post(f"{HOME}hole-filling/send/", {**form, "filter": three[:1]})
+    assert refused.status_code == 422 and "Name three judges" in refused.text
+    charlie.post(f"{HOME}hole-filling/send/", {**form, "filter": three})
+    assert Filling.objects.get().options["filter"] == three
+
+
 def facts_of(page: str) -> dict[str, str]:
     """What a page lists as terms with their values."""
     return dict(re.findall(r"<dt>\s*([^<]+?)\s*</dt>\s*<dd>\s*([^<]*?)\s*</dd>", page))

@@ -403,3 +403,21 @@ def test_two_people_at_once_lose_nothing(transactional_db: None) -> None:
         list(pool.map(work, people))
     assert len(names(query)) == 16
     assert [row.number for row in AspectRevision.objects.order_by("number")] == list(range(1, 17))
+
+
+def test_a_deleted_collection_takes_its_aspects_and_passages_along(query: Query, alice: Assessor) -> None:
+    from annotation.aspects import second
+    from annotation.models import Membership
+    from annotation.models.aspects import PassageDraft
+    from corpus.collections.removal import delete_collection
+
+    member = Membership.objects.get(assessor=alice)
+    decompose(query, alice, "Flow")
+    revising.undo_revision(query, alice, 1)
+    decompose(query, alice, "Melting")
+    documents.keep(query, alice, make_document(query.collection), ["a2"])
+    PassageDraft.objects.create(query=query, asked_by=member, url="http://ice.example/")
+    sample = second.draw_sample(member)
+    second.submit_reading(sample, make_member(query.collection, "eve"), sample.revisions[0], {"a2": 3})
+    assert delete_collection(query.collection)["aspect revisions"] == 4
+    assert not AspectRevision.objects.exists() and not PassageDraft.objects.exists()
