@@ -1,15 +1,17 @@
 """The reveal arm and the page of the arms in a real Chromium."""
 
 import pytest
+from django.db.models import F
 
 from annotation.experiments.studies import make_study
 from annotation.models import Role
 from corpus.models import Item, Judgment, Label
+from judges.models import JudgeVersion
 from tests.annotation.experiments.test_fairness import answer
 from tests.annotation.judging.test_browser_judging import PHONE
 from tests.evidence import make_assessor, make_judgment
-from tests.factories import make_collection, make_member
-from tests.judging_scene import make_scene
+from tests.factories import make_collection, make_document, make_member, make_pair, make_query
+from tests.judging_scene import TEXT, debating_campaign, escalate, make_scene
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 REVEAL = {"shown": 0, "hidden": 0, "reveal": 1}
@@ -88,6 +90,25 @@ def test_a_double_click_is_one_vote_in_both_steps(books, alice, new_page, instan
     page.wait_for_selector("#desk[data-step=final]")
     page.wait_for_timeout(READ)
     assert cast() == [("first", 1), ("final", 1), ("first", 1)]
+
+
+@pytest.mark.slow
+def test_a_double_click_on_a_page_of_a_whole_query_is_one_vote(books, alice, new_page, instance):
+    query = make_query(books)
+    for _ in range(2):
+        escalate(debating_campaign(books), make_pair(books, query, make_document(books, TEXT)))
+        JudgeVersion.objects.filter(version=1).update(version=F("pk") + 100)
+    page = new_page(user=alice.user)
+    page.goto("/c/books/judge/query/")
+    page.get_by_role("button", name="Start a query").click()
+    page.wait_for_selector(".pair-card[data-step=first]")
+    page.locator(".pair-card .grade").first.dblclick()
+    page.wait_for_selector(".pair-card[data-step=final]")
+    page.wait_for_timeout(READ)
+    assert cast() == [("first", 1)]
+    page.locator(".pair-card[data-step=final] .grade").last.click()
+    page.wait_for_selector(".pair-card.settled")
+    assert cast() == [("first", 1), ("final", 0)]
 
 
 def test_a_second_tab_on_the_blind_page_casts_no_final_vote(books, alice, new_page, console, instance):

@@ -92,6 +92,9 @@ def test_a_second_tab_that_has_not_seen_the_debate_casts_no_final_vote(collectio
     submit(alice, item.pk, lease.token, 0)
     with pytest.raises(DecisionRefused, match="perhaps in another window: 0 not relevant"):
         submit(alice, item.pk, lease.token, 1)
+    for other in ({"comment": "clear"}, {"spans": ((0, 7),)}):
+        with pytest.raises(DecisionRefused, match="perhaps in another window"):
+            submit(alice, item.pk, lease.token, 0, **other)
     stale = submit(alice, item.pk, lease.token, 0)
     assert (stale.item_id, stale.token) == (item.pk, final_token(lease.token))
     assert votes(item.pk) == [("first", 0)]

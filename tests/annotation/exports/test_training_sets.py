@@ -213,6 +213,17 @@ def test_near_copies_of_a_query_go_to_one_side(books, tmp_path):
     assert train and dev and not train & dev
 
 
+def test_a_failed_training_set_leaves_nothing(books, tmp_path, monkeypatch):
+    def broken(*args, **options):
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr("annotation.exports.sets.benchmarks.read_corpus", broken)
+    (tmp_path / "out").mkdir()
+    with pytest.raises(OSError, match="No space"):
+        export(books, "beir", tmp_path / "out")
+    assert list((tmp_path / "out").iterdir()) == []
+
+
 def test_a_set_whose_documents_are_all_alike_is_refused_with_what_to_do(books, tmp_path):
     Document.objects.filter(collection=books).update(text="The same text everywhere.", title="")
     with pytest.raises(BadInput, match="every document is, or nearly equals, one of dev"):

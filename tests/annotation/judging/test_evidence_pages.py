@@ -101,13 +101,6 @@ def test_the_texts_are_rated_as_they_were_found(item: Item, client: Client) -> N
     assert newest_targets(item.collection).get().rating == 2
 
 
-def test_the_same_save_again_counts_once(item: Item, client: Client) -> None:
-    data = {**claim(client), **TEXTS}
-    for _ in range(2):
-        assert client.post("/c/books/judge/evidence/", data, headers=HTMX).status_code == 200
-    assert Target.objects.count() == 2
-
-
 def test_undo_withdraws_the_version_and_keeps_the_text(item: Item, client: Client) -> None:
     client.post("/c/books/judge/evidence/", {**claim(client), **TEXTS})
     page = client.post("/c/books/judge/undo/", {"item": item.pk}, headers=HTMX).text

@@ -124,6 +124,23 @@ def test_an_adjudicators_other_decision_is_refused_and_can_be_changed(books: Col
     assert Label.objects.get().grade == 0
 
 
+def test_the_api_refuses_the_other_decision(books: Collection, alice: Membership, call: Any) -> None:
+    make_scene(books, 3)
+    task = call(alice.user, "POST", "collections/books/task/claim").json()["task"]
+    held = {"item": task["item"], "token": task["token"]}
+    judged = {**held, "grade": 2, "comment": "plain", "spans": [[0, 7]]}
+    for _ in range(2):
+        assert call(alice.user, "POST", "collections/books/task/judge", judged).status_code == 200
+    for action, other in (
+        *(("judge", judged | change) for change in ({"grade": 1}, {"comment": "else"}, {"spans": []})),
+        ("flag", {**held, "note": "look"}),
+        ("skip", {**held, "reason": "other"}),
+    ):
+        answer = call(alice.user, "POST", f"collections/books/task/{action}", other)
+        assert answer.status_code == 409, answer.content
+    assert Judgment.objects.count() == 1 and not Assignment.objects.filter(flagged=True).exists()
+
+
 def test_a_second_reading_of_the_same_query_is_the_same_or_refused() -> None:
     field = Field()
     sample = second.draw_sample(field.bob)

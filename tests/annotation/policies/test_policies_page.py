@@ -15,6 +15,8 @@ from annotation.models import Role, StoredResult
 from annotation.policies import cached_results, crossing, page, reading
 from annotation.policies.crossing import CrossingCell, SimulatedPeople, expected_error, simulate_escalation
 from annotation.tasks import compare_policies
+from jobs import background
+from jobs.models import BackgroundJob
 from judges.campaigns import counters
 from judges.models import Campaign, Work
 from tests.annotation.policies.policies_scene import scripted_campaign
@@ -223,6 +225,19 @@ def test_a_large_collection_shows_what_a_worker_compared(
     kinds = set(StoredResult.objects.values_list("kind", flat=True))
     assert kinds == {"label-quality", "policies"}, "one does not wipe out the other"
     assert charlie.get("/c/books/").status_code == 200
+
+
+def test_a_comparison_whose_row_is_gone_ends_with_the_others(
+    campaign: Campaign, charlie: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(statistics, "SMALL", 5)
+    counters.add(campaign.pk, "calls", 6)
+    monkeypatch.setattr("jobs.workers.live_workers", lambda *_: ["one"])
+    cached_results.POLICIES.refresh(campaign.collection, campaign=campaign.pk)
+    background.enqueue(cached_results.POLICIES.task, StoredResult.objects.get().pk + 1)
+    compare_policies()
+    assert not BackgroundJob.objects.exclude(state="ready").exists()
+    assert charlie.get("/c/books/").status_code == 200, "the home asks for no comparison"
 
 
 def test_a_single_judge_of_a_larger_panel_labels_its_pairs_without_a_debate() -> None:
