@@ -260,6 +260,7 @@ OF_ACCOUNT = [
     of_account("a page that is not there", 404, NGINX.format("404 Not Found"), "404 Not Found"),
     of_account("a model that is gone", 410, said("The model x is no longer supported")),
     of_account("groq: decommissioned", 400, said("The model x has been decommissioned", code="model_decommissioned")),
+    of_account("groq: restricted", 400, said("Organization has been restricted", code="organization_restricted")),
     of_account("fireworks: suspended", 412, said("Account suspended"), preset="fireworks"),
     of_account("anthropic: limit", 400, said("You have reached your specified API usage limits."), "raise the limit"),
     of_account("anthropic: credit", 400, said("Your credit balance is too low to access the API")),
@@ -279,11 +280,13 @@ OF_ACCOUNT = [
     of_account(
         "google: limited", 200, generate("", "PUP_LIMITED_DISABLED"), "limited this account", preset="google", usd=USD
     ),
+    of_account("openai: country", 403, said("Country not supported", code="unsupported_country_region_territory")),
     of_account("openai: quota", 429, said("You exceeded your current quota", code="insufficient_quota")),
     of_account("openai: hard limit", 400, said("Billing hard limit reached", code="billing_hard_limit_reached")),
     of_account("xai: credits", 429, {"error": "Your team has either used all available credits or reached its limit"}),
     of_account("zhipu: balance", 429, said("Insufficient balance. Please recharge.", code="1113")),
     of_account("moonshot: balance", 429, said("suspended", type="exceeded_current_quota_error")),
+    of_account("qwen: arrears", 400, said("Access denied", code="Arrearage")),
     of_account("qwen: free tier", 403, said("The free tier is exhausted", code="AllocationQuota.FreeTierOnly")),
     of_account("litellm: budget", 400, said("Budget has been exceeded!", type="budget_exceeded"), "raise the limit"),
     of_account("litellm: no such route", 400, said("Invalid model name passed in model=x")),
@@ -293,6 +296,8 @@ OF_ACCOUNT = [
     of_account(
         "bedrock: profile, curly", 400, {"message": "with on-demand throughput isn\u2019t supported."}, "inference"
     ),
+    of_account("bedrock: rights", 403, {"message": "User is not authorized to perform: bedrock:InvokeModel"}),
+    of_account("azure: network", 403, said("Access denied due to Virtual Network/Firewall rules.", code="403")),
     of_account("bedrock: signature", 403, {"message": "The request signature we calculated does not match"}),
     of_account("lm studio: another address", 200, {"error": "Unexpected endpoint or method. (POST /chat/completions)"}),
     of_account("vllm: no such endpoint", 501, said("Not Implemented")),
