@@ -10,6 +10,7 @@ from annotation.models import AuditEntry, Role
 from benchmark.answers import evaluations, results
 from benchmark.models import AnswerEvaluation, GeneratedAnswer
 from benchmark.suites.groups import make_suite
+from jobs import leases
 from jobs.models import JobState
 from tests.benchmark.answers import scene
 from tests.evidence import make_judge
@@ -106,6 +107,20 @@ def test_a_partial_result_is_marked_and_has_no_mean(wings, charlie):
     told = text(charlie, f"{HOME}{found.number}/")
     assert "Partial result: 1 query still waits for answers." in told and "Mean over systems" not in told
     assert "Stopped by the call limit: raise it" in told and "Resume" in told
+
+
+def test_what_is_cancelled_goes_on_with_other_limits_and_the_log_tells_of_both(wings, charlie):
+    found = scene.begin(wings, max_calls=3)
+    for act, given, state in (("cancel", {}, JobState.CANCELLED), ("go-on", {"max_calls": "50"}, JobState.WAITING)):
+        charlie.post(f"{HOME}{found.number}/{act}/", given)
+        found.refresh_from_db()
+        assert found.state == state
+    assert found.options["max_calls"] == 50
+    acts = AuditEntry.objects.filter(act="answers.control").order_by("pk")
+    assert list(acts.values_list("details__what", flat=True)) == ["cancel", "go-on"]
+    leases.claim(AnswerEvaluation)
+    refused = charlie.post(f"{HOME}{found.number}/go-on/", follow=True).text
+    assert "no longer allows this action" in refused and acts.count() == 2
 
 
 def test_answers_are_listed_by_run_and_generator_and_what_disagrees_is_found(wings, charlie):
