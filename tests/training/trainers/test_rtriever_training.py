@@ -1,7 +1,9 @@
-"""Recipe `rtriever` while it trains: draws, frozen words, cached batches, a gain."""
+"""Recipe `rtriever` while it trains: draws, frozen words, cached batches, two processes, a gain."""
 
 import json
 import random
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ from sentence_transformers import SentenceTransformer  # noqa: E402
 from benchmark.measures.rankings import compare_runs, evaluate_run  # noqa: E402
 from corpus.errors import BadInput  # noqa: E402
 from tests import training_sets  # noqa: E402
+from tests.instances import PATIENCE  # noqa: E402
 from tests.training.recipes.test_bundles import row, write  # noqa: E402
 from training.jobs.folder import JobFolder, TrainingCancelled  # noqa: E402
 from training.recipes.table import RetrieverOptions, recipe_options  # noqa: E402
@@ -205,3 +208,17 @@ def test_paper_has_the_papers_figures() -> None:
     assert (chosen.max_length, chosen.temperature, chosen.mask_false_negatives) == (2048, 0.02, False)
     with pytest.raises(BadInput, match="Temperature must be above 0"):
         recipe_options("rtriever", {"temperature": 0.0})
+
+
+@pytest.mark.weekly
+def test_a_training_of_two_processes_has_the_losses_of_one(tmp_path: Path) -> None:
+    """The same queries a step, shared, and so the same weights at every step."""
+    rows = write(tmp_path / "set", [several(n) for n in range(16)])
+    found = []
+    for size in (1, 2):
+        folder = ask(tmp_path / str(size), rows, epochs=3, batch=8, processes=size)
+        args = [sys.executable, "-m", "training.trainer", str(folder.path)]
+        done = subprocess.run(args, capture_output=True, text=True, timeout=PATIENCE, check=False)
+        assert done.returncode == 0, done.stderr + json.dumps(folder.state)
+        found.append(losses(folder))
+    assert len(found[0]) == 6 and found[1] == pytest.approx(found[0], abs=1e-4)
