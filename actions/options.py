@@ -16,10 +16,17 @@ from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar, Union, get_
 
 from django import forms
 from django.core.management.base import CommandParser
-from django.core.validators import MaxLengthValidator, MaxValueValidator, MinLengthValidator, MinValueValidator
+from django.core.validators import (
+    MaxLengthValidator,
+    MaxValueValidator,
+    MinLengthValidator,
+    MinValueValidator,
+    ProhibitNullCharactersValidator,
+)
 from django.utils.translation import gettext_lazy
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
 from pydantic.fields import FieldInfo
+from pydantic_core import PydanticCustomError
 
 from actions.errors import BadOption, OptionWouldHelp
 
@@ -93,6 +100,14 @@ class Options(BaseModel):
     # Door -> option -> why it is not there.
     leaves_out: ClassVar[Mapping[Door, Mapping[str, str]]] = {}
 
+    @field_validator("*", mode="before")
+    @classmethod
+    def _refuse_null_characters(cls, value: Any) -> Any:
+        """PostgreSQL stores neither a NUL nor half a surrogate pair."""
+        if not _is_storable(value):
+            raise PydanticCustomError("null_characters", "Null characters are not allowed.")
+        return value
+
     @classmethod
     def read(cls, given: Mapping[str, Any], *, strict: bool = False) -> Self:
         """Return the record of what was given. Raises BadOption, which names each wrong option.
@@ -119,6 +134,14 @@ class Options(BaseModel):
         shown = {name: value for name, value in self.model_dump(mode="json", exclude_defaults=True).items()}
         shown = {name: value for name, value in shown.items() if not text_of(type(self), name).is_secret}
         return {name: _shorten(value) for name, value in shown.items()}
+
+
+def _is_storable(value: Any) -> bool:
+    if isinstance(value, str):
+        return "\0" not in value and not any("\ud800" <= letter <= "\udfff" for letter in value)
+    if isinstance(value, Mapping):
+        return all(_is_storable(part) for entry in value.items() for part in entry)
+    return not isinstance(value, list | tuple) or all(map(_is_storable, value))
 
 
 def _shorten(value: Any) -> Any:
@@ -181,6 +204,7 @@ SENTENCES: dict[str, Any] = {
     **{f"float_{what}": _FLOAT.default_error_messages["invalid"] for what in ("type", "parsing")},
     **{f"bool_{what}": gettext_lazy("Enter yes or no.") for what in ("type", "parsing")},
     "string_type": gettext_lazy("Enter a text."),
+    "null_characters": ProhibitNullCharactersValidator.message,
     "model_type": gettext_lazy("Enter a table of options."),
 }
 LIMITS = ("ge", "le", "gt", "lt", "min_length", "max_length")

@@ -97,3 +97,14 @@ def test_what_is_refused_is_refused_alike(record: type[Options], doors: Doors) -
         form = ActionForm(record, {name: str(wrong)})
         if name in form.fields:
             assert form.errors[name] == [problems[name]]
+
+
+@pytest.mark.parametrize("text", ["a\0b", "half a pair: \ud800"])
+@pytest.mark.parametrize("wrap", [lambda text: text, lambda text: [text]], ids=["alone", "in a list"])
+def test_what_postgresql_cannot_store_is_refused_by_the_option(text: str, wrap: Any) -> None:
+    class Named(Options):
+        name: Any = None
+
+    with pytest.raises(BadOption) as refused:
+        Named.read({"name": wrap(text)})
+    assert [name for name, _sentence in refused.value.problems] == ["name"]

@@ -47,7 +47,8 @@ DATA = r"""
     birds stones books zoe stranger outsider bystander annotator adjudicator admin owner offline[-\w]* main
     books-judge-\d m doc-\S* q\d+ ice\.example http overloaded tries from text title query_id doc_id answers _id
     A\spassage\sis\srelevant.* Questions\sabout\sthe\slanguage item size version count audit lara no yes
-    address role days invitation session way Django dev debate single ensemble
+    address role days invitation session way Django dev debate single ensemble panel
+    for against coverage ngrams tfidf
 """
 KNOWN = re.compile(
     "|".join(rf"(?<![A-Za-z]){word}(?![A-Za-z])" for word in sorted((NAMES + DATA).split(), key=len, reverse=True))
