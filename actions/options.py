@@ -316,7 +316,7 @@ def make_field(record: type[Options], name: str, choices: Choices | None = None)
         return forms.DateField(widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"), **common)
     if several:
         common["initial"] = ", ".join(map(str, initial or ()))
-    widget = forms.Textarea() if words.is_long else None
+    widget = forms.Textarea(attrs={"rows": 4}) if words.is_long else None
     longest = None if several else bound_of(info, "max_length")
     return forms.CharField(max_length=longest, widget=widget, **common)
 
