@@ -29,7 +29,7 @@
     keys() { try { return Object.keys(localStorage); } catch { return []; } },
   };
 
-  // --- Keys -------------------------------------------------------------------------------------------------
+  // Keys
   const keysOn = () => store.get("quorum.keys") !== "off";
   const typing = (target) => target.matches("textarea, select, input:not([type=checkbox], [type=radio])") || target.isContentEditable;
   // What is folded away has rectangles, and yet nobody sees it.
@@ -155,7 +155,7 @@
     else moves[key]();
   });
 
-  // --- Quoted sentences and the debate ----------------------------------------------------------------------
+  // Quoted sentences and the debate
   function lightUp(label) {
     $$("mark.lit").forEach((mark) => mark.classList.remove("lit"));
     const marks = $$(".document mark").filter((mark) => mark.dataset.quotes && mark.dataset.quotes.split(" ").includes(label));
@@ -204,7 +204,7 @@
     if (event.target.matches?.("details.sheet[open]")) closeSheets(event.target);
   }, true);
 
-  // --- The document's characters: counted as the server counts them, without the labels of quotes ------------------
+  // The document's characters: counted as the server counts them, without the labels of quotes
   const letters = (text) => [...text].length;
   function pieces() {
     const root = $(".document .text");
@@ -245,7 +245,7 @@
     CSS.highlights.set(name, new Highlight(...spans.map(([start, end]) => rangeOf(start, end)).filter(Boolean)));
   }
 
-  // --- Own evidence: what is selected, the quote that is lit, or a sentence that is walked to ----------------------
+  // Own evidence: what is selected, the quote that is lit, or a sentence that is walked to
   let own = [];
   let sentences = null;
   let sentence = -1;
@@ -356,7 +356,7 @@
   // A click on a button ends a selection in some browsers before it is read.
   document.addEventListener("mousedown", (event) => { if (event.target.closest("[data-tool]")) event.preventDefault(); });
 
-  // --- Drafts: kept on the server; until it has them, and while it cannot be reached, on this device ----------------
+  // Drafts: kept on the server; until it has them, and while it cannot be reached, on this device
   const draftKey = (desk) => `quorum.draft.${location.pathname}.${desk.dataset.member}.${desk.dataset.item}`;
   const ofAnswer = (field) => field.matches("textarea, input[name=spans]") && field.form?.id === "answer";
   const fields = (desk) => $$("textarea, input[name=spans]", desk).filter(ofAnswer);
@@ -421,7 +421,7 @@
     if (desk && ofAnswer(event.target)) keepDraft(desk);
   });
 
-  // --- The lease, mentioned in its last minute only --------------------------------------------------------------
+  // The lease, mentioned in its last minute only
   function showLease() {
     const notice = $("#lease");
     const left = Math.round((leaseEnds - performance.now()) / 1000);
@@ -432,7 +432,7 @@
   }
   setInterval(showLease, 1000);
 
-  // --- On a phone the query folds to its first line while the text is read; a tap opens it, scrolling on closes it --------
+  // On a phone the query folds to its first line while the text is read; a tap opens it, scrolling on closes it
   addEventListener("scroll", () => {
     const question = $(".question");
     question?.classList.toggle("folded", scrollY > 60);
@@ -440,7 +440,7 @@
   }, { passive: true });
   document.addEventListener("click", (event) => event.target.closest?.(".question.folded")?.classList.toggle("open"));
 
-  // --- A new pair on the desk -------------------------------------------------------------------------------------
+  // A new pair on the desk
   function arrive(desk, swapped) {
     beginTime();
     arrivedAt = performance.now();
@@ -534,7 +534,7 @@
       if (desk && sent && event.detail.xhr.status === 200) store.drop(`quorum.draft.${location.pathname}.${desk.dataset.member}.${sent}`);
     }
   });
-  // --- A lost connection: the decision is kept and sent again; its token makes it count once ------------------------
+  // A lost connection: the decision is kept and sent again; its token makes it count once
   let unsent = null;
   let again = 0;
   function keepUnsent(event, words) {
@@ -562,7 +562,7 @@
     if (desk) arrive(desk, true);
   });
 
-  // --- Start --------------------------------------------------------------------------------------------------------
+  // Start
   const choice = $("#keys-on");
   if (choice) {
     choice.checked = keysOn();
