@@ -6,6 +6,7 @@ nowhere else.
 """
 
 import json
+import re
 from argparse import BooleanOptionalAction
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -42,6 +43,7 @@ def split_names(value: Any) -> Any:
     return tuple(name.strip() for name in value.split(",") if name.strip())
 
 
+UNSTORABLE = re.compile("[\0\ud800-\udfff]")  # NUL, and halves of surrogate pairs.
 # In a command one word with commas; a list is several words.
 Names = Annotated[tuple[str, ...], BeforeValidator(split_names)]
 
@@ -138,7 +140,7 @@ class Options(BaseModel):
 
 def _is_storable(value: Any) -> bool:
     if isinstance(value, str):
-        return "\0" not in value and not any("\ud800" <= letter <= "\udfff" for letter in value)
+        return UNSTORABLE.search(value) is None
     if isinstance(value, Mapping):
         return all(_is_storable(part) for entry in value.items() for part in entry)
     return not isinstance(value, list | tuple) or all(map(_is_storable, value))

@@ -65,6 +65,6 @@ class ImportOptions(Options):
         },
         "command": {
             "kinds": "the options for files say what each is",
-            "columns": "--column names them, of all files",
+            "columns": "the option column names them, of all files",
         },
     }
