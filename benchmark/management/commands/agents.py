@@ -5,15 +5,15 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from actions.options import add_arguments, read_arguments
+from actions.options import SENTENCES, add_arguments, read_arguments
 from benchmark.agents import exchange, jobs, sampling
 from benchmark.agents.board import AgentBoard, build_board
 from benchmark.agents.grading import GRADINGS
-from benchmark.agents.options import GradeOptions, SearchOptions
+from benchmark.agents.options import PROTOCOLS, GradeOptions, SearchOptions
 from benchmark.agents.searching import SEARCHES
 from benchmark.agents.suites import find_target, suite_board
 from benchmark.models import AgentJob, Suite
-from corpus.errors import BadInput, Incomplete
+from corpus.errors import BadInput, BadOption, Incomplete
 from corpus.models import Collection
 from jobs import workers
 from jobs.models import JobState
@@ -42,6 +42,9 @@ class Command(JobCommand):
         """Search where retrievers are named, grade where a judge is, then show the table."""
         if bool(options["retrievers"]) != bool(options["agents"]):
             raise BadInput("--retrievers and --agents go together: name both, or neither")
+        # Without a search the protocol only chooses the table.
+        if options["protocol"] not in (None, *PROTOCOLS):
+            raise BadOption("protocol", SENTENCES["literal_error"] % {"value": options["protocol"]})
         target = find_target(options["name"])
         members = sampling.members_of(target)
         if options["retrievers"]:

@@ -136,6 +136,7 @@ def test_what_cannot_be_done_is_said_in_one_line(scene):
         (("nowhere",), "There is no suite and no collection 'nowhere'"),
         (("wings",), "Agents have not searched wings yet"),
         (("wings", "--agents", "reader"), "--retrievers and --agents go together"),
+        (("wings", "--protocol", "neither"), "--protocol: "),
         (
             ("wings", "--retrievers", "dense", "--agents", "reader"),
             "no retriever dense that can search for any text",
