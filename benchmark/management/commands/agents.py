@@ -9,7 +9,7 @@ from actions.options import SENTENCES, add_arguments, read_arguments
 from benchmark.agents import exchange, jobs, sampling
 from benchmark.agents.board import AgentBoard, build_board
 from benchmark.agents.grading import GRADINGS
-from benchmark.agents.options import PROTOCOLS, GradeOptions, SearchOptions
+from benchmark.agents.options import HALVES, PROTOCOLS, GradeOptions, SearchOptions
 from benchmark.agents.searching import SEARCHES
 from benchmark.agents.suites import find_target, suite_board
 from benchmark.models import AgentJob, Suite
@@ -42,9 +42,10 @@ class Command(JobCommand):
         """Search where retrievers are named, grade where a judge is, then show the table."""
         if bool(options["retrievers"]) != bool(options["agents"]):
             raise BadInput("--retrievers and --agents go together: name both, or neither")
-        # Without a search the protocol only chooses the table.
-        if options["protocol"] not in (None, *PROTOCOLS):
-            raise BadOption("protocol", SENTENCES["literal_error"] % {"value": options["protocol"]})
+        # A table alone reads neither record.
+        for name, allowed in (("protocol", PROTOCOLS), ("halves", HALVES)):
+            if options[name] not in (None, *allowed):
+                raise BadOption(name, SENTENCES["literal_error"] % {"value": options[name]})
         target = find_target(options["name"])
         members = sampling.members_of(target)
         if options["retrievers"]:

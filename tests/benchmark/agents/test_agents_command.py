@@ -137,6 +137,7 @@ def test_what_cannot_be_done_is_said_in_one_line(scene):
         (("wings",), "Agents have not searched wings yet"),
         (("wings", "--agents", "reader"), "--retrievers and --agents go together"),
         (("wings", "--protocol", "neither"), "--protocol: "),
+        (("wings", "--halves", "neither"), "--halves: "),
         (
             ("wings", "--retrievers", "dense", "--agents", "reader"),
             "no retriever dense that can search for any text",
