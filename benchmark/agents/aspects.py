@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchmark.agents.cutting import cut_text
-from benchmark.measures.aspects import Sought
+from benchmark.measures.aspects import QueryAspects
 from corpus.models import Collection, Document, Label
 from corpus.models.aspects import Aspect
 from judges.prompts.agents import aspect_fields
@@ -43,9 +43,9 @@ def load_query_aspects(collection: Collection, queries: Iterable[int]) -> dict[i
     return dict(found)
 
 
-def sought_by(aspects: Sequence[SoughtAspect]) -> Sought:
+def sought_by(aspects: Sequence[SoughtAspect]) -> QueryAspects:
     """The aspects as the measures of rankings take them."""
-    return Sought.of([(one.importance, sorted(one.documents)) for one in aspects])
+    return QueryAspects.of([(one.importance, sorted(one.documents)) for one in aspects])
 
 
 def load_passages(collection: Collection, aspects: Sequence[SoughtAspect]) -> Mapping[str, tuple[str, tuple[str, ...]]]:

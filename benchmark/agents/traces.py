@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
-from benchmark.measures.aspects import Sought, alpha_ndcg
+from benchmark.measures.aspects import QueryAspects, alpha_ndcg
 
 TOP = 5  # Documents of a round.
 
@@ -46,7 +46,7 @@ def unreached_aspects(rounds: Sequence[Sequence[str]], aspects: Mapping[str, Abs
     return [name for name, documents in aspects.items() if not documents & found]
 
 
-def agent_ndcg(rounds: Sequence[Sequence[str]], sought: Sought) -> tuple[float, float]:
+def agent_ndcg(rounds: Sequence[Sequence[str]], sought: QueryAspects) -> tuple[float, float]:
     """Return alpha-nDCG@5R of the rounds' joined lists: with repeated documents in their places, and without."""
     # The cut grows with the rounds, so that an agent that searched more is measured over all of its places.
     listed = [one for returned in rounds for one in returned]

@@ -5,8 +5,8 @@ gains over what the best order of all graded documents gains, and the ideal chan
 "all relevant" nor "none relevant" need be the extreme. Of all completions with the same grades the best one gives the
 highest grades to the documents that count most, so a completion is a multiset of grades. The largest ratio over
 multisets is found by Dinkelbach's iteration (Dinkelbach 1967, On nonlinear fractional programming): maximise
-numerator - t x ideal by dynamic programming over grades from the highest to the lowest, set t to the ratio of what was
-found, until nothing is gained. Each step finds an attained ratio, so the bounds are reached, whatever k and the scale.
+numerator - t x ideal by dynamic programming over grades from the highest to the lowest, set t to the ratio that this
+gives, repeat until nothing is gained. Each step gives an attained ratio, so the bounds are exact for any k and scale.
 
 The same function serves one ranking (a document's weight is the discount of its rank) and the difference of two.
 """
@@ -26,81 +26,83 @@ TINY = 1e-12
 
 
 def ideal_dcg(counts: Integers, gains: Floats, k: int) -> Floats:
-    """(problems,) the gain of the best order, cut at k. `counts`: (problems, grades) documents of each grade."""
+    """Return (problems,) the DCG of the best order, cut at k. `counts`: (problems, grades) documents of each grade."""
     reach = np.concatenate([[0.0], np.cumsum(dcg_discounts(k))])
-    # The best order takes documents from the highest grade down until k places are full.
+    # The best order takes documents from the highest grade down until k ranks are filled.
     from_top = np.minimum(np.cumsum(counts[:, ::-1], axis=1), k)
     taken = np.diff(reach[from_top], axis=1, prepend=0.0)
     return np.asarray((taken * gains[::-1]).sum(axis=1))
 
 
 def largest_ndcg(const: Floats, weights: Floats, sizes: Integers, counts: Integers, gains: Floats, k: int) -> Extremes:
-    """The largest (const + sum of weights x gains) / ideal over all grades of the unjudged, for many problems.
+    """Return the largest (const + sum of weights x gains) / ideal over all grades of the unjudged documents.
 
-    `const`: (problems,) what the judged documents contribute. `weights`: (problems, most) of the
-    unjudged documents, descending, of which the first `sizes` (problems,) count; a document that
-    only the ideal knows has weight 0 (k of them are as good as more). `counts`: (problems, grades)
-    judged documents by grade. `gains`: (grades,) ascending, from 0. An ideal of 0 makes the ratio
-    0.
+    Many problems are solved at once. `const`: (problems,) the contribution of the judged documents.
+    `weights`: (problems, most) of the unjudged documents, descending, of which the first `sizes`
+    (problems,) count; a document that only the ideal contains has weight 0 (k of them are as good
+    as more). `counts`: (problems, grades) judged documents by grade. `gains`: (grades,) ascending,
+    from 0. An ideal of 0 makes the ratio 0.
     """
     # Dinkelbach's iteration: the largest a/b is found by maximising a - ratio x b, with a ratio
-    # that grows until it stands.
+    # that grows until it no longer changes.
     ratio = divide_or_zero(const, ideal_dcg(counts, gains, k))
     # A problem is open until an iteration gains nothing; one without unjudged documents never is.
-    chosen = np.zeros((len(const), weights.shape[1]), dtype=np.int64)
+    grades = np.zeros((len(const), weights.shape[1]), dtype=np.int64)
     open_ = np.flatnonzero(sizes)
     while len(open_):
-        found = _best_grades(weights[open_], sizes[open_], counts[open_], gains, k, ratio[open_])
+        candidates = _best_grades(weights[open_], sizes[open_], counts[open_], gains, k, ratio[open_])
         # The ratio that these grades give.
-        inside = np.arange(weights.shape[1]) < sizes[open_, None]
-        given = np.stack([((found == grade) & inside).sum(axis=1) for grade in range(len(gains))], axis=1)
-        sums = const[open_] + np.where(inside, weights[open_] * gains[found], 0.0).sum(axis=1)
-        better = divide_or_zero(sums, ideal_dcg(counts[open_] + given, gains, k))
-        # TINY, since in exact arithmetic the ratio would stand still at the end, and floats may creep.
-        gained = better > ratio[open_] + TINY
-        open_, found = open_[gained], found[gained]
-        ratio[open_], chosen[open_] = better[gained], found
-    return ratio, chosen
+        is_unjudged = np.arange(weights.shape[1]) < sizes[open_, None]
+        added_counts = np.stack(
+            [((candidates == grade) & is_unjudged).sum(axis=1) for grade in range(len(gains))], axis=1
+        )
+        sums = const[open_] + np.where(is_unjudged, weights[open_] * gains[candidates], 0.0).sum(axis=1)
+        new_ratio = divide_or_zero(sums, ideal_dcg(counts[open_] + added_counts, gains, k))
+        # TINY, because in exact arithmetic the ratio would stop changing at the end, and floats may creep.
+        is_better = new_ratio > ratio[open_] + TINY
+        open_, candidates = open_[is_better], candidates[is_better]
+        ratio[open_], grades[open_] = new_ratio[is_better], candidates
+    return ratio, grades
 
 
 def _best_grades(weights: Floats, sizes: Integers, counts: Integers, gains: Floats, k: int, ratio: Floats) -> Integers:
-    """(problems, most) grades that maximise sum of weights x gains - ratio x ideal.
+    """Return (problems, most) grades that maximise sum of weights x gains - ratio x ideal.
 
     From the highest grade down: `best[:, n]` is the best so far with the first n documents graded
-    this high or higher. Giving the next m the present grade adds their weights, and fills places of
-    the ideal after those of higher grades.
+    this high or higher. Giving the next m documents the current grade adds their weights, and fills
+    ranks of the ideal after those of higher grades.
     """
     problems, most = weights.shape
     before = np.concatenate([np.zeros((problems, 1)), np.cumsum(weights, axis=1)], axis=1)
     reach = np.concatenate([[0.0], np.cumsum(dcg_discounts(k))])
-    places = np.arange(most + 1)
+    numbers = np.arange(most + 1)
     # best[n]: the largest value with n documents graded from this grade up; -inf where n cannot be.
     best = np.full((problems, most + 1), -np.inf)
     best[:, 0] = 0.0
     steps: list[Integers] = []
     above = np.zeros(problems, dtype=np.int64)
     # From the highest grade down: the ideal fills in this order, so what a grade adds depends only
-    # on how many stand above.
+    # on how many documents have higher grades.
     for grade in range(len(gains) - 1, 0, -1):
         upto = above + counts[:, grade]
         # What n documents graded this high or higher have filled of the ideal, before and after this grade.
-        start = reach[np.minimum(above[:, None] + places, k)]
-        end = reach[np.minimum(upto[:, None] + places, k)]
-        left = best - gains[grade] * (before - ratio[:, None] * start)
-        # The best number of documents above for each n: the place of the largest value so far, along each row.
-        new = np.where(left >= np.maximum.accumulate(left, axis=1), places, 0)
-        origin = np.maximum.accumulate(new, axis=1)
-        right = gains[grade] * (before - ratio[:, None] * end)
-        best = np.take_along_axis(left, origin, axis=1) + right
+        start = reach[np.minimum(above[:, None] + numbers, k)]
+        end = reach[np.minimum(upto[:, None] + numbers, k)]
+        above_terms = best - gains[grade] * (before - ratio[:, None] * start)
+        # The best number of documents above for each n: the position of the largest value so far, along each row.
+        improvements = np.where(above_terms >= np.maximum.accumulate(above_terms, axis=1), numbers, 0)
+        origin = np.maximum.accumulate(improvements, axis=1)
+        grade_term = gains[grade] * (before - ratio[:, None] * end)
+        best = np.take_along_axis(above_terms, origin, axis=1) + grade_term
         # A query has only so many unjudged documents.
-        best[places[None, :] > sizes[:, None]] = -np.inf
+        best[numbers[None, :] > sizes[:, None]] = -np.inf
         steps.append(origin)
         above = upto
     ends, grades = best.argmax(axis=1), np.zeros((problems, most), dtype=np.int64)
     # Back from the lowest grade: each step says how many documents had been graded before it.
     for grade, origin in zip(range(1, len(gains)), reversed(steps), strict=True):
         starts = origin[np.arange(problems), ends]
-        grades[(places[:most] >= starts[:, None]) & (places[:most] < ends[:, None])] = grade
+        grades[(numbers[:most] >= starts[:, None]) & (numbers[:most] < ends[:, None])] = grade
         ends = starts
     return grades
 
@@ -113,7 +115,7 @@ def smallest_ndcg(const: Floats, weights: Floats, sizes: Integers, counts: Integ
 
 
 def _reverse_rows(rows: Any, sizes: Integers) -> Any:
-    """Each row's first `size` values in the opposite order."""
-    places = np.arange(rows.shape[1])
-    turned = np.where(places < sizes[:, None], sizes[:, None] - 1 - places, places)
-    return np.take_along_axis(rows, turned, axis=1)
+    """Reverse the first `sizes` values of each row."""
+    positions = np.arange(rows.shape[1])
+    order = np.where(positions < sizes[:, None], sizes[:, None] - 1 - positions, positions)
+    return np.take_along_axis(rows, order, axis=1)

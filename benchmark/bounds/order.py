@@ -1,7 +1,7 @@
-"""Stability of an order of systems: which pairs of systems unjudged documents can still turn. Pure.
+"""Stability of an order of systems: which pairs of systems unjudged documents can still swap. Pure.
 
-All is over nDCG@k with linear gain, averaged over queries; queries are judged independently of each
-other, so the extreme of a mean is the mean of the extremes.
+The measure is nDCG@k with linear gain, averaged over queries. Queries are judged independently of
+each other, so the extreme of a mean is the mean of the extremes.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,90 +16,100 @@ from benchmark.bounds.bounds import Floats, Integers, ideal_dcg, largest_ndcg, s
 from benchmark.measures.pooling import Judged, Rankings
 from benchmark.report.measures import dcg_discounts, divide_or_zero
 
-EPSILON = 1e-9  # Of a mean: a smaller difference is none.
+EPSILON = 1e-9  # A smaller difference of means counts as none.
 CHUNK = 100  # Queries whose problems are solved together.
-MOST = 2_000  # Pairs that are named, of those that could settle an order.
+MOST = 2_000  # Pairs that a report lists, of those that could settle an order.
 
 # Query and document of an unjudged pair, and how far its grade can move the open differences, summed over them.
 Influence = tuple[int, int, float]
-Told = Callable[[int, int], None]  # How many steps of how many are done.
+ProgressCallback = Callable[[int, int], None]  # Steps done, and steps in all.
 
 
 @dataclass(frozen=True, slots=True)
 class BoundsPool:
-    """The pool of one query: what its unjudged documents count in each ranking."""
+    """The pool of one query: how its unjudged documents count in each ranking."""
 
     query: int
     documents: Integers  # (unjudged,) of the pool.
-    weights: Floats  # (runs, unjudged) the discount of the rank; 0: not in the top k.
-    gained: Floats  # (runs,) what the judged documents of the top k gain.
+    weights: Floats  # (runs, unjudged) discounts of ranks; 0: not in the top k.
+    gained: Floats  # (runs,) DCG of the judged documents of the top k.
     counts: Integers  # (grades,) of all judged documents, returned or not.
     judged: Floats  # (runs,) share of the documents returned.
 
 
 def pool_of(query: int, ranked: Sequence[Integers], judged: Judged, gains: Floats, k: int) -> BoundsPool:
-    """The pool of a query. `ranked`: each run's documents, best first."""
-    known, grades = judged.get(query, (np.empty(0, np.int64), np.empty(0, np.int16)))
+    """Build the pool of a query. `ranked`: each run's documents, best first."""
+    judged_documents, grades = judged.get(query, (np.empty(0, np.int64), np.empty(0, np.int16)))
     tops = [np.asarray(documents[:k], dtype=np.int64) for documents in ranked]
     # Only documents that some run returned in its top k: others change the ideal alone.
     documents = np.unique(np.concatenate(tops)) if tops else np.empty(0, np.int64)
     weights = np.zeros((len(tops), len(documents)))
     for row, top in enumerate(tops):
         weights[row, np.searchsorted(documents, top)] = dcg_discounts(k)[: len(top)]
-    # Both are ascending; a document behind the last judged one would have a place outside.
-    at = np.minimum(np.searchsorted(known, documents), max(len(known) - 1, 0))
-    is_known = known[at] == documents if len(known) else np.zeros(len(documents), dtype=bool)
-    gain = gains[grades[at[is_known]]] if len(known) else np.empty(0)
+    # Both are ascending; the position of a document behind the last judged one would be out of range.
+    positions = np.minimum(np.searchsorted(judged_documents, documents), max(len(judged_documents) - 1, 0))
+    is_judged = (
+        judged_documents[positions] == documents if len(judged_documents) else np.zeros(len(documents), dtype=bool)
+    )
+    gain = gains[grades[positions[is_judged]]] if len(judged_documents) else np.empty(0)
     returned = (weights > 0).sum(axis=1)
-    share = (weights[:, is_known] > 0).sum(axis=1) / np.maximum(returned, 1)
+    judged_share = (weights[:, is_judged] > 0).sum(axis=1) / np.maximum(returned, 1)
     counts = np.bincount(grades, minlength=len(gains)).astype(np.int64)
-    return BoundsPool(query, documents[~is_known], weights[:, ~is_known], weights[:, is_known] @ gain, counts, share)
+    return BoundsPool(
+        query, documents[~is_judged], weights[:, ~is_judged], weights[:, is_judged] @ gain, counts, judged_share
+    )
 
 
 def compute_bounds(
-    rankings: Rankings, judged: Judged, top: int, k: int = 10, told: Told = lambda done, of: None
+    rankings: Rankings,
+    judged: Judged,
+    top: int,
+    k: int = 10,
+    report_progress: ProgressCallback = lambda done, total: None,
 ) -> dict[str, Any]:
-    """Bounds of every run, the orders that are not settled, and the pairs that could settle them, as a report has them.
+    """Return the bounds of every run, the unsettled orders, and the pairs that could settle them, as a report has them.
 
-    `systems`: today's nDCG@k of each run, the share of its top k that is judged, and how low and
-    high its nDCG@k can come. `unjudged`: pairs of the pool without a grade. `unsettled`: pairs of
-    runs whose order some completion turns. `first`: unjudged pairs, the most informative first, at
-    most MOST.
+    `systems`: the current nDCG@k of each run, the share of its top k that is judged, and the lowest
+    and highest nDCG@k that it can reach. `unjudged`: the number of pairs in the pool without a
+    grade. `unsettled`: pairs of runs whose order some completion reverses. `first`: unjudged pairs,
+    the most informative first, at most MOST.
 
-    `top`: the highest grade; a judged grade may not be above it. Means are over the queries that
-    are judged, or over all that the runs have where none is. `told` hears of progress.
+    `top`: the highest grade; no judged grade may be above it. Means are over the judged queries, or
+    over all queries of the runs where none is judged.
     """
     runs = list(rankings)
-    # An imported version may hold a query without any grade; trec_eval counts no such query, and reports do not either.
+    # An imported version may contain a query without any grade, which neither trec_eval nor a report counts.
     queries = sorted(query for query, (documents, _grades) in judged.items() if len(documents))
     queries = queries or sorted({query for ranking in rankings.values() for query in ranking})
     # Linear gain, as trec_eval's ndcg_cut has it.
-    gains, none = np.arange(top + 1, dtype=np.float64), np.empty(0, np.int64)
-    pools = [pool_of(query, [rankings[run].get(query, none) for run in runs], judged, gains, k) for query in queries]
+    gains, no_documents = np.arange(top + 1, dtype=np.float64), np.empty(0, np.int64)
+    pools = [
+        pool_of(query, [rankings[run].get(query, no_documents) for run in runs], judged, gains, k) for query in queries
+    ]
     # Two passes over the pools: bounds, and then the pairs that matter.
     steps, done = 2 * len(pools), 0
     low, high, today = np.zeros(len(runs)), np.zeros(len(runs)), np.zeros(len(runs))
     # ADR 0034: leads that two simple completions attain show most open pairs to be open, without the dynamic program.
     lead = np.zeros((len(runs), len(runs)))
     for start in range(0, len(pools), CHUNK):
-        part = pools[start : start + CHUNK]
-        const = np.concatenate([pool.gained for pool in part])
-        counts = np.concatenate([np.repeat(pool.counts[None, :], len(runs), axis=0) for pool in part])
-        weights, sizes = _stack_weights([pool.weights for pool in part], k)
+        batch = pools[start : start + CHUNK]
+        const = np.concatenate([pool.gained for pool in batch])
+        counts = np.concatenate([np.repeat(pool.counts[None, :], len(runs), axis=0) for pool in batch])
+        weights, sizes = _stack_weights([pool.weights for pool in batch], k)
         problems = (const, weights, sizes, counts, gains, k)
         low += smallest_ndcg(*problems)[0].reshape(-1, len(runs)).sum(axis=0)
         high += largest_ndcg(*problems)[0].reshape(-1, len(runs)).sum(axis=0)
         today += divide_or_zero(const, ideal_dcg(counts, gains, k)).reshape(-1, len(runs)).sum(axis=0)
-        lead += sum(_attained_leads(pool, gains, k) for pool in part)
-        told(done := done + len(part), steps)
+        lead += sum(_attained_leads(pool, gains, k) for pool in batch)
+        report_progress(done := done + len(batch), steps)
     count = max(len(pools), 1)
     unsettled = _find_open_orders(pools, gains, k, low / count, high / count, lead / count)
-    first = _rank_informative_pairs(pools, unsettled, gains, k, lambda n: told(done + n, steps))
-    share = sum((pool.judged for pool in pools), np.zeros(len(runs))) / count
+    first = _rank_informative_pairs(pools, unsettled, gains, k, lambda n: report_progress(done + n, steps))
+    judged_shares = sum((pool.judged for pool in pools), np.zeros(len(runs))) / count
     systems = [
         {
             "run": run,
-            "judged": float(share[n]),
+            "judged": float(judged_shares[n]),
             "value": float(today[n] / count),
             "low": float(low[n] / count),
             "high": float(high[n] / count),
@@ -111,68 +121,71 @@ def compute_bounds(
         "queries": len(queries),
         "unjudged": sum(len(pool.documents) for pool in pools),
         "systems": systems,
-        "unsettled": [(runs[one], runs[other]) for one, other in unsettled],
+        "unsettled": [(runs[pair[0]], runs[pair[1]]) for pair in unsettled],
         "first": first,
         "settled": comb(len(systems), 2) - len(unsettled),
     }
 
 
 def _stack_weights(pools: Sequence[Floats], k: int) -> tuple[Floats, Integers]:
-    """Rows of 3k weights descending, and how many of each count, of (rows, unjudged) weights of several queries."""
-    found, sizes = [], []
+    """Stack (runs, unjudged) weights of queries as rows of 3k, descending; also return how many of each row count."""
+    stacks, sizes = [], []
     for weights in pools:
-        # Of documents that only the ideal knows k are as good as more; two runs have at most 2k others.
-        zero = weights == 0
-        spare = zero & (np.cumsum(zero, axis=1) > k)
-        sizes.append((~spare).sum(axis=1))
-        ordered = -np.sort(np.where(spare, np.inf, -weights), axis=1)[:, : 3 * k]
-        found.append(np.zeros((len(weights), 3 * k)))
-        found[-1][:, : ordered.shape[1]] = np.where(np.isfinite(ordered), ordered, 0.0)
-    return np.concatenate(found), np.concatenate(sizes)
+        # Of documents that only the ideal contains k are as good as more; two runs have at most 2k others.
+        is_zero = weights == 0
+        is_spare = is_zero & (np.cumsum(is_zero, axis=1) > k)
+        sizes.append((~is_spare).sum(axis=1))
+        ordered = -np.sort(np.where(is_spare, np.inf, -weights), axis=1)[:, : 3 * k]
+        stacks.append(np.zeros((len(weights), 3 * k)))
+        stacks[-1][:, : ordered.shape[1]] = np.where(np.isfinite(ordered), ordered, 0.0)
+    return np.concatenate(stacks), np.concatenate(sizes)
 
 
 def _attained_leads(pool: BoundsPool, gains: Floats, k: int) -> Floats:
-    """(runs, runs) by how much the one can lead the other, at least: what two simple completions attain.
+    """Return (runs, runs) a lead of one run over another that one of two simple completions attains.
 
-    In the one nothing more is relevant; in the other every document that counts more for the one has the highest grade.
+    In the first completion nothing more is relevant. In the second every document that counts more for the leading run
+    has the highest grade.
     """
-    ahead = pool.gained[:, None] - pool.gained[None, :]
+    gain_differences = pool.gained[:, None] - pool.gained[None, :]
     counts = np.repeat(pool.counts[None, :], k + 1, axis=0)
     counts[:, -1] += np.arange(k + 1)
     ideals = ideal_dcg(counts, gains, k)
-    today = ahead / ideals[0] if ideals[0] > 0 else np.zeros_like(ahead)
+    current_leads = gain_differences / ideals[0] if ideals[0] > 0 else np.zeros_like(gain_differences)
     if not len(pool.documents):
-        return np.asarray(today)
-    # The highest grade goes to each document that counts more for the one; k of them fill the
-    # ideal, further ones do not raise it.
-    apart = pool.weights[:, None, :] - pool.weights[None, :, :]
-    more = np.minimum((apart > 0).sum(axis=2), k)
-    gained = ahead + gains[-1] * np.maximum(apart, 0.0).sum(axis=2)
-    best = np.where(ideals[more] > 0, ideals[more], 1.0)
-    return np.asarray(np.maximum(today, gained / best))
+        return np.asarray(current_leads)
+    # The highest grade goes to each document that counts more for the leading run; k of them fill
+    # the ideal, and further ones do not raise it.
+    weight_differences = pool.weights[:, None, :] - pool.weights[None, :, :]
+    relevant_counts = np.minimum((weight_differences > 0).sum(axis=2), k)
+    gained = gain_differences + gains[-1] * np.maximum(weight_differences, 0.0).sum(axis=2)
+    best_ideals = np.where(ideals[relevant_counts] > 0, ideals[relevant_counts], 1.0)
+    return np.asarray(np.maximum(current_leads, gained / best_ideals))
 
 
 def _find_open_orders(
     pools: Sequence[BoundsPool], gains: Floats, k: int, low: Floats, high: Floats, lead: Floats
 ) -> list[tuple[int, int]]:
-    """Pairs of runs that can swap. What cheap bounds leave open is computed exactly."""
+    """Return pairs of runs that can swap. What cheap bounds leave open is computed exactly."""
 
-    def can_lead(one: int, other: int) -> bool:
-        if lead[one, other] > EPSILON:
+    def can_lead(leader: int, follower: int) -> bool:
+        if lead[leader, follower] > EPSILON:
             return True
-        # The most that a run's mean can lie above another's, over all completions: a dynamic
-        # program, asked for only where the attained lead says nothing. Only the weights of
-        # documents differ between two runs.
-        const = np.array([pool.gained[one] - pool.gained[other] for pool in pools])
+        # The largest lead of a mean over all completions takes a dynamic program, which is run only
+        # where the attained lead says nothing. Only the weights of documents differ between two runs.
+        const = np.array([pool.gained[leader] - pool.gained[follower] for pool in pools])
         counts = np.stack([pool.counts for pool in pools])
-        weights, sizes = _stack_weights([(pool.weights[one] - pool.weights[other])[None, :] for pool in pools], k)
+        weights, sizes = _stack_weights([(pool.weights[leader] - pool.weights[follower])[None, :] for pool in pools], k)
         return float(largest_ndcg(const, weights, sizes, counts, gains, k)[0].mean()) > EPSILON
 
     return [
-        (one, other)
-        for one, other in combinations(range(len(low)), 2)
-        # Disjoint bounds settle an order at once, without the other looks.
-        if low[one] < high[other] and low[other] < high[one] and can_lead(one, other) and can_lead(other, one)
+        (first, second)
+        for first, second in combinations(range(len(low)), 2)
+        # Disjoint bounds settle an order without the costlier checks.
+        if low[first] < high[second]
+        and low[second] < high[first]
+        and can_lead(first, second)
+        and can_lead(second, first)
     ]
 
 
@@ -181,36 +194,37 @@ def _rank_informative_pairs(
     unsettled: Sequence[tuple[int, int]],
     gains: Floats,
     k: int,
-    told: Callable[[int], None],
+    report_progress: Callable[[int], None],
 ) -> list[Influence]:
-    """Unjudged pairs by how far one grade moves the unsettled differences, most first."""
+    """Return unjudged pairs by how far one grade moves the unsettled differences, the largest first."""
     if not unsettled:
         return []
-    one, other = (np.array(side) for side in zip(*unsettled, strict=True))
-    found: list[Influence] = []
+    first, second = (np.array(side) for side in zip(*unsettled, strict=True))
+    influences: list[Influence] = []
     for number, pool in enumerate(pools, 1):
-        values = _pair_influences(pool, one, other, gains, k) / len(pools)
+        values = _pair_influences(pool, first, second, gains, k) / len(pools)
         pairs = zip(pool.documents.tolist(), values.tolist(), strict=True)
-        found += [(pool.query, document, value) for document, value in pairs if value > 0]
+        influences += [(pool.query, document, value) for document, value in pairs if value > 0]
         if number % CHUNK == 0 or number == len(pools):
-            found = sorted(found, key=lambda one: (-one[2], *one))[:MOST]  # cut now and then: memory
-            told(number)
-    return found
+            # Truncated every CHUNK queries to save memory.
+            influences = sorted(influences, key=lambda influence: (-influence[2], *influence))[:MOST]
+            report_progress(number)
+    return influences
 
 
-def _pair_influences(pool: BoundsPool, one: Integers, other: Integers, gains: Floats, k: int) -> Floats:
-    """(unjudged,) summed over pairs of runs: the farthest that one more grade moves their difference of nDCG@k."""
-    # What each grade's ideal would be with one more document of that grade. ADR 0034: everything
-    # else stays as it is today, since a pair's true worth depends on grades that nobody knows yet.
+def _pair_influences(pool: BoundsPool, first: Integers, second: Integers, gains: Floats, k: int) -> Floats:
+    """Return (unjudged,), summed over pairs of runs, how far one more grade can move their difference of nDCG@k."""
+    # The ideal of each grade with one more document of that grade. ADR 0034: everything else stays
+    # as it is today, because a pair's true worth depends on grades that are not known yet.
     counts = pool.counts[None, :] + np.eye(len(gains), dtype=np.int64)
     counts[0] = pool.counts
     ideals = ideal_dcg(counts, gains, k)
     inverse = divide_or_zero(np.ones_like(ideals), ideals)
-    ahead = (pool.gained[one] - pool.gained[other])[:, None]
-    apart = pool.weights[one] - pool.weights[other]
-    moved = np.zeros_like(apart)
+    gain_differences = (pool.gained[first] - pool.gained[second])[:, None]
+    weight_differences = pool.weights[first] - pool.weights[second]
+    influences = np.zeros_like(weight_differences)
     for grade in range(1, len(gains)):
         # The change of the difference: the ideal moves for both runs, the gain for the run that returned the document.
-        shift = ahead * (inverse[grade] - inverse[0]) + apart * gains[grade] * inverse[grade]
-        np.maximum(moved, np.abs(shift), out=moved)
-    return np.asarray(moved.sum(axis=0))
+        shift = gain_differences * (inverse[grade] - inverse[0]) + weight_differences * gains[grade] * inverse[grade]
+        np.maximum(influences, np.abs(shift), out=influences)
+    return np.asarray(influences.sum(axis=0))

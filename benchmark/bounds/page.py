@@ -1,4 +1,4 @@
-"""Ranking uncertainty: how far unjudged pairs could move systems; open orders."""
+"""The page section on ranking uncertainty: how far unjudged pairs could move systems, and open orders."""
 
 from collections import Counter
 from typing import Any
@@ -12,11 +12,11 @@ from benchmark.systems.chosen import StoredReport
 from charts.downloads import DownloadTable
 from corpus.models import Collection
 
-SHOWN = 60  # Pairs of systems that are named; the table to save has all.
+SHOWN = 60  # Pairs of systems on the page; the downloaded table has all.
 
 
 def bounds_context(collection: Collection, runs: list[Run]) -> dict[str, Any]:
-    """Return the section's context: the newest stored bounds, and the qrels after them."""
+    """Return the section's context: the newest stored bounds, and a newer version of the qrels."""
     stored = chosen.stored_report(chosen.newest_report(collection, compares=False), runs)
     latest = latest_version(collection)
     return {
@@ -29,29 +29,31 @@ def bounds_context(collection: Collection, runs: list[Run]) -> dict[str, Any]:
 
 
 def show_bounds(stored: StoredReport) -> dict[str, Any]:
-    """Return a stored report's page: a line for each system, and the open orders."""
-    found = stored.result["safety"]
-    open_of = Counter(run for pair in found["unsettled"] for run in pair[:2])
-    lines = [{**one, "name": stored.name(one["run"]), "open": open_of[one["run"]]} for one in found["systems"]]
+    """Return the context of a stored report: a line for each system, and the open orders."""
+    bounds = stored.result["safety"]
+    open_of = Counter(run for pair in bounds["unsettled"] for run in pair[:2])
+    lines = [
+        {**system, "name": stored.name(system["run"]), "open": open_of[system["run"]]} for system in bounds["systems"]
+    ]
     lines.sort(key=lambda line: (-line["value"], line["name"]))
-    place = {line["run"]: at for at, line in enumerate(lines)}
-    # Of each pair the one that is ahead today stands first; the closest pairs come first.
-    unsettled = [sorted((place[one], place[other])) for one, other, *_more in found["unsettled"]]
+    position_of = {line["run"]: position for position, line in enumerate(lines)}
+    # In each pair the system that is ahead today comes first; the closest pairs come first.
+    unsettled = [sorted((position_of[first], position_of[second])) for first, second in bounds["unsettled"]]
     pairs = [(lines[ahead], lines[behind]) for ahead, behind in unsettled]
     pairs.sort(key=lambda pair: (pair[0]["value"] - pair[1]["value"], pair[0]["name"], pair[1]["name"]))
     k = stored.k
     header = (_("system"), f"Judged@{k}", f"nDCG@{k}", _("at least"), _("at most"), _("open orders"))
     rows = tuple(tuple(line[key] for key in ("name", "judged", "value", "low", "high", "open")) for line in lines)
     names = (_("currently ahead"), _("currently behind"), _("difference in nDCG@%(k)s") % {"k": k})
-    orders = tuple((one["name"], other["name"], one["value"] - other["value"]) for one, other in pairs)
+    orders = tuple((first["name"], second["name"], first["value"] - second["value"]) for first, second in pairs)
     return {
         "lines": lines,
         "unsettled": pairs[:SHOWN],
         "left_out": max(0, len(pairs) - SHOWN),
         "open": len(pairs),
-        "all": len(pairs) + int(found["settled"]),
-        "unjudged": int(found["unjudged"]),
-        "sendable": len(found.get("first", [])),
+        "all": len(pairs) + int(bounds["settled"]),
+        "unjudged": int(bounds["unjudged"]),
+        "sendable": len(bounds.get("first", [])),
         "chart": figures.bounds_chart(stored),
         "tables": [
             DownloadTable("safety", _("Ranking uncertainty"), header, rows),

@@ -1,4 +1,4 @@
-"""The pool: what rankings name first, by query, and what of it is judged (DREAM 4.1). Pure."""
+"""The pool: the top documents of all rankings by query, and which of them are judged (DREAM 4.1). Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -30,11 +30,11 @@ class JudgmentPool:
 
 
 def pool_rankings(rankings: Rankings, depth: int, judged: Judged) -> JudgmentPool:
-    """The union of the best `depth` of every ranking."""
-    tops = [(query, documents[:depth]) for of_run in rankings.values() for query, documents in of_run.items()]
+    """Return the union of the best `depth` documents of every ranking."""
+    tops = [(query, documents[:depth]) for ranking in rankings.values() for query, documents in ranking.items()]
     queries = np.repeat(np.array([query for query, _ in tops], dtype=np.int64), [len(top) for _, top in tops])
     documents = np.concatenate([np.empty(0, np.int64), *(top for _, top in tops)])
-    # Each pair once, by query and document: one number each sorts ten times as fast as two columns.
+    # Each pair once, by query and document. One number per pair sorts ten times as fast as two columns.
     names, documents = np.unique(documents, return_inverse=True)
     first, queries = np.unique(queries, return_inverse=True)
     keys, width = np.unique(queries * max(len(names), 1) + documents), max(len(names), 1)
@@ -43,6 +43,6 @@ def pool_rankings(rankings: Rankings, depth: int, judged: Judged) -> JudgmentPoo
     # Pairs are sorted by query, so each query is one slice.
     starts = np.flatnonzero(np.diff(queries, prepend=-1))
     for start, end in zip(starts, np.append(starts, len(queries))[1:], strict=True):
-        if (known := judged.get(int(queries[start]))) is not None:
-            is_judged[start:end] = np.isin(documents[start:end], known[0])
+        if (judged_rows := judged.get(int(queries[start]))) is not None:
+            is_judged[start:end] = np.isin(documents[start:end], judged_rows[0])
     return JudgmentPool(queries, documents, is_judged)

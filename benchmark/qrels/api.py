@@ -1,4 +1,4 @@
-"""Versions of the qrels: the list, a new one, its file."""
+"""API operations on versions of the qrels: list, create, download."""
 
 from datetime import datetime
 from typing import Any, Literal
@@ -50,10 +50,10 @@ def make_qrels(request: HttpRequest, name: str, body: QrelsIn) -> Any:
     scope = scope_of(request)
     make = {"original": versions.original_version, "labels": versions.labels_version}[body.kind]
     with transaction.atomic():
-        found = make(scope.collection, by=scope.user.username)
-        record_act(scope, "qrels.made", version=found.number, what=body.kind)
-    found.refresh_from_db()
-    return Status(201, found)
+        version = make(scope.collection, by=scope.user.username)
+        record_act(scope, "qrels.made", version=version.number, what=body.kind)
+    version.refresh_from_db()
+    return Status(201, version)
 
 
 @router.get("/collections/{slug:name}/qrels/{number}/file", auth=may("admin"), openapi_extra=TREC)
@@ -61,6 +61,6 @@ def read_qrels_file(request: HttpRequest, name: str, number: int) -> Any:
     """Download a version of the qrels in TREC's format, by its number."""
     collection = scope_of(request).collection
     # The column is a PostgreSQL integer; a larger number would be an error of the database.
-    if not 0 < number < 1 << 31 or not (found := Qrels.objects.filter(collection=collection, number=number).first()):
+    if not 0 < number < 1 << 31 or not (version := Qrels.objects.filter(collection=collection, number=number).first()):
         raise Http404(_("Qrels not found."))
-    return send_lines(reading.write_trec(found), f"{collection.name}-qrels-{number}.txt")
+    return send_lines(reading.write_trec(version), f"{collection.name}-qrels-{number}.txt")

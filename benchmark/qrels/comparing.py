@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from benchmark.models import Qrels, QrelsRow
 from corpus.models import Document, Query
 
-What = Literal["added", "removed", "changed"]
+ChangeKind = Literal["added", "removed", "changed"]
 Integers = NDArray[np.int64]
 
-# Numbers as one string are read ten times faster than as arrays: a page compares 200,000 grades in its time.
+# Numbers in one string are read ten times faster than as arrays, so that a page can compare 200,000 grades.
 FLAT = """
 SELECT array_agg(query_id ORDER BY query_id), array_agg(cardinality(documents) ORDER BY query_id),
     string_agg(array_to_string(documents, ' '), ' ' ORDER BY query_id),
@@ -33,10 +33,10 @@ class Flat(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Diff:
-    """Difference of versions: added (places in `after`), removed (`before`), changed (both)."""
+    """Difference of two versions. Positions of pairs: added in `after`, removed in `before`, changed in both."""
 
-    one: int
-    other: int
+    before_id: int
+    after_id: int
     before: Flat
     after: Flat
     added: Integers
@@ -54,40 +54,48 @@ class Diff:
             "same": self.same,
         }
 
-    def rows(self, what: What, start: int = 0, stop: int | None = None) -> list[dict[str, Any]]:
-        """Return some differences of a kind, by query and document, with the ids of files. Three statements.
+    def rows(self, kind: ChangeKind, start: int = 0, stop: int | None = None) -> list[dict[str, Any]]:
+        """Return differences of a kind, by query and document, with external ids. Three statements.
 
-        A grade is None where the pair is not judged; `origin` is where the newer one comes from.
+        A grade is None where the pair is not judged; `origin` says where the newer grade comes from.
         """
-        some = slice(start, stop)
-        if what == "added":
-            return self._told(self.after, self.other, self.added[some], None, self.added[some])
-        if what == "removed":
-            return self._told(self.before, self.one, self.removed[some], self.removed[some], None)
-        old, new = (places[some] for places in self.changed)
-        return self._told(self.after, self.other, new, old, new)
+        selection = slice(start, stop)
+        if kind == "added":
+            return self._describe_pairs(self.after, self.after_id, self.added[selection], None, self.added[selection])
+        if kind == "removed":
+            return self._describe_pairs(
+                self.before, self.before_id, self.removed[selection], self.removed[selection], None
+            )
+        old, new = (positions[selection] for positions in self.changed)
+        return self._describe_pairs(self.after, self.after_id, new, old, new)
 
-    def _told(
-        self, flat: Flat, version: int, places: Integers, old: Integers | None, new: Integers | None
+    def _describe_pairs(
+        self, flat: Flat, version: int, positions: Integers, old: Integers | None, new: Integers | None
     ) -> list[dict[str, Any]]:
-        """`places` in `flat` say which pairs; `old` and `new` where their grades stand."""
-        queries, documents = flat.queries[places].tolist(), flat.documents[places].tolist()
-        asked = dict(Query.objects.filter(pk__in=set(queries)).values_list("pk", "external_id"))
-        names = dict(Document.objects.filter(pk__in=set(documents)).values_list("pk", "external_id"))
-        rows = QrelsRow.objects.filter(qrels=version, query__in=set(queries))
+        """Describe the pairs at `positions` of `flat`; `old` and `new` are the positions of their grades."""
+        queries, documents = flat.queries[positions].tolist(), flat.documents[positions].tolist()
+        query_names = dict(Query.objects.filter(pk__in=set(queries)).values_list("pk", "external_id"))
+        document_names = dict(Document.objects.filter(pk__in=set(documents)).values_list("pk", "external_id"))
+        stored_rows = QrelsRow.objects.filter(qrels=version, query__in=set(queries))
         origins = {
             (query, document): origin
-            for query, ids, of_query in rows.values_list("query_id", "documents", "origins")
-            for document, origin in zip(ids, of_query, strict=True)
+            for query, ids, query_origins in stored_rows.values_list("query_id", "documents", "origins")
+            for document, origin in zip(ids, query_origins, strict=True)
         }
         before = [None] * len(queries) if old is None else self.before.grades[old].tolist()
         after = [None] * len(queries) if new is None else self.after.grades[new].tolist()
-        told = []
-        for query, document, was, now in zip(queries, documents, before, after, strict=True):
-            ids = {"query": asked.get(query, ""), "document": names.get(document, "")}
-            keys = {"query_pk": query, "document_pk": document}
-            told.append({**ids, "before": was, "after": now, "origin": origins[query, document], **keys})
-        return told
+        return [
+            {
+                "query": query_names.get(query, ""),
+                "document": document_names.get(document, ""),
+                "before": grade_before,
+                "after": grade_after,
+                "origin": origins[query, document],
+                "query_pk": query,
+                "document_pk": document,
+            }
+            for query, document, grade_before, grade_after in zip(queries, documents, before, after, strict=True)
+        ]
 
 
 def load_flat(version: int) -> Flat:
@@ -102,32 +110,32 @@ def load_flat(version: int) -> Flat:
 
 
 @lru_cache(maxsize=4)
-def _compute_diff(one: int, other: int) -> Diff:
-    before, after = load_flat(one), load_flat(other)
+def _compute_diff(before_id: int, after_id: int) -> Diff:
+    before, after = load_flat(before_id), load_flat(after_id)
     documents = np.unique(np.concatenate([before.documents, after.documents]))
-    # One number for each pair: its query, and the place of its document among all of both versions.
+    # One number for each pair: its query, and the position of its document among those of both versions.
     old, new = (
         part.queries * max(len(documents), 1) + np.searchsorted(documents, part.documents) for part in (before, after)
     )
     # Both keys ascend: rows come by query, and documents of a row ascend.
-    at = np.minimum(np.searchsorted(old, new), max(len(old) - 1, 0))
-    is_known = old[at] == new if len(old) else np.zeros(len(new), dtype=bool)
-    both_old, both_new = at[is_known], np.flatnonzero(is_known)
+    positions = np.minimum(np.searchsorted(old, new), max(len(old) - 1, 0))
+    is_in_both = old[positions] == new if len(old) else np.zeros(len(new), dtype=bool)
+    both_old, both_new = positions[is_in_both], np.flatnonzero(is_in_both)
     differs = before.grades[both_old] != after.grades[both_new]
-    gone = np.ones(len(old), dtype=bool)
-    gone[both_old] = False
+    is_removed = np.ones(len(old), dtype=bool)
+    is_removed[both_old] = False
     return Diff(
-        one=one,
-        other=other,
+        before_id=before_id,
+        after_id=after_id,
         before=before,
         after=after,
-        added=np.flatnonzero(~is_known),
-        removed=np.flatnonzero(gone),
+        added=np.flatnonzero(~is_in_both),
+        removed=np.flatnonzero(is_removed),
         changed=(both_old[differs], both_new[differs]),
         same=int((~differs).sum()),
     )
 
 
-def diff_versions(one: Qrels, other: Qrels) -> Diff:
-    """Return what the other version added, removed and changed. Versions never change, so some are remembered."""
-    return _compute_diff(one.pk, other.pk)
+def diff_versions(before: Qrels, after: Qrels) -> Diff:
+    """Return what `after` added, removed and changed. Versions never change, so results are cached."""
+    return _compute_diff(before.pk, after.pk)

@@ -1,4 +1,4 @@
-"""Reading a version of the qrels: as arrays by query, by the ids of files, as TREC lines."""
+"""Reading a version of the qrels: as arrays by query, by external ids, as TREC lines."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -30,7 +30,7 @@ class ReadQrel(NamedTuple):
 
 
 def load(qrels: Qrels) -> dict[int, tuple[NDArray[np.int64], NDArray[np.int16]]]:
-    """Return by query its judged documents, ascending, and their grades; both are empty where the version has none."""
+    """Load by query the judged documents, ascending, and their grades; both are empty for a query without grades."""
     rows = QrelsRow.objects.filter(qrels=qrels).order_by("query_id").values_list("query_id", "documents", "grades")
     return {
         query: (np.array(documents, dtype=np.int64), np.array(grades, dtype=np.int16))
@@ -54,15 +54,15 @@ def fetch_rows(statement: str, values: dict[str, int]) -> dict[int, ReadQrel]:
 
 
 def load_named(qrels: Qrels) -> dict[str, dict[str, int]]:
-    """Load a version by the ids of files: query id -> document id -> grade."""
-    found: dict[str, dict[str, int]] = {}
+    """Load a version by external ids: query id -> document id -> grade."""
+    grades: dict[str, dict[str, int]] = {}
     for query, document, grade in _fetch_named_rows(qrels):
-        found.setdefault(query, {})[document] = grade
-    return found
+        grades.setdefault(query, {})[document] = grade
+    return grades
 
 
 def write_trec(qrels: Qrels) -> Iterator[str]:
-    """Lines of a TREC qrels file, by query id and document id."""
+    """Yield the lines of a TREC qrels file, by query id and document id."""
     for query, document, grade in _fetch_named_rows(qrels):
         yield f"{query} 0 {document} {grade}\n"
 

@@ -1,4 +1,4 @@
-"""Making versions of the qrels: never changed, equal content not stored twice in a row."""
+"""Versions of the qrels: they never change, and equal content is not stored twice in a row."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -15,12 +15,12 @@ from corpus.models import Collection, Label
 from store.sql import read_sql
 
 ORIGINAL = "original"  # Where the grades of imported qrels come from.
-# The reference assessor of the collection's own experts, whose gold measures people and belongs to no qrels.
+# The reference assessor of the collection's experts, whose gold labels measure people and belong to no qrels.
 EXPERTS = "experts"
 BATCH = 500
 
 REFERENCE = read_sql(__file__, "read_reference")
-# Queries that a model wrote measure nothing.
+# Queries that a model wrote are not used to measure.
 LABELS = """
 SELECT p.query_id, array_agg(p.document_id ORDER BY p.document_id), array_agg(l.grade ORDER BY p.document_id),
        array_agg(l.origin ORDER BY p.document_id)
@@ -33,33 +33,33 @@ GROUP BY p.query_id
 
 
 def latest_version(collection: Collection, *kinds: str) -> Qrels | None:
-    """The newest version, of one of the kinds where any are named; None where there is none yet."""
+    """Return the newest version, of one of `kinds` where any are named; None when there is none yet."""
     versions = Qrels.objects.filter(collection=collection)
     return (versions.filter(kind__in=kinds) if kinds else versions).order_by("-number").first()
 
 
 def version_numbered(collection: Collection, number: int) -> Qrels:
-    """Return the version of this number. Raises BadInput that names those that exist."""
-    found = Qrels.objects.filter(collection=collection, number=number).first()
-    if found is None:
-        known = ", ".join(map(str, Qrels.objects.filter(collection=collection).values_list("number", flat=True)[:20]))
+    """Return the version with this number. Raises BadInput that lists the existing numbers."""
+    version = Qrels.objects.filter(collection=collection, number=number).first()
+    if version is None:
+        numbers = ", ".join(map(str, Qrels.objects.filter(collection=collection).values_list("number", flat=True)[:20]))
         raise BadInput(
             _("%(collection)s has no qrels version %(number)s; there are: %(known)s")
-            % {"collection": collection.name, "number": number, "known": known or _("none yet")}
+            % {"collection": collection.name, "number": number, "known": numbers or _("none yet")}
         )
-    return found
+    return version
 
 
 @transaction.atomic
 def original_version(collection: Collection, by: str = "") -> Qrels:
-    """The version of the imported reference grades: made on first use, anew after a change."""
+    """Return the version of the imported reference grades; a new one is made where they changed since the last."""
     _lock_numbering(collection)
     rows = fetch_rows(REFERENCE, {"collection": collection.pk})
     return store_version(collection, Qrels.Kind.ORIGINAL, rows, by=by)
 
 
 def first_version(collection: Collection, by: str = "") -> Qrels:
-    """Return the first version of a collection: of the reference grades, or of all labels where there are none."""
+    """Return the first version of a collection: the reference grades, or all labels where there are none."""
     if Label.objects.filter(pair__collection=collection).exists() and not fetch_rows(
         REFERENCE, {"collection": collection.pk}
     ):
@@ -68,7 +68,7 @@ def first_version(collection: Collection, by: str = "") -> Qrels:
 
 
 def labels_version(collection: Collection, by: str = "") -> Qrels:
-    """A version of every label that the collection has now, whoever gave it."""
+    """Return a version of all current labels, from people and models."""
     rows = fetch_rows(LABELS, {"collection": collection.pk})
     if not rows:
         raise BadInput(
@@ -90,18 +90,18 @@ def store_version(
     once: bool = True,
     unjudged: int = 0,
 ) -> Qrels:
-    """Store a new version of these rows; with `once`, return the newest of the kind where its content is the same.
+    """Store a new version of these rows; with `once`, return the newest of the kind if its content is the same.
 
-    `unjudged`: rows of its file that were left out, because they had no grade.
+    `unjudged`: rows of its file that were skipped because they had no grade.
     """
     _lock_numbering(collection)
     digest = content_hash(rows)
-    same = latest_version(collection, kind)
-    # Labels that are exported twice without a change between come to one version, not to two.
-    if once and same is not None and same.content_hash == digest:
-        return same
+    latest = latest_version(collection, kind)
+    # Labels exported twice without a change in between give one version, not two.
+    if once and latest is not None and latest.content_hash == digest:
+        return latest
     newest = latest_version(collection)
-    made = Qrels.objects.create(
+    version = Qrels.objects.create(
         collection=collection,
         number=newest.number + 1 if newest else 1,
         kind=kind,
@@ -114,7 +114,7 @@ def store_version(
     QrelsRow.objects.bulk_create(
         (
             QrelsRow(
-                qrels=made,
+                qrels=version,
                 query_id=query,
                 documents=row.documents.tolist(),
                 grades=row.grades.tolist(),
@@ -124,11 +124,11 @@ def store_version(
         ),
         batch_size=BATCH,
     )
-    return made
+    return version
 
 
 def counts_of(rows: Mapping[int, ReadQrel], relevant_from: int) -> dict[str, Any]:
-    """Queries, judged pairs, relevant ones, and pairs by origin."""
+    """Count queries, judged pairs, relevant pairs, and pairs by origin."""
     origins: Counter[str] = Counter()
     for row in rows.values():
         origins.update(row.origins)
@@ -151,8 +151,8 @@ def content_hash(rows: Mapping[int, ReadQrel]) -> str:
 
 
 def _lock_numbering(collection: Collection) -> None:
-    """Have versions of a collection numbered one after the other, until the transaction ends."""
+    """Take the lock under which versions of a collection are numbered, until the transaction ends."""
     with connection.cursor() as cursor:
-        # An advisory lock, so that numbering waits for nobody who holds the collection's row; 7109
+        # An advisory lock, so that numbering does not wait for locks on the collection's row; 7109
         # keeps it apart from other advisory locks.
         cursor.execute("SELECT pg_advisory_xact_lock(7109, %s)", [collection.pk])

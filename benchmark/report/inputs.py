@@ -6,7 +6,7 @@ import numpy as np
 from django.db import connection
 from django.db.models import Max
 
-from benchmark.measures.aspects import Sought, a_recall, alpha_ndcg, ideal_alpha_dcg
+from benchmark.measures.aspects import QueryAspects, a_recall, alpha_ndcg, ideal_alpha_dcg
 from benchmark.models import Qrels, Report, Run
 from benchmark.qrels import reading
 from benchmark.report.computing import Aspected, ReportQuestion, ReportSystem
@@ -69,14 +69,14 @@ def measure_aspects(collection: Collection, runs: Sequence[Rankings], k: int) ->
     by_query: dict[int, list[tuple[int, list[str]]]] = {}
     for query, importance, documents in rows:
         by_query.setdefault(query, []).append((importance, [names[key] for key in documents]))
-    found = {query: Sought.of(aspects) for query, aspects in by_query.items()}
+    found = {query: QueryAspects.of(aspects) for query, aspects in by_query.items()}
     if not any(one.supports for one in found.values()):
         return None
     queries = sorted(found)
     values: dict[str, Floats] = {key: np.zeros((len(runs), len(queries))) for key in ASPECTS}
     for at, query in enumerate(queries):
         whole = found[query]
-        for form, one in (("", whole), ("_one", whole.one())):
+        for form, one in (("", whole), ("_one", whole.with_single_aspects())):
             best = ideal_alpha_dcg(one, k)  # the same for every run, and the slow part
             for place, ranked in enumerate(runs):
                 top = [names.get(int(key), "") for key in ranked.get(query, ())[:k]]

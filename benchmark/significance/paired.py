@@ -1,7 +1,7 @@
 """Paired tests for many systems at once: one set of random signs for all of them. Pure.
 
 A randomisation test over queries: how often would random signs of the queries' differences give a
-sum at least as far from 0? The interval is the same test asked of every other difference: it holds
+sum at least as far from 0? The interval is the same test applied to every other difference: it contains
 those that the test does not exclude, so that interval and p never contradict each other. The sum of
 a difference under random signs is the difference of two sums, so 300 pairs of 25 systems cost 25
 columns.
@@ -18,7 +18,7 @@ from benchmark.report.graded_runs import Floats
 
 RESAMPLES = 10_000
 EXACT = 16  # Queries up to which all 2^n sign patterns are counted.
-CHUNK = 500  # Sign patterns that are held at once.
+CHUNK = 500  # Sign patterns in memory at once.
 NEAR = 1e-9  # Sums nearer than this are equal: what adding in another order moves.
 LEVEL = 0.05  # A p below it tells two systems apart.
 
@@ -27,62 +27,61 @@ class Tests:
     """Tests of differences between columns of `values` (queries, columns)."""
 
     def __init__(self, values: Floats, seed: int, weights: Floats | None = None) -> None:
-        """Add up every column under the same signs, all of them or RESAMPLES.
+        """Add up every column under the same sign patterns: all patterns, or RESAMPLES drawn ones.
 
-        `weights`: what each query counts in the mean that the test is about, where its values have
-        been multiplied by it already; 1 unless given.
+        `weights`: the weight of each query in the mean that the test is about, by which its values
+        have been multiplied already; 1 by default.
         """
         self.values = values
         # Up to 16 queries half of the 2^16 patterns stand for all; beyond that patterns are drawn.
         self.is_exact = len(values) <= EXACT
         self.weight = float(len(values) if weights is None else weights.sum())
-        # A column of weights rides along: intervals need the sum of signs of each pattern.
+        # A last column of weights: intervals need the sum of signs of each pattern.
         signed = np.column_stack([values, np.ones(len(values)) if weights is None else weights])
-        found = np.concatenate([signs @ signed for signs in _random_signs(len(values), seed)])
-        self.sums, self.weights = found[:, :-1], found[:, -1]
+        sums = np.concatenate([signs @ signed for signs in _random_signs(len(values), seed)])
+        self.sums, self.weights = sums[:, :-1], sums[:, -1]
 
-    def p(self, one: int, other: int) -> float:
+    def p(self, first: int, second: int) -> float:
         """Return the two-sided p: how often random signs give a difference as far from 0."""
-        seen, turned = self._difference(one, other)
-        # Sums in another order differ by rounding: a pattern that repeats what was seen must count.
-        far = int((np.abs(turned) >= abs(seen) - NEAR).sum())
-        # With drawn patterns what was seen counts as one of them, so that p is never 0.
-        return far / len(turned) if self.is_exact else (1 + far) / (len(turned) + 1)
+        observed, randomised = self._difference(first, second)
+        # Sums in another order differ by rounding: a pattern that repeats the observed sum must count.
+        extreme_count = int((np.abs(randomised) >= abs(observed) - NEAR).sum())
+        # With drawn patterns the observed one counts as one of them, so that p is never 0.
+        return extreme_count / len(randomised) if self.is_exact else (1 + extreme_count) / (len(randomised) + 1)
 
-    def interval(self, one: int, other: int, level: float) -> tuple[float, float]:
-        """The mean differences d that are not excluded: those whose p is at least `level`, from -1 to 1.
+    def interval(self, first: int, second: int, level: float) -> tuple[float, float]:
+        """Return the lowest and highest mean difference d, from -1 to 1, whose p is at least `level`.
 
-        Under the signs s, d is as far from what was seen as from what s gives, |sum s (x - d)| >=
-        |sum (x - d)|, exactly between the two values of d that make both sides equal; the p of d is
-        the share of such signs.
+        The p of d is the share of signs s with |sum s (x - d)| >= |sum (x - d)|. For given signs
+        that is true exactly between the two values of d that make both sides equal.
         """
-        seen, turned = self._difference(one, other)
-        patterns = len(turned)
-        # At least so many patterns must be as far from 0 for p to reach the level.
-        needed = ceil(level * patterns) if self.is_exact else ceil(level * (patterns + 1)) - 1
+        observed, randomised = self._difference(first, second)
+        patterns = len(randomised)
+        # So many patterns must be at least as far from 0 for p to reach the level.
+        needed_count = ceil(level * patterns) if self.is_exact else ceil(level * (patterns + 1)) - 1
         # At a level below the least p that so many patterns can give, no difference can be excluded.
-        if needed < 1:
+        if needed_count < 1:
             return -1.0, 1.0
         with np.errstate(divide="ignore", invalid="ignore"):
             less, more = self.weight - self.weights, self.weight + self.weights
             # For each pattern the difference d at which it stops being as far: the bound is an
             # order statistic of these.
-            low = np.fmin((seen - NEAR - turned) / less, (seen - NEAR + turned) / more)
-            high = np.fmax((seen + NEAR - turned) / less, (seen + NEAR + turned) / more)
-        same = self.weight - np.abs(self.weights) < NEAR  # no sign or every sign is turned: any d is as far
-        low[same], high[same] = -np.inf, np.inf
-        least = float(np.partition(low, needed - 1)[needed - 1])
-        most = float(-np.partition(-high, needed - 1)[needed - 1])
+            low = np.fmin((observed - NEAR - randomised) / less, (observed - NEAR + randomised) / more)
+            high = np.fmax((observed + NEAR - randomised) / less, (observed + NEAR + randomised) / more)
+        is_unbounded = self.weight - np.abs(self.weights) < NEAR  # no sign or every sign is turned: any d is as far
+        low[is_unbounded], high[is_unbounded] = -np.inf, np.inf
+        least = float(np.partition(low, needed_count - 1)[needed_count - 1])
+        most = float(-np.partition(-high, needed_count - 1)[needed_count - 1])
         return _clamp_difference(least), _clamp_difference(most)
 
-    def _difference(self, one: int, other: int) -> tuple[float, Floats]:
-        """The sum of the differences as it was seen, and under each pattern of signs."""
-        seen = float((self.values[:, one] - self.values[:, other]).sum())
-        return seen, self.sums[:, one] - self.sums[:, other]
+    def _difference(self, first: int, second: int) -> tuple[float, Floats]:
+        """Return the observed sum of the differences, and the sum under each pattern of signs."""
+        observed = float((self.values[:, first] - self.values[:, second]).sum())
+        return observed, self.sums[:, first] - self.sums[:, second]
 
 
 def _clamp_difference(bound: float) -> float:
-    """Measures are from 0 to 1, so no difference of two is farther from 0 than 1."""
+    """Clamp a difference of two measures, each from 0 to 1, to -1 to 1."""
     return round(min(1.0, max(-1.0, bound)), 9) + 0.0  # -0.0 + 0.0 is 0.0
 
 
@@ -101,45 +100,45 @@ def _random_signs(queries: int, seed: int) -> Iterator[Floats]:
 def all_signs(queries: int) -> Floats:
     """(2^(queries - 1), queries) of 1 and -1; at most EXACT queries.
 
-    The last sign is the same in all: turning every sign round leaves a sum as far from 0, so half the patterns do.
+    The last sign is the same in all: flipping every sign leaves a sum as far from 0, so half the patterns suffice.
     """
-    # The shift by the last place gives 0 for every pattern, which keeps the last sign as it is.
+    # Shifting by the last position gives 0 for every pattern, so the last sign never changes.
     bits = (np.arange(2 ** (queries - 1))[:, None] >> np.arange(queries)) & 1
     return (2 * bits - 1).astype(np.float64)
 
 
 def holm_correction(p: Sequence[float]) -> list[float]:
     """Correct p values by Holm's step-down procedure, in the same order."""
-    # From the smallest p on: it is held to all tests, the next one to one test less, and so on (Holm 1979).
+    # The smallest p is corrected for all tests, the next one for one test less, and so on (Holm 1979).
     corrected, highest = [0.0] * len(p), 0.0
-    for place, at in enumerate(sorted(range(len(p)), key=lambda at: p[at])):
+    for rank, index in enumerate(sorted(range(len(p)), key=lambda position: p[position])):
         # Monotone: a larger p is never corrected to a smaller one.
-        highest = max(highest, min(1.0, (len(p) - place) * p[at]))
-        corrected[at] = highest
+        highest = max(highest, min(1.0, (len(p) - rank) * p[index]))
+        corrected[index] = highest
     return corrected
 
 
 def holm_levels(p: Sequence[float]) -> list[float]:
-    """The level of each test's interval: the one at which Holm's procedure tests its p, or stopped before it.
+    """Return the level of each test's interval: the one at which Holm's procedure tests its p, or stopped before it.
 
-    An interval leaves out 0 exactly where the corrected p is below LEVEL.
+    An interval excludes 0 exactly where the corrected p is below LEVEL.
     """
-    found = [LEVEL] * len(p)
-    stopped: float | None = None
-    for place, at in enumerate(sorted(range(len(p)), key=lambda at: p[at])):
-        level = LEVEL / (len(p) - place)
-        # From the first test that fails on, Holm's procedure rejects nothing more, so its level stays.
-        if stopped is None and p[at] >= level:
-            stopped = level
-        found[at] = level if stopped is None else stopped
-    return found
+    levels = [LEVEL] * len(p)
+    final_level: float | None = None
+    for rank, index in enumerate(sorted(range(len(p)), key=lambda position: p[position])):
+        level = LEVEL / (len(p) - rank)
+        # After the first test that fails, Holm's procedure rejects nothing more, so its level stays.
+        if final_level is None and p[index] >= level:
+            final_level = level
+        levels[index] = level if final_level is None else final_level
+    return levels
 
 
 def significant_differences(tests: Tests, columns: Sequence[int]) -> "np.ndarray[tuple[int, int], np.dtype[np.bool_]]":
-    """(systems, systems) which differ from which, after Holm's correction over all their pairs."""
+    """Return (systems, systems) whether two differ, after Holm's correction over all their pairs."""
     pairs = list(combinations(range(len(columns)), 2))
-    corrected = holm_correction([tests.p(columns[one], columns[other]) for one, other in pairs])
-    found = np.zeros((len(columns), len(columns)), dtype=np.bool_)
-    for (one, other), p in zip(pairs, corrected, strict=True):
-        found[one, other] = found[other, one] = p < LEVEL
-    return found
+    corrected = holm_correction([tests.p(columns[first], columns[second]) for first, second in pairs])
+    is_different = np.zeros((len(columns), len(columns)), dtype=np.bool_)
+    for (first, second), p in zip(pairs, corrected, strict=True):
+        is_different[first, second] = is_different[second, first] = p < LEVEL
+    return is_different

@@ -9,24 +9,24 @@ from benchmark.report.graded_runs import Floats
 from benchmark.significance.paired import LEVEL, Tests, holm_correction, holm_levels
 
 RESAMPLES = 2_000  # Of the queries, for intervals of means.
-CHUNK = 250  # Resamples that are held at once.
+CHUNK = 250  # Resamples in memory at once.
 
 
 def compare_pairs(values: Mapping[str, Floats], seed: int) -> dict[str, list[list[float]]]:
-    """Return by measure for each pair: p, p corrected by Holm, and the interval at Holm's level.
+    """Return by measure, for each pair of systems, p, p corrected by Holm, and the interval at Holm's level.
 
-    `values`: (systems, queries) by measure. The interval is of the first system's mean less the second's.
+    `values`: (systems, queries) by measure. The interval is that of the first system's mean minus the second's.
     """
-    found: dict[str, list[list[float]]] = {}
+    comparisons: dict[str, list[list[float]]] = {}
     # All measures share their random signs, so that more of them cost no more draws.
-    tests = Tests(np.concatenate([one.T for one in values.values()], axis=1), seed)
-    for place, (key, one) in enumerate(values.items()):
-        first = place * len(one)
-        pairs = [(first + a, first + b) for a, b in combinations(range(len(one)), 2)]
+    tests = Tests(np.concatenate([matrix.T for matrix in values.values()], axis=1), seed)
+    for index, (key, matrix) in enumerate(values.items()):
+        first = index * len(matrix)
+        pairs = [(first + a, first + b) for a, b in combinations(range(len(matrix)), 2)]
         p = [tests.p(*pair) for pair in pairs]
         spans = [tests.interval(*pair, level) for pair, level in zip(pairs, holm_levels(p), strict=True)]
-        found[key] = [list(row) for row in zip(p, holm_correction(p), *zip(*spans, strict=True), strict=True)]
-    return found
+        comparisons[key] = [list(row) for row in zip(p, holm_correction(p), *zip(*spans, strict=True), strict=True)]
+    return comparisons
 
 
 def mean_intervals(values: Mapping[str, Floats], seed: int) -> dict[str, list[tuple[float, float]]]:
@@ -41,4 +41,4 @@ def mean_intervals(values: Mapping[str, Floats], seed: int) -> dict[str, list[tu
     )
     low, high = np.quantile(means, (LEVEL / 2, 1 - LEVEL / 2), axis=1)
     bounds, size = list(zip(low.tolist(), high.tolist(), strict=True)), len(flat) // len(values)
-    return {key: bounds[place * size : (place + 1) * size] for place, key in enumerate(values)}
+    return {key: bounds[index * size : (index + 1) * size] for index, key in enumerate(values)}

@@ -1,1 +1,1 @@
-"""Systems: what produced a run, their descriptions and the benchmark's overview page."""
+"""Pages of systems, the retrieval methods that produced the runs, and of the benchmark's queries."""

@@ -1,4 +1,4 @@
-"""Choices that the benchmark's pages share: a collection's runs, qrels versions and stored reports. Reads only."""
+"""Selectors that the benchmark's pages share: a collection's runs, qrels versions and stored reports."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,58 +15,57 @@ from jobs.models import JobState, LeasedJob
 from judges.model_jobs import pages
 from judges.models import Campaign
 
-K = 10  # The depth at which systems are compared unless somebody asks for another one.
+K = 10  # The default depth at which systems are compared.
 
 
 def runs_of(collection: Collection) -> list[Run]:
-    """The collection's runs that are not deleted, by name."""
+    """Return the collection's runs that are not deleted, by name."""
     return list(Run.objects.filter(collection=collection, is_deleted=False).order_by("name"))
 
 
 def ready_runs(collection: Collection, k: int = 0) -> list[Run]:
-    """The collection's finished runs that can be measured at k, by name."""
+    """Return the collection's finished runs that can be measured at k, by name."""
     # A run without a depth returned all that it found.
     return [run for run in runs_of(collection) if run.state == JobState.READY and (not run.depth or run.depth >= k)]
 
 
 def common_depth(runs: Sequence[Run]) -> int:
-    """The depth at which all of these runs can be measured, at most K."""
-    # Below its depth a run says nothing, so measures at a larger k would call its missing documents a fault.
+    """Return the depth at which all of these runs can be measured, at most K."""
+    # Beyond its depth a run has no documents, so measures at a larger k would count them as missing.
     return min(K, *(run.depth or K for run in runs)) if runs else K
 
 
 def versions_of(collection: Collection) -> list[Qrels]:
-    """Qrels versions, the oldest first."""
+    """Return qrels versions, the oldest first."""
     return list(Qrels.objects.filter(collection=collection).order_by("number"))
 
 
 def version_title(version: Qrels) -> str:
-    """A version as pages name it: "2, filled"."""
+    """Return the title of a version on pages, such as "2, filled"."""
     return _("%(number)s, %(kind)s") % {"number": version.number, "kind": version.get_kind_display()}
 
 
 def newest_report(collection: Collection, *, compares: bool) -> Report | None:
-    """The newest report, ready or in the making: of two versions, or (not `compares`) of one: how safe its order is."""
-    same = Report.objects.filter(collection=collection).select_related("before", "after").order_by("-pk")
-    same = same.exclude(after=F("before")) if compares else same.filter(after=F("before"))
-    # One that was cancelled never says anything.
-    return same.exclude(state=JobState.CANCELLED).first()
+    """Return the newest report, ready or not: of two versions, or (not `compares`) of the bounds of a single one."""
+    reports = Report.objects.filter(collection=collection).select_related("before", "after").order_by("-pk")
+    reports = reports.exclude(after=F("before")) if compares else reports.filter(after=F("before"))
+    # A cancelled report never gets a result.
+    return reports.exclude(state=JobState.CANCELLED).first()
 
 
 def complete_figures(value: Mapping[str, Any]) -> dict[str, Any]:
-    """A measure's figures with None where it has none: Hole@k has no before, Judged@k no p."""
-    # Tables then read every measure in the same way.
+    """Fill in None for the figures that a measure lacks: Hole@k has no before, Judged@k no p."""
     return {**dict.fromkeys((*CHANGE_FIELDS, "shift")), "letters_before": "", "letters_after": "", **value}
 
 
 @dataclass(frozen=True)
 class StoredReport:
-    """A report with the names of its runs. `new`: ready runs that it knows nothing of."""
+    """A report with the names of its runs. `new`: ready runs that it does not include."""
 
     report: Report
     names: dict[int, str]
     new: list[str]
-    notes: Mapping[int, str]  # What a hybrid took scores for.
+    notes: Mapping[int, str]  # By run, how a hybrid read the reranked run's scores.
 
     @property
     def result(self) -> dict[str, Any]:
@@ -75,7 +74,7 @@ class StoredReport:
 
     @property
     def k(self) -> int:
-        """The depth at which the report measures."""
+        """Return the depth at which the report measures."""
         return int(self.report.options.get("k", K))
 
     @property
@@ -84,32 +83,32 @@ class StoredReport:
         return self.report.state == JobState.READY and bool(self.report.result)
 
     def name(self, run: int) -> str:
-        """The name of a run as it is now; a deleted one keeps the name it had."""
+        """Return the current name of a run; for a deleted run, its name in the report."""
         return self.names.get(run, f"#{run}")
 
 
 def stored_report(report: Report | None, runs: Iterable[Run]) -> StoredReport | None:
-    """A report with the names of its runs, and of the ready runs that it knows nothing of."""
+    """Return a report with the names of its runs, and of the ready runs that it does not include."""
     if report is None:
         return None
     ids = set(report.options.get("runs", []))
-    names = {int(one["run"]): str(one.get("name", "")) for one in (report.result or {}).get("systems", [])}
-    now = {run.pk: run.name for run in runs}
-    new = [run.name for run in runs if run.state == JobState.READY and run.pk not in ids]
-    notes = {run.pk: told for run in runs if (told := scores_told(run))}
-    # The present name goes before the one in the report.
-    return StoredReport(report, names | now, new, notes)
+    names = {int(system["run"]): str(system.get("name", "")) for system in (report.result or {}).get("systems", [])}
+    current_names = {run.pk: run.name for run in runs}
+    new_runs = [run.name for run in runs if run.state == JobState.READY and run.pk not in ids]
+    notes = {run.pk: note for run in runs if (note := scores_told(run))}
+    # The current name takes precedence over the one in the report.
+    return StoredReport(report, names | current_names, new_runs, notes)
 
 
 def is_unattended(*followed: LeasedJob | Filling | None) -> bool:
-    """Return whether a job has waited for some seconds while no worker serves this instance."""
+    """Return whether a job has waited for some seconds without a worker."""
 
-    def needs_worker(one: LeasedJob | Filling) -> bool:
-        if isinstance(one, LeasedJob):
-            return not one.is_over
-        if one.state != Filling.State.JUDGING:
-            return one.needs_worker
-        return Campaign.objects.filter(pk=one.campaign or 0, state=Campaign.State.RUNNING).exists()
+    def needs_worker(job: LeasedJob | Filling) -> bool:
+        if isinstance(job, LeasedJob):
+            return not job.is_over
+        if job.state != Filling.State.JUDGING:
+            return job.needs_worker
+        return Campaign.objects.filter(pk=job.campaign or 0, state=Campaign.State.RUNNING).exists()
 
     return pages.is_unattended(*followed, needs_worker=needs_worker)
 
@@ -123,11 +122,11 @@ def next_step(collection: Collection, runs: list[Run], leaderboard: StoredReport
     fillings = Filling.objects.filter(collection=collection).exclude(state=Filling.State.CANCELLED)
     filling = fillings.defer("pairs").order_by("-pk").first()
     versions = versions_of(collection)
-    # Pairs have labels, and no version holds labels.
+    # Pairs have labels, and no version contains labels.
     is_unused = not {version.kind for version in versions} & {Qrels.Kind.LABELS.value, Qrels.Kind.FILLED.value}
     is_unused = is_unused and Label.objects.filter(pair__collection=collection).exists()
     bounds: dict[str, Any] = leaderboard.result["safety"] if leaderboard else {"unsettled": [], "settled": 0}
-    # In order of urgency: the first that holds is shown, and the last one always holds.
+    # In order of urgency: the first whose condition is true is shown.
     steps = [
         ("filling", filling is not None and filling.state in UNDER_WAY),
         ("labels", leaderboard is not None and is_unused),
@@ -137,7 +136,7 @@ def next_step(collection: Collection, runs: list[Run], leaderboard: StoredReport
         ("", True),
     ]
     return {
-        "key": next(key for key, holds in steps if holds),
+        "key": next(key for key, condition in steps if condition),
         "filling": filling,
         "versions": versions,
         "unsettled": len(bounds["unsettled"]),

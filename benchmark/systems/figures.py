@@ -11,34 +11,39 @@ from benchmark.report.tabling import headline_result
 from benchmark.systems.chosen import StoredReport, version_title
 from charts import BumpPlace, Chart, IntervalSpan, draw_bump, draw_intervals, draw_lines
 
-MEASURE = "ndcg"  # The measure by which systems are ordered unless somebody asks for another one.
+MEASURE = "ndcg"  # The default measure by which systems are ordered.
 
 
 def source_line(stored: StoredReport, queries: int | None = None) -> str:
-    """Return the source line of a saved picture. `queries`: how many it is of, where not all."""
+    """Return the source line of a downloaded chart. `queries`: their number, where the chart is not of all."""
     report = stored.report
-    asked = len(stored.result.get("queries", [])) if queries is None else queries
+    count = len(stored.result.get("queries", [])) if queries is None else queries
     return _("%(collection)s, qrels %(before)s and %(after)s, k = %(k)s, %(queries)s queries") % {
         "collection": report.collection.name,
         "before": version_title(report.before),
         "after": version_title(report.after),
         "k": stored.k,
-        "queries": f"{asked:,}",
+        "queries": f"{count:,}",
     }
 
 
 def bounds_chart(stored: StoredReport) -> Chart:
-    """Draw within which bounds each system's nDCG@k can move, the best system first."""
-    found = stored.result["safety"]
-    loose = {run for pair in found["unsettled"] for run in pair[:2]}
-    systems = sorted(found["systems"], key=lambda one: (-one["value"], stored.name(one["run"])))
+    """Draw the bounds of each system's nDCG@k, the best system first."""
+    bounds = stored.result["safety"]
+    open_runs = {run for pair in bounds["unsettled"] for run in pair[:2]}
+    systems = sorted(bounds["systems"], key=lambda system: (-system["value"], stored.name(system["run"])))
     spans = [
         IntervalSpan(
-            stored.name(one["run"]), one["value"], one["low"], one["high"], one["run"] in loose, _address(stored, one)
+            stored.name(system["run"]),
+            system["value"],
+            system["low"],
+            system["high"],
+            system["run"] in open_runs,
+            _address(stored, system),
         )
-        for one in systems
+        for system in systems
     ]
-    settled, unsettled = int(found.get("settled", 0)), len(found["unsettled"])
+    settled, unsettled = int(bounds.get("settled", 0)), len(bounds["unsettled"])
     summary = ngettext(
         "Dot: nDCG@%(k)s on these qrels. Bar: where judging the unjudged documents could move it. %(open)s of %(all)s "
         "pair of systems could swap places.",
@@ -56,14 +61,14 @@ def _address(stored: StoredReport, system: dict[str, Any]) -> str:
 
 def bump_chart(stored: StoredReport, key: str) -> Chart:
     """Draw how the systems' ranks change between versions, over the headline's queries."""
-    name, found = label_in(stored.result, key), headline_result(stored.result)
+    name, headline = label_in(stored.result, key), headline_result(stored.result)
     places = []
-    for one in found["systems"]:
-        value, name_of = one["values"][key], stored.name(one["run"])
+    for system in headline["systems"]:
+        value, name_of = system["values"][key], stored.name(system["run"])
         ranks = (value["rank_before"], value["rank_after"], value["before"], value["after"])
-        places.append(BumpPlace(name_of, *ranks, address=_address(stored, one)))
+        places.append(BumpPlace(name_of, *ranks, address=_address(stored, system)))
     heading = _("Ranks by %(measure)s, before and after") % {"measure": name}
-    queries = None if found is stored.result else int(stored.result["common"]["queries"])
+    queries = None if headline is stored.result else int(stored.result["common"]["queries"])
     return draw_bump("ranks", heading, places, x=(_("before"), _("after")), y=name, source=source_line(stored, queries))
 
 
@@ -76,10 +81,10 @@ def _pool_curves(
     y: str,
     summary: str,
 ) -> Chart:
-    """`field` of each point over the systems in the pool, with the orders' band."""
+    """Draw `field` of each point over the number of systems in the pool, with the band of the orders."""
     low, high = ("holes_low", "holes_high") if field == "holes" else ("low", "high")
-    lines = {name: [(one["systems"], one[field]) for one in rows] for name, rows in curves.items()}
-    bands = {name: [(one["systems"], one[low], one[high]) for one in rows] for name, rows in curves.items()}
+    lines = {name: [(point["systems"], point[field]) for point in rows] for name, rows in curves.items()}
+    bands = {name: [(point["systems"], point[low], point[high]) for point in rows] for name, rows in curves.items()}
     x = _("other systems in the pool") if field == "value" else _("systems in the pool")
     source = source_line(stored)
     return draw_lines(key, title, lines, bands=bands, x=x, y=y, low=0.0, summary=summary, source=source)
@@ -87,7 +92,7 @@ def _pool_curves(
 
 def growth_chart(stored: StoredReport) -> Chart | None:
     """Draw how the number of known holes grows as systems join the pool, over seeded orders."""
-    rows = [one for one in stored.result.get("growth", []) if one.get("rate") is not None]
+    rows = [row for row in stored.result.get("growth", []) if row.get("rate") is not None]
     if not rows:
         return None
     name, title = _("growth rate"), _("Growth rate of the holes as systems join the pool")
@@ -117,16 +122,18 @@ def holes_chart(stored: StoredReport) -> Chart | None:
 
 def marginal_chart(stored: StoredReport) -> Chart | None:
     """Draw how much a system's own values depend on its being in the pool, over seeded orders."""
-    found: dict[str, list[dict[str, Any]]] = stored.result.get("marginal") or {}
+    curves: dict[str, list[dict[str, Any]]] = stored.result.get("marginal") or {}
     names = {"hit": f"Hit@{stored.k}", "ndcg": f"nDCG@{stored.k}", "recall": f"Recall@{stored.k}"}
-    known = {names[key]: [one for one in rows if one["value"] is not None] for key, rows in found.items()}
-    known = {name: rows for name, rows in known.items() if rows}
-    if not known:
+    measured_curves = {names[key]: [row for row in rows if row["value"] is not None] for key, rows in curves.items()}
+    measured_curves = {name: rows for name, rows in measured_curves.items() if rows}
+    if not measured_curves:
         return None
     title = _("Marginal contribution: how much a system's own pairs change its measures")
-    ends = ", ".join(f"{name} {rows[0]['value']:.4f}, {rows[-1]['value']:.4f}" for name, rows in known.items())
+    ends = ", ".join(
+        f"{name} {rows[0]['value']:.4f}, {rows[-1]['value']:.4f}" for name, rows in measured_curves.items()
+    )
     summary = _(
         "How much a system's own pairs change its measures, from a pool with one other "
         "system to a pool with all systems: %(ends)s."
     ) % {"ends": ends}
-    return _pool_curves(stored, "marginal", title, known, "value", _("marginal contribution"), summary)
+    return _pool_curves(stored, "marginal", title, measured_curves, "value", _("marginal contribution"), summary)

@@ -1,4 +1,4 @@
-"""Queries of the benchmark: a list with what is known of each, and one query with what every system returned."""
+"""Queries of the benchmark: a list with counts of judgments, and one query with the results of every system."""
 
 from typing import Any
 
@@ -11,15 +11,15 @@ from corpus.models import Collection, Document, Query
 from jobs.models import JobState
 
 PAGE = 50
-# What a returned document is; `judged` is not relevant.
+# States of a returned document; `judged` means judged not relevant.
 STATES = ("relevant", "hole", "judged", "unjudged")
-FIRST = 6  # Systems that a query's page shows side by side unless somebody chooses others.
+FIRST = 6  # Systems that a query's page shows side by side by default.
 
-# LIMIT 1 of what is unique: the row is looked up by its index, also before the table's statistics are known.
+# LIMIT 1 of a unique row makes PostgreSQL use the index, also before it has statistics of the table.
 LIST = """
 SELECT q.id, coalesce(cardinality(r.documents), 0),
     (SELECT count(*) FROM unnest(r.grades) grade WHERE grade >= %(relevant)s),
-    (SELECT count(*) FROM unnest(r.grades, r.origins) AS one(grade, origin)
+    (SELECT count(*) FROM unnest(r.grades, r.origins) AS judgment(grade, origin)
         WHERE grade >= %(relevant)s AND origin <> 'original') AS holes
 FROM corpus_query q LEFT JOIN LATERAL (
     SELECT * FROM benchmark_qrelsrow WHERE qrels_id = %(qrels)s AND query_id = q.id LIMIT 1
@@ -31,14 +31,14 @@ ORDERS = {"holes": "holes DESC, q.id", "judged": "2 DESC, q.id", "id": "q.extern
 
 
 def list_queries(collection: Collection, *, words: str, order: str, page: int, whole: bool = False) -> dict[str, Any]:
-    """Queries whose text holds the words, 50 a page, with most holes first unless asked otherwise.
+    """Return queries whose text contains the words, 50 per page, by default those with most holes first.
 
     Each row has the query and how many of its documents are judged, relevant, and holes: relevant,
-    but not of the original qrels. `whole`: all of them at once, to be saved.
+    but not in the original qrels. `whole`: all queries at once, for a download.
     """
     version = latest_version(collection)
     order = order if order in ORDERS else "holes"
-    # In a pattern of LIKE these three letters stand for others; a reader who types them means them.
+    # These three characters are special in a LIKE pattern; in a search they mean themselves.
     like = words.replace("\\", r"\\").replace("%", r"\%").replace("_", r"\_")
     values: dict[str, int | str | None] = {
         "collection": collection.pk,
@@ -51,19 +51,19 @@ def list_queries(collection: Collection, *, words: str, order: str, page: int, w
     }
     with connection.cursor() as cursor:
         cursor.execute(LIST.format(order=ORDERS[order]), values)
-        found = cursor.fetchall()
-    some = found if whole else found[:PAGE]
-    queries = Query.objects.in_bulk([key for key, *_ in some])
+        fetched_rows = cursor.fetchall()
+    page_rows = fetched_rows if whole else fetched_rows[:PAGE]
+    queries = Query.objects.in_bulk([key for key, *_ in page_rows])
     rows = [
         {"query": queries[key], "judged": judged, "relevant": relevant or 0, "holes": holes or 0}
-        for key, judged, relevant, holes in some
+        for key, judged, relevant, holes in page_rows
     ]
-    # One row more than a page was asked for: whether there is a next page costs no statement of its own.
-    return {"rows": rows, "order": order, "words": words, "page": page, "has_more": len(found) > len(some)}
+    # One row more than a page was fetched, so that no other statement is needed to know of a next page.
+    return {"rows": rows, "order": order, "words": words, "page": page, "has_more": len(fetched_rows) > len(page_rows)}
 
 
 def side_by_side(collection: Collection, query: Query, *, names: list[str], k: int) -> dict[str, Any]:
-    """Return systems' rankings of a query side by side. `names`: which; none: six."""
+    """Return systems' rankings of a query side by side. `names`: runs to show; by default the first six."""
     runs = [run for run in chosen.runs_of(collection) if run.state == JobState.READY]
     shown = [run for run in runs if run.name in names] or runs[:FIRST]
     versions = chosen.versions_of(collection)
@@ -72,25 +72,25 @@ def side_by_side(collection: Collection, query: Query, *, names: list[str], k: i
         {row.qrels_id: row for row in QrelsRow.objects.filter(qrels__in=[before, after], query=query)} if after else {}
     )
     first, last = (rows.get(version.pk) if version else None for version in (before, after))
-    known, graded = set(first.documents) if first else set(), dict[int, int]()
+    original_documents, grades = set(first.documents) if first else set(), dict[int, int]()
     if last:
-        graded = dict(zip(last.documents, last.grades, strict=True))
+        grades = dict(zip(last.documents, last.grades, strict=True))
     ranked = {row.run_id: row for row in Ranking.objects.filter(run__in=shown, query=query)}
     keys = {key for row in ranked.values() for key in row.documents[:k]}
     documents = Document.objects.defer("text").in_bulk(keys)
     cells: dict[int, dict[str, Any]] = {}
     for key, document in documents.items():
-        grade = graded.get(key)
-        state = "relevant" if key in known else "hole"
+        grade = grades.get(key)
+        state = "relevant" if key in original_documents else "hole"
         if grade is None or grade < collection.relevant_from:
             state = "unjudged" if grade is None else "judged"
         cells[key] = {"document": document, "state": state, "grade": grade}
     columns: list[dict[str, Any]] = []
     for run in shown:
         row = ranked.get(run.pk) or Ranking(documents=[])
-        found = [cells.get(key) for key in row.documents[:k]]
-        found += [None] * (k - len(found))  # the table has k rows, however short a ranking is
-        columns.append({"run": run, "cells": found, "seconds": row.seconds, "text": row.text})
+        run_cells = [cells.get(key) for key in row.documents[:k]]
+        run_cells += [None] * (k - len(run_cells))  # the table has k rows, however short a ranking is
+        columns.append({"run": run, "cells": run_cells, "seconds": row.seconds, "text": row.text})
     counts = dict.fromkeys(STATES, 0)
     for cell in cells.values():
         counts[cell["state"]] += 1

@@ -19,7 +19,7 @@ from benchmark.agents.grades import (
     weigh_coverage,
 )
 from benchmark.agents.traces import agent_ndcg, read_searches, unreached_aspects
-from benchmark.measures.aspects import Sought, alpha_ndcg
+from benchmark.measures.aspects import QueryAspects, alpha_ndcg
 from judges.conversations.agents import find_citations
 
 
@@ -77,7 +77,7 @@ def test_coverage_is_weighed():
 
 def test_a_repeated_document_takes_its_place_and_gains_nothing():
     """C7: one aspect each, weights 1/2, 1/4, 1/4; the list d1 d2 d1 d3 over two rounds."""
-    sought = Sought.of([(2, ["d1"]), (1, ["d2"]), (1, ["d3"])])
+    sought = QueryAspects.of([(2, ["d1"]), (1, ["d2"]), (1, ["d3"])])
     rounds = [["d1", "d2"], ["d1", "d3"]]
     ideal = 0.5 / log2(2) + 0.25 / log2(3) + 0.25 / log2(4)
     with_repeats = (0.5 / log2(2) + 0.25 / log2(3) + 0.25 / log2(5)) / ideal

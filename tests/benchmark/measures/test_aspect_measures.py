@@ -9,12 +9,12 @@ from django.core.management import call_command
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmark.measures.aspects import Sought, a_recall, alpha_ndcg, evaluate_aspects
+from benchmark.measures.aspects import QueryAspects, a_recall, alpha_ndcg, evaluate_aspects
 from corpus.aspects.files import AspectRow
 from corpus.errors import BadInput
 
 # Weights 0.5, 0.3, 0.2; x and y support the first aspect, z the second, and b both the second and the third.
-ASPECTS = Sought(
+ASPECTS = QueryAspects(
     [0.5, 0.3, 0.2],
     {"x": frozenset([0]), "y": frozenset([0]), "z": frozenset([1]), "b": frozenset([1, 2])},
 )
@@ -46,7 +46,7 @@ def test_aspect_recall_by_hand() -> None:
 
 
 def test_as_in_the_paper_a_document_counts_for_its_heaviest_aspect_alone() -> None:
-    one = ASPECTS.one()
+    one = ASPECTS.with_single_aspects()
     assert one.supports["b"] == frozenset([1])
     assert a_recall(["x", "b"], one, 10) == pytest.approx(0.8)
     # Now b gains 0.3 only: y 0.5 (the last by id), then z 0.3 as b would, then x 0.25, then b 0.15.
@@ -72,7 +72,7 @@ def test_published_cases_of_alpha_ndcg_and_aspect_recall() -> None:
             for document in documents:
                 supports.setdefault(document, set()).add(place)
         aspects = len(case["subtopics"])
-        equal = Sought([1 / aspects] * aspects, {name: frozenset(places) for name, places in supports.items()})
+        equal = QueryAspects([1 / aspects] * aspects, {name: frozenset(places) for name, places in supports.items()})
         found = alpha_ndcg(case["run"], equal, case["k"], alpha=case["alpha"])
         assert found == pytest.approx(case["alpha_ndcg"], abs=1e-9)
         if "strec" in case:
@@ -99,7 +99,7 @@ def test_with_equal_weights_alpha_ndcg_is_that_of_ir_measures(
     run = [ScoredDoc("q", document, float(-rank)) for rank, document in enumerate(ranking)]
     measure = ir_measures.alpha_nDCG(alpha=alpha) @ cut
     [theirs] = [one.value for one in ir_measures.iter_calc([measure], qrels, run)]
-    equal = Sought([0.2] * 5, supports)
+    equal = QueryAspects([0.2] * 5, supports)
     assert alpha_ndcg(ranking, equal, cut, alpha=alpha) == pytest.approx(theirs, abs=1e-6)
 
 
@@ -117,7 +117,7 @@ def test_a_query_that_the_run_lacks_counts_nothing_and_both_forms_are_measured()
     assert found.missing == ["q2"] and found.queries == 2
     assert found.per_query["A-Recall@10"] == {"q1": pytest.approx(1.0), "q2": 0}
     assert found.means == {"A-Recall@10": pytest.approx(0.5), "A-Recall-one@10": pytest.approx(0.4)}
-    with pytest.raises(BadInput, match="no measure of aspects"):
+    with pytest.raises(BadInput, match="not a measure of aspects"):
         evaluate_aspects(rows(), {}, ["A-Recall@0"])
 
 

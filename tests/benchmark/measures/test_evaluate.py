@@ -147,7 +147,7 @@ def test_whatever_is_written_as_a_measure_has_values_or_is_refused(name: str) ->
 
 def test_what_programs_do_not_take_is_refused_but_queries_of_any_name_are() -> None:
     """One document of grade 2 at rank 1, of grades up to 4: (2^2 - 1) / 2^4."""
-    for grade, name, why in ((5, "ERR@10", "for grades up to 4"), (1, "Accuracy@10", "cannot be computed of these")):
+    for grade, name, why in ((5, "ERR@10", "for grades up to 4"), (1, "Accuracy@10", "cannot be computed from these")):
         with pytest.raises(BadInput, match=f"{name} .*{why}"):
             evaluate_run({"q": {"a": grade}}, {"q": {"a": 1.0}}, name)
     assert evaluate_run({"a-b 1": {"d": 2}}, {"a-b 1": {"d": 1.0}}, "ERR@10").means["ERR@10"] == pytest.approx(3 / 16)
@@ -247,7 +247,7 @@ def test_qrels_of_both_forms_and_their_faults(tmp_path: Path) -> None:
         BadInput, match=r'line 2: document "d1" has another grade .*; line 3: the grade is not an integer'
     ):
         read_qrels(tmp_path / "bad")
-    with pytest.raises(BadInput, match="'nonsense' is no measure"):
+    with pytest.raises(BadInput, match="'nonsense' is not a measure"):
         parse_measures("nDCG@10 nonsense")
 
 
