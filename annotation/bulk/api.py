@@ -1,4 +1,4 @@
-"""Acts on many pairs at once: planned, carried out, undone; and pairs that everybody skipped."""
+"""REST API of acts on many pairs at once: plan, carry out, undo."""
 
 from datetime import datetime
 from typing import Annotated, Any, Literal
@@ -43,7 +43,7 @@ class PairActIn(Given):
 
 
 class PairActOut(Schema):
-    """An act on pairs. `count`: pairs that it changes at most, or that it changed."""
+    """An act on pairs. `count`: how many pairs it changes at most, or has changed."""
 
     number: int
     kind: str
@@ -69,16 +69,16 @@ def list_pair_acts(request: HttpRequest, name: str, after: Cursor = 0, limit: Li
 @router.post(PATH, auth=may("admin", MANAGE), response={201: PairActOut})
 @decorate_view(once)
 def plan_pair_act(request: HttpRequest, name: str, body: PairActIn) -> Any:
-    """Plan an act on pairs: the answer says how many it would change and what can be chosen; run carries it out."""
+    """Plan an act on pairs; the response has its options and how many pairs it would change. `run` carries it out."""
     scope = scope_of(request)
     pairs = services.select_pairs(scope.collection, body.pairs)
-    made = services.plan_act(collection=scope.collection, kind=body.kind, pairs=pairs, by=scope.user)
-    return Status(201, _show_act(_find_act(request, made.number)))
+    act = services.plan_act(collection=scope.collection, kind=body.kind, pairs=pairs, by=scope.user)
+    return Status(201, _show_act(_find_act(request, act.number)))
 
 
 @router.get(f"{PATH}/{{number}}", auth=may("admin"), response=PairActOut)
 def read_pair_act(request: HttpRequest, name: str, number: int) -> Any:
-    """Read what an act on pairs will do, or did."""
+    """Read what an act on pairs will change, or has changed."""
     return _show_act(_find_act(request, number))
 
 
@@ -93,7 +93,7 @@ def run_pair_act(request: HttpRequest, name: str, number: int, body: ActOptions)
 @router.post(f"{PATH}/{{number}}/undo", auth=may("admin", MANAGE), response=PairActOut)
 @decorate_view(once)
 def undo_pair_act(request: HttpRequest, name: str, number: int) -> Any:
-    """Undo an act on pairs where nobody changed them since."""
+    """Undo an act on the pairs that nobody has changed since."""
     services.undo_act(Actor.of(scope_of(request)), _find_act(request, number))
     return _show_act(_find_act(request, number))
 

@@ -1,4 +1,4 @@
-"""A file of selected pairs: what the table says of each, with the whole text of its query."""
+"""A file of selected pairs: the columns of the table, with the whole text of each query."""
 
 import json
 from collections.abc import Iterator

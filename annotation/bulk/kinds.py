@@ -1,4 +1,4 @@
-"""Kinds of bulk acts: how each counts its pairs beforehand, is done and is undone."""
+"""Kinds of bulk acts: how each counts its pairs beforehand, is carried out and is undone."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -19,11 +19,11 @@ Kind = BulkAct.Kind
 
 @dataclass(frozen=True, slots=True)
 class BulkKind:
-    """A kind of act: its words, its entry in the audit log, how many pairs it would change, and how it is done.
+    """A kind of act: its texts, its name in the audit log, how many pairs it would change, and how it is carried out.
 
     `run` returns how many pairs changed and what `undo` needs; `undo` None: it cannot be undone.
-    The options of a planned act may depend on it (`choices`); each then says how many pairs it
-    changes.
+    `choices` returns the options of a planned act where they depend on it; each then says how many pairs
+    it changes.
     """
 
     recorded: str
@@ -35,15 +35,15 @@ class BulkKind:
     options: Mapping[str, Any] = field(default_factory=dict)
     option_title: Any = ""
     choices: Callable[[BulkAct], Mapping[str, Any]] | None = None
-    lasting: str = ""  # The option whose act cannot be undone.
+    lasting: str = ""  # The option with which an act cannot be undone.
 
     def options_of(self, act: BulkAct) -> Mapping[str, Any]:
-        """Return the options among which the act's author chooses; empty: there is no choice."""
+        """Return the options of an act; empty: there is no choice."""
         return self.choices(act) if self.choices else self.options
 
     def can_undo(self, act: BulkAct) -> bool:
-        """Return whether an act of this kind was done and can be undone."""
-        # Before anything was chosen the option is empty, and the default is the lasting one.
+        """Return whether an act of this kind was carried out and can be undone."""
+        # An empty option means the default, which is the lasting one.
         is_lasting = self.undo is None or (bool(self.lasting) and act.option in ("", self.lasting))
         return act.state == BulkAct.State.DONE and not is_lasting
 
@@ -82,7 +82,7 @@ KINDS: dict[str, BulkKind] = {
             "this person already judged, skipped or has are not changed."
         ),
         "",
-        # The largest of the choices: the page says how many at most.
+        # The largest choice, since the page says how many at most.
         lambda collection, pairs: max(n for _who, n in reassigning.list_choices(collection, pairs).values()),
         reassigning.reassign_pairs,
         undo=reassigning.release_pairs,

@@ -1,4 +1,4 @@
-"""What carrying out a planned act on pairs can be told."""
+"""Options of carrying out a planned act on pairs."""
 
 from django.utils.translation import gettext_lazy as _
 
@@ -6,6 +6,6 @@ from actions.options import Options, option
 
 
 class ActOptions(Options):
-    """Choice with which an act is carried out, where it has some."""
+    """The option with which an act is carried out, where it has any."""
 
     option: str = option(_("Option"), _("Among those that the plan names."), default="", at_most=20)

@@ -1,4 +1,4 @@
-"""Acts on the queue: pairs are sent to people, and moved to the front or the back.
+"""Bulk acts on the queue: send pairs to people, and move them to the front or the back.
 
 Each act locks rows in the order of their ids, assignments before items, as annotation.queue.statements does.
 """
@@ -21,6 +21,7 @@ UPDATE corpus_item i SET priority = moved.before
 FROM unnest(%(items)s::bigint[], %(before)s::float8[], %(after)s::float8[]) AS moved (id, before, after)
 WHERE i.id = moved.id AND i.state IN ('open', 'conflict') AND i.priority = moved.after"""
 
+# How many pairs each act would change.
 COUNTS = {
     "send": """
         SELECT count(*) FROM corpus_pair p
@@ -34,18 +35,17 @@ COUNTS = {
           AND i.state IN ('open', 'conflict') AND NOT is_measuring(i.reason)
     """,
 }
-"""How many pairs each act would change."""
 
 
 def send_pairs(act: BulkAct) -> tuple[int, dict[str, Any]]:
-    """Open a task for each pair that has none; return how many, and what undo needs."""
+    """Open a task for each pair without one; return how many, and what undo needs."""
     items = [pk for (pk,) in fetch_rows(SEND, collection=act.collection_id, pairs=act.pairs)]
     forget_watermarks(act.collection)
     return len(items), {"items": items}
 
 
 def withdraw_sent(act: BulkAct) -> int:
-    """Withdraw the tasks that nobody took meanwhile; return how many."""
+    """Withdraw the tasks that nobody was assigned meanwhile; return how many."""
     return execute(WITHDRAW, items=act.changes["items"])
 
 
@@ -57,10 +57,10 @@ def move_pairs(act: BulkAct) -> tuple[int, dict[str, Any]]:
     return len({pair for _item, pair, *_moved in rows}), {"moved": moved}
 
 
-def move_back(act: BulkAct, statement: str = MOVE_BACK, **more: Any) -> int:
-    """Restore tasks' earlier priority where nothing else changed it since; return their number."""
+def move_back(act: BulkAct, statement: str = MOVE_BACK, **parameters: Any) -> int:
+    """Restore tasks' earlier priority where nothing has changed it since; return their number."""
     moved = act.changes["moved"]
-    columns = {name: [row[place] for row in moved] for place, name in enumerate(("items", "before", "after"))}
-    count = execute(statement, **columns, **more)
+    columns = {name: [row[index] for row in moved] for index, name in enumerate(("items", "before", "after"))}
+    count = execute(statement, **columns, **parameters)
     forget_watermarks(act.collection)
     return count

@@ -1,7 +1,7 @@
-"""Pairs are taken from whoever has them and go to anyone, or are reserved for one member (ReservedFor).
+"""The bulk act that takes pairs from their annotators, for anyone or reserved for one member (ReservedFor).
 
-A pair is never reserved for somebody who met it already. It is anybody's again when the member
-judged, skipped or flagged it, was paused or left (annotation.queue), or by undo.
+A pair is never reserved for a member who has seen it. The reservation ends when the member judges, skips or
+flags the pair, is paused or leaves (annotation.queue), or by undo.
 """
 
 from collections.abc import Iterable
@@ -30,25 +30,25 @@ _COUNT_MET = read_sql(__file__, "count_met")
 
 
 def list_choices(collection: Collection, pairs: list[int]) -> dict[str, tuple[str, int]]:
-    """Return to whom pairs can go: by the option's value its title, and the pairs it changes."""
-    [(free, held)] = fetch_rows(_COUNT, collection=collection.pk, pairs=pairs)
+    """Return to whom pairs can go: by the option's value, its title and the number of pairs that it changes."""
+    [(free, assigned)] = fetch_rows(_COUNT, collection=collection.pk, pairs=pairs)
     met = dict(fetch_rows(_COUNT_MET, collection=collection.pk, pairs=pairs))
     members = Membership.objects.filter(collection=collection).select_related("user", "collection")
     people = {
-        str(one.pk): (one.user.username, free - met.get(one.pk, 0))
-        for one in members.order_by("user__username")
-        if may_get_pairs(one)
+        str(member.pk): (member.user.username, free - met.get(member.pk, 0))
+        for member in members.order_by("user__username")
+        if may_get_pairs(member)
     }
-    return {ANYONE: (_("anyone"), held)} | {key: found for key, found in people.items() if found[1]}
+    return {ANYONE: (_("anyone"), assigned)} | {key: choice for key, choice in people.items() if choice[1]}
 
 
 def name_recipients(acts: Iterable[BulkAct]) -> dict[int, str]:
-    """Return, by the number of an act that named somebody, to whom its pairs went."""
-    chosen = {act.pk: act.option for act in acts if act.kind == BulkAct.Kind.REASSIGN}
-    members = Membership.objects.filter(pk__in=[option for option in chosen.values() if option.isdecimal()])
+    """Return, by the id of an act that reassigned pairs, to whom they went."""
+    options = {act.pk: act.option for act in acts if act.kind == BulkAct.Kind.REASSIGN}
+    members = Membership.objects.filter(pk__in=[option for option in options.values() if option.isdecimal()])
     names = {str(pk): name for pk, name in members.values_list("pk", "user__username")} | {ANYONE: _("anyone")}
-    said = _("to %(who)s")
-    return {act: said % {"who": names[option]} for act, option in chosen.items() if option in names}
+    label = _("to %(who)s")
+    return {act: label % {"who": names[option]} for act, option in options.items() if option in names}
 
 
 def may_get_pairs(member: Membership) -> bool:
@@ -77,7 +77,8 @@ def reassign_pairs(act: BulkAct) -> tuple[int, dict[str, Any]]:
         forget_watermarks(act.collection)
         return len({*returned, *released}), {}
     rows = fetch_rows(_RESERVE, collection=act.collection_id, pairs=act.pairs, member=member)
-    # Locked after the tasks, as a claim does; whoever pauses or removes the member now waits, and then releases these.
+    # Locked after the tasks, as a claim does. A request that pauses or removes the member waits, and then releases
+    # these pairs.
     recipient = hold(Membership.objects.select_related("user", "collection"), member)
     if not may_get_pairs(recipient):
         raise BadInput(_("%(user)s cannot get pairs now. Choose someone else.") % {"user": recipient.user})

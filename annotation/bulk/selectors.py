@@ -1,4 +1,4 @@
-"""Bulk acts as a page and programs see them: one of a collection, what it would change, the file of an export."""
+"""Bulk acts as pages and the API show them: what one would change or changed, and the file of an export."""
 
 from typing import Any
 
@@ -20,9 +20,9 @@ def acts_of(collection: Collection) -> QuerySet[BulkAct]:
 
 
 def find_act(collection: Collection, number: int, user: User) -> BulkAct:
-    """Return an act; a plan is its author's alone. Raises Http404."""
+    """Return an act; only its author sees a plan. Raises Http404."""
     act: BulkAct = numbered_or_404(acts_of(collection), collection, number, _("Act on pairs not found."))
-    # A plan is a selection: another admin could confirm it without having seen what it holds.
+    # A plan is a selection, which another admin could confirm without having seen it.
     if act.state == BulkAct.State.PLANNED and act.made_by_id != user.pk:
         raise Http404(_("Act on pairs not found."))
     return act

@@ -1,6 +1,6 @@
-"""Bulk acts on selected pairs: plan, confirm, do, undo.
+"""Bulk acts on selected pairs: plan, carry out, undo.
 
-Each step is one transaction, and doing one twice changes nothing more.
+Each step is one transaction; repeating it changes nothing more.
 """
 
 from datetime import timedelta
@@ -29,14 +29,14 @@ State = BulkAct.State
 
 
 def plan_act(*, collection: Collection, kind: str, pairs: list[int], by: User) -> BulkAct:
-    """Keep what was selected for which act, until it is confirmed. Raises BadInput."""
+    """Store a selection of pairs and an act until it is confirmed. Raises BadInput."""
     if kind not in BulkAct.Kind.values:
         raise BadInput(_("Choose one of the actions."))
     if not pairs:
         raise BadInput(_("Select at least one pair."))
     if len(pairs) > MOST:
         raise BadInput(_("An action takes at most %(most)s pairs at once. Narrow the filters.") % {"most": f"{MOST:,}"})
-    # Plans that nobody confirmed are swept by whoever plans the next one: no job is needed for it.
+    # Unconfirmed plans are deleted when the next one is made, so that no job is needed.
     old = BulkAct.objects.filter(state=State.PLANNED, created_at__lt=timezone.now() - FORGOTTEN_AFTER)
     old.filter(collection=collection).delete()
     return BulkAct.objects.create(collection=collection, kind=kind, pairs=pairs, made_by=by)
@@ -49,13 +49,13 @@ def select_pairs(collection: Collection, ids: list[int]) -> list[int]:
 
 
 def select_matching(collection: Collection, filters: PairFilters, campaign: Campaign | None) -> list[int]:
-    """Return all pairs that match, up to one more than an act takes: plan_act says that there are too many."""
+    """Return all pairs that match, up to one more than an act takes, which `plan_act` refuses."""
     pairs = matching_pairs(collection, filters, campaign=campaign).order_by("pk")
     return list(pairs.values_list("pk", flat=True)[: MOST + 1])
 
 
 def _note_act(_options: ActOptions, act: BulkAct) -> dict[str, Any]:
-    # Whom pairs were reserved for is named by reference, as everybody in the log, and not by the option.
+    # The member for whom pairs were reserved is named by reference, as everybody in the log.
     details: dict[str, Any] = {"bulk": act.number, "pairs": act.affected, "option": act.option}
     if member := act.changes.get("member"):
         details |= {"option": "", "concerns": User.objects.get(memberships=member)}
@@ -64,8 +64,8 @@ def _note_act(_options: ActOptions, act: BulkAct) -> dict[str, Any]:
 
 @action(lambda act: KINDS[act.kind].recorded, noted=_note_act, retry=retry_on_conflict)
 def run_act(actor: Actor, act: BulkAct, options: ActOptions) -> BulkAct:
-    """Carry out a planned act. Raises BadInput where it was done already, or for an unknown option."""
-    # Locked: two clicks on the button do it once.
+    """Carry out a planned act. Raises BadInput where that has been done, or for an unknown option."""
+    # Locked, so that two clicks on the button carry it out once.
     planned, kind = _lock_act(act), KINDS[act.kind]
     if planned.state != State.PLANNED:
         raise BadInput(_("This action has already been carried out."))
@@ -83,17 +83,17 @@ def run_act(actor: Actor, act: BulkAct, options: ActOptions) -> BulkAct:
     "pairs.undone", noted=lambda _options, act: {"bulk": act.number, "pairs": act.affected}, retry=retry_on_conflict
 )
 def undo_act(actor: Actor, act: BulkAct) -> BulkAct:
-    """Undo an act where nobody changed its rows since; `affected` says how many. Raises BadInput."""
-    done, kind = _lock_act(act), KINDS[act.kind]
-    if done.state != State.DONE:
+    """Undo an act on the rows that nobody has changed since; `affected` says how many. Raises BadInput."""
+    locked, kind = _lock_act(act), KINDS[act.kind]
+    if locked.state != State.DONE:
         raise BadInput(_("This action has already been undone, or was never carried out."))
-    if kind.undo is None or not kind.can_undo(done):
+    if kind.undo is None or not kind.can_undo(locked):
         raise BadInput(_("This action cannot be undone."))
-    # An undo is done by whoever asks for it, and the rows that it appends bear that name.
-    done.made_by = actor.user
-    done.affected = kind.undo(done)
-    BulkAct.objects.filter(pk=done.pk).update(state=State.UNDONE, undone_at=timezone.now())
-    return done
+    # Rows that the undo appends bear the name of the person who asks for it.
+    locked.made_by = actor.user
+    locked.affected = kind.undo(locked)
+    BulkAct.objects.filter(pk=locked.pk).update(state=State.UNDONE, undone_at=timezone.now())
+    return locked
 
 
 def _lock_act(act: BulkAct) -> BulkAct:

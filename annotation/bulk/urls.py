@@ -1,4 +1,4 @@
-"""Addresses of acts on many selected pairs."""
+"""URLs of acts on many selected pairs."""
 
 from django.urls import path
 

@@ -1,4 +1,4 @@
-"""Pages of bulk acts: selected pairs become a plan, which is confirmed and may be undone."""
+"""Pages of bulk acts: plan one for selected pairs, confirm it, undo it."""
 
 from typing import Any
 
@@ -36,14 +36,14 @@ def bulk_acts(request: HttpRequest, scope: Scope) -> HttpResponse:
 
 
 def _name_options(acts: list[BulkAct]) -> dict[int, Any]:
-    """Return by act the title of its chosen option, or to whom its pairs went."""
+    """Return, by act, the title of its option, or to whom its pairs went."""
     names = reassigning.name_recipients(acts)
     return {act.pk: names.get(act.pk) or KINDS[act.kind].options.get(act.option, "") for act in acts}
 
 
 def _plan_act(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Plan an act on the pairs whose boxes are ticked, or with `all` on every pair that matches the filters."""
-    # The query comes back from a form; what is longer than any set of filters is nobody's.
+    # The filters of the table, as the form repeats them; no valid ones are longer.
     query = QueryDict(request.POST.get("query", "")[:5000])
     try:
         if "all" in request.POST:
@@ -51,7 +51,7 @@ def _plan_act(request: HttpRequest, scope: Scope) -> HttpResponse:
             campaign = get_campaign(scope.collection, filters.campaign)
             pairs = services.select_matching(scope.collection, filters, campaign)
         else:
-            # More than 18 digits are no id of a row, and the database would refuse the whole query.
+            # Longer numbers are no ids, and PostgreSQL would refuse the whole query.
             ticked = [int(pk) for pk in request.POST.getlist("pair") if pk.isdecimal() and len(pk) <= 18]
             pairs = services.select_pairs(scope.collection, ticked)
         kind = request.POST.get("act", "")
@@ -71,7 +71,7 @@ def bulk_act(request: HttpRequest, scope: Scope, bulk: int) -> HttpResponse:
 
 def _render_act(request: HttpRequest, scope: Scope, act: BulkAct, problem: str = "") -> HttpResponse:
     context = {"scope": scope, "act": act, "kind": KINDS[act.kind], "problem": problem, **selectors.describe_act(act)}
-    # What stays as it is: the page says why.
+    # `others`: pairs that stay as they are, for which the page gives the reason.
     context |= {"option": _name_options([act])[act.pk], "others": act.size - context["count"]}
     return render(request, "bulk/act.html", context, status=422 if problem else 200)
 
@@ -79,7 +79,7 @@ def _render_act(request: HttpRequest, scope: Scope, act: BulkAct, problem: str =
 @action("admin")
 @require_POST
 def run_bulk_act(request: HttpRequest, scope: Scope, bulk: int) -> HttpResponseBase:
-    """Do what was planned; an export answers with its file."""
+    """Carry out a planned act; an export returns its file."""
     act = selectors.find_act(scope.collection, bulk, scope.user)
     try:
         options = ActOptions.read({"option": request.POST.get("option", "")})

@@ -55,7 +55,7 @@ class PairOut(Schema):
 
 
 class JudgmentOut(Schema):
-    """A judgment that holds now: superseded and withdrawn ones are left out."""
+    """A current judgment, neither superseded nor withdrawn."""
 
     number: int
     query: str
@@ -69,7 +69,7 @@ class JudgmentOut(Schema):
 
 
 class ArmsOut(Schema):
-    """Weights of the experiment arms, by which they are drawn."""
+    """Weights by which the experiment arms are drawn."""
 
     shown: int
     hidden: int
@@ -137,7 +137,7 @@ def _pairs(request: HttpRequest) -> Any:
 
 
 def _show_pair(row: Pair) -> dict[str, Any]:
-    label = next((one for one in row.labels.all() if one.aspect_id is None), None)
+    label = next((label for label in row.labels.all() if label.aspect_id is None), None)
     return {
         "number": row.pk,
         "query": row.query.external_id,
@@ -150,7 +150,7 @@ def _show_pair(row: Pair) -> dict[str, Any]:
 
 @router.get("/collections/{slug:name}/judgments", auth=may("admin"), response=Page[JudgmentOut])
 def list_judgments(request: HttpRequest, name: str, after: Cursor = 0, limit: Limit = 100) -> Any:
-    """List the judgments of people, imports and adjudicators that hold now, on whole pairs."""
+    """List the judgments of people, imports and adjudicators that are current, on whole pairs."""
     rows = CurrentJudgment.objects.filter(pair__collection=scope_of(request).collection, aspect=None)
     return page_of(rows.select_related("pair__query", "pair__document", "assessor"), after, limit, _show_judgment)
 
@@ -169,26 +169,26 @@ def read_settings(request: HttpRequest, name: str) -> Any:
 
 @router.patch("/collections/{slug:name}/settings", auth=may("admin", MANAGE), response=SettingsOut)
 def change_settings(request: HttpRequest, name: str, body: SettingsOptions) -> Any:
-    """Change settings, all that are given or none."""
+    """Change the given settings, all of them or none."""
     scope = scope_of(request)
     with transaction.atomic():
         # The lock comes before the comparison: of two changes with one ETag the second is refused.
-        held = hold(Collection.objects, scope.collection.pk)
-        require_match(request, SettingsOut, _show_settings(held))
-        services.change_settings(Actor.of(scope), held, body)
+        collection = hold(Collection.objects, scope.collection.pk)
+        require_match(request, SettingsOut, _show_settings(collection))
+        services.change_settings(Actor.of(scope), collection, body)
         # Read again: the services write rows of their own, and the object here may be older.
-        return _show_settings(Collection.objects.get(pk=held.pk))
+        return _show_settings(Collection.objects.get(pk=collection.pk))
 
 
 def _show_settings(row: Collection) -> dict[str, Any]:
     shown = {name: getattr(row, name) for name in SettingsOut.__annotations__ if hasattr(row, name)}
     instruction_version, instruction = services.current_instruction(row)
-    guidelines_version, written = guidelines.current(row)
+    guidelines_version, guidelines_text = guidelines.current(row)
     return {
         **shown,
         "arms": {arm: row.arms.get(arm, 0) for arm in ARMS},
         "instruction": instruction,
         "instruction_version": instruction_version,
-        "guidelines": written,
+        "guidelines": guidelines_text,
         "guidelines_version": guidelines_version,
     }

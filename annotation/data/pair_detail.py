@@ -20,37 +20,37 @@ def load_pair_detail(pair: Pair) -> dict[str, Any]:
     """Load the data of the page about a pair, for admins only, in a fixed number of statements."""
     document = pair.document
     work = list(pair.work.select_related("campaign").order_by("-campaign"))
-    # A campaign that was cancelled before it came to the pair says nothing of it.
-    ended = [one for one in work if one.ended_at is not None] or work
-    same = ("round", "verdict", "reason", "quotes", "window")
+    # A campaign that was cancelled before it reached the pair says nothing about it.
+    finished = [row for row in work if row.ended_at is not None] or work
+    fields = ("round", "verdict", "reason", "quotes", "window")
     turns = [
-        {name: getattr(turn, name) for name in same}
+        {name: getattr(turn, name) for name in fields}
         | {"couple": turn.agent_pair, "side": turn.role, "judge": turn.judge.name}
         for turn in selectors.debate_of(pair)
         if turn.verdict is not None
     ]
     debate = debate_of(turns, len(document.text))
     attempts = selectors.attempts_of(pair)
-    # Withdrawn ones too, oldest first.
+    # Withdrawn judgments too, the oldest first.
     judgments = list(pair.judgments.select_related("assessor", "supersedes", "superseded_by").order_by("pk"))
-    # Who had the pair, and what came of it besides a grade: skips and flags.
+    # Who was assigned the pair; among them those who skipped or flagged it.
     assignments = Assignment.objects.filter(item__pair=pair).select_related("membership__user", "item")
     name, version = document.external_id, document.version
-    windows = {place.campaign_id: place.window for place in work}
+    windows = {row.campaign_id: row.window for row in work}
     costs = [view.attempt.cost for view in attempts if not view.attempt.cached]
     votes = _last_votes([view for view in attempts if view.window == windows.get(view.campaign_id, 0)])
     return {
         "pair": pair,
         "label": pair.labels.filter(aspect=None).first(),
-        "work": work,  # Its places in campaigns, newest first.
+        "work": work,  # Its rows in campaigns, the newest first.
         "debate": debate,
-        "latency": selectors.latency_of(pair, ended[0].campaign) if ended else None,
+        "latency": selectors.latency_of(pair, finished[0].campaign) if finished else None,
         "attempts": attempts,
         "judgments": judgments,
         "assignments": list(assignments.order_by("lent_at")),
-        # Contribution and evidence that were written about it, newest first.
+        # Contributions and evidence written about the pair, the newest first.
         "targets": list(pair.targets.select_related("withdrawn_by").order_by("-version")),
-        # Characters of the document, where judges see a part of it only.
+        # Characters of the document, where judges see only a part of it.
         "long": len(document.text) if len(document.text) > SHOWN else 0,
         "title": text_of(document.title),
         "document": text_of(document.text),
@@ -59,7 +59,7 @@ def load_pair_detail(pair: Pair) -> dict[str, Any]:
         "votes": votes,
         # `judge #2` is the second sample of one judge.
         "named_votes": [(selectors.voter_name(vote), vote) for vote in votes],
-        # Reference grades: they measure and never settle.
+        # Reference grades measure labels and never become one.
         "gold": [judgment for judgment in judgments if judgment.assessor.kind == "reference"],
         # None when a price is unknown.
         "cost": None if None in costs else sum(costs),
@@ -77,8 +77,8 @@ def _last_votes(attempts: Sequence[AttemptView]) -> list[Attempt]:
 
     def rank(pk: int) -> tuple[bool, int]:
         campaign = by_campaign[pk][0].campaign
-        given = sum(vote.outcome == Attempt.Outcome.LABELLED for vote in by_campaign[pk])
-        return campaign.policy != Campaign.Policy.SINGLE and given >= len(campaign.voters), pk
+        labelled = sum(vote.outcome == Attempt.Outcome.LABELLED for vote in by_campaign[pk])
+        return campaign.policy != Campaign.Policy.SINGLE and labelled >= len(campaign.voters), pk
 
     last = max(by_campaign, key=rank)
     return sorted(by_campaign[last], key=lambda vote: vote.place)

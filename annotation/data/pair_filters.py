@@ -1,4 +1,4 @@
-"""Filters and order of the list of pairs, as they stand in the URL and in saved views."""
+"""Filters and order of the list of pairs, as the URL and saved views carry them."""
 
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -83,7 +83,7 @@ class PairFilters:
     a: str = ""
     b: str = ""
     cell: str = ""
-    # A key of annotation.data.pair_order.COLUMNS; "-" before it: from the greatest. Empty: as they were imported.
+    # A key of annotation.data.pair_order.COLUMNS; "-" before it: descending. Empty: as imported.
     sort: str = ""
 
     @classmethod
@@ -93,12 +93,12 @@ class PairFilters:
 
     def query(self, **changes: object) -> str:
         """Return the filters as a query string, some values changed; empty ones are left out."""
-        chosen = replace(self, **{name: str(value) for name, value in changes.items()})
-        return urlencode({f.name: value for f in fields(chosen) if (value := getattr(chosen, f.name))})
+        filters = replace(self, **{name: str(value) for name, value in changes.items()})
+        return urlencode({f.name: value for f in fields(filters) if (value := getattr(filters, f.name))})
 
     @property
-    def kept(self) -> list[tuple[str, str]]:
-        """Names and values of the filters in use that have no control of their own in the form."""
+    def hidden_fields(self) -> list[tuple[str, str]]:
+        """Names and values of the filters in use that have no control in the form."""
         return [(name, value) for name in WITHOUT_CONTROL if (value := getattr(self, name))]
 
     @property
@@ -116,15 +116,15 @@ class PairFilters:
 
     @property
     def headings(self) -> list[dict[str, Any]]:
-        """Columns of the table, each with the direction in which it is sorted now (for aria-sort).
+        """Columns of the table, each with its present direction (for aria-sort).
 
-        `query` is the query string of its link, which sorts by the column, and once more turns the order round.
+        `query` is the query string of its link, which sorts by the column or, where it is sorted, reverses the order.
         """
-        found = []
+        columns = []
         for key, (title, is_number) in COLUMNS.items():
             direction = {key: "ascending", f"-{key}": "descending"}.get(self.sort, "")
             following = f"-{key}" if direction == "ascending" else key
-            found.append(
+            columns.append(
                 {
                     "key": key,
                     "title": str(title),
@@ -133,7 +133,7 @@ class PairFilters:
                     "query": self.query(sort=following),
                 }
             )
-        return found
+        return columns
 
     @property
     def is_set(self) -> bool:

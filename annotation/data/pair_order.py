@@ -1,6 +1,6 @@
 """The order of the list of pairs by any of its columns, in pages by key: (value, id), never by offset.
 
-A value that a pair does not have comes last in either direction.
+Pairs without a value come last in either direction.
 """
 
 import math
@@ -29,7 +29,7 @@ class SortColumn:
 
 
 _LABEL = "LEFT JOIN corpus_label l ON l.pair_id = m.id AND l.aspect_id IS NULL"
-# As the rows show it: what judges made of it, or people where it was escalated, or in no campaign.
+# As the rows show it: the judges' state, or people's where the pair was escalated or is in no campaign.
 _STATE = """CASE WHEN w.state IS NULL OR w.state = 'escalated' THEN COALESCE((
     SELECT i.state FROM corpus_item i WHERE i.pair_id = m.id AND i.state <> 'withdrawn' ORDER BY i.id DESC LIMIT 1
 ), w.state, 'new') ELSE w.state END"""
@@ -43,7 +43,7 @@ COLUMNS = {
         f"array_position(ARRAY[{', '.join(repr(state) for state, _ in STATES)}]::text[], ({_STATE})::text)",
         "LEFT JOIN judges_work w ON w.pair_id = m.id AND w.campaign_id = %(campaign)s",
     ),
-    # As "state", of the collection: whoever labelled the pair.
+    # Like "state", but in the whole collection instead of one campaign.
     "whole": SortColumn(
         f"array_position(ARRAY[{', '.join(repr(state) for state, _ in STATES)}]::text[], {_WHOLE})",
         "LEFT JOIN pair_states(ARRAY[%(collection)s::bigint]) s ON s.pair = m.id",
@@ -73,24 +73,24 @@ FIRST_PAGE = PageKey()
 
 
 def list_keys(
-    found: QuerySet[Pair], sort: str, key: PageKey, most: int, *, collection: Collection, campaign: Campaign | None
+    pairs: QuerySet[Pair], sort: str, key: PageKey, most: int, *, collection: Collection, campaign: Campaign | None
 ) -> Keys:
-    """Return (id, value) of at most `most` pairs beyond a key, nearest first. A `sort` that is no column's: by id."""
+    """Return (id, value) of at most `most` pairs beyond a key, nearest first; by id where `sort` names no column."""
     name = sort.removeprefix("-")
     column = COLUMNS.get("whole" if name == "state" and campaign is None else name)
     if column is None:
         backwards = key.backwards and key.pair
         rows = (
-            found.filter(pk__lt=key.pair).order_by("-pk") if backwards else found.filter(pk__gt=key.pair).order_by("pk")
+            pairs.filter(pk__lt=key.pair).order_by("-pk") if backwards else pairs.filter(pk__gt=key.pair).order_by("pk")
         )
         return [(pk, "") for pk in rows.values_list("pk", flat=True)[:most]]
     downwards = sort.startswith("-")
-    # Numbers are text in a URL; one that is none begins at the beginning.
+    # Numbers are text in a URL; a text that is not a number starts at the first page.
     start = _parse_value(key.value, column) if key.pair else None
     try:
-        sql, parameters = found.order_by().values_list("pk", "query_id", "document_id").query.sql_with_params()
+        sql, parameters = pairs.order_by().values_list("pk", "query_id", "document_id").query.sql_with_params()
     except EmptyResultSet:
-        # Django makes no SQL of a filter that nothing can match.
+        # Django writes no SQL for a filter that nothing can match.
         return []
     joins = column.joins % {
         "campaign": campaign.pk if campaign else 0,
@@ -98,7 +98,7 @@ def list_keys(
     }
     sign, direction = ("<", "DESC") if downwards != key.backwards else (">", "ASC")
     beyond = "" if start is None else f"WHERE (value, id) {sign} (%s, %s)"
-    # In place of NULL a value that comes last.
+    # NULL becomes a value that comes last.
     if column.is_number:
         value = f"COALESCE({column.value}::float8, '{'-' if downwards else ''}infinity')"
     else:

@@ -1,4 +1,4 @@
-"""Views of the table of pairs that people keep under a name."""
+"""Views of the table of pairs that people save under a name."""
 
 from django.http import QueryDict
 from django.utils.translation import gettext as _
@@ -14,15 +14,15 @@ MOST = 30
 
 
 def save_view(*, user: User, collection: Collection, name: str, query: str) -> SavedView:
-    """Keep filters and order under a name, or change those of that name. Raises BadInput."""
+    """Save filters and order under a name, or replace those of that name. Raises BadInput."""
     name = _check_name(name)
     mine = SavedView.objects.filter(user=user, collection=collection)
     if mine.exclude(name=name).count() >= MOST:
         raise BadInput(_("You have %(most)s saved views. Delete one first.") % {"most": MOST})
-    # Through the filters and back, so that no foreign parameter is kept and later put into a link.
+    # Through the filters and back, so that no foreign parameter gets into a link.
     values = {"query": PairFilters.read(QueryDict(query)).query()}
-    found, _made = SavedView.objects.update_or_create(user=user, collection=collection, name=name, defaults=values)
-    return found
+    view, _made = SavedView.objects.update_or_create(user=user, collection=collection, name=name, defaults=values)
+    return view
 
 
 def rename_view(view: SavedView, name: str) -> None:

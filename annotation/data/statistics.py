@@ -1,4 +1,4 @@
-"""The statistics page: what a collection holds and what became of its candidates."""
+"""The statistics page: sizes of a collection and what became of its candidate pairs."""
 
 from typing import Any
 
@@ -13,12 +13,12 @@ from judges.campaigns.selectors import campaigns_of, collection_status, count_fi
 from judges.models import Campaign
 from store.sql import fetch_row, fetch_rows, read_sql
 
-SAMPLE = 1_000  # Texts of each kind whose words are counted.
-# The page of a collection with a million pairs reads every row once in this time.
+SAMPLE = 1_000  # Texts of each kind in which words are counted.
+# Seconds for which the numbers are cached: they read every row of the collection, perhaps a million.
 KEPT_S = 60
 
 COUNTS = read_sql(__file__, "count_collection")
-# As bigint, because abs of the smallest integer does not fit into an integer.
+# As bigint: the absolute value of the smallest integer does not fit into an integer.
 QUERY_TEXTS = """
     SELECT text FROM corpus_query
     WHERE collection_id = %(c)s AND is_current AND abs(hashtext(external_id)::bigint) %% %(every)s = 0
@@ -46,14 +46,14 @@ ASPECT_TEXTS = """
 
 
 def statistics_of(collection: Collection) -> dict[str, Any]:
-    """Return the numbers of a collection, at most a minute old. Means are None where there is nothing to take them of.
+    """Return the numbers of a collection, at most a minute old. The mean of nothing is None.
 
     `relevant_a_query`: relevant documents of each query with a label or a reference grade, by the
-    label where a pair has both; `relevant_before`: by reference grades alone, which is what holes
-    were filled in (D table 7). `sampled`: the words are counted in a sample. `positive_a_query` and
-    `aspects_a_query` are of the queries with aspects.
+    label where a pair has both; `relevant_before`: by reference grades alone, before holes were
+    filled (D table 7). `sampled`: words are counted in a sample. `positive_a_query` and
+    `aspects_a_query` are means over the queries with aspects.
     """
-    # By language, too: the steps of the funnel are stored in words.
+    # Cached by language, since the steps of the funnel are stored in words.
     return STATISTICS.recent(collection, KEPT_S, language=get_language())
 
 
@@ -61,10 +61,10 @@ def _compute_statistics(collection: Collection) -> dict[str, Any]:
     values = {"collection": collection.pk, "relevant_from": collection.relevant_from}
     documents, queries, answers, answered, synthetic, keywords, *of_pairs = fetch_row(COUNTS, **values)
     aspects, queries_with_aspects, positive = fetch_row(ASPECTS, **values)
-    pairs, asked, scored, labelled, judged, relevant, judged_before, relevant_before = of_pairs
-    document = collection_status(collection, by_judge=False)
+    pairs, queries_with_pairs, scored, labelled, judged, relevant, judged_before, relevant_before = of_pairs
+    status = collection_status(collection, by_judge=False)
     campaigns = campaigns_of(collection)[:2]
-    # The steps of several campaigns are no one way: then the ends alone are told.
+    # Several campaigns have no common steps: then only the start and the end are shown.
     campaign = campaigns[0] if len(campaigns) == 1 else None
     dropped = count_filtered(campaign) if campaign and campaign.protocol.get("filter") else None
     return {
@@ -76,7 +76,7 @@ def _compute_statistics(collection: Collection) -> dict[str, Any]:
         "pairs": pairs,
         "labelled": labelled,
         "scored": scored,
-        "documents_a_query": pairs / asked if asked else None,
+        "documents_a_query": pairs / queries_with_pairs if queries_with_pairs else None,
         "answers_a_query": float(answers) / queries if queries else None,
         "words_a_query": _mean_text_length(QUERY_TEXTS, collection, queries),
         "words_a_document": _mean_text_length(DOCUMENT_TEXTS, collection, documents),
@@ -90,57 +90,57 @@ def _compute_statistics(collection: Collection) -> dict[str, Any]:
         "words_an_aspect": _mean_text_length(ASPECT_TEXTS, collection, aspects),
         "sampled": max(documents, queries) > SAMPLE,
         "campaign": campaign.number if campaign else None,
-        "funnel": _build_funnel(pairs, document, campaign, dropped),
+        "funnel": _build_funnel(pairs, status, campaign, dropped),
     }
 
 
 STATISTICS = ResultKind(
     "statistics",
-    "",  # No worker is asked for it.
+    "",  # Computed without a worker.
     StoredResult,
     lambda collection, _options, _tell: _compute_statistics(collection),
-    keep=2,  # Languages.
+    keep=2,  # One for each language.
 )
 
 
 def _mean_text_length(statement: str, collection: Collection, rows: int) -> float | None:
-    """Return the mean number of words of about SAMPLE of the texts."""
-    # Texts chosen by the hash of their ids: always the same ones.
+    """Return the mean number of words in a sample of about SAMPLE texts."""
+    # Texts are sampled by the hash of their ids, so that the sample stays the same.
     rows_of_sample = fetch_rows(statement, c=collection.pk, every=max(1, rows // SAMPLE))
     counts = [text_length(text) for (text,) in rows_of_sample]
     return sum(counts) / len(counts) if counts else None
 
 
 def _build_funnel(
-    pairs: int, found: dict[str, Any], campaign: Campaign | None, dropped: int | None
+    pairs: int, status: dict[str, Any], campaign: Campaign | None, dropped: int | None
 ) -> list[dict[str, Any]]:
-    """Candidates, those that are judged, and who agreed and who is open after each round of the debates of `campaign`.
+    """Return the steps of the funnel: candidates, judged pairs, agreed and open ones after each round of debate.
 
-    `dropped`: pairs that the filter labelled, so that no debate knows them; None where the campaign has no filter.
+    `dropped`: pairs that the filter labelled, which were not debated; None where the campaign has no filter.
     """
     steps = [_funnel_step(_("candidates"), pairs, pairs)]
-    ended = found["labelled"] + found["escalated"] + found["failed"]
-    if not ended and found["campaign"] is None:
+    ended = status["labelled"] + status["escalated"] + status["failed"]
+    if not ended and status["campaign"] is None:
         return steps
-    steps.append(_funnel_step(_("judged"), ended, found["pairs"]))
+    steps.append(_funnel_step(_("judged"), ended, status["pairs"]))
     still_open = ended - (dropped or 0)
     if dropped is not None:
         steps += [
             _funnel_step(_("rejected by the filter"), dropped, ended),
             _funnel_step(_("kept by the filter"), still_open, ended),
         ]
-    rounds = found["agreed_in_round"] if campaign else {}
-    for number, agreed in sorted(rounds.items(), key=lambda one: int(one[0])):
+    rounds = status["agreed_in_round"] if campaign else {}
+    for number, agreed in sorted(rounds.items(), key=lambda entry: int(entry[0])):
         still_open -= agreed
         steps += [
             _funnel_step(_("agreed in round %(number)s") % {"number": number}, agreed, ended),
             _funnel_step(_("open after round %(number)s") % {"number": number}, still_open, ended),
         ]
-    labelled = _funnel_step(_("labelled by judges"), found["labelled"], ended)
-    handed = _funnel_step(_("sent to people"), found["escalated"], ended)
-    return [*steps, labelled, handed, _funnel_step(_("resolved by people"), found["settled"], found["escalated"])]
+    labelled = _funnel_step(_("labelled by judges"), status["labelled"], ended)
+    sent = _funnel_step(_("sent to people"), status["escalated"], ended)
+    return [*steps, labelled, sent, _funnel_step(_("resolved by people"), status["settled"], status["escalated"])]
 
 
 def _funnel_step(words: str, pairs: int, of: int) -> dict[str, Any]:
-    """A line of the funnel. `of`: what it is a part of; the share of nothing is None."""
+    """Return a step of the funnel. `of`: the number of pairs of which it is a share."""
     return {"words": words, "pairs": pairs, "of": of, "share": pairs / of if of else None}

@@ -1,4 +1,4 @@
-"""Imports of files that were sent at once, or uploaded in parts by the tus protocol 1.0.0, under access tokens."""
+"""REST API of imports: files sent in one request, or uploaded in parts by the tus protocol 1.0.0."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -23,13 +23,13 @@ from corpus.errors import BadInput
 
 router = Router(tags=["files"])
 MOST_FILES = 100
-# Of the protocol, and of parts alone.
+# Statuses of the tus protocol beside the usual ones.
 TUS_REFUSALS = describe_refusals(415, tus.DAMAGED)
 WHOLE = "Upload-Length"
 
 
 class ImportedFileOut(Schema):
-    """Content of a file, as recognised or said: `columns` of a table, header to field."""
+    """What a file contains, as recognised or corrected. `columns`: those of a table, header to field."""
 
     name: str
     member: str = Field(description="The file in an archive, or the sheet of a workbook.")
@@ -42,7 +42,7 @@ class ImportedFileOut(Schema):
 
 
 class ImportOut(Schema):
-    """An import. Once its check is `ready` (`checked` true) it can be started; `report` counts what was found."""
+    """An import. It can be started once `checked` is true; `report` counts what the files contain."""
 
     number: int
     state: str
@@ -68,7 +68,7 @@ def show_import(row: FileImport) -> dict[str, Any]:
                 "name": file["name"],
                 "member": file["member"],
                 "kind": file["holds"]["kind"],
-                "columns": {one: fields[one] for one in file["holds"]["header"] or () if one in fields},
+                "columns": {column: fields[column] for column in file["holds"]["header"] or () if column in fields},
                 "problem": file["holds"]["problem"],
             }
             for file in row.files
@@ -96,7 +96,7 @@ operation(
 @router.post(HERE + "/imports", auth=may("admin", MANAGE), response={201: ImportOut})
 @decorate_view(once)
 def create_import(request: HttpRequest, name: str, files: File[list[UploadedFile]]) -> Any:
-    """Upload files; a worker checks what they hold. Nothing is imported before it is started."""
+    """Upload files; a worker checks what they contain. Nothing is imported until the import is started."""
     scope = scope_of(request)
     if len(files) > MOST_FILES:
         raise BadInput(_("At most %(most)s files at once; put them in a zip archive.") % {"most": MOST_FILES})
@@ -111,14 +111,14 @@ def list_imports(request: HttpRequest, name: str, after: Cursor = 0, limit: Limi
 
 @router.get(HERE + "/imports/{number}", auth=may("admin"), response=ImportOut)
 def read_import(request: HttpRequest, name: str, number: int) -> Any:
-    """Read how far an import, or its check, is."""
+    """Read the progress of an import or of its check."""
     return show_import(find_import(scope_of(request).collection, number))
 
 
 @router.post(HERE + "/imports/{number}/{act}", auth=may("admin", MANAGE), response=ImportOut)
 @decorate_view(once)
 def control_import(request: HttpRequest, name: str, number: int, act: Literal["start", "cancel", "go-on"]) -> Any:
-    """Start an import whose check is ready, cancel it, or do again what was cancelled or failed."""
+    """Start an import whose check is ready, cancel it, or resume one that was cancelled or failed."""
     row = find_import(scope_of(request).collection, number)
     importing.control_import(scope_of(request), row, act)
     row.refresh_from_db()
@@ -129,18 +129,18 @@ def _header(name: str, meaning: str, kind: str = "string", *, required: bool = F
     return {"name": name, "in": "header", "description": meaning, "required": required, "schema": {"type": kind}}
 
 
-def _told(*names: str) -> dict[str, Any]:
+def _headers_out(*names: str) -> dict[str, Any]:
     return {name: {"schema": {"type": "string"}} for name in ("Tus-Resumable", *names)}
 
 
 RESUMABLE = _header("Tus-Resumable", "1.0.0, and nothing else.")
-CREATED = {"description": "Created", "headers": _told("Location", "Upload-Offset", "Upload-Expires")}
-RECEIVED = {"description": "How much has come", "headers": _told("Upload-Offset", WHOLE, "Upload-Expires")}
-ADDED = {"description": "The part is there", "headers": _told("Upload-Offset", "Upload-Expires")}
+CREATED = {"description": "Created", "headers": _headers_out("Location", "Upload-Offset", "Upload-Expires")}
+RECEIVED = {"description": "How much has come", "headers": _headers_out("Upload-Offset", WHOLE, "Upload-Expires")}
+ADDED = {"description": "The part is there", "headers": _headers_out("Upload-Offset", "Upload-Expires")}
 
 
 class UploadOut(Schema):
-    """An upload that no import uses yet. `received`: bytes that have come; it goes on there."""
+    """An upload that no import uses yet. `received`: bytes received so far, where the next part begins."""
 
     number: int
     name: str
@@ -150,22 +150,22 @@ class UploadOut(Schema):
 
 
 class UploadedFilesIn(Given):
-    """Uploads that came whole."""
+    """Completed uploads."""
 
     uploads: list[int] = Field(min_length=1, max_length=MOST_FILES, description="Their numbers.")
 
 
 def _answer(view: Callable[..., HttpResponse], request: HttpRequest, **kwargs: int) -> HttpResponse:
-    """Return what the protocol answers, its refusals as problems."""
-    answer = view(request, scope_of(request), **kwargs)
-    if answer.status_code < 400:
-        return answer
-    status = answer.status_code
-    # 460 is a status of tus alone, so Python has no phrase for it.
+    """Return the response of a tus view, with refusals as problems (RFC 9457)."""
+    response = view(request, scope_of(request), **kwargs)
+    status = response.status_code
+    if status < 400:
+        return response
+    # Only tus uses 460, so Python has no phrase for it.
     title = _("The checksum does not match") if status == tus.DAMAGED else HTTPStatus(status).phrase
-    body = {"title": title, "status": status, "detail": answer.content.decode() or title, "errors": []}
-    # tus answers in plain text. Its headers stay, for clients go on by them after a refusal.
-    headers = {name: value for name, value in answer.items() if name.startswith(("Tus-", "Upload-"))}
+    body = {"title": title, "status": status, "detail": response.content.decode() or title, "errors": []}
+    # The headers of tus stay: after a refusal clients read from them where to resume.
+    headers = {name: value for name, value in response.items() if name.startswith(("Tus-", "Upload-"))}
     return JsonResponse(body, status=status, content_type=JSON, headers=headers)
 
 
@@ -177,7 +177,7 @@ def _find_upload(request: HttpRequest, number: int) -> Upload:
 @router.post(HERE + "/uploads/import", auth=may("admin", MANAGE), response={201: ImportOut})
 @decorate_view(once)
 def import_uploads(request: HttpRequest, name: str, body: UploadedFilesIn) -> Any:
-    """Make an import of uploads that came whole; a worker checks what they hold."""
+    """Make an import of completed uploads; a worker checks what they contain."""
     rows = [_find_upload(request, number) for number in dict.fromkeys(body.uploads)]
     scope = scope_of(request)
     return Status(201, show_import(importing.begin_import(scope.collection, scope.user, rows)))
@@ -189,8 +189,8 @@ def list_uploads(request: HttpRequest, name: str, after: Cursor = 0, limit: Limi
     scope = scope_of(request)
 
     def show(row: Upload) -> dict[str, Any]:
-        told = {"received": uploads.count_received(row), "expires_at": uploads.expires_at(row)}
-        return {"number": row.pk, "name": row.name, "size": row.size, **told}
+        progress = {"received": uploads.count_received(row), "expires_at": uploads.expires_at(row)}
+        return {"number": row.pk, "name": row.name, "size": row.size, **progress}
 
     return page_of(uploads.free_uploads(scope.collection, scope.user), after, limit, show)
 
@@ -220,7 +220,7 @@ def create_upload(request: HttpRequest, name: str) -> Any:
     openapi_extra={"parameters": [RESUMABLE], "responses": {200: RECEIVED}},
 )
 def read_upload(request: HttpRequest, name: str, number: int) -> Any:
-    """Ask how much of an upload has come: `Upload-Offset`."""
+    """Read how many bytes of an upload have been received: `Upload-Offset`."""
     return _answer(tus.change_upload, request, upload=_find_upload(request, number).pk)
 
 
@@ -242,7 +242,7 @@ def read_upload(request: HttpRequest, name: str, number: int) -> Any:
     },
 )
 def add_upload_part(request: HttpRequest, name: str, number: int) -> Any:
-    """Add a part to an upload. What came before a connection broke off stays, but for a part with a checksum."""
+    """Add a part to an upload. If the connection breaks, received bytes stay, except of a part with a checksum."""
     return _answer(tus.change_upload, request, upload=_find_upload(request, number).pk)
 
 
@@ -250,7 +250,10 @@ def add_upload_part(request: HttpRequest, name: str, number: int) -> Any:
     HERE + "/uploads/{number}",
     auth=may("admin", MANAGE),
     response={204: None},
-    openapi_extra={"parameters": [RESUMABLE], "responses": {204: {"description": "Deleted", "headers": _told()}}},
+    openapi_extra={
+        "parameters": [RESUMABLE],
+        "responses": {204: {"description": "Deleted", "headers": _headers_out()}},
+    },
 )
 def delete_upload(request: HttpRequest, name: str, number: int) -> Any:
     """Delete an upload that no import uses."""

@@ -1,4 +1,4 @@
-"""The files of an import: what each holds, as recognised and as a person corrected it."""
+"""The files of an import: what each contains, as recognised and as a person corrected it."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -19,8 +19,8 @@ from corpus.importing.service import ImportFiles, sort_files
 
 
 @dataclass(slots=True)
-class GivenFile:
-    """A file, or a member of an uploaded archive, and what it holds."""
+class RecognisedFile:
+    """A file, or a member of an uploaded archive, and what it contains."""
 
     upload: int
     name: str
@@ -28,8 +28,8 @@ class GivenFile:
     holds: DetectedFile
 
     @classmethod
-    def of(cls, stored: dict[str, Any]) -> "GivenFile":
-        """Return the file from the form in which an import stores it."""
+    def of(cls, stored: dict[str, Any]) -> "RecognisedFile":
+        """Return the file from the dict in which an import stores it."""
         return cls(**{**stored, "holds": DetectedFile(**stored["holds"])})
 
     @property
@@ -43,9 +43,9 @@ class GivenFile:
 
 
 def recognise_files(uploads: Iterable[Upload]) -> list[dict[str, Any]]:
-    """Return the files of uploads with what they hold, as an import stores them. Raises BadInput for a bad archive."""
-    found: list[tuple[FileSource, DetectedFile]] = []
-    stored = []
+    """Return the files of uploads with their contents, as an import stores them. Raises BadInput for a bad archive."""
+    detected: list[tuple[FileSource, DetectedFile]] = []
+    files = []
     for upload in uploads:
         path = fetch_upload(upload)
 
@@ -53,79 +53,83 @@ def recognise_files(uploads: Iterable[Upload]) -> list[dict[str, Any]]:
             for source in list_sources(path, name):
                 yield str(source), source.member, source.is_part, detect(source)
 
-        looked_into = confinement.confine(path, upload.name, look)
-        for name, member, is_part, holds in looked_into:
-            # Only its name and place: what it was read with is closed again.
+        for name, member, is_part, holds in confinement.confine(path, upload.name, look):
+            # A source without its open file, which the confined process has closed.
             source = FileSource(path, name=upload.name, member=member, is_part=is_part)
             assert str(source) == name
-            found.append((source, holds))
-            stored.append(GivenFile(upload.pk, upload.name, member, holds))
-    find_conflicts(found)
-    return [asdict(one) for one in stored]
+            detected.append((source, holds))
+            files.append(RecognisedFile(upload.pk, upload.name, member, holds))
+    find_conflicts(detected)
+    return [asdict(file) for file in files]
 
 
 def place_corrections(
     files: list[dict[str, Any]], kinds: dict[str, str], columns: dict[str, dict[str, str]]
 ) -> dict[str, str]:
-    """Return what is said of files by their names as the page's form says it. Raises BadInput for an unknown name."""
-    said: dict[str, str] = {}
-    known: set[str] = set()
-    for place, file in enumerate(files):
-        # A member of an archive can be named by itself, or all of them by the archive.
-        names = [GivenFile.of(file).shown_name, file["name"]]
-        known.update(names)
-        if kind := next((kinds[one] for one in names if one in kinds), ""):
-            said[f"kind-{place}"] = kind
-        chosen = next((columns[one] for one in names if one in columns), {})
+    """Return corrections by file name as the fields of the page's form. Raises BadInput for an unknown name."""
+    fields: dict[str, str] = {}
+    known_names: set[str] = set()
+    for number, file in enumerate(files):
+        # A member of an archive can be named, or the archive for all its members.
+        names = [RecognisedFile.of(file).shown_name, file["name"]]
+        known_names.update(names)
+        if kind := next((kinds[name] for name in names if name in kinds), ""):
+            fields[f"kind-{number}"] = kind
+        mapping = next((columns[name] for name in names if name in columns), {})
         header = file["holds"]["header"] or ()
-        said |= {f"field-{place}-{n}": chosen[one] for n, one in enumerate(header) if one in chosen}
-    if unknown := (kinds.keys() | columns.keys()) - known:
+        fields |= {f"field-{number}-{n}": mapping[column] for n, column in enumerate(header) if column in mapping}
+    if unknown := (kinds.keys() | columns.keys()) - known_names:
         raise BadInput(_("No file of this import is called %(names)s") % {"names": ", ".join(sorted(unknown))})
-    return said
+    return fields
 
 
-def correct_files(found: Sequence[GivenFile], said: dict[str, str], uploads: dict[int, Upload]) -> list[dict[str, Any]]:
+def correct_files(
+    files: Sequence[RecognisedFile], fields: dict[str, str], uploads: dict[int, Upload]
+) -> list[dict[str, Any]]:
     """Return the files as a form corrects them: `kind-N` of file N, `field-N-M` of its column M. Raises BadInput."""
-    for number, file in enumerate(found):
+    for number, file in enumerate(files):
         holds = file.holds
-        kind = said.get(f"kind-{number}", holds.kind)
+        kind = fields.get(f"kind-{number}", holds.kind)
         if not file.is_table:
             if holds.problem and not kind:
                 continue
             holds.kind = kind if kind in holds.choices else ""
         else:
-            chosen = {name: said.get(f"field-{number}-{n}", holds.fields[name]) for n, name in enumerate(holds.header)}
-            source = _source_of(file, uploads, chosen)
+            mapping = {
+                name: fields.get(f"field-{number}-{n}", holds.fields[name]) for n, name in enumerate(holds.header)
+            }
+            source = _source_of(file, uploads, mapping)
             read = partial(map, tables.read_table, [source])
             (table,) = confinement.confine(source.path, str(source), read)
-            holds.fields = table.fields if table else chosen
+            holds.fields = table.fields if table else mapping
             problem = table.problem if table else ""
             holds.kind = table.kind if table and kind != "skip" and not problem else ""
             holds.problem = problem if kind != "skip" else ""
             holds.unused = tables.unused_columns(table, HOLDS[holds.kind]) if table and holds.kind else {}
-        # What nobody has chosen keeps its reason.
+        # A file whose kind nobody has chosen keeps its problem.
         if holds.kind or kind == "skip":
             holds.problem, holds.is_open = "", False
-    return [asdict(one) for one in found]
+    return [asdict(file) for file in files]
 
 
 def plan_files(row: FileImport) -> ImportFiles:
-    """Return the import of a row's files. BadInput for a missing file, or as `sort_files`."""
+    """Return the plan of an import's files. Raises BadInput for a missing file, and as `sort_files` does."""
     uploads = {upload.pk: upload for upload in row.uploads.select_related("collection")}
-    files = [GivenFile.of(one) for one in row.files]
-    for one in files:
-        # In an archive there may be a licence, or a picture. A file that was chosen is imported, and data are.
-        if one.holds.problem and (one.holds.is_open or not one.member):
-            problem = one.holds.problem
-            raise BadInput(problem if problem.startswith(one.shown_name) else f"{one.shown_name}: {problem}")
-    planned = [(_source_of(one, uploads, one.holds.fields), one.holds.kind) for one in files if one.holds.kind]
+    files = [RecognisedFile.of(stored) for stored in row.files]
+    for file in files:
+        # An archive may contain a licence or a picture, which are left out; a file that was uploaded by itself, or
+        # that looks like data, is not.
+        if file.holds.problem and (file.holds.is_open or not file.member):
+            problem = file.holds.problem
+            raise BadInput(problem if problem.startswith(file.shown_name) else f"{file.shown_name}: {problem}")
+    planned = [(_source_of(file, uploads, file.holds.fields), file.holds.kind) for file in files if file.holds.kind]
     return ImportFiles(**sort_files(planned), options=ImportOptions.read(row.options), dry_run=row.dry_run)
 
 
-def _source_of(file: GivenFile, uploads: dict[int, Upload], fields: dict[str, str]) -> FileSource:
+def _source_of(file: RecognisedFile, uploads: dict[int, Upload], fields: dict[str, str]) -> FileSource:
     upload = uploads.get(file.upload)
     path = fetch_upload(upload) if upload is not None else None
     if path is None or not path.is_file():
-        said = _("%(file)s: the file was deleted, as uploads are after a day; upload it again")
-        raise BadInput(said % {"file": file.name})
+        message = _("%(file)s: the file was deleted, as uploads are after a day; upload it again")
+        raise BadInput(message % {"file": file.name})
     return FileSource(path, name=file.name, member=file.member, fields=fields)

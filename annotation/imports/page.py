@@ -1,11 +1,11 @@
-"""Data of imports' pages: files with columns, a check's result, progress."""
+"""Contexts of the pages of imports: files with their columns, results of a check, progress."""
 
 from typing import Any
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from annotation.imports.files import GivenFile
+from annotation.imports.files import RecognisedFile
 from annotation.imports.importing import LOOKING
 from annotation.models.imports import FileImport
 from corpus.models import Collection
@@ -47,7 +47,7 @@ FIELDS = {
     "metadata": gettext_lazy("Metadata (kept)"),
     "ignore": gettext_lazy("Ignore"),
 }
-# What the importer counts, and how its report calls it.
+# What the importer counts, by its name in the report.
 PARTS = {
     "documents": gettext_lazy("Documents"),
     "queries": gettext_lazy("Queries"),
@@ -66,10 +66,10 @@ PHASES = {
 
 
 def list_files(row: FileImport) -> list[dict[str, Any]]:
-    """Return the files of an import with their choices; `columns`: (header, name of its input, field)."""
-    found = []
+    """Return the files of an import with the choices of their forms. `columns`: (header, name of its input, field)."""
+    files = []
     for number, stored in enumerate(row.files):
-        file = GivenFile.of(stored)
+        file = RecognisedFile.of(stored)
         holds = file.holds
         choices: list[tuple[str, Any]] = [(kind, KINDS[kind]) for kind in holds.choices]
         kind = holds.kind
@@ -80,8 +80,8 @@ def list_files(row: FileImport) -> list[dict[str, Any]]:
             choices.insert(0, ("", _("Choose …")))
         columns = [(name, f"field-{number}-{n}", holds.fields.get(name, "")) for n, name in enumerate(holds.header)]
         shown = {"number": number, "file": file, "kind": kind, "choices": [*choices, ("skip", _("Leave out"))]}
-        found.append({**shown, "columns": columns, "unused": list(holds.unused.items()), "problem": holds.problem})
-    return found
+        files.append({**shown, "columns": columns, "unused": list(holds.unused.items()), "problem": holds.problem})
+    return files
 
 
 def find_import(collection: Collection, number: int) -> FileImport:
@@ -91,17 +91,17 @@ def find_import(collection: Collection, number: int) -> FileImport:
 
 def build_import_page(row: FileImport) -> dict[str, Any]:
     """Return the context of the page of an import, except its forms."""
-    names = [GivenFile.of(one).shown_name for one in row.files]
+    names = [RecognisedFile.of(stored).shown_name for stored in row.files]
     changes = ("new", "updated", "unchanged")
     counts = [
-        (str(words), *(row.report[what][part] for what in changes)) for part, words in PARTS.items() if row.report
+        (str(words), *(row.report[change][part] for change in changes)) for part, words in PARTS.items() if row.report
     ]
     return {
         "file_import": row,
         "names": names,
         "files": list_files(row),
         "fields": FIELDS,
-        "counts": [line for line in counts if any(line[1:])],  # Part, new, changed, unchanged.
+        "counts": [row for row in counts if any(row[1:])],  # Part, new, changed, unchanged.
         "repeated": [(PARTS[part], n) for part, n in row.report.get("repeated", {}).items() if n],
         "error": row.error,
         "phase": PHASES.get(row.phase, row.phase),

@@ -1,4 +1,4 @@
-"""Uploads of several machines: parts lie in the store, and what others took is appended to the local copy."""
+"""Uploads received by several machines: parts are published in the store and copied to each local file."""
 
 import os
 import shutil
@@ -10,7 +10,7 @@ from store import files
 from store.models import StoredFile
 from store.paths import name_below_var
 
-ROOM = 64 << 20  # Bytes after which what came is published, though the request goes on.
+ROOM = 64 << 20  # Bytes after which received parts are published, while the request continues.
 COPIED = 1 << 20  # Bytes copied at once.
 
 
@@ -20,38 +20,38 @@ def parts_folder(path: Path) -> Path:
 
 
 def list_parts(path: Path) -> Iterator[tuple[int, StoredFile]]:
-    """Yield the parts in their order with their offsets; each begins where the last one ends."""
+    """Yield the parts in their order with their offsets; each begins where the one before ends."""
     folder = name_below_var(parts_folder(path))
-    known = {row.name: row for row in files.stored_files(parts_folder(path))}
+    parts = {row.name: row for row in files.stored_files(parts_folder(path))}
     offset = 0
-    while (row := known.get(f"{folder}/{offset:020}")) is not None and row.content.size:
+    while (row := parts.get(f"{folder}/{offset:020}")) is not None and row.content.size:
         yield offset, row
         offset += row.content.size
 
 
 def count_published(path: Path) -> int:
-    """Return how many bytes have come, to any machine."""
+    """Return how many bytes all machines together have received."""
     return sum(row.content.size for _offset, row in list_parts(path))
 
 
 def complete_file(path: Path, file: BinaryIO) -> None:
-    """Bring the local copy to what has come to all machines; the caller holds its lock."""
-    have, end = file.seek(0, os.SEEK_END), 0
+    """Complete the local copy with what other machines have received. The caller has locked it."""
+    size, end = file.seek(0, os.SEEK_END), 0
     for offset, row in list_parts(path):
         end = offset + row.content.size
-        if end <= have:
+        if end <= size:
             continue
         file.truncate(offset)
         file.seek(offset)
         with files.open_store().open(row.content_id) as part:
             shutil.copyfileobj(part, file, COPIED)
-    # What a killed process took and did not publish: its sender was never told of it.
+    # Beyond the end may be bytes of a killed process, which it never published or acknowledged.
     file.truncate(end)
     file.flush()
 
 
 def publish_part(path: Path, offset: int, end: int) -> None:
-    """Publish the bytes from `offset` to `end` of the local copy. Raises FileExistsError where a part is there."""
+    """Publish the bytes from `offset` to `end` of the local copy. Raises FileExistsError where that part exists."""
     part = parts_folder(path) / f"{offset:020}"
     part.parent.mkdir(parents=True, exist_ok=True)
     try:

@@ -1,4 +1,4 @@
-"""The tus protocol 1.0.0 (https://tus.io), as pages and API speak it once they know who asks."""
+"""Views of the tus protocol 1.0.0 for resumable uploads (https://tus.io), which the pages and the API share."""
 
 from base64 import b64decode
 from binascii import Error
@@ -29,13 +29,13 @@ from corpus.errors import BadInput
 VERSION = "1.0.0"
 EXTENSIONS = "creation,termination,expiration,checksum"
 PART_TYPE = "application/offset+octet-stream"
-ALGORITHMS = {"sha1": 20, "sha256": 32}  # With the bytes of their checksums.
-DAMAGED = 460  # As the protocol says: the checksum is another.
+ALGORITHMS = {"sha1": 20, "sha256": 32}  # Lengths of their checksums in bytes.
+DAMAGED = 460  # The protocol's status for a checksum that does not match.
 TusView = Callable[..., HttpResponse]
 
 
 def speak_tus(*methods: str) -> Callable[[TusView], TusView]:
-    """Answer OPTIONS, refuse other versions of the protocol and other methods, and name the version in each answer."""
+    """Answer OPTIONS, refuse other versions and methods, and name the protocol's version in each response."""
 
     def decorate(view: TusView) -> TusView:
         @wraps(view)
@@ -61,24 +61,24 @@ def speak_tus(*methods: str) -> Callable[[TusView], TusView]:
 
 
 def _refuse(status: int, why: str, **headers: str) -> HttpResponse:
-    named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return HttpResponse(why, status=status, content_type="text/plain; charset=utf-8", headers=named)
+    fields = {name.replace("_", "-"): value for name, value in headers.items()}
+    return HttpResponse(why, status=status, content_type="text/plain; charset=utf-8", headers=fields)
 
 
 def read_metadata(header: str) -> dict[str, str]:
-    """Return Upload-Metadata as a dict; what cannot be read is left out."""
-    found = {}
+    """Return Upload-Metadata as a dict, without entries that cannot be decoded."""
+    metadata = {}
     for entry in header.split(","):
         key, _space, value = entry.strip().partition(" ")
         try:
-            found[key] = b64decode(value, validate=True).decode()
+            metadata[key] = b64decode(value, validate=True).decode()
         except (Error, ValueError):
             continue
-    return found
+    return metadata
 
 
 def read_checksum(header: str) -> Checksum | None:
-    """Return Upload-Checksum, None where there is none. Raises BadInput for what is none, or of another algorithm."""
+    """Return Upload-Checksum, None where it is absent. Raises BadInput for a malformed one or an unknown algorithm."""
     if not header:
         return None
     algorithm, _space, value = header.partition(" ")
@@ -88,25 +88,27 @@ def read_checksum(header: str) -> Checksum | None:
         digest = b""
     if len(digest) == ALGORITHMS.get(algorithm):
         return Checksum(algorithm, digest)
-    said = _("Upload-Checksum is an algorithm (%(known)s), a space and the checksum in Base64")
-    raise BadInput(said % {"known": ", ".join(ALGORITHMS)})
+    message = _("Upload-Checksum is an algorithm (%(known)s), a space and the checksum in Base64")
+    raise BadInput(message % {"known": ", ".join(ALGORITHMS)})
 
 
 def _number(request: HttpRequest, header: str) -> int | None:
-    # isdecimal() is true of digits of every script, and a number of 19 digits may be none that PostgreSQL holds.
+    # isdecimal() accepts digits of every script; a number of 19 digits may not fit into PostgreSQL's bigint.
     value = request.headers.get(header, "")
     return int(value) if value.isascii() and value.isdecimal() and len(value) < 19 else None
 
 
 @speak_tus("POST")
 def create_upload(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Begin an upload: 201 with its address, a number below the address of this request."""
+    """Begin an upload: 201 with its address, which is this address and a number."""
     size = _number(request, "Upload-Length")
     if size is None:
         return _refuse(400, _("Upload-Length is missing."))
-    said = read_metadata(request.headers.get("Upload-Metadata", ""))
+    metadata = read_metadata(request.headers.get("Upload-Metadata", ""))
     try:
-        upload = begin_upload(scope.collection, scope.user, said.get("filename", ""), size, said.get("modified", ""))
+        upload = begin_upload(
+            scope.collection, scope.user, metadata.get("filename", ""), size, metadata.get("modified", "")
+        )
     except BadInput as error:
         return _refuse(413 if size > settings.MAX_FILE_BYTES else 422, str(error))
     # The addresses of the pages end with a slash, those of the API without.
@@ -121,16 +123,16 @@ def _expiry(upload: Upload) -> dict[str, str]:
 
 @speak_tus("HEAD", "PATCH", "DELETE")
 def change_upload(request: HttpRequest, scope: Scope, upload: int) -> HttpResponse:
-    """Say how much has come, take the next part, or throw the upload away."""
-    found = get_object_or_404(free_uploads(scope.collection, scope.user), pk=upload)
+    """Say how many bytes have been received, add the next part, or delete the upload."""
+    row = get_object_or_404(free_uploads(scope.collection, scope.user), pk=upload)
     if request.method == "DELETE":
-        delete_upload(found)
+        delete_upload(row)
         return HttpResponse(status=204)
     if request.method == "HEAD":
-        received = count_received(found)
-        told = {"Upload-Offset": str(received), "Upload-Length": str(found.size)}
-        return HttpResponse(headers={**told, **_expiry(found)})
-    return _add_part(request, found)
+        received = count_received(row)
+        progress = {"Upload-Offset": str(received), "Upload-Length": str(row.size)}
+        return HttpResponse(headers={**progress, **_expiry(row)})
+    return _add_part(request, row)
 
 
 def _add_part(request: HttpRequest, upload: Upload) -> HttpResponse:

@@ -1,4 +1,4 @@
-"""Addresses of importing files."""
+"""URLs of importing files."""
 
 from django.urls import URLPattern, path
 

@@ -1,4 +1,4 @@
-"""Import in the browser: upload files, look at what they hold, check, import in the background."""
+"""Pages of imports: upload files, see what they contain, check them, import them in the background."""
 
 from typing import Any
 
@@ -24,30 +24,30 @@ from corpus.importing.options import ImportOptions
 from corpus.models import Collection
 from judges.panels.offline_panel import OFFLINE, has_real_judges
 
-# HTMX stops asking when it gets this status.
+# HTMX stops polling at this status.
 STOP_POLLING = 286
 
 
-class ManyFilesInput(forms.ClearableFileInput):
+class MultipleFilesInput(forms.ClearableFileInput):
     """An input that takes several files."""
 
     allow_multiple_selected = True
 
 
-class GivenFilesField(forms.FileField):
-    """A field for any number of files; its value is a list."""
+class MultipleFilesField(forms.FileField):
+    """A field for any number of files, whose value is a list."""
 
-    widget = ManyFilesInput
+    widget = MultipleFilesInput
 
     def clean(self, data: Any, initial: Any = None) -> list[UploadedFile]:  # type: ignore[type-arg]
-        """Return the files unchecked: the importer says what is wrong with one, by its name."""
+        """Return the files unchecked: the importer names the file with an error."""
         return [file for file in data or [] if file is not None]
 
 
 class FilesForm(forms.Form):
-    """Files that come with the form; a script uploads them before, and sends their numbers."""
+    """Files that come with the form; with JavaScript they are uploaded before, and the form has their numbers."""
 
-    files = GivenFilesField(  # type: ignore[assignment]  # the form's own `files` is set before fields are looked up
+    files = MultipleFilesField(  # type: ignore[assignment]  # the form's own `files` is set before fields are looked up
         required=False,
         label=gettext_lazy("Files"),
         help_text=gettext_lazy(
@@ -68,9 +68,9 @@ def import_files(request: HttpRequest, scope: Scope) -> HttpResponse:
     form = FilesForm(request.POST, request.FILES) if request.method == "POST" else FilesForm()
     free = uploads.free_uploads(scope.collection, scope.user)
     if form.is_valid():
-        named = free.filter(pk__in=[value for value in request.POST.getlist("upload") if is_key(value)])
+        uploaded = free.filter(pk__in=[value for value in request.POST.getlist("upload") if is_key(value)])
         try:
-            row = importing.import_files(scope.collection, scope.user, form.cleaned_data["files"], named)
+            row = importing.import_files(scope.collection, scope.user, form.cleaned_data["files"], uploaded)
             return redirect("file_import", scope.collection.name, row.number)
         except BadInput as error:
             form.add_error("files", str(error))
@@ -86,7 +86,7 @@ def import_files(request: HttpRequest, scope: Scope) -> HttpResponse:
 @action("admin")
 @require_POST
 def delete_upload(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Delete an upload of one's own that no import uses."""
+    """Delete one of the person's uploads that no import uses."""
     if is_key(number := request.POST.get("number", "")):
         for upload in uploads.free_uploads(scope.collection, scope.user).filter(pk=number):
             uploads.delete_upload(upload)
@@ -95,20 +95,20 @@ def delete_upload(request: HttpRequest, scope: Scope) -> HttpResponse:
 
 
 def is_key(value: str) -> bool:
-    """Return whether a field is the number of a row, as PostgreSQL's bigint holds it."""
+    """Return whether a text is a number that fits into PostgreSQL's bigint."""
     return value.isdecimal() and len(value) < 19
 
 
 @action("admin")
 @require_http_methods(["GET", "POST"])
 def file_import(request: HttpRequest, scope: Scope, file_import: int) -> HttpResponse:
-    """Show an import: files, check, progress. A POST corrects what the files are taken for, and checks again."""
+    """Show an import: files, check, progress. A POST corrects what the files contain and checks them again."""
     row = find_import(scope.collection, file_import)
-    # The fields of the form that are about files and their columns.
-    said = {name: str(value) for name, value in request.POST.dict().items() if name.startswith(("kind-", "field-"))}
+    # Fields of the form that describe files and their columns.
+    fields = {name: str(value) for name, value in request.POST.dict().items() if name.startswith(("kind-", "field-"))}
 
     def correct(actor: Actor, collection: Collection, options: ImportOptions) -> FileImport:
-        return importing.correct_import(actor, row, options, said)
+        return importing.correct_import(actor, row, options, fields)
 
     def show(form: ActionForm) -> HttpResponse:
         return _render_import(request, scope, row, form)
@@ -140,7 +140,7 @@ def control_import(request: HttpRequest, scope: Scope, file_import: int, act: st
 
 
 def _render_import(request: HttpRequest, scope: Scope, row: FileImport, form: ActionForm) -> HttpResponse:
-    """Render the page, or for HTMX its changing part, until the job is over."""
+    """Render the page, or for HTMX the part that changes until the job is over."""
     context: dict[str, Any] = {
         "scope": scope,
         "form": form,
@@ -150,7 +150,7 @@ def _render_import(request: HttpRequest, scope: Scope, row: FileImport, form: Ac
     }
     if request.headers.get("HX-Request") and request.method == "GET":
         response = render(request, "imports/_state.html", context, status=STOP_POLLING if row.is_over else 200)
-        # The page was made before anybody had looked at the files, so it lacks what they hold.
+        # The page was rendered before the files were recognised, so it must be loaded again.
         if "looking" in request.GET and (row.looked_at or row.is_over):
             response["HX-Refresh"] = "true"
         return response

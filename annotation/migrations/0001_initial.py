@@ -122,7 +122,7 @@ class Migration(migrations.Migration):
                 ('started_at', models.DateTimeField(help_text='The first claim.', null=True)),
                 ('ended_at', models.DateTimeField(null=True)),
                 ('number', models.PositiveIntegerField(db_default=0, editable=False, help_text='In its collection, from 1.')),
-                ('files', models.JSONField(default=list, help_text='What each file holds (annotation.imports.files.GivenFile).')),
+                ('files', models.JSONField(default=list, help_text='What each file contains (annotation.imports.files.RecognisedFile).')),
                 ('looked_at', models.BooleanField(db_default=True, default=False, help_text='The job has found out what the files hold.')),
                 ('corrections', models.JSONField(db_default=models.Value({}, models.JSONField()), default=dict, help_text='What a person says of the files; the job takes it over.')),
                 ('options', models.JSONField(default=dict)),

@@ -1,4 +1,4 @@
-"""The table of pairs, its saved views, everything that is known about one pair, and what two assessors graded."""
+"""Pages of pairs: the table with its saved views, one pair in detail, and the grades of two assessors."""
 
 from django.contrib import messages
 from django.db import transaction
@@ -31,16 +31,16 @@ from judges.models import Campaign
 @action("admin")
 @require_GET
 def pairs(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Show a page of the table; filters, order and the key of the page stand in the URL."""
+    """Show a page of the table; the URL has its filters, order and key."""
     return render_pairs(request, scope, request.GET)
 
 
-def render_pairs(request: HttpRequest, scope: Scope, asked: QueryDict, *, problem: str = "") -> HttpResponse:
-    """Render the table that a query string asks for; `problem`: why a form of it was refused."""
-    filters = PairFilters.read(asked)
+def render_pairs(request: HttpRequest, scope: Scope, query: QueryDict, *, problem: str = "") -> HttpResponse:
+    """Render the table of a query string. `problem`: why a form on the page was refused."""
+    filters = PairFilters.read(query)
     campaign = get_campaign(scope.collection, filters.campaign)
     try:
-        page = listing.load_page(scope.collection, filters, campaign=campaign, key=_read_key(asked))
+        page = listing.load_page(scope.collection, filters, campaign=campaign, key=_read_key(query))
     except BadInput as error:
         raise Http404(str(error)) from error
     context = {
@@ -66,23 +66,23 @@ def render_pairs(request: HttpRequest, scope: Scope, asked: QueryDict, *, proble
 @require_GET
 def pair(request: HttpRequest, scope: Scope, pair: int) -> HttpResponse:
     """Show one pair: texts, debate, votes, label, judgments, and every attempt with its prompt and raw answer."""
-    found = get_object_or_404(Pair.objects.select_related("query", "document"), pk=pair, collection=scope.collection)
-    context = {"scope": scope, "pair": found, "evidence": pair_detail.load_pair_detail(found)}
+    row = get_object_or_404(Pair.objects.select_related("query", "document"), pk=pair, collection=scope.collection)
+    context = {"scope": scope, "pair": row, "evidence": pair_detail.load_pair_detail(row)}
     return render(request, "data/pair.html", context)
 
 
 @action("admin")
 @require_POST
 def hand_over_skipped(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Send the pairs that everybody skipped to adjudicators."""
+    """Send the pairs that all annotators skipped to adjudicators."""
     with transaction.atomic():
         count = skipped.hand_over(scope.collection)
         record(scope, "skipped.handed-over", pairs=count)
     words = ngettext(
         "%(count)s pair waits for an adjudicator now.", "%(count)s pairs wait for an adjudicator now.", count
     )
-    told = words % {"count": f"{count:,}"}
-    messages.success(request, told if count else _("No pairs skipped by all annotators are left."))
+    message = words % {"count": f"{count:,}"}
+    messages.success(request, message if count else _("No pairs skipped by all annotators are left."))
     return redirect("collection", scope.collection.name)
 
 
@@ -90,38 +90,38 @@ def hand_over_skipped(request: HttpRequest, scope: Scope) -> HttpResponse:
 @require_GET
 @says_why
 def two_assessors(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Show the cross table of two assessors, and the pairs of the cell that was asked for."""
+    """Show the cross table of two assessors, and the pairs of the selected cell."""
     filters = PairFilters.read(request.GET)
     if not (filters.a and filters.b):
         return redirect(quality_address(scope.collection, "agreement"))
     try:
-        found = crossing.compare_assessors(scope.collection, filters, request.GET.get("page"))
+        comparison = crossing.compare_assessors(scope.collection, filters, request.GET.get("page"))
     except BadInput as error:
         raise Http404(str(error)) from error
-    if file := download(request, [found["chart"]]):
+    if file := download(request, [comparison["chart"]]):
         return file
-    context = {"scope": scope, "two": found, "filters": filters}
+    context = {"scope": scope, "two": comparison, "filters": filters}
     return render(request, "data/differing_pairs.html", context)
 
 
-def get_campaign(collection: Collection, asked: str) -> Campaign | None:
-    """Return the campaign that was asked for; None: the whole collection."""
-    return numbered_or_404(Campaign.objects, collection, asked, _("Campaign not found.")) if asked else None
+def get_campaign(collection: Collection, number: str) -> Campaign | None:
+    """Return the campaign of a number; None for no number: the whole collection. Raises Http404."""
+    return numbered_or_404(Campaign.objects, collection, number, _("Campaign not found.")) if number else None
 
 
-def _read_key(asked: QueryDict) -> PageKey:
-    """Read where the page begins: after or before a pair, by its id and its value in the order."""
+def _read_key(query: QueryDict) -> PageKey:
+    """Return where the page begins: after or before a pair, by its id and sort value."""
     for name in ("after", "before"):
-        text = asked.get(name, "")
+        text = query.get(name, "")
         if text.isdecimal() and len(text) <= 18:
-            return PageKey(int(text), asked.get("key", "")[:300], backwards=name == "before")
+            return PageKey(int(text), query.get("key", "")[:300], backwards=name == "before")
     return PageKey()
 
 
 @action("admin")
 @require_POST
 def save_view(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Keep the table as it is shown under a name."""
+    """Save the filters and order of the table under a name."""
     query = request.POST.get("query", "")[:5000]
     try:
         view = saved_views.save_view(
@@ -137,14 +137,14 @@ def save_view(request: HttpRequest, scope: Scope) -> HttpResponse:
 @require_POST
 def change_view(request: HttpRequest, scope: Scope, view: int) -> HttpResponse:
     """Rename one of the person's own views, or with `delete` delete it."""
-    found = get_object_or_404(SavedView, pk=view, user=scope.user, collection=scope.collection)
+    saved_view = get_object_or_404(SavedView, pk=view, user=scope.user, collection=scope.collection)
     query = request.POST.get("query", "")[:5000]
     if "delete" in request.POST:
-        found.delete()
-        messages.success(request, _("View “%(name)s” deleted.") % {"name": found.name})
+        saved_view.delete()
+        messages.success(request, _("View “%(name)s” deleted.") % {"name": saved_view.name})
         return _redirect_to_table(scope, query)
     try:
-        saved_views.rename_view(found, request.POST.get("name", ""))
+        saved_views.rename_view(saved_view, request.POST.get("name", ""))
     except BadInput as error:
         return render_pairs(request, scope, QueryDict(query), problem=str(error))
     messages.success(request, _("View renamed."))
