@@ -1,5 +1,7 @@
-"""Words that reach pages as values (codes of states and policies, names of columns): marked here,
-looked up where they are shown, so that files, commands and the database keep them in English.
+"""Values that pages show translated: codes of states and policies, names of columns.
+
+They are marked for translation here and translated where they are shown, because files, commands
+and the database have them in English.
 """
 
 from django.utils.translation import gettext_noop as _
@@ -13,11 +15,11 @@ SHOWN = (
     _("debate"), _("ensemble"), _("debate+ensemble"), _("single"), _("lara"), _("filter"),
     _("llm-adjudicator"), _("human"), _("people"), _("judges"), _("adjudicator"), _("gold"),
     _("audits"), _("none"),
-    # Where pairs stand, and how a model is called.
+    # States of pairs, and kinds of models.
     _("all"), _("pairs"), _("labelled"), _("escalated"), _("failed"), _("running"),
     _("pending"), _("open"), _("settled"), _("base"), _("adapter"), _("merged"),
     _("random head"), _("tuned"),
-    # What a training is doing; its subprocess says so in English.
+    # Progress of a training, which its subprocess reports in English.
     _("starting"), _("loading the base"), _("training"), _("resumed"),
     _("measuring on the dev split"), _("scoring the documents with the reference model"),
     # Columns of the tables behind charts.

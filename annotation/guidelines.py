@@ -15,7 +15,7 @@ from corpus.models import Collection, Query
 from corpus.rubric import Rubric
 
 HEAD = gettext_noop("Is this document relevant to this query?")
-# Before the definition of each kind of query, where they differ.
+# Introduce the definition of each kind of query where the definitions differ.
 WHERE = (gettext_noop("If the query lists answers:"), gettext_noop("If the query lists no answers:"))
 HOW = (
     gettext_noop("How to judge"),
@@ -28,25 +28,25 @@ HOW = (
 
 
 def relevance_definition(rubric: Rubric) -> str:
-    """Return the definition of relevant in English: the one that judges, training sets and rerankers are given, too."""
+    """Return the relevance definition in English, the same one that judges, training sets and rerankers get."""
     definitions = rubric.definitions()
     if len(definitions) == 1:
         return definitions[0].text
-    return "\n\n".join(f"{where}\n\n{one.text}" for where, one in zip(WHERE, definitions, strict=True))
+    return "\n\n".join(f"{where}\n\n{definition.text}" for where, definition in zip(WHERE, definitions, strict=True))
 
 
 def built_in(rubric: Rubric) -> str:
-    """The text that holds until somebody writes one, in English."""
+    """Return the English text that applies until an admin writes one."""
     return "\n\n".join([HEAD, relevance_definition(rubric), "\n".join(HOW)]) + "\n"
 
 
 def translate_lines(text: str) -> str:
-    """A built-in text in the reader's language; each of its lines is translated by itself."""
+    """Translate a built-in text line by line into the reader's language."""
     return "\n".join(_(line) if line.strip() else line for line in text.split("\n"))
 
 
 def current(collection: Collection) -> tuple[int, str]:
-    """The number and text of the guidelines that hold; number 0 is the built-in text."""
+    """Return the number and text of the current guidelines; number 0 is the built-in text."""
     newest = _newest_version(collection)
     if newest is None:
         return 0, translate_lines(built_in(collection.relevance))
@@ -54,29 +54,29 @@ def current(collection: Collection) -> tuple[int, str]:
 
 
 def displayed_text(guideline: Guideline) -> str:
-    """Return the guideline as people read it; the built-in text comes in the reader's language."""
+    """Return the text of a guideline, a built-in one in the reader's language."""
     return translate_lines(guideline.text) if guideline.is_built_in else guideline.text
 
 
 def versions(collection: Collection) -> QuerySet[Guideline]:
-    """All versions that were kept, newest first, with their writers."""
+    """Return all stored versions with their writers, newest first."""
     return collection.guidelines.select_related("written_by").order_by("-version")
 
 
 def follows_definition(collection: Collection) -> bool:
-    """Return whether the guidelines have the judges' definition verbatim, in any language."""
+    """Return whether the guidelines contain the judges' relevance definition verbatim, in any language."""
     newest = _newest_version(collection)
     if newest is None:
         return True
     definitions = collection.relevance.definitions()
     if len(definitions) > 1:
-        # Those that queries of the collection are judged by; all, where there is no query yet.
+        # Only the definitions that apply to queries of the collection; all where there is no query yet.
         queries = Query.objects.filter(collection=collection, is_current=True)
-        there = (queries.exclude(answers=[]).exists(), queries.filter(answers=[]).exists())
-        used = tuple(one for one, some in zip(definitions, there, strict=True) if some)
+        is_used = (queries.exclude(answers=[]).exists(), queries.filter(answers=[]).exists())
+        used = tuple(definition for definition, has_queries in zip(definitions, is_used, strict=True) if has_queries)
         definitions = used or definitions
     text = " ".join(newest.text.split())
-    lines = [line for one in definitions for line in one.text.split("\n") if line.strip()]
+    lines = [line for definition in definitions for line in definition.text.split("\n") if line.strip()]
     for code, _name in settings.LANGUAGES:
         with override(code):
             if all(" ".join(_(line).split()) in text for line in lines):
@@ -86,23 +86,23 @@ def follows_definition(collection: Collection) -> bool:
 
 @transaction.atomic
 def write(*, collection: Collection, text: str, author: User | None) -> int:
-    """Store a new version of the guidelines; return its number. Equal text changes nothing."""
+    """Store a new version of the guidelines, unless the text is the current one; return the version's number."""
     collection = hold(Collection.objects, collection.pk, no_key=True)
-    version, held = current(collection)
+    version, current_text = current(collection)
     text = text.replace("\r\n", "\n").strip() + "\n"
-    if text == held:
+    if text == current_text:
         return version
-    ours = built_in(collection.relevance)
-    is_built_in = text in (ours, translate_lines(ours))
-    return _add_version(collection, collection.relevance, ours if is_built_in else text, author, is_built_in)
+    built_in_text = built_in(collection.relevance)
+    is_built_in = text in (built_in_text, translate_lines(built_in_text))
+    return _add_version(collection, collection.relevance, built_in_text if is_built_in else text, author, is_built_in)
 
 
 @contextmanager
 def record_redefinition(collection: Collection, author: User | None = None) -> Iterator[None]:
-    """Context manager around a change of the relevance definition: it stores a new guideline version if that changed.
+    """Store a new guideline version where the code in this context changes the relevance definition.
 
-    The built-in text takes the new definition. Somebody's own words stay as they are, under a new
-    number, so that each judgment tells which definition held; nobody is asked to read them again.
+    A built-in text gets the new definition. An admin's own text stays as it is under a new number, so
+    that each judgment tells which definition applied; nobody is asked to read it again.
     """
     with transaction.atomic():
         before = hold(Collection.objects, collection.pk, no_key=True).relevance
@@ -120,16 +120,16 @@ def record_redefinition(collection: Collection, author: User | None = None) -> I
 
 
 def _add_version(collection: Collection, before: Rubric, text: str, author: User | None, is_built_in: bool) -> int:
-    """The next version. Before the first one the built-in text that held is kept as number 0."""
-    # Judgments that were given before somebody wrote a version point to number 0.
+    """Store the next version and return its number; before the first, store the built-in text as number 0."""
+    # Judgments from before the first version refer to number 0.
     newest = _newest_version(collection) or Guideline.objects.create(
         collection=collection, version=0, text=built_in(before), is_built_in=True
     )
-    made = Guideline.objects.create(
+    guideline = Guideline.objects.create(
         collection=collection, version=newest.version + 1, text=text, written_by=author, is_built_in=is_built_in
     )
-    Collection.objects.filter(pk=collection.pk).update(guideline_version=made.version)
-    return made.version
+    Collection.objects.filter(pk=collection.pk).update(guideline_version=guideline.version)
+    return guideline.version
 
 
 def _newest_version(collection: Collection) -> Guideline | None:

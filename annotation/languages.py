@@ -1,7 +1,7 @@
-"""Language and appearance of pages: from the account, else a cookie on this device, else the browser.
+"""Language and appearance of pages: from the account, else from a cookie on this device, else from the browser.
 
-English stands in the source, every other language in locale/. docs/annotators.md says how to add
-one. CSV files are for programs: they speak English, whoever asks.
+The source is in English; the other languages are in locale/, and docs/annotators.md says how to add
+one. CSV files, which are for programs, are always in English.
 """
 
 import re
@@ -20,7 +20,7 @@ from django.utils.translation import get_language, gettext, trans_real
 from annotation.models import User
 
 CODES = frozenset(code for code, _ in settings.LANGUAGES)
-# What a person may choose about the look of pages; empty: the device's or page's own.
+# Choices of appearance; empty: the default of the device or of the page.
 LOOKS = {
     "theme": frozenset({"", "light", "dark"}),
     "contrast": frozenset({"", "more"}),
@@ -29,13 +29,14 @@ LOOKS = {
 }
 A_YEAR = 365 * 24 * 3600
 PLACEHOLDER = re.compile(r"%\((\w+)\)[sd]")
-# Letters of a message's own: with fewer, any text would be one of its kind, unless it stands around another message.
+# The fewest letters of a message beside its values: with fewer, it would match any text. Fewer are enough where one
+# of the values is a message itself.
 FEWEST_LETTERS, FEWEST_AROUND = 12, 4
-DEEPEST = 3  # Messages inside messages: a file and line, what is wrong there, and why.
+DEEPEST = 3  # The depth of messages inside messages: a file and line, the problem there, and its cause.
 
 
 class LanguageMiddleware(LocaleMiddleware):
-    """The device's language for every request. Whoever is signed in gets theirs by `speak_to`."""
+    """Activate the device's language for every request; `speak_to` activates the language of an account."""
 
     def process_request(self, request: HttpRequest) -> None:
         super().process_request(request)
@@ -44,33 +45,33 @@ class LanguageMiddleware(LocaleMiddleware):
 
 
 def is_for_programs(request: HttpRequest) -> bool:
-    """Return whether a page's table or chart is asked for as CSV or JSON, whose words are the same for every reader."""
+    """Return whether the request asks for a table or chart as CSV or JSON, which are in English for every reader."""
     return request.GET.get("as") in ("csv", "json")
 
 
 def speak_to(user: User, request: HttpRequest) -> None:
-    """Switch this request to the language of the account, where one is chosen; files for programs stay English."""
+    """Activate the language of the account for this request, except for files for programs."""
     if user.language in CODES and user.language != translation.get_language() and not is_for_programs(request):
         translation.activate(user.language)
 
 
-def save_display_choice(user: User | None, response: HttpResponseBase, given: Mapping[str, str]) -> None:
-    """Keep what somebody chose, with the account and on this device; only what is offered."""
-    found: dict[str, object] = {}
-    if given.get("language") in CODES:
-        found["language"] = given["language"]
-        _set_choice_cookie(response, settings.LANGUAGE_COOKIE_NAME, given["language"])
-    looks = {name: given[name] for name, offered in LOOKS.items() if given.get(name) in offered}
+def save_display_choice(user: User | None, response: HttpResponseBase, choices: Mapping[str, str]) -> None:
+    """Store the offered choices among `choices` in the account and in cookies of this device."""
+    changes: dict[str, object] = {}
+    if choices.get("language") in CODES:
+        changes["language"] = choices["language"]
+        _set_choice_cookie(response, settings.LANGUAGE_COOKIE_NAME, choices["language"])
+    looks = {name: choices[name] for name, offered in LOOKS.items() if choices.get(name) in offered}
     for name, value in looks.items():
         _set_choice_cookie(response, name, value)
     if user is not None and looks:
-        found["display"] = {**user.display, **looks}
-    if user is not None and found:
-        User.objects.filter(pk=user.pk).update(**found)
+        changes["display"] = {**user.display, **looks}
+    if user is not None and changes:
+        User.objects.filter(pk=user.pk).update(**changes)
 
 
 def look_context(request: HttpRequest) -> dict[str, Any]:
-    """Return the templates' variable `look`, worked out where it is shown: the account's, else the device's."""
+    """Return the template variable `look`, the appearance of the account, else of the device; computed on first use."""
 
     def look() -> dict[str, str]:
         user = getattr(request, "user", None)
@@ -82,14 +83,14 @@ def look_context(request: HttpRequest) -> dict[str, Any]:
 
 
 def translate_stored(text: str, depth: int = 0) -> str | None:
-    """Say in the reader's language what a worker stored in English; None where the catalogue does not have it.
+    """Translate a text that a worker stored in English; None where the catalogue does not have it.
 
-    Workers store a message with its values filled in. The message is found again by its own words,
-    and the values stand in the translation as they were, or translated where they are messages
-    themselves (`depth`: inside others).
+    Workers store a message with its values filled in. The message is found again by its fixed parts.
+    Values are copied into the translation, or translated where they are messages themselves (`depth`:
+    how many messages this one is inside of).
     """
-    if (whole := gettext(text)) != text:
-        return whole
+    if (translation_of_all := gettext(text)) != text:
+        return translation_of_all
     messages = [
         (letters, message)
         for letters, message, parts in _messages(get_language() or "")
@@ -97,20 +98,21 @@ def translate_stored(text: str, depth: int = 0) -> str | None:
     ]
     for letters, message in sorted(messages, reverse=True) if depth < DEEPEST else ():
         if values := _pattern(message).fullmatch(text):
-            known = {name: translate_stored(value, depth + 1) for name, value in values.groupdict().items()}
-            if letters >= FEWEST_LETTERS or any(known.values()):
-                said = {name: known[name] or values[name] for name in known}
-                filled = PLACEHOLDER.sub(lambda name, said=said: said[name[1]], gettext(message))  # type: ignore[misc]
-                return filled.replace("%%", "%")
+            translations = {name: translate_stored(value, depth + 1) for name, value in values.groupdict().items()}
+            if letters >= FEWEST_LETTERS or any(translations.values()):
+                value_by_name = {name: translations[name] or values[name] for name in translations}
+                pieces = PLACEHOLDER.split(gettext(message))
+                pieces[1::2] = [value_by_name[name] for name in pieces[1::2]]
+                return "".join(pieces).replace("%%", "%")
     return None
 
 
 @cache
 def _messages(language: str) -> list[tuple[int, str, list[str]]]:
-    """List the catalogue's messages with values: how many letters of their own they have, and the parts between."""
+    """List the catalogue's messages with values: the number of letters, the message, the parts between its values."""
     rows = []
     catalogue: Any = trans_real.translation(language)
-    # As Django's JavaScriptCatalog reads it: nothing else lists what a catalogue has.
+    # A private attribute, which Django's JavaScriptCatalog reads too: nothing else lists a catalogue's messages.
     for message in catalogue._catalog.keys():  # noqa: SIM118
         if isinstance(message, str) and PLACEHOLDER.search(message):
             parts = [part.replace("%%", "%") for part in PLACEHOLDER.split(message)[::2]]
@@ -119,10 +121,10 @@ def _messages(language: str) -> list[tuple[int, str, list[str]]]:
 
 
 def _pattern(message: str) -> re.Pattern[str]:
-    """Return the pattern of every text that is the message with its values."""
+    """Return the pattern of the texts that are this message with any values."""
     pieces, seen = [], set[str]()
-    for place, piece in enumerate(PLACEHOLDER.split(message)):
-        if place % 2 == 0:
+    for position, piece in enumerate(PLACEHOLDER.split(message)):
+        if position % 2 == 0:
             pieces.append(re.escape(piece.replace("%%", "%")))
         else:
             pieces.append(f"(?P={piece})" if piece in seen else f"(?P<{piece}>.+?)")

@@ -11,8 +11,8 @@
 | admin       | admins of the collection, and owners                                      |
 | own         | owners of the site, on a page of the collection                           |
 
-A collection that the visitor is no member of does not exist for them: 404. Too small a role: 403.
-Not signed in: the sign-in page.
+A collection of which the visitor is not a member does not exist for them (404). A role that is too
+low is refused (403). Without a session the answer is the sign-in page.
 """
 
 from collections.abc import Callable
@@ -38,7 +38,7 @@ from annotation.models import Membership, Role, User
 from corpus.access import Action, View
 from corpus.models import Collection
 
-# Actions in a collection, and the smallest role that may do them.
+# The lowest role for each action in a collection.
 SMALLEST: dict[Action, Role] = {
     "member": Role.ANNOTATOR,
     "judge": Role.ANNOTATOR,
@@ -47,13 +47,13 @@ SMALLEST: dict[Action, Role] = {
     "own": Role.ADMIN,
 }
 
-# Actions that leave a grade: they need a membership, because grades stand under its assessor.
+# Actions that store a grade. They need a membership, because each grade belongs to its assessor.
 AS_MEMBER: frozenset[Action] = frozenset({"judge", "adjudicate"})
 
 
 @dataclass(frozen=True, slots=True)
 class PublicScope:
-    """A page for anybody: `user` is None for a visitor who is not signed in."""
+    """The visitor of a page that is open to anybody; `user` is None where they are not signed in."""
 
     user: User | None
     collection: ClassVar[None] = None
@@ -63,7 +63,7 @@ class PublicScope:
 
 @dataclass(frozen=True, slots=True)
 class SiteScope(PublicScope):
-    """A page of the site, outside any collection."""
+    """The visitor of a page outside any collection."""
 
     user: User
 
@@ -74,45 +74,45 @@ class SiteScope(PublicScope):
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """A page of a collection. `membership` is None for owners who are no members."""
+    """The visitor of a page of a collection. `membership` is None for owners who are not members."""
 
     user: User
     collection: Collection
     membership: Membership | None
-    role: Role  # What they may do here; owners count as admins.
+    role: Role  # The visitor's role here; owners of the site count as admins.
 
     def may(self, action: Action) -> bool:
-        """Return whether the user may do this here."""
+        """Return whether the user may do the action in this collection."""
         if action in AS_MEMBER and self.membership is None:
             return False
         return self.role >= SMALLEST[action] and (action != "own" or self.user.is_owner)
 
     @property
     def may_admin(self) -> bool:
-        """Return whether the user may see and change everything of this collection."""
+        """Return whether the user may see and change everything in this collection."""
         return self.role >= Role.ADMIN
 
     @property
     def may_judge(self) -> bool:
-        """Return whether the user has an assessor here, under whose name grades are stored."""
+        """Return whether the user is a member, under whose assessor grades are stored."""
         return self.membership is not None
 
     @property
     def may_adjudicate(self) -> bool:
-        """Return whether the user may settle conflicts of this collection."""
+        """Return whether the user may resolve conflicts of this collection."""
         return self.membership is not None and self.role >= Role.ADJUDICATOR
 
     @property
     def member(self) -> Membership:
-        """The membership, in views whose action needs one (judge, adjudicate)."""
+        """Return the membership, in views whose action needs one (judge, adjudicate)."""
         if self.membership is None:
             raise PermissionDenied(_("You are not a member of this collection."))
         return self.membership
 
     def find_member(self, member: int) -> Membership:
-        """The membership of this collection with this number, or 404."""
-        found = Membership.objects.select_related("user", "collection")
-        return get_object_or_404(found, pk=member, collection=self.collection)
+        """Return the membership of this collection with this id. Raises Http404."""
+        memberships = Membership.objects.select_related("user", "collection")
+        return get_object_or_404(memberships, pk=member, collection=self.collection)
 
 
 def action(name: Action, *methods: str) -> Callable[[View], View]:
@@ -147,10 +147,10 @@ def action(name: Action, *methods: str) -> Callable[[View], View]:
 
 def administered_collections(user: User) -> QuerySet[Collection]:
     """Return the collections that a user administers: all for owners, else as admin."""
-    found = Collection.objects.order_by("name")
+    collections = Collection.objects.order_by("name")
     if user.is_owner:
-        return found
-    return found.filter(memberships__user=user, memberships__is_active=True, memberships__role__gte=Role.ADMIN)
+        return collections
+    return collections.filter(memberships__user=user, memberships__is_active=True, memberships__role__gte=Role.ADMIN)
 
 
 def guard_library_view(name: Action, view: View) -> View:
@@ -163,7 +163,7 @@ def guard_library_view(name: Action, view: View) -> View:
 
 
 def scope_of(request: HttpRequest, name: Action, kwargs: dict[str, Any]) -> PublicScope | SiteScope | Scope | None:
-    """Return what the view may work with; None: sign in first. Takes the collection's `name` out of `kwargs`."""
+    """Return the scope of a view, None before the sign-in; removes the collection's `name` from `kwargs`."""
     user = request.user if request.user.is_authenticated else None
     if user is not None:
         speak_to(user, request)
@@ -182,7 +182,7 @@ def scope_of(request: HttpRequest, name: Action, kwargs: dict[str, Any]) -> Publ
 
 
 def require_owner(user: User) -> None:
-    """Raise PermissionDenied for who does not own the site."""
+    """Raise PermissionDenied unless the user is an owner of the site."""
     if not user.is_owner:
         raise PermissionDenied(_("Only owners of this site can do this."))
 
@@ -195,38 +195,39 @@ def collection_scope(user: User, name: Action, collection: str) -> Scope:
         .first()
     )
     if membership is not None:
-        # The same person: Django would read the row again.
+        # Or Django would read the user again.
         membership.user = user
         role = Role.ADMIN if user.is_owner else Role(membership.role)
         scope = Scope(user, membership.collection, membership, role)
     else:
-        # The same answer as for a name that nobody has: names of collections are not for strangers.
-        found = Collection.objects.filter(name=collection).first() if user.is_owner else None
-        if found is None:
+        # The same answer as for a name that does not exist, so that strangers cannot find out names of collections.
+        collection_row = Collection.objects.filter(name=collection).first() if user.is_owner else None
+        if collection_row is None:
             raise Http404(_("Collection not found."))
-        scope = Scope(user, found, None, Role.ADMIN)
+        scope = Scope(user, collection_row, None, Role.ADMIN)
     if scope.role < SMALLEST[name]:
-        words = _("This requires the role %(role)s; your role here is %(yours)s.")
-        raise PermissionDenied(words % {"role": SMALLEST[name].label, "yours": scope.role.label})
+        message = _("This requires the role %(role)s; your role here is %(yours)s.")
+        raise PermissionDenied(message % {"role": SMALLEST[name].label, "yours": scope.role.label})
     if name == "own":
         require_owner(user)
     if name in AS_MEMBER and membership is None:
-        words = _("You are not a member of this collection. Join it on the People page before you judge.")
-        raise PermissionDenied(words)
+        raise PermissionDenied(
+            _("You are not a member of this collection. Join it on the People page before you judge.")
+        )
     return scope
 
 
 def to_sign_in(request: HttpRequest) -> HttpResponse:
-    """Lead to the sign-in page, and from there back; an HTMX request moves the whole page there."""
+    """Redirect to the sign-in page, which leads back afterwards; for HTMX the whole page is replaced."""
     htmx = bool(request.headers.get("HX-Request"))
     back = request.headers.get("HX-Current-URL", "") if htmx else request.get_full_path()
     address = resolve_url(settings.LOGIN_URL)
-    # A form is not sent again by itself: its entries wait behind the sign-in.
+    # A form is not sent again automatically; its fields are kept until after the sign-in.
     if not htmx and request.method == "POST":
         back = reverse("unsent_form") if unsent_forms.keep(request) else unsent_forms.page_of(request)
     if htmx or request.method in {"GET", "HEAD", "POST"}:
         parts = urlsplit(back)
-        # Path and query alone: an address of another host in the header must lead nowhere.
+        # Only path and query, so that an address of another host in the header is not followed.
         address += "?" + urlencode({"next": parts.path + (f"?{parts.query}" if parts.query else "")})
     if htmx:
         return HttpResponse(status=401, headers={"HX-Redirect": address})

@@ -1,4 +1,4 @@
-"""Forms that were sent after the session had ended, kept in the visitor's session until they have signed in."""
+"""Forms that were sent after the session had ended: kept in a new session until their sender has signed in."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,27 +9,27 @@ from django.http import HttpRequest
 
 KEY = "unsent_form"
 LONGEST = 200_000  # Characters of all fields: a long guideline fits, a file does not.
-# Never kept: what opens something, and the token of a session that is over.
+# Fields that are never kept: secrets, and the CSRF token of the ended session.
 SECRET = ("password", "secret", "token", "csrfmiddlewaretoken", "code")
 
 
 @dataclass(frozen=True, slots=True)
 class UnsentForm:
-    """A form as it was sent: the address it goes to, the page it stood on, its fields in order."""
+    """A form as it was sent: the address it goes to, the page it was on, and its fields in order."""
 
     action: str
     page: str
     fields: tuple[tuple[str, str], ...]
-    left_out: tuple[str, ...] = ()  # Names of files, which have to be chosen again.
+    left_out: tuple[str, ...] = ()  # Names of files, which must be selected again.
 
     @property
     def texts(self) -> list[tuple[str, str]]:
-        """Return the fields that somebody typed words into, to read and to copy."""
+        """Return the fields with several words, which the page shows for copying."""
         return [(name, value) for name, value in self.fields if len(value.split()) > 1]
 
 
 def keep(request: HttpRequest) -> bool:
-    """Keep a form for after the sign-in. Return whether there was one that can be kept."""
+    """Keep a request's form until after the sign-in; return whether it can be kept."""
     fields = [
         (name, value)
         for name, values in request.POST.lists()
@@ -48,7 +48,7 @@ def keep(request: HttpRequest) -> bool:
 
 
 def read(request: HttpRequest) -> UnsentForm | None:
-    """Return the form that waits in this session; None where there is none."""
+    """Return the form kept in this session; None where there is none."""
     row: Mapping[str, Any] | None = request.session.get(KEY)
     if row is None:
         return None
@@ -57,18 +57,18 @@ def read(request: HttpRequest) -> UnsentForm | None:
 
 
 def forget(request: HttpRequest) -> None:
-    """Forget the form: it is being sent again, or is not wanted."""
+    """Remove the form from the session."""
     request.session.pop(KEY, None)
 
 
 def forget_sent(request: HttpRequest) -> None:
-    """Forget the form where this request sends it: its page answers for it from here on."""
+    """Remove the form from the session where this request sends it again."""
     if (request.session.get(KEY) or {}).get("action") == request.get_full_path():
         forget(request)
 
 
 def page_of(request: HttpRequest) -> str:
-    """Return the path of the page that the form stood on; the form's own address where the browser does not say."""
+    """Return the path of the page that the form was on; the form's address where the browser does not say."""
     parts = urlsplit(request.headers.get("Referer", ""))
     if parts.netloc != request.get_host() or not parts.path.startswith("/"):
         return request.get_full_path()

@@ -1,4 +1,4 @@
-"""Conflicts between annotators: read the next one, resolve it, take the decision back."""
+"""API of adjudication: read the next conflict between annotators, resolve it, undo the decision."""
 
 from typing import Any
 
@@ -76,8 +76,8 @@ def resolve_conflict(request: HttpRequest, name: str, body: DecisionIn) -> Any:
             forms.check_grade(body.grade, scope.collection),
             comment=clean_text(body.comment),
             milliseconds=body.milliseconds,
-            # The stamp is signed: how long the conflict was open is the server's measure, beside
-            # the client's `milliseconds`.
+            # From the signed stamp the server knows how long the conflict was open; `milliseconds` is the
+            # client's measure.
             shown_ms=forms.parse_shown({"shown": body.shown}, forms.CONFLICT, scope.member, body.item),
         )
     except Unknown:
@@ -100,14 +100,14 @@ def undo_resolution(request: HttpRequest, name: str, body: DecidedIn) -> Any:
 def _show_conflict(scope: Scope, *, after: int | None = None, show: int | None = None) -> dict[str, Any]:
     member = scope.member
     item, waiting = conflicts.choose_conflict(conflicts.find_conflicts(member), after=after, show=show)
-    shown = None
+    conflict = None
     if item is not None:
         opinions = conflicts.list_opinions(item)
-        shown = {
+        conflict = {
             **show_texts(page.conflict_work(scope.collection, item.pk), scope.collection.grades),
             "item": item.pk,
             "shown": forms.stamp_shown(forms.CONFLICT, member, item.pk),
             "why": conflicts.why_conflict(opinions),
             "opinions": opinions,
         }
-    return {"conflict": shown, "waiting": waiting, "last_item": conflicts.last_decision(member)}
+    return {"conflict": conflict, "waiting": waiting, "last_item": conflicts.last_decision(member)}

@@ -1,4 +1,4 @@
-"""Conflicts: what people could not settle, or flagged, and the senior decision on it."""
+"""Conflicts: items on which annotators disagree or that they flagged, and the adjudicator's decision on them."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -30,19 +30,19 @@ from annotation.queue.undo import revert_resolution, withdraw_judgment
 from corpus.models import CurrentJudgment, ExportRecord, Item, Judgment
 from store.sql import read_sql
 
-# A prime: each adjudicator begins elsewhere, so two rarely meet on one conflict without a lease.
+# A prime: each adjudicator begins elsewhere, so two rarely meet on a conflict, which has no lease.
 SPREAD = 7919
 
 
 def find_conflicts(membership: Membership) -> QuerySet[Item]:
-    """Return the conflicts that this adjudicator may decide, none they judged or hold, in an order of their own."""
-    theirs = Assignment.objects.filter(item=OuterRef("pk"), membership=membership).exclude(
+    """Return the conflicts that this adjudicator may decide, without those they judged or hold, in their own order."""
+    own = Assignment.objects.filter(item=OuterRef("pk"), membership=membership).exclude(
         state__in=[Assignment.State.RETURNED, Assignment.State.SKIPPED]
     )
     turn = Mod(F("pk") + Value(membership.pk * 31), Value(SPREAD), output_field=IntegerField())
     return (
         Item.objects.filter(collection=membership.collection_id, state=Item.State.CONFLICT)
-        .exclude(Exists(theirs))
+        .exclude(Exists(own))
         .annotate(turn=turn)
         .order_by("turn", "pk")
     )
@@ -51,35 +51,35 @@ def find_conflicts(membership: Membership) -> QuerySet[Item]:
 def choose_conflict(
     waiting: QuerySet[Item], *, after: int | None = None, show: int | None = None
 ) -> tuple[Item | None, int]:
-    """Return the conflict to show (`show`, else the first, or the one behind `after`), and how many wait."""
-    found = None
+    """Return the conflict to show (`show`, else the one after `after`, else the first), and how many wait."""
+    conflict = None
     if show is not None:
-        found = waiting.filter(pk=show).first()
-    elif (left := waiting.filter(pk=after).first() if after is not None else None) is not None:
-        turn = left.turn  # type: ignore[attr-defined]
-        found = waiting.filter(Q(turn__gt=turn) | Q(turn=turn, pk__gt=left.pk)).first()
-    if found is not None:
-        return found, waiting.count()
+        conflict = waiting.filter(pk=show).first()
+    elif after is not None and (skipped := waiting.filter(pk=after).first()) is not None:
+        turn = skipped.turn  # type: ignore[attr-defined]
+        conflict = waiting.filter(Q(turn__gt=turn) | Q(turn=turn, pk__gt=skipped.pk)).first()
+    if conflict is not None:
+        return conflict, waiting.count()
     first = waiting.annotate(waiting=Window(Count("pk"))).first()
     return first, first.waiting if first else 0
 
 
 def last_decision(membership: Membership) -> int | None:
-    """Return the id of the item that this adjudicator decided last, within 24 hours, if its decision still holds."""
+    """Return the id of the item that this adjudicator resolved last, within 24 hours; None where there is none."""
     own = CurrentJudgment.objects.filter(assessor=membership.assessor_id, step=Judgment.Step.ADJUDICATION)
     recent = own.filter(created_at__gt=timezone.now() - UNDO_WITHIN, item__state=Item.State.SETTLED)
     return recent.order_by("-pk").values_list("item_id", flat=True).first()
 
 
 def list_opinions(item: Item) -> list[dict[str, Any]]:
-    """List what annotators said on the item, without names: grade, or flag with its note, or why it was skipped."""
+    """List the annotators' opinions of the item without names: a grade, a flag with its note, or why it was skipped."""
     State = Assignment.State
     skipped = Q(state=State.SKIPPED)
     rows = (
         Assignment.objects.filter(item=item)
         .filter(Q(state=State.DONE, flagged=True) | Q(state=State.DONE, judgment__grade__isnull=False) | skipped)
         .select_related("judgment")
-        # By the random token: ids would tell who judged first.
+        # By the random token, because ids would reveal who judged first.
         .order_by("judgment__grade", "token")
     )
     opinions = []
@@ -95,13 +95,13 @@ def list_opinions(item: Item) -> list[dict[str, Any]]:
     return opinions
 
 
-def why_conflict(said: Sequence[Mapping[str, Any]]) -> str:
-    """Explain why an adjudicator is asked about an item, from the judgments on it."""
-    if any(one["flagged"] for one in said):
+def why_conflict(opinions: Sequence[Mapping[str, Any]]) -> str:
+    """Return why an adjudicator is asked about an item, from the annotators' opinions."""
+    if any(opinion["flagged"] for opinion in opinions):
         return _("An annotator flagged this pair.")
-    if len({one["grade"] for one in said if one["grade"] is not None}) > 1:
+    if len({opinion["grade"] for opinion in opinions if opinion["grade"] is not None}) > 1:
         return _("Annotators gave different grades.")
-    if said and all(one["grade"] is None for one in said):
+    if opinions and all(opinion["grade"] is None for opinion in opinions):
         return _("Everyone assigned to this pair skipped it.")
     return ""
 
@@ -116,22 +116,22 @@ def adjudicate(
     idle: int | None = None,
     shown_ms: int | None = None,
 ) -> None:
-    """Settle a conflict; the same decision again changes nothing. Raises Unknown, DecisionRefused and TooSoon."""
+    """Resolve a conflict; the same decision again changes nothing. Raises Unknown, DecisionRefused and TooSoon."""
     assessor, collection = membership.assessor_id, membership.collection
-    who = {"membership": membership.pk, "assessor": assessor, "collection": collection.pk}
+    adjudicator = {"membership": membership.pk, "assessor": assessor, "collection": collection.pk}
 
     def resolve(db: Connection[Any]) -> None:
-        rows = fetch_dicts(db, _CONFLICT, item=item_id, **who)
+        rows = fetch_dicts(db, _CONFLICT, item=item_id, **adjudicator)
         if not rows:
             raise Unknown
-        (own,) = rows
-        if not own["waits"]:
-            # The same decision sent again changes nothing. Asked anew: who waited for the lock saw what was.
-            before = _newest_adjudication(membership, item_id)
-            if own["state"] == Item.State.SETTLED and before is not None and before.grade is not None:
-                if (before.grade, before.comment) == (grade, comment):
+        (conflict,) = rows
+        if not conflict["waits"]:
+            # Read now, because the locking statement, which may have waited, saw the rows from before its wait.
+            decision = _newest_adjudication(membership, item_id)
+            if conflict["state"] == Item.State.SETTLED and decision is not None and decision.grade is not None:
+                if (decision.grade, decision.comment) == (grade, comment):
                     return
-                stored = EndedWith("judgment", before.grade, (before.comment,))
+                stored = EndedWith("judgment", decision.grade, (decision.comment,))
                 raise DecidedAlready(stored.explain(collection.grades))
             raise DecisionRefused(_("This conflict was resolved while you were working on it."))
         check_time(collection.min_judgment_ms, shown_ms, milliseconds)
@@ -141,13 +141,13 @@ def adjudicate(
             _RESOLVE,
             **answer,
             item=item_id,
-            pair=own["pair_id"],
+            pair=conflict["pair_id"],
             assessor=assessor,
-            supersedes=own["before"],
-            arm=arm_of(own["reason"]),
+            supersedes=conflict["before"],
+            arm=arm_of(conflict["reason"]),
             guideline=collection.guideline_version,
-            campaign=own["campaign"],
-            tally=resolved_counter(own["reason"]),
+            campaign=conflict["campaign"],
+            tally=resolved_counter(conflict["reason"]),
             shard=membership.pk % SHARDS,
         )
         record(membership.user, "conflict.settled", collection, item=item_id, grade=grade)
@@ -156,14 +156,14 @@ def adjudicate(
 
 
 _CONFLICT = read_sql(__file__, "lock_conflict")
-# Everything that a decision changes. The newest adjudication is a pair's label whatever else was
-# said (corpus.labels), and with the pair locked none can be newer than this one.
+# The newest adjudication is always the label of a pair (corpus.labels), and while the pair is locked
+# no newer one can come in.
 _RESOLVE = read_sql(__file__, "resolve_conflict")
 
 
 @transaction.atomic
 def undo_adjudication(membership: Membership, item_id: int) -> None:
-    """Take back an adjudicator's own decision on an item: the item is a conflict again."""
+    """Undo an adjudicator's own decision on an item, which is a conflict again. Raises Unknown and DecisionRefused."""
     item = Item.objects.select_for_update().filter(pk=item_id, collection=membership.collection_id).first()
     decision = _newest_adjudication(membership, item.pk) if item else None
     if item is None or decision is None or decision.grade is None or item.state != Item.State.SETTLED:

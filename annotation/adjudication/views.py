@@ -1,4 +1,4 @@
-"""Adjudication: the conflict, what annotators said without names, and the next conflict."""
+"""Pages of adjudication: a conflict with the annotators' opinions, the decision, and the next conflict."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ from annotation.queue.assignment import DecidedAlready, DecisionRefused, TooSoon
 
 @action("adjudicate", "GET", "HEAD")
 def adjudicate(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Show the next conflict; `?after=ITEM` passes over one for now."""
+    """Show the next conflict; `?after=ITEM` skips one for now."""
     after = request.GET.get("after", "")
     return _render_conflict(
         request, scope, after=int(after) if after.isascii() and after.isdigit() and len(after) < 18 else None
@@ -39,33 +39,33 @@ def adjudicate_submit(request: HttpRequest, scope: Scope) -> HttpResponse:
         )
     except Unknown:
         raise Http404(_("Pair not found.")) from None
-    except DecisionRefused as lost:
-        decided = item if isinstance(lost, DecidedAlready) else None
-        return _render_conflict(request, scope, status=409, problem=str(lost), decided=decided)
-    except (forms.Invalid, TooSoon) as wrong:
-        # The same conflict again, which need not be the first: what was typed is about this pair.
-        return _render_conflict(request, scope, status=422, problem=str(wrong), show=item)
+    except DecisionRefused as error:
+        decided = item if isinstance(error, DecidedAlready) else None
+        return _render_conflict(request, scope, status=409, problem=str(error), decided=decided)
+    except (forms.Invalid, TooSoon) as error:
+        # The same conflict again, which may not be the first one that waits.
+        return _render_conflict(request, scope, status=422, problem=str(error), show=item)
     return _show_conflict(request, scope, settled=item)
 
 
 @action("adjudicate", "POST")
 def adjudicate_undo(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Take back one's own decision and show its pair, which is a conflict again."""
+    """Undo the adjudicator's own decision and show its pair, which is a conflict again."""
     try:
         item = forms.parse_whole_number(request.POST, "item")
         conflicts.undo_adjudication(scope.member, item)
     except Unknown:
         raise Http404(_("You have no decision to undo.")) from None
-    except (DecisionRefused, forms.Invalid) as refused:
-        return _render_conflict(request, scope, status=409, problem=str(refused))
-    # The page of a refused decision sends its comment with the undo: it waits on the conflict that is open again.
+    except (DecisionRefused, forms.Invalid) as error:
+        return _render_conflict(request, scope, status=409, problem=str(error))
+    # The page of a refused decision sends its comment with the undo, to be shown on the reopened conflict.
     return _show_conflict(request, scope, show=item, typed=forms.parse_text(request.POST, "comment"))
 
 
-def _show_conflict(request: HttpRequest, scope: Scope, **chosen: Any) -> HttpResponse:
-    # A comment that waits on the pair would be lost on the way.
-    if request.headers.get("HX-Request") or chosen.get("typed"):
-        return _render_conflict(request, scope, **chosen)
+def _show_conflict(request: HttpRequest, scope: Scope, **choice: Any) -> HttpResponse:
+    # A redirect would lose the comment.
+    if request.headers.get("HX-Request") or choice.get("typed"):
+        return _render_conflict(request, scope, **choice)
     return HttpResponseRedirect(reverse("adjudicate", args=[scope.collection.name]), status=303)
 
 
@@ -93,8 +93,8 @@ def _render_conflict(
         "kept": forms.parse_text(request.POST, "comment") if status == 409 else "",
     }
     if item:
-        said = conflicts.list_opinions(item)
-        context |= {"opinions": said, "why_conflict": conflicts.why_conflict(said)}
+        opinions = conflicts.list_opinions(item)
+        context |= {"opinions": opinions, "why_conflict": conflicts.why_conflict(opinions)}
         context["work"] = page.conflict_work(scope.collection, item.pk)
         context["shown"] = forms.stamp_shown(forms.CONFLICT, scope.member, item.pk)
     fragment = "judging/_conflict.html" if item else "judging/_no_conflict.html"

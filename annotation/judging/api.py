@@ -1,4 +1,4 @@
-"""People's queue: claim a pair, judge, skip, flag, take the decision back; with the rules of the judging page."""
+"""API of the task queue: claim a pair; judge, skip or flag it; undo the decision. The rules are the judging page's."""
 
 from collections.abc import Callable
 from typing import Any, Literal
@@ -20,7 +20,7 @@ from api.problems import CleanText, Given, clean_text
 from corpus.evidence.measures import EvidenceTarget
 
 router = Router(tags=["tasks"])
-# Up to here every reader of JSON keeps whole numbers exactly; JavaScript rounds larger ones.
+# JavaScript, as a reader of JSON, rounds whole numbers from here on.
 BIG = 1 << 53
 
 
@@ -135,7 +135,7 @@ def read_task(request: HttpRequest, name: str) -> Any:
     return _show_queue(scope_of(request).member)
 
 
-# Without a key: claiming again renews the lease of the same pair.
+# Needs no idempotency key: claiming again renews the lease of the same pair.
 @router.post("/collections/{slug:name}/task/claim", auth=may("judge", JUDGE), response=QueueOut)
 def claim_task(request: HttpRequest, name: str) -> Any:
     """Claim the next pair, or renew the lease of the one that is held."""
@@ -150,7 +150,7 @@ def judge_task(request: HttpRequest, name: str, body: JudgmentIn) -> Any:
     The same one sent again with its token changes nothing; another one on a decided pair is refused (409).
     """
     member = scope_of(request).member
-    # The scale is the collection's, so that the schema of the request cannot hold it.
+    # The schema of the request cannot check the grade, since each collection has its own scale.
     check_grade(body.grade, member.collection)
     answer = SubmittedAnswer(
         item=body.item,
@@ -160,8 +160,8 @@ def judge_task(request: HttpRequest, name: str, body: JudgmentIn) -> Any:
         milliseconds=body.milliseconds,
         spans=check_spans(body.spans),
     )
-    # The token of the assignment does what a key does elsewhere: the same answer sent twice with it is stored once.
-    return _decide(request, lambda db, desk: submitting.submit(db, desk, answer))
+    # The token of the assignment serves as an idempotency key: the same answer sent twice with it is stored once.
+    return _decide(request, lambda db, annotator: submitting.submit(db, annotator, answer))
 
 
 @router.post("/collections/{slug:name}/task/write", auth=may("judge", JUDGE), response=QueueOut)
@@ -169,7 +169,7 @@ def judge_task(request: HttpRequest, name: str, body: JudgmentIn) -> Any:
 def write_texts(request: HttpRequest, name: str, body: EvidenceTextsIn) -> Any:
     """Write contribution and evidence of the pair, and claim the next."""
     member = scope_of(request).member
-    form = evidence.Edited(
+    texts = evidence.SubmittedTexts(
         item=Assignment.item_of(member, body.item),
         token=body.token,
         writer=member.assessor.name,
@@ -177,14 +177,16 @@ def write_texts(request: HttpRequest, name: str, body: EvidenceTextsIn) -> Any:
         milliseconds=body.milliseconds,
         rating=body.rating,
     )
-    return _decide(request, lambda db, desk: evidence.finish(db, desk, evidence.check_edit(form)))
+    return _decide(request, lambda db, annotator: evidence.finish(db, annotator, evidence.check_texts(texts)))
 
 
 @router.post("/collections/{slug:name}/task/skip", auth=may("judge", JUDGE), response=QueueOut)
 @decorate_view(once)
 def skip_task(request: HttpRequest, name: str, body: SkipIn) -> Any:
     """Give the pair back with a reason, and claim the next."""
-    return _decide(request, lambda db, desk: submitting.skip(db, desk, body.item, body.token, str(body.reason)))
+    return _decide(
+        request, lambda db, annotator: submitting.skip(db, annotator, body.item, body.token, str(body.reason))
+    )
 
 
 @router.post("/collections/{slug:name}/task/flag", auth=may("judge", JUDGE), response=QueueOut)
@@ -192,7 +194,7 @@ def skip_task(request: HttpRequest, name: str, body: SkipIn) -> Any:
 def flag_task(request: HttpRequest, name: str, body: FlagIn) -> Any:
     """Hand the pair to the adjudicators with a note, and claim the next."""
     note = clean_text(body.note)
-    return _decide(request, lambda db, desk: submitting.flag(db, desk, body.item, body.token, note))
+    return _decide(request, lambda db, annotator: submitting.flag(db, annotator, body.item, body.token, note))
 
 
 @router.post("/collections/{slug:name}/task/undo", auth=may("judge", JUDGE), response=QueueOut)
@@ -206,14 +208,14 @@ def undo_task(request: HttpRequest, name: str, body: DecidedIn) -> Any:
 
 def _decide(request: HttpRequest, decision: Callable[[Any, AnnotatorContext], object]) -> dict[str, Any]:
     member = scope_of(request).member
-    desk = AnnotatorContext.of(member)
-    assignment.in_transaction(lambda db: decision(db, desk))
+    annotator = AnnotatorContext.of(member)
+    assignment.in_transaction(lambda db: decision(db, annotator))
     return _show_queue(member)
 
 
 def _show_queue(member: Membership) -> dict[str, Any]:
     work, desktop = page.read_open_task(member)
-    # Whoever holds a pair may finish it, whatever closes the queue meanwhile.
+    # Somebody with an open pair may finish it, even if the queue was closed to them in the meantime.
     stop = onboarding.find_stop(member) if work is None else None
     return {
         "task": work
@@ -235,10 +237,10 @@ def _show_queue(member: Membership) -> dict[str, Any]:
 
 
 def show_texts(work: page.TaskView, highest: int) -> dict[str, Any]:
-    """Return the texts of a pair as PairTextsOut has them."""
+    """Return the texts of a pair as the fields of PairTextsOut."""
     return {
         "query": work.query.text,
-        "answers": [one.text for one in work.answers],
+        "answers": [answer.text for answer in work.answers],
         "instruction": work.need.text,
         "title": work.title.text,
         "document": work.document.text,
@@ -246,13 +248,13 @@ def show_texts(work: page.TaskView, highest: int) -> dict[str, Any]:
         "highest_grade": highest,
         "debate": [
             {
-                "round": one.number,
+                "round": debate_round.number,
                 "side": turn.side,
                 "verdict": turn.verdict,
                 "reason": turn.reason.text if turn.reason else "",
                 "quotes": turn.quotes,
             }
-            for one in work.debate.rounds
-            for turn in one.turns
+            for debate_round in work.debate.rounds
+            for turn in debate_round.turns
         ],
     }

@@ -1,4 +1,4 @@
-"""A debate as pages show it: its turns, and what both sides quote of the document. Pure."""
+"""A debate as pages show it: its turns, and the quotations of both sides. Pure."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -10,8 +10,8 @@ from corpus.document_limit import Window, cut_windows
 from corpus.search.text import detect_language, text_direction
 from judges.domain.stance_flips import Stance, flips
 
-LANGUAGE_FROM = 400  # Characters that show a text's language well enough.
-SIDES = ("for", "against")  # As they stand beside each other on a page.
+LANGUAGE_FROM = 400  # A text's language is detected from so many characters.
+SIDES = ("for", "against")  # In their order on a page.
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,10 +23,10 @@ class DebateText:
     dir: str = "ltr"
 
 
-# Texts repeat on pages and between requests, and detecting a language is slower.
+# Cached, because texts repeat on pages and between requests, and detecting a language is slow.
 @lru_cache(maxsize=4096)
 def text_of(text: str) -> DebateText:
-    """Return a text with its language and direction, detected once in a process."""
+    """Return a text with its language and direction."""
     return DebateText(text, detect_language(text[:LANGUAGE_FROM]), text_direction(text))
 
 
@@ -42,21 +42,21 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class DebateTurn:
-    """A side's turn in a round of a debate. `judge` is named to admins only."""
+    """A side's turn in a round of a debate. Only pages of admins name its `judge`."""
 
     side: str
     verdict: int | None = None  # 1: relevant, 0: not relevant, None: no readable answer.
     reason: DebateText | None = None
     judge: str = ""
-    changed_sides: bool = False  # Without a new quote.
-    # Sentences that it quotes: text, label (its place in the document; "": it is not there), and
-    # is_first (the label in the document links back to this one).
+    changed_sides: bool = False  # The agent left its side without a new quotation.
+    # Quoted sentences: text, label (of its span in the document; "": it is not in the document) and
+    # is_first (the label in the document links to this quotation).
     quotes: tuple[dict[str, Any], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class HighlightedRound:
-    """A round of a debate for display: both turns of one couple of agents (with four agents there are two couples)."""
+    """A round of a debate: both turns of one couple of agents (four agents are two couples)."""
 
     number: int
     couple: int
@@ -65,76 +65,76 @@ class HighlightedRound:
 
 @dataclass(frozen=True, slots=True)
 class Debate:
-    """All rounds, and what both sides quote of the document."""
+    """All rounds of a debate, and the spans of the document that it quotes."""
 
     rounds: tuple[HighlightedRound, ...]
     spans: tuple[Span, ...] = field(repr=False)
-    window: Window | None = None  # The part of a long document that it is about; None: the document.
+    window: Window | None = None  # The part of a long document that the debate is about; None: the whole.
 
 
 # {side, round, verdict, reason, quotes: [{text, start, end}]}; optionally couple (from 0), judge and window (from 1).
 Turn = Mapping[str, Any]
 
-Places = dict[tuple[str, int, int], Span]
-
 
 def debate_of(turns: Sequence[Turn], length: int = 0) -> Debate:
-    """Build the debate of turns as they were said, for before against; `length`: characters of the document."""
-    # `seen` travels through all turns: a place's first quotation is linked from the document.
-    spans, seen, changed = _quoted_spans(turns), set[str](), _find_stance_flips(turns)
-    said: dict[tuple[int, int, str], DebateTurn] = {}
+    """Build a debate from its turns, with \"for\" before \"against\"; `length`: characters of the document."""
+    spans, changed = _quoted_spans(turns), _find_stance_flips(turns)
+    # Labels of the turns so far: the document links to a span's first quotation.
+    seen = set[str]()
+    turn_by_position: dict[tuple[int, int, str], DebateTurn] = {}
     for turn in turns:
-        place = turn["round"], turn.get("couple", 0), turn["side"]
+        position = turn["round"], turn.get("couple", 0), turn["side"]
         quotes = []
         for quote in turn["quotes"]:
             span = spans.get((turn["side"], quote.get("start"), quote.get("end")))
             label = span.label if span else ""
             quotes.append({"text": quote["text"], "label": label, "is_first": label not in seen})
             seen.add(label)
-        said[place] = DebateTurn(
+        turn_by_position[position] = DebateTurn(
             side=turn["side"],
             verdict=turn["verdict"],
             reason=text_of(turn["reason"]),
             judge=turn.get("judge", ""),
-            changed_sides=place in changed,
+            changed_sides=position in changed,
             quotes=tuple(quotes),
         )
     rounds = []
-    for number, couple in sorted({place[:2] for place in said}):
-        # A silent side is shown as such, but three agents make no second couple.
+    for number, couple in sorted({position[:2] for position in turn_by_position}):
+        # A side without a turn is shown as silent, except in a second couple, which three agents do not have.
         silent = {} if couple else {side: DebateTurn(side) for side in SIDES}
-        both = (said.get((number, couple, side)) or silent.get(side) for side in SIDES)
-        rounds.append(HighlightedRound(number, couple, tuple(turn for turn in both if turn is not None)))
+        sides = (turn_by_position.get((number, couple, side)) or silent.get(side) for side in SIDES)
+        rounds.append(HighlightedRound(number, couple, tuple(turn for turn in sides if turn is not None)))
     number = next((turn.get("window", 0) for turn in turns), 0)
     windows = cut_windows(length) if number else []
-    return Debate(
-        tuple(rounds), tuple(spans.values()), windows[number - 1] if number <= len(windows) and number else None
-    )
+    window = windows[number - 1] if 0 < number <= len(windows) else None
+    return Debate(tuple(rounds), tuple(spans.values()), window)
 
 
 def _find_stance_flips(turns: Sequence[Turn]) -> set[tuple[int, int, str]]:
-    """Rounds, couples and sides whose turn changed sides without new evidence."""
-    said = defaultdict[tuple[int, str], list[Stance]](list)
+    """Return the rounds, couples and sides of turns in which an agent changed sides without a new quotation."""
+    stances = defaultdict[tuple[int, str], list[Stance]](list)
     for turn in turns:
         if turn["verdict"] is not None:
             quotes = [(quote.get("start"), quote.get("end")) for quote in turn["quotes"]]
-            found = tuple((start, end) for start, end in quotes if start is not None and end is not None)
-            said[turn.get("couple", 0), turn["side"]].append((turn["round"], turn["verdict"], found))
-    # The side's own stance first: `flips` tells when an agent leaves it without a new quotation.
-    agents = said.items()
-    return {(number, couple, side) for (couple, side), own in agents for number in flips(int(side == "for"), own)}
+            spans = tuple((start, end) for start, end in quotes if start is not None and end is not None)
+            stances[turn.get("couple", 0), turn["side"]].append((turn["round"], turn["verdict"], spans))
+    return {
+        (number, couple, side)
+        for (couple, side), own_stances in stances.items()
+        for number in flips(int(side == "for"), own_stances)
+    }
 
 
-def _quoted_spans(turns: Sequence[Turn]) -> Places:
-    """Label each side's quoted places in the order in which they were first quoted: F1, F2 ... and A1, A2 ..."""
-    found: Places = {}
+def _quoted_spans(turns: Sequence[Turn]) -> dict[tuple[str, int, int], Span]:
+    """Return the quoted spans by side, start and end, labelled by first quotation: F1, F2 ... and A1, A2 ..."""
+    spans: dict[tuple[str, int, int], Span] = {}
     count = {"for": 0, "against": 0}
     for turn in turns:
         side = turn["side"]
         for quote in turn["quotes"]:
             start, end = quote.get("start"), quote.get("end")
-            if start is None or end is None or (side, start, end) in found:
+            if start is None or end is None or (side, start, end) in spans:
                 continue
             count[side] += 1
-            found[side, start, end] = Span(start, end, side, f"{side[0].upper()}{count[side]}")
-    return found
+            spans[side, start, end] = Span(start, end, side, f"{side[0].upper()}{count[side]}")
+    return spans

@@ -1,8 +1,8 @@
-"""A document's text as HTML: quotes marked, code in monospace, Markdown formatted where the collection says so.
+"""A document's text as HTML: quotations marked, code in monospace, Markdown formatted where the collection says so.
 
-All characters of the text stand in the HTML, in order, what only formats it in hidden elements: so
-a place in the text is the same on the page, in quotes and in judgments. Nothing of the document's
-own HTML, links or images passes.
+The HTML contains all characters of the text in order, those that only format it in hidden elements.
+So a position in the text is the same on the page, in quotations and in judgments. The document's own
+HTML, links and images are shown as text.
 """
 
 import re
@@ -34,9 +34,9 @@ _ELEMENTS = {
     "TableHead": ("<thead><tr>", "</tr></thead>"),
     "TableRow": ("<tr>", "</tr>"),
 }
-# Plain text: blocks between empty lines, and what looks like a line of code or of a table drawn with spaces.
+# In plain text: blocks between empty lines, lines that look like code, and gaps in tables drawn with spaces.
 _BLOCK = re.compile(r"(?:^[^\n]*\S[^\n]*(?:\n|\Z))+", re.MULTILINE)
-# Hostile documents meet these patterns: none may go over a text more than once (ADR 0024).
+# Each pattern reads a text once, also one that is written to slow it down (ADR 0024).
 _FENCE = re.compile(r"^(```|~~~)([^\n]*)(?:\n|\Z)", re.MULTILINE)
 _CODE_LINE = re.compile(r"^(?: {4}|\t)|[{};]\s*$|^\s*(?:>>>|\.\.\.|\$|#include) ")
 _GAP = re.compile(r"(?<=\S) {3,}(?=\S)")
@@ -45,7 +45,7 @@ _INLINE_CODE = re.compile(r"`[^`\n]{1,200}`")
 
 
 def document_html(text: str, spans: Sequence[Span] = (), *, markdown: bool = False) -> SafeString:
-    """Return the text as HTML with the quotes of a debate marked in it."""
+    """Return the text as HTML with the quotations of a debate marked."""
     writer = _Writer(text, spans)
     if markdown:
         _write_markdown(writer, text)
@@ -60,7 +60,7 @@ def document_html(text: str, spans: Sequence[Span] = (), *, markdown: bool = Fal
 
 
 class _Writer:
-    """Parts of the HTML, and how far in the text they reach."""
+    """Parts of the HTML so far, and the position in the text that they reach."""
 
     def __init__(self, text: str, spans: Sequence[Span]) -> None:
         self.text, self.at = text, 0
@@ -71,7 +71,7 @@ class _Writer:
         self._starts = [start for start, _end, _labels in self._pieces]
 
     def write(self, start: int, end: int) -> None:
-        """Write characters to read, marked where they are quoted; those before them that only format are hidden."""
+        """Write characters, marked where they are quoted; the formatting characters before them are hidden."""
         self.hide(start)
         at = self.at
         for piece in self._pieces[max(0, bisect_right(self._starts, at) - 1) :]:
@@ -91,7 +91,7 @@ class _Writer:
         self.at = max(at, end)
 
     def hide(self, until: int) -> None:
-        """Write the characters up to `until` in an element that is not drawn."""
+        """Write the characters up to `until` in a hidden element."""
         if self.at < until:
             self.parts.append(f'<span class="syntax">{escape(self.text[self.at : until])}</span>')
             self.at = until
@@ -104,30 +104,29 @@ class _Writer:
 
 
 def cut_pieces(length: int, marks: Iterable[tuple[int, int, str]]) -> list[tuple[int, int, tuple[str, ...]]]:
-    """Cut a text of `length` characters wherever a mark (start, end, name) begins or ends: start, end, names.
+    """Cut a text of `length` characters wherever a mark (start, end, name) begins or ends, into (start, end, names).
 
-    The pieces cover the text once, in order, without gaps; overlapping marks share pieces, so
-    nothing is ever nested. Marks that are empty or lie outside are clipped or left out.
+    The pieces cover the text once, in order and without gaps. Overlapping marks share pieces, so no
+    element is nested in another. Marks are clipped to the text, and empty ones left out.
     """
     clipped = [(max(0, start), min(length, end), name) for start, end, name in marks]
-    kept = [mark for mark in clipped if mark[0] < mark[1]]
-    edges = sorted({0, length, *(start for start, _, _ in kept), *(end for _, end, _ in kept)})
+    nonempty_marks = [mark for mark in clipped if mark[0] < mark[1]]
+    edges = sorted({0, length, *(start for start, _, _ in nonempty_marks), *(end for _, end, _ in nonempty_marks)})
     return [
-        (here, there, tuple(name for start, end, name in kept if start <= here and there <= end))
-        for here, there in pairwise(edges)
+        (begin, until, tuple(name for start, end, name in nonempty_marks if start <= begin and until <= end))
+        for begin, until in pairwise(edges)
     ]
 
 
 def _code_regions(text: str) -> Iterator[tuple[int, int, tuple[str, str]]]:
-    """Yield where plain text is code, in order and apart: whole blocks, and what stands between two backticks."""
+    """Yield start, end and element of the code in plain text, in order: whole blocks, and text between backticks."""
     fenced = list(_fenced_blocks(text)) if "```" in text or "~~~" in text else []
-    # A block that begins with a fence may end before it, at an empty line: the fence says where the
-    # code ends. Other blocks inside fences are dropped below, since they begin before the fence has
-    # ended.
-    begun = {start for start, _end in fenced}
-    plain = (found for found in _BLOCK.finditer(text) if found.start() not in begun)
-    blocks = [*fenced, *(found.span() for found in plain if _looks_like_code(found.group()))]
-    inline = [found.span() for found in _INLINE_CODE.finditer(text)] if "`" in text else []
+    # A block that begins with a fence ends at the closing fence and not at an empty line. Other blocks
+    # inside fences are dropped below, because they begin before the fence has ended.
+    fence_starts = {start for start, _end in fenced}
+    plain = (block for block in _BLOCK.finditer(text) if block.start() not in fence_starts)
+    blocks = [*fenced, *(block.span() for block in plain if _looks_like_code(block.group()))]
+    inline = [match.span() for match in _INLINE_CODE.finditer(text)] if "`" in text else []
     kinds = {True: ('<span class="code">', "</span>"), False: ("<code>", "</code>")}
     at = 0
     for start, end, whole in sorted([(*span, True) for span in blocks] + [(*span, False) for span in inline]):
@@ -137,9 +136,9 @@ def _code_regions(text: str) -> Iterator[tuple[int, int, tuple[str, str]]]:
 
 
 def _fenced_blocks(text: str) -> Iterator[tuple[int, int]]:
-    """Yield where blocks between two fences of one kind begin and end, their fences included."""
-    fences = [(found.start(), found.end(), found[1], not found[2].strip(" \t")) for found in _FENCE.finditer(text)]
-    # A fence without one that closes it opens nothing, or the rest of the text would be code.
+    """Yield start and end of each block between two fences of the same kind, including the fences."""
+    fences = [(fence.start(), fence.end(), fence[1], not fence[2].strip(" \t")) for fence in _FENCE.finditer(text)]
+    # A fence that is never closed opens no block, or the rest of the text would be code.
     last = {mark: start for start, _end, mark, closes in fences if closes}
     begin, open_mark = 0, ""
     for start, end, mark, closes in fences:
@@ -152,21 +151,21 @@ def _fenced_blocks(text: str) -> Iterator[tuple[int, int]]:
 
 def _looks_like_code(block: str) -> bool:
     lines = block.splitlines()
-    # Three columns at least are a table that is drawn with spaces.
-    alike = sum(bool(_CODE_LINE.search(line)) or len(list(islice(_GAP.finditer(line), 2))) == 2 for line in lines)
-    return alike * 2 >= len(lines) if len(lines) > 1 else bool(_PROMPT.match(block))
+    # Two gaps or more in a line: a table with three columns, drawn with spaces.
+    code_lines = sum(bool(_CODE_LINE.search(line)) or len(list(islice(_GAP.finditer(line), 2))) == 2 for line in lines)
+    return code_lines * 2 >= len(lines) if len(lines) > 1 else bool(_PROMPT.match(block))
 
 
 def _write_markdown(writer: _Writer, text: str) -> None:
-    """Follow the parser's events: the text as the source has it, elements around it, what only formats it hidden."""
-    # From places in the text's bytes, which the parser counts, to places in its characters.
-    begins = None if text.isascii() else [0, *accumulate(len(character.encode()) for character in text)]
+    """Write the elements of the parser's events around the text of the source, with formatting characters hidden."""
+    # Byte offsets of the characters, because the parser's positions count bytes.
+    offsets = None if text.isascii() else [0, *accumulate(len(character.encode()) for character in text)]
     closing: list[str] = []
     cell = "td"
     for event, span in _MARKDOWN.events_with_range(text):
         start, end = span["start"], span["end"]
-        if begins is not None:
-            start, end = bisect_left(begins, start), bisect_left(begins, end)
+        if offsets is not None:
+            start, end = bisect_left(offsets, start), bisect_left(offsets, end)
         kind, value = _name_of(event)
         if kind == "Start":
             name, detail = _name_of(value)
@@ -191,7 +190,7 @@ def _write_markdown(writer: _Writer, text: str) -> None:
             writer.hide(end)
             writer.parts.append("</code>")
         elif kind == "Text" and text[start] == "&" and value != text[start:end]:
-            # An entity: its characters stay, and the style sheet draws what it stands for.
+            # An entity: its characters stay in the HTML, and the style sheet draws the character that it means.
             writer.parts.append(f'<span class="entity" data-as="{escape(value)}">')
             writer.write(start, end)
             writer.parts.append("</span>")
@@ -201,5 +200,5 @@ def _write_markdown(writer: _Writer, text: str) -> None:
 
 
 def _name_of(event: Any) -> tuple[str, Any]:
-    """The name of an event or element, and what belongs to it."""
+    """Return the name of an event or element, and its value."""
     return (event, None) if isinstance(event, str) else next(iter(event.items()))

@@ -1,4 +1,4 @@
-"""Contribution and evidence as people write them: the form, and what is stored."""
+"""Contribution and evidence that people write: the form, its checks, and the stored texts."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -30,7 +30,7 @@ TOO_LONG = {
 
 
 @dataclass(frozen=True, slots=True)
-class Edited:
+class SubmittedTexts:
     """A submitted form of contribution and evidence."""
 
     item: int
@@ -38,39 +38,38 @@ class Edited:
     writer: str
     target: evidence.EvidenceTarget
     milliseconds: int | None
-    rating: int | None = None  # Of the texts as they were found.
+    rating: int | None = None  # Of the texts that the form was opened with.
 
     @property
     def texts(self) -> tuple[str, str, str]:
-        """What is stored, as far as two forms differ."""
+        """Return the texts and the rating, by which two decisions are compared."""
         return self.target.contribution, self.target.evidence, str(self.rating or "")
 
 
-def parse_edit(data: QueryDict, membership: Membership) -> tuple[Edited]:
-    """Parse the form strictly. Raises Invalid."""
-    contribution, text = _parse_field(data, "contribution"), _parse_field(data, "evidence")
+def parse_texts(data: QueryDict, membership: Membership) -> tuple[SubmittedTexts]:
+    """Parse the form of contribution and evidence. Raises Invalid."""
     rating = data.get("rating", "")
     if rating not in ("", *map(str, RATINGS)):
         raise Invalid(_("Choose a rating from 1 to 5. Nothing was saved."))
-    form = Edited(
+    texts = SubmittedTexts(
         item=parse_item(data, membership),
         token=data.get("token", ""),
         writer=membership.assessor.name,
-        target=evidence.EvidenceTarget(contribution, text),
+        target=evidence.EvidenceTarget(_parse_field(data, "contribution"), _parse_field(data, "evidence")),
         milliseconds=parse_milliseconds(data),
         rating=int(rating) if rating else None,
     )
-    return (check_edit(form),)
+    return (check_texts(texts),)
 
 
-def check_edit(form: Edited) -> Edited:
-    """Return the form. Raises Invalid unless its texts can stand as contribution and evidence."""
+def check_texts(texts: SubmittedTexts) -> SubmittedTexts:
+    """Return the texts. Raises Invalid where they cannot be a contribution and evidence."""
     try:
-        evidence.check_target(form.target.contribution, form.target.evidence)
+        evidence.check_target(texts.target.contribution, texts.target.evidence)
     except evidence.Malformed as error:
-        words = str(error)
-        raise Invalid(_("%(problem)s. Nothing was saved.") % {"problem": words[0].upper() + words[1:]}) from None
-    return form
+        problem = str(error)
+        raise Invalid(_("%(problem)s. Nothing was saved.") % {"problem": problem[0].upper() + problem[1:]}) from None
+    return texts
 
 
 def _parse_field(data: QueryDict, name: str) -> str:
@@ -80,18 +79,18 @@ def _parse_field(data: QueryDict, name: str) -> str:
     return value
 
 
-def finish(db: Connection[Any], desk: AnnotatorContext, form: Edited) -> int | None:
-    """Settle an item that asks for texts and their rating, and claim the next."""
+def finish(db: Connection[Any], annotator: AnnotatorContext, form: SubmittedTexts) -> int | None:
+    """Store the texts and their rating, and claim the next item."""
     write = partial(append_target, form)
-    return claim_next(db, desk, assignment.submit_texts(db, desk, form.item, form.token, form.texts, write))
+    return claim_next(db, annotator, assignment.submit_texts(db, annotator, form.item, form.token, form.texts, write))
 
 
-def append_target(form: Edited, pair_id: int) -> None:
+def append_target(form: SubmittedTexts, pair_id: int) -> None:
     """Store the person's texts as the newest target of the pair."""
-    # Locked, because the next version number follows from the pair's targets.
+    # Locked, because the version number follows from the pair's earlier targets.
     pair = locked_pair(pair_id)
     document = f"{pair.document.title}\n{pair.document.text}" if pair.document.title else pair.document.text
-    # By the rules alone: no judge is asked while a person waits.
+    # Measured by rules alone, since a person waits for the answer.
     rules = evidence.measure_target(form.target, query=pair.query.text, document=document)
     Target.objects.create(
         pair=pair,
@@ -101,7 +100,7 @@ def append_target(form: Edited, pair_id: int) -> None:
         contribution=form.target.contribution,
         evidence=form.target.evidence,
         measures={**target_measures(evidence.as_json(rules), find_problems(rules)), "milliseconds": form.milliseconds},
-        # What a person wrote holds, whatever the rules find in it.
+        # A person's texts are valid even where the rules find problems in them.
         good=True,
         rating=form.rating,
         item_id=form.item,

@@ -1,12 +1,12 @@
-"""Pairs that no grade from the queue decides: contribution and evidence, and gold of the expert and the senior."""
+"""Pages of gold pairs: the expert grades them, and an adjudicator reviews a random share."""
 
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
 
-from annotation.judging import evidence, forms, page
+from annotation.judging import forms, page
 from annotation.judging.forms import Invalid, parse_text
-from annotation.judging.views import decide, render_pair_page
+from annotation.judging.views import render_pair_page
 from annotation.models.quality_control import GoldAnswer
 from annotation.permissions import Scope, action
 from annotation.quality_control import gold
@@ -16,15 +16,9 @@ from corpus.errors import BadInput
 Who = GoldAnswer.Who
 
 
-@action("judge", "POST")
-def judge_evidence(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Save contribution and evidence of a pair, and claim the next."""
-    return decide(request, scope, evidence.parse_edit, evidence.finish)
-
-
 @action("judge", "GET", "POST")
 def grade_gold(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """The expert's next pair, with a reason for and one against."""
+    """Show the expert's next pair with a reason for and a reason against; POST stores their grade."""
     if not scope.member.is_expert:
         return render(request, "judging/no_expert.html", {"scope": scope, "section": "judge"})
     return _answer_gold(request, scope, Who.EXPERT)
@@ -32,7 +26,7 @@ def grade_gold(request: HttpRequest, scope: Scope) -> HttpResponse:
 
 @action("adjudicate", "GET", "POST")
 def gold_review(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """The senior's next pair of the random share; what the expert said is not shown."""
+    """Show the senior's next pair of the random share, without the expert's grade; POST stores theirs."""
     return _answer_gold(request, scope, Who.SENIOR)
 
 
@@ -62,7 +56,7 @@ def _answer_gold(request: HttpRequest, scope: Scope, who: str) -> HttpResponse:
     context: dict[str, object] = {
         "gold": row,
         "who": who,
-        # Only experts practise: a senior looks at what was graded.
+        # Only experts have practice pairs.
         "practised": gold.others_on_practice(scope.member) if who == Who.EXPERT else None,
         "work": page.gold_work(scope.collection, row) if row else None,
         "shown": forms.stamp_shown(forms.GOLD, scope.member, row.pk) if row else "",

@@ -1,4 +1,4 @@
-"""Addresses of judging, of my judgments and of the pages of gold."""
+"""Addresses of judging, of a member's own judgments and of the pages of gold."""
 
 from django.urls import URLPattern, path
 
@@ -8,7 +8,7 @@ urlpatterns: list[URLPattern] = [
     path("c/<slug:name>/judge/", views.judge, name="judge"),
     path("c/<slug:name>/judge/next/", views.judge_next, name="judge_next"),
     path("c/<slug:name>/judge/submit/", views.judge_decide, {"act": "submit"}, name="judge_submit"),
-    path("c/<slug:name>/judge/evidence/", special_views.judge_evidence, name="judge_evidence"),
+    path("c/<slug:name>/judge/evidence/", views.judge_decide, {"act": "evidence"}, name="judge_evidence"),
     path("c/<slug:name>/judge/skip/", views.judge_decide, {"act": "skip"}, name="judge_skip"),
     path("c/<slug:name>/judge/flag/", views.judge_decide, {"act": "flag"}, name="judge_flag"),
     path("c/<slug:name>/judge/draft/", views.judge_draft, name="judge_draft"),

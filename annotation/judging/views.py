@@ -1,8 +1,8 @@
-"""Judging: the open pair with the next in the same answer, a query's pairs on one page, one's own decisions."""
+"""Pages of judging: one pair at a time, all pairs of a query, a member's decisions, and what comes before a pair."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from django.core.exceptions import BadRequest
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from annotation import guidelines
-from annotation.judging import forms, page, submitting
+from annotation.judging import evidence, forms, page, submitting
 from annotation.judging.forms import Invalid, parse_draft, parse_item, parse_text
 from annotation.models import Assignment, Membership
 from annotation.permissions import Scope, action
@@ -20,46 +20,37 @@ from annotation.queue import assignment, undo
 from annotation.queue.annotators import AnnotatorContext, closed
 from corpus.errors import BadInput
 
-# How the form of each decision is read, what it does with the next pair claimed, and what on the page of a query.
+# By the last part of the address: how the form of a decision is parsed, how the decision is stored with the next pair
+# claimed (on the page of one pair), and how it is stored alone (on the page of a query).
 DECISIONS: dict[str, tuple[Callable[..., tuple[Any, ...]], Callable[..., Any], Callable[..., Any]]] = {
     "submit": (forms.parse_answer, submitting.submit, assignment.submit_judgment),
+    "evidence": (evidence.parse_texts, evidence.finish, evidence.finish),
     "skip": (forms.parse_skip, submitting.skip, assignment.skip),
     "flag": (forms.parse_flag, submitting.flag, assignment.flag),
 }
 
 
-class SubmitReply(NamedTuple):
-    """What became of a decision: 200, or the status of a refusal and why."""
+def store_decision(request: HttpRequest, scope: Scope, act: str, *, claims_next: bool) -> None:
+    """Parse the form of a decision and store it in one transaction. Raises Invalid, TooSoon, DecisionRefused, Http404.
 
-    status: int
-    problem: str = ""
-    decided: bool = False  # Another decision of the same person is stored.
-
-
-def run_decision(
-    request: HttpRequest, scope: Scope, parse: Callable[..., tuple[Any, ...]], work: Callable[..., Any]
-) -> SubmitReply:
-    """Run the decision of a form in a transaction. Raises Http404."""
-    desk = AnnotatorContext.of(scope.member)
+    `claims_next`: the same transaction claims the member's next pair.
+    """
+    parse, store_and_claim, store = DECISIONS[act]
+    decision = parse(request.POST, scope.member)
+    annotator = AnnotatorContext.of(scope.member)
     try:
-        sent = parse(request.POST, scope.member)
-        assignment.in_transaction(lambda db: work(db, desk, *sent))
-    except (Invalid, assignment.TooSoon) as wrong:
-        return SubmitReply(422, str(wrong))
+        assignment.in_transaction(lambda db: (store_and_claim if claims_next else store)(db, annotator, *decision))
     except assignment.Unknown:
         raise Http404(_("This pair was never assigned to you.")) from None
-    except assignment.DecisionRefused as lost:
-        return SubmitReply(409, str(lost), isinstance(lost, assignment.DecidedAlready))
-    return SubmitReply(200)
 
 
 def withdraw_decision(request: HttpRequest, scope: Scope, item: int) -> None:
-    """Undo a decision. Raises DecisionRefused and Http404."""
+    """Undo a decision, and save what the form sends as the draft of its pair. Raises DecisionRefused and Http404."""
     try:
         undo.undo_decision(scope.member, item)
     except assignment.Unknown:
         raise Http404(_("You have no decision to undo.")) from None
-    # The page of a refused decision sends what was written with it: it waits on the pair again.
+    # The page of a refused decision also sends what was written with it.
     if typed := parse_draft(request.POST):
         Assignment.objects.filter(membership=scope.member, item=item, state=Assignment.State.OPEN).update(draft=typed)
 
@@ -69,70 +60,68 @@ def withdraw_decision(request: HttpRequest, scope: Scope, item: int) -> None:
 
 @action("judge", "GET", "HEAD")
 def judge(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Show the member's open lease; reading never claims. `?start` asks for a pair."""
+    """Show the member's open pair; reading never claims. With `?start` the page claims one at once."""
     return render_task(request, scope)
 
 
 @action("judge", "POST")
 def judge_next(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Claim a task: renew the open lease, or take a new one."""
-    desk = AnnotatorContext.of(scope.member)
-    assignment.in_transaction(lambda db: submitting.claim(db, desk))
+    """Renew the open lease, or claim the next pair."""
+    annotator = AnnotatorContext.of(scope.member)
+    assignment.in_transaction(lambda db: submitting.claim(db, annotator))
     return respond_with_next(request, scope)
 
 
 @action("judge", "POST")
 def judge_decide(request: HttpRequest, scope: Scope, act: str) -> HttpResponse:
-    """Judge, skip or flag the open pair, and claim the next."""
-    parse, work, _of_card = DECISIONS[act]
-    return decide(request, scope, parse, work)
+    """Judge, write the texts of, skip or flag the open pair, and claim the next.
 
-
-def decide(
-    request: HttpRequest, scope: Scope, parse: Callable[..., tuple[Any, ...]], work: Callable[..., Any]
-) -> HttpResponse:
-    """Run a decision and answer with the next pair; 422 for a bad form, 409 with the text kept for a lost lease."""
-    outcome = run_decision(request, scope, parse, work)
-    if outcome.status == 200:
-        return respond_with_next(request, scope)
-    if outcome.status == 422:
-        return render_task(request, scope, status=422, problem=outcome.problem)
-    # All that was written on the lost pair, so that its author can copy it.
-    written = [request.POST.get(name, "").strip() for name in ("contribution", "evidence")]
-    kept = parse_text(request.POST, "comment") or parse_text(request.POST, "note") or "\n\n".join(filter(None, written))
-    item = parse_item(request.POST, scope.member)
-    context: dict[str, object] = {"reason": outcome.problem, "kept": kept}
-    if outcome.decided and undo.may_undo(scope.member, item):
-        context |= {"changes": item, "typed": parse_draft(request.POST)}
-    return _render_fragment(request, scope, "judging/_lost.html", context, status=409)
+    1. Store the decision and claim the next pair, in one transaction.
+    2. 422 for a wrong field or a press that came too soon: the same pair, with what was typed.
+    3. 409 for a decision that is not accepted any more: its text, so that its author can copy it.
+    4. Else show the next pair.
+    """
+    try:
+        store_decision(request, scope, act, claims_next=True)
+    except (Invalid, assignment.TooSoon) as error:
+        return render_task(request, scope, status=422, problem=str(error))
+    except assignment.DecisionRefused as error:
+        texts = [request.POST.get(name, "").strip() for name in ("contribution", "evidence")]
+        note = parse_text(request.POST, "comment") or parse_text(request.POST, "note")
+        context: dict[str, object] = {"reason": str(error), "kept": note or "\n\n".join(filter(None, texts))}
+        item = parse_item(request.POST, scope.member)
+        if isinstance(error, assignment.DecidedAlready) and undo.may_undo(scope.member, item):
+            context |= {"changes": item, "typed": parse_draft(request.POST)}
+        return _render_fragment(request, scope, "judging/_lost.html", context, status=409)
+    return respond_with_next(request, scope)
 
 
 @action("judge", "POST")
 def judge_draft(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Keep what is typed or marked on a pair: {"kept": whether the lease is known}."""
-    desk, data = AnnotatorContext.of(scope.member), request.POST
+    """Save what is typed or marked on a pair; answers {"kept": whether the lease exists}."""
+    annotator, data = AnnotatorContext.of(scope.member), request.POST
     try:
         item = parse_item(data, scope.member)
-    except Invalid as wrong:
-        return HttpResponse(str(wrong), status=422, content_type="text/plain; charset=utf-8")
-    kept = assignment.in_transaction(
-        lambda db: assignment.save_draft(db, desk, item, data.get("token", ""), parse_draft(data))
+    except Invalid as error:
+        return HttpResponse(str(error), status=422, content_type="text/plain; charset=utf-8")
+    is_saved = assignment.in_transaction(
+        lambda db: assignment.save_draft(db, annotator, item, data.get("token", ""), parse_draft(data))
     )
-    return JsonResponse({"kept": kept})
+    return JsonResponse({"kept": is_saved})
 
 
 @action("judge", "POST")
 def judge_undo(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Undo the decision on an item: its lease is open again."""
+    """Undo the decision on an item and show its pair, whose lease is open again."""
     try:
         withdraw_decision(request, scope, parse_item(request.POST, scope.member))
-    except (assignment.DecisionRefused, Invalid) as refused:
-        return render_task(request, scope, status=409, problem=str(refused))
+    except (assignment.DecisionRefused, Invalid) as error:
+        return render_task(request, scope, status=409, problem=str(error))
     return respond_with_next(request, scope, taken_back=True)
 
 
 def respond_with_next(request: HttpRequest, scope: Scope, *, taken_back: bool = False) -> HttpResponse:
-    """Show the pair that comes next: at once for HTMX, else at the page's address."""
+    """Show the next pair to HTMX; redirect a plain form to the judging page."""
     if request.headers.get("HX-Request"):
         return render_task(request, scope, taken_back=taken_back)
     return HttpResponseRedirect(reverse("judge", args=[scope.collection.name]), status=303)
@@ -141,9 +130,9 @@ def respond_with_next(request: HttpRequest, scope: Scope, *, taken_back: bool = 
 def render_task(
     request: HttpRequest, scope: Scope, *, status: int = 200, problem: str = "", taken_back: bool = False
 ) -> HttpResponse:
-    """Show the open pair, or the page for having none."""
+    """Render the open pair, or the page that says why there is none."""
     work, desktop = page.read_open_task(scope.member)
-    # An open pair comes first: whoever holds one may finish it, whatever is asked of them next.
+    # Somebody with an open pair may finish it before anything else is asked of them.
     if work is None and (stop := onboarding.find_stop(scope.member)):
         return _render_fragment(request, scope, "judging/_stop.html", {"stop": stop, "problem": problem}, status=status)
     context: dict[str, object] = {
@@ -153,8 +142,8 @@ def render_task(
         "taken_back": taken_back,
         "starts": request.method == "GET" and "start" in request.GET,
         "announced": onboarding.has_new_guidelines(scope.member),
-        # A refused form is shown again with what it held. A refused undo (409) is about another
-        # pair and sends nothing of this one, whose draft stands.
+        # A refused form is shown again with its values. A refused undo (409) is about another pair,
+        # so the draft of this one is shown.
         "typed": work.typed if work and status != 422 else {name: request.POST.get(name, "") for name in page.TYPED},
     }
     fragment = "judging/_work.html" if work else "judging/_rest.html"
@@ -197,10 +186,10 @@ def render_pair_page(
 
 @action("judge", "GET", "HEAD")
 def judge_query(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """The pairs that the member holds; reading never claims."""
+    """Show the member's open pairs of a query; reading never claims."""
     works = page.read_open_tasks(scope.member)
-    # Texts to edit and the qualification test need more room than a card has. What stands before
-    # the next task (consent, the test, a pause) has its page there, too: no button does nothing.
+    # Texts to edit and the qualification test need more room than a card has. Consent, the test and
+    # a pause, which come before the next task, also have their pages there.
     if works[0].only_alone if works else onboarding.find_stop(scope.member):
         return redirect("judge", scope.collection.name)
     context = _card_context(scope) | {
@@ -215,49 +204,53 @@ def judge_query(request: HttpRequest, scope: Scope) -> HttpResponse:
 
 @action("judge", "POST")
 def judge_query_next(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Claim the pairs of the next query; those that are held already are renewed."""
-    desk = AnnotatorContext.of(scope.member)
-    assignment.in_transaction(lambda db: submitting.claim_query(db, desk))
+    """Renew the member's open leases, or claim the pairs of the next query."""
+    annotator = AnnotatorContext.of(scope.member)
+    assignment.in_transaction(lambda db: submitting.claim_query(db, annotator))
     return HttpResponseRedirect(reverse("judge_query", args=[scope.collection.name]), status=303)
 
 
 @action("judge", "POST")
 def judge_query_decide(request: HttpRequest, scope: Scope, act: str) -> HttpResponse:
-    """Run the decision on one pair; the answer is its card: decided, or in the reveal arm with its debate."""
+    """Store the decision on one pair of a query and show its card: decided, or with its debate in the reveal arm."""
     item = _item_of_card(request, scope)
-    parse, _claims, work = DECISIONS[act]
-    outcome = run_decision(request, scope, parse, work)
-    changes = outcome.decided and undo.may_undo(scope.member, item)
-    return _render_card(request, scope, item, problem=outcome.problem, status=outcome.status, changes=changes)
+    try:
+        store_decision(request, scope, act, claims_next=False)
+    except (Invalid, assignment.TooSoon) as error:
+        return _render_card(request, scope, item, problem=str(error), status=422)
+    except assignment.DecisionRefused as error:
+        changes = isinstance(error, assignment.DecidedAlready) and undo.may_undo(scope.member, item)
+        return _render_card(request, scope, item, problem=str(error), status=409, changes=changes)
+    return _render_card(request, scope, item)
 
 
 @action("judge", "POST")
 def judge_query_undo(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Undo the decision on a pair: its card is open again."""
+    """Undo the decision on a pair and show its card, which is open again."""
     item = _item_of_card(request, scope)
     try:
         withdraw_decision(request, scope, item)
-    except assignment.DecisionRefused as refused:
-        return _render_card(request, scope, item, problem=str(refused), status=409)
+    except assignment.DecisionRefused as error:
+        return _render_card(request, scope, item, problem=str(error), status=409)
     return _render_card(request, scope, item)
 
 
 def _item_of_card(request: HttpRequest, scope: Scope) -> int:
     try:
         return parse_item(request.POST, scope.member)
-    except Invalid as wrong:
-        # Without an item there is no card into which the answer could go.
-        raise BadRequest(str(wrong)) from None
+    except Invalid as error:
+        # Without an item there is no card that could show the message.
+        raise BadRequest(str(error)) from None
 
 
 def _render_card(
     request: HttpRequest, scope: Scope, item: int, *, problem: str = "", status: int = 200, changes: bool = False
 ) -> HttpResponse:
-    """Render one pair's card for HTMX; without it lead to the whole page."""
+    """Render the card of one pair for HTMX; redirect a plain form to the page of the query."""
     if not request.headers.get("HX-Request"):
         return HttpResponseRedirect(reverse("judge_query", args=[scope.collection.name]), status=303)
     works = page.read_open_tasks(scope.member, item=item)
-    # A pair that was decided stays on the page, with its undo.
+    # A decided pair stays on the page, with a button to undo the decision.
     work = works[0] if works else page.own_work(scope.member, item)
     typed = parse_draft(request.POST) if status == 409 else {}
     if work and (status == 422 or (works and typed)):
@@ -278,7 +271,7 @@ def _card_context(scope: Scope) -> dict[str, object]:
 
 @action("judge", "GET", "HEAD")
 def judge_history(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """The member's own decisions, fifty a page; `?before=` is the last one of the page before."""
+    """List the member's own decisions, fifty on a page; `?before=` names the last one of the page before."""
     decisions, more = page.list_decisions(scope.member, before=request.GET.get("before", ""))
     context = {"scope": scope, "section": "judge", "decisions": decisions, "more": more, "closed": closed(scope.member)}
     return render(request, "judging/history.html", context)
@@ -286,7 +279,7 @@ def judge_history(request: HttpRequest, scope: Scope) -> HttpResponse:
 
 @action("judge", "GET", "HEAD")
 def judge_history_item(request: HttpRequest, scope: Scope, item: int) -> HttpResponse:
-    """Show a pair that the member decided, with the grade; `n` and `p` go to neighbours."""
+    """Show a pair that the member decided, with their decision; the keys `n` and `p` lead to its neighbours."""
     item = Assignment.item_of(scope.member, item)
     decision = page.decided_assignments(scope.member).filter(item=item).first()
     work = page.own_work(scope.member, item)
@@ -298,12 +291,12 @@ def judge_history_item(request: HttpRequest, scope: Scope, item: int) -> HttpRes
     return render(request, "judging/history_item.html", context)
 
 
-# What stands before the next pair: consent, returned batches, changed guidelines
+# What comes before the next pair: consent, returned batches, changed guidelines
 
 
 @action("judge", "POST")
 def judge_consent(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Agree to the current consent text; the answer is the next pair."""
+    """Record the member's consent to the current text, and show the next pair."""
     try:
         onboarding.accept_consent(membership=scope.member, version=forms.parse_whole_number(request.POST, "version"))
     except (BadInput, Invalid) as error:
@@ -314,7 +307,7 @@ def judge_consent(request: HttpRequest, scope: Scope) -> HttpResponse:
 
 @action("judge", "GET", "POST")
 def judge_returned(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Show the member's returned batches; POST says that they were read."""
+    """Show the member's returned batches; POST marks them as read."""
     if request.method == "POST":
         Membership.objects.filter(pk=scope.member.pk).update(returned=0)
         return redirect("judge", scope.collection.name)
@@ -324,13 +317,13 @@ def judge_returned(request: HttpRequest, scope: Scope) -> HttpResponse:
 
 @action("judge", "GET", "POST")
 def judge_guidelines(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Show what is new in the guidelines; POST says that it was read."""
+    """Show the changes of the guidelines; POST marks them as read."""
     if request.method == "POST":
         try:
             version = forms.parse_whole_number(request.POST, "version")
         except Invalid as error:
             return HttpResponse(str(error), status=422, content_type="text/plain; charset=utf-8")
-        # Never one that was not written, or less than before.
+        # Never a version that does not exist, and never an older one than before.
         version = min(version, scope.collection.guideline_version)
         Membership.objects.filter(pk=scope.member.pk, guideline_read__lt=version).update(guideline_read=version)
         return redirect("judge", scope.collection.name)

@@ -1,1 +1,1 @@
-"""The task queue: assigning under leases, taking judgments, resolving into labels."""
+"""The task queue: assigning items under leases, storing judgments, resolving them into labels."""

@@ -1,4 +1,4 @@
-"""Aggregation: when people's judgments resolve an item, and until when one can be undone. Pure."""
+"""Aggregation: how judgments resolve an item, and when a decision can still be undone. Pure."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -12,13 +12,13 @@ UNDO_WITHIN = timedelta(hours=24)
 
 
 def aggregate_judgments(grades: Sequence[int], *, overlap: int, flagged: bool = False) -> tuple[State, int | None]:
-    """Return the item's state after these standing judgments, and its grade where more than half agree."""
+    """Return the item's state after these current judgments, and its grade where more than half of them agree."""
     if flagged:
         return "conflict", None
     if len(grades) < overlap:
         return "open", None
     grade, votes = Counter(grades).most_common(1)[0]
-    # An absolute majority: of 4 grades 2 equal ones are none, and adjudicators decide.
+    # Only an absolute majority counts: with 2 equal grades of 4, adjudicators decide.
     return ("settled", grade) if votes * 2 > len(grades) else ("conflict", None)
 
 

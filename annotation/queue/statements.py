@@ -1,7 +1,7 @@
-"""The statements of the queue. Each is prepared once for a connection; `assignment` has the types of their rows.
+"""SQL statements of the queue. Each is prepared once for a connection; `assignment` has the types of their rows.
 
-Lock order, which keeps them free of deadlocks: own assignment, its item, what hangs on it
-(judgment, label, tally), and only then the items of others, always with SKIP LOCKED.
+Lock order, against deadlocks: the member's own assignment, its item, the rows that follow from it
+(judgment, label, tally), and only then the items of other people, always with SKIP LOCKED.
 """
 
 from collections.abc import Iterable
@@ -20,7 +20,7 @@ EXPIRE = read_sql(__file__, "expire_leases")
 CLAIM = read_sql(__file__, "claim_task")
 CLAIM_INSTEAD = read_sql(__file__, "claim_instead")
 GROUP = read_sql(__file__, "claim_group")
-GROUP_SIZE = 20  # Pairs of one query that GROUP assigns together, at most.
+GROUP_SIZE = 20  # The most pairs of a query that GROUP assigns together.
 
 OPEN = read_sql(__file__, "lock_open_lease")
 STANDING = read_sql(__file__, "read_standing")
@@ -30,5 +30,5 @@ CHECKS_LENT = read_sql(__file__, "count_checks_lent")
 
 
 def one_array(ids: Iterable[int]) -> RawSQL:
-    """Return ids for `pk__in` as one parameter: thousands take longer to send."""
+    """Return ids for `pk__in` as one parameter, since thousands of parameters take longer to send."""
     return RawSQL("SELECT unnest(%s::bigint[])", [list(ids)])

@@ -112,7 +112,7 @@ class Shape(HTMLParser):
 @pytest.mark.django_db
 def test_a_page_has_the_same_elements_whatever_its_texts_say(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """Pair pages and judging pages of all texts: the document's text is whole, and no element came or went."""
-    monkeypatch.setattr("annotation.judging.page.SAID_FOR_SECONDS", 3600)  # "Saved" stays, however slow we are
+    monkeypatch.setattr("annotation.judging.page.CONFIRMED_FOR_SECONDS", 3600)  # "Saved" stays, however slow we are
     books = hostile_collection()
     pairs = list(books.pair_set.select_related("document").order_by("pk"))
     shapes = {page: [] for page in ("pair", "judge")}
