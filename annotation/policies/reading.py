@@ -34,7 +34,7 @@ ROLES = ["for", "against", "vote", "generation", "adjudicate"]
 def panel_of(campaign: Campaign) -> PolicyPanel:
     """The campaign's judges and settings."""
     found = JudgeVersion.objects.in_bulk(campaign.voters)
-    agents = Protocol.of(campaign.protocol).seats(max(2, len(campaign.debaters)))
+    agents = Protocol.of(campaign.protocol).debate_agents(max(2, len(campaign.debaters)))
     return PolicyPanel(
         judges=number_names([found[pk].name for pk in campaign.voters]),
         majority=1 if campaign.policy == Campaign.Policy.SINGLE else campaign.majority,

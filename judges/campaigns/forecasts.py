@@ -106,7 +106,7 @@ def answered_shares(
     def note(judge: Judge, prompt: Prompt, schema: dict[str, Any], sample: int = 0) -> None:
         asked[judge.id].append(make_cache_key(judge, fit_prompt(prompt, judge, schema), sample, collection.pk))
 
-    seats = wanted.protocol.seats(len(wanted.debaters)) if wanted.debaters else ()
+    seats = wanted.protocol.debate_agents(len(wanted.debaters)) if wanted.debaters else ()
     warmth = wanted.protocol.temperature
     own = {} if warmth is None else {"temperature": warmth}
     debaters = [replace(judge, parameters={**judge.parameters, **own}) for judge in wanted.debaters]

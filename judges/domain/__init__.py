@@ -1,1 +1,1 @@
-"""The rules of judging without Django: debate, ensemble, routing, strict parsing of verdicts, audits' statistics."""
+"""The rules of judging, without Django: debate, ensemble, routing, strict parsing of verdicts, sampling of audits."""

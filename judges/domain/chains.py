@@ -1,13 +1,13 @@
-"""A chain of thought that ends in a score: how a reranker is asked for it, and how its answer is read (ERank figure 5).
+"""A chain of thought that ends in a score: the prompt of a reranker, and the parsing of its answer (ERank figure 5).
 
-Judges are asked in JSON (judges.prompts); this is what their chains become as training data, and
-what a model that was trained on them writes. Pure.
+Judges answer in JSON (judges.prompts). Their chains become training data in this format, and a model
+that was trained on them answers in it. Pure.
 """
 
 import re
 
 HIGHEST = 10
-# Our own words for ERank's prompt: one definition of relevance, the two ends of the scale, no limit of length.
+# ERank's prompt in our own words: one definition of relevance, both ends of the scale, no limit on length.
 SYSTEM = (
     "You score how relevant a document is to a query, by the rule of relevance that comes first. Scores are whole "
     "numbers from 0 to 10. 0: the document is entirely unrelated. 10: the document is a perfect match. Think first, "
@@ -24,7 +24,7 @@ def render_question(query: str, document: str, instruction: str) -> str:
 
 
 def render_prompt(query: str, document: str, instruction: str) -> str:
-    """Return the whole prompt as one text, for trainers that render none of their own."""
+    """Return the whole prompt as one text, for trainers that do not render prompts themselves."""
     return f"{SYSTEM}\n\n{render_question(query, document, instruction)}"
 
 
@@ -36,6 +36,6 @@ def render_answer(chain: str, score: int) -> str:
 
 
 def parse_answer(text: str) -> int | None:
-    """Return the score of an answer: one chain, then one whole number from 0 to 10 and nothing after it; else None."""
-    found = _ANSWER.fullmatch(text)
-    return int(found[1]) if found and all(text.count(tag) == 1 for tag in TAGS) else None
+    """Return the score of an answer; None unless it is one chain, then one whole number from 0 to 10, and no more."""
+    match = _ANSWER.fullmatch(text)
+    return int(match[1]) if match and all(text.count(tag) == 1 for tag in TAGS) else None

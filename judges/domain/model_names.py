@@ -1,24 +1,24 @@
-"""Names of models as providers write them: whether two of them are the same model. Pure."""
+"""Names of models as providers write them: whether two names mean the same model. Pure."""
 
 import re
 
-# What may follow a name without making another model of it: a date, a revision, a route of a gateway.
+# Suffixes that do not make it another model: a date, a revision, the route of a gateway.
 ENDINGS = re.compile(
     r"([-@_.](20\d\d-?[01]\d-?[0-3]\d|\d{4}|00\d)|[-:@]latest|-v\d+(:\d+)?|:(free|nitro|floor|exacto|online)|\.gguf)$"
 )
 DATED = re.compile(r"[-@_.](20\d\d-?[01]\d-?[0-3]\d|\d{4}|00\d)(-v\d+(:\d+)?)?$")
-# What may stand before it: the path or the publisher, and at Bedrock a region.
+# Prefixes of a name: the publisher, and on Bedrock a region.
 REGION = re.compile(r"^(us|eu|apac|au|jp|ca|global|us-gov)\.")
 PUBLISHER = re.compile(r"^(anthropic|amazon|meta|mistral|cohere|openai|deepseek|qwen|google|ai21)\.")
 
 
-def is_same_model(asked: str, answered: str) -> bool:
-    """Return whether an answer's name is that of the model that was asked: dated, an alias of it, or with its path.
+def is_same_model(requested_name: str, response_name: str) -> bool:
+    """Return whether the name in a response means the requested model: with a date, an alias, or with its path.
 
-    Two dates of one name are two models: providers change prices between them.
+    One name with two dates means two models: providers change prices between them.
     """
-    first, second = _plain_name(asked), _plain_name(answered)
-    if not answered or first == second:
+    first, second = _plain_name(requested_name), _plain_name(response_name)
+    if not response_name or first == second:
         return True
     dates = {date for date in (_date(first), _date(second)) if date}
     return _undated(first) == _undated(second) and len(dates) < 2
@@ -30,8 +30,8 @@ def _plain_name(name: str) -> str:
 
 
 def _date(name: str) -> str:
-    found = DATED.search(name)
-    return found[1].replace("-", "") if found else ""
+    match = DATED.search(name)
+    return match[1].replace("-", "") if match else ""
 
 
 def _undated(name: str) -> str:

@@ -1,4 +1,4 @@
-"""Probabilities of an answer, from its tokens' log-probabilities (ERank 3.2)."""
+"""Probabilities of an answer, from the log-probabilities of its tokens (ERank 3.2)."""
 
 import json
 import math
@@ -6,68 +6,70 @@ from collections.abc import Sequence
 
 from judges.records import Token
 
-AROUND = ' \t\r\n"{}:,'  # What of the answer's JSON a token may hold beside the word itself.
+AROUND = ' \t\r\n"{}:,'  # Characters of the answer's JSON that a token may contain beside the word itself.
 
 
 def of_answer(
     text: str, tokens: Sequence[Token], verdict: int, score: int | None, start: int = 0
 ) -> dict[str, float] | None:
-    """Return {score: P(score)} of a graded answer, {"yes": p, "no": p} of a binary one; None where tokens do not tell.
+    """Return {score: P(score)} of a graded answer, {"yes": p, "no": p} of a binary one; None if the tokens do not tell.
 
-    P(s) is the product over the tokens that hold the score's digits, after everything that was
-    generated before them, and it is not renormalised: "10" may be two tokens, and "1" is its
-    beginning (ERank 3.2). Of the binary answer that was not given, what stands among the likeliest
-    alternatives is known; where it is not among them its probability is at most what all that are
-    listed leave, and that bound is taken. `start`: where the answer's object begins, after what was
-    thought.
+    P(s) is the product over the tokens that contain the score's digits, given everything generated before them. It is
+    not renormalised: "10" may be two tokens, the first of which is "1" (ERank 3.2). The probability of the opposite
+    binary answer is the sum over the listed alternatives that spell it. If none does, it is at most what the listed
+    alternatives leave, and that bound is taken. `start`: position of the answer's object, after any reasoning.
     """
-    said = str(score) if score is not None else "yes" if verdict else "no"
-    span = _value_span(text, start, "score" if score is not None else "response", said)
+    answer_value = str(score) if score is not None else "yes" if verdict else "no"
+    span = _value_span(text, start, "score" if score is not None else "response", answer_value)
     if span is None or not tokens:
         return None
-    held = _tokens_between(text, tokens, *span)
-    if not held:
+    value_tokens = _tokens_between(text, tokens, *span)
+    if not value_tokens:
         return None
-    found = {said: math.exp(sum(token.logprob for token in held))}
+    probabilities = {answer_value: math.exp(sum(token.logprob for token in value_tokens))}
     if score is None:
         other = "no" if verdict else "yes"
-        listed = {held[0].text: held[0].logprob} | held[0].others
-        shares = [math.exp(p) for word, p in listed.items() if word.strip(AROUND).lower() == other]
-        found[other] = sum(shares) if shares else max(0.0, 1.0 - sum(map(math.exp, listed.values())))
-    return {key: min(value, 1.0) for key, value in found.items()}
+        alternatives = {value_tokens[0].text: value_tokens[0].logprob} | value_tokens[0].others
+        other_probabilities = [math.exp(p) for word, p in alternatives.items() if word.strip(AROUND).lower() == other]
+        remainder = max(0.0, 1.0 - sum(map(math.exp, alternatives.values())))
+        probabilities[other] = sum(other_probabilities) if other_probabilities else remainder
+    return {key: min(value, 1.0) for key, value in probabilities.items()}
 
 
-def _value_span(text: str, start: int, key: str, said: str) -> tuple[int, int] | None:
-    """Return where the value of `key` stands in the JSON: characters without quotes."""
+def _value_span(text: str, start: int, key: str, answer_value: str) -> tuple[int, int] | None:
+    """Return the start and end of the value of `key` in the JSON text, without its quotation marks."""
     decoder = json.JSONDecoder()
-    at = text.find("{", start) + 1
-    while 0 < at < len(text):
-        while at < len(text) and text[at] in " \t\r\n,":
-            at += 1
-        if at >= len(text) or text[at] != '"':
+    position = text.find("{", start) + 1
+    while 0 < position < len(text):
+        while position < len(text) and text[position] in " \t\r\n,":
+            position += 1
+        if position >= len(text) or text[position] != '"':
             return None
         try:
-            name, at = decoder.raw_decode(text, at)
-            at = text.index(":", at) + 1
-            while text[at] in " \t\r\n":
-                at += 1
-            value, end = decoder.raw_decode(text, at)
+            name, position = decoder.raw_decode(text, position)
+            position = text.index(":", position) + 1
+            while text[position] in " \t\r\n":
+                position += 1
+            parsed_value, end = decoder.raw_decode(text, position)
         except (ValueError, IndexError):
             return None
         if name == key:
-            found = text[at:end].lower().find(said)  # "Yes" is a verdict too where the judge's version says so
-            return (at + found, at + found + len(said)) if found >= 0 and str(value).lower() == said else None
-        at = end
+            # The case is ignored: some judges' versions accept "Yes" as a verdict.
+            offset = text[position:end].lower().find(answer_value)
+            if offset < 0 or str(parsed_value).lower() != answer_value:
+                return None
+            return position + offset, position + offset + len(answer_value)
+        position = end
     return None
 
 
 def _tokens_between(text: str, tokens: Sequence[Token], start: int, end: int) -> list[Token]:
-    """Return tokens that hold any of the characters; [] where they do not fit."""
+    """Return the tokens that contain any of the characters; none if the tokens do not add up to the text."""
     if "".join(token.text for token in tokens) != text:
         return []
-    held, at = [], 0
+    overlapping, position = [], 0
     for token in tokens:
-        if at < end and at + len(token.text) > start:
-            held.append(token)
-        at += len(token.text)
-    return held
+        if position < end and position + len(token.text) > start:
+            overlapping.append(token)
+        position += len(token.text)
+    return overlapping

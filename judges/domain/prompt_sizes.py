@@ -1,4 +1,4 @@
-"""How many tokens a prompt has at least: a server that counted fewer has cut it, and judged something else. Pure."""
+"""The fewest tokens that a prompt can have: a server that counted fewer has cut it, and judged something else. Pure."""
 
 import re
 from collections import OrderedDict
@@ -9,40 +9,40 @@ UNSPACED = re.compile(
 )
 CHARACTERS_A_TOKEN = 3  # Of these scripts, at most: vocabularies have words of two or three characters.
 SLACK = 0.8  # Some vocabularies have tokens of two words.
-# Servers cut at a context that somebody set: a multiple of this, or half of one and two more (Ollama).
+# Servers cut at a configured context length: a multiple of this, or half of one plus two (Ollama).
 STEP = 1024
-KEPT = 16
-FEW = 256  # Smaller prompts are not cut by anybody.
+RECENT_COUNTS = 16
+FEW = 256  # No server cuts prompts below this many characters or tokens.
 
 
 def least_tokens(text: str) -> int:
-    """Return tokens that no tokenizer stays below: one for each word between spaces, or three characters of Chinese.
+    """Return a lower bound on the tokens of any tokenizer: one per word, or per three characters of Chinese.
 
-    Tokenizers cut a text at its spaces first, so that no token holds two words; runs of spaces may be one token.
+    Tokenizers split a text at its spaces first, so no token contains two words; a run of spaces may be one token.
     """
-    words = len(text.split())
-    return words if text.isascii() else words + len(UNSPACED.findall(text)) // CHARACTERS_A_TOKEN
+    word_count = len(text.split())
+    return word_count if text.isascii() else word_count + len(UNSPACED.findall(text)) // CHARACTERS_A_TOKEN
 
 
 def short_estimate(text: str) -> int:
-    """Return the fewest usual tokens: five characters, two of a script without spaces."""
+    """Return a low estimate of the tokens: one per five characters, or per two of a script without spaces."""
     unspaced = 0 if text.isascii() else len(UNSPACED.findall(text))
     return (len(text) - unspaced) // 5 + unspaced // 2
 
 
 def long_estimate(text: str) -> int:
-    """Return the most tokens that are usual: four characters each, or one of any other script."""
-    plain = sum(character.isascii() for character in text)
-    return plain // 4 + len(text) - plain
+    """Return a high estimate of the tokens: one per four ASCII characters, and one per other character."""
+    ascii_count = sum(character.isascii() for character in text)
+    return ascii_count // 4 + len(text) - ascii_count
 
 
 def context_for(prompt: int, answer: int) -> int:
-    """Return the context length that a prompt and answer need, as people set it."""
+    """Return the context length that a prompt and its answer need, rounded up to a multiple of 1,024."""
     return -(-(prompt + answer) // STEP) * STEP
 
 
 def is_cut(text: str, counted: int, reserved: int = 0) -> bool:
-    """Return whether a server that counted so many tokens did not read the whole text.
+    """Return whether a server that `counted` so many tokens cannot have read the whole text.
 
     `reserved`: tokens of the answer, for which some servers leave room within the context.
     """
@@ -55,16 +55,16 @@ def is_cut(text: str, counted: int, reserved: int = 0) -> bool:
 
 
 class RepeatedCounts:
-    """The newest counts of one judge: the same for prompts of clearly different length is where a server cuts."""
+    """The latest token counts of one judge: equal counts for prompts of very different lengths mean a cut."""
 
     def __init__(self) -> None:
-        self.lengths: OrderedDict[int, int] = OrderedDict()  # Characters of a prompt, by the tokens counted for it.
+        self.lengths: OrderedDict[int, int] = OrderedDict()  # Characters of a prompt, by its number of tokens.
 
     def is_cut(self, text: str, counted: int) -> bool:
-        """Note a prompt and its count; return whether an earlier one of another length had the same: both are cut."""
-        known = self.lengths.setdefault(counted, len(text))
+        """Record a prompt's count; return whether a prompt of another length had the same count, so both were cut."""
+        earlier_length = self.lengths.setdefault(counted, len(text))
         self.lengths.move_to_end(counted)
-        if len(self.lengths) > KEPT:
+        if len(self.lengths) > RECENT_COUNTS:
             self.lengths.popitem(last=False)
-        differ = max(known, len(text)) > 1.2 * min(known, len(text))
-        return counted >= FEW and differ and short_estimate(text) > counted
+        lengths_differ = max(earlier_length, len(text)) > 1.2 * min(earlier_length, len(text))
+        return counted >= FEW and lengths_differ and short_estimate(text) > counted

@@ -1,19 +1,19 @@
-"""Quotes: where a quoted sentence stands in the document, checked verbatim."""
+"""Quotes: finding a quoted sentence in the document, verbatim. Pure."""
 
 import re
 
 from judges.records import Quote
 
-# Quotation marks and apostrophes: models change one for another, so any of them stands for any.
+# Quotation marks and apostrophes: models replace one by another, so each matches any other.
 MARKS = "\"'`´“”„‟«»‹›‘’‚‛「」『』〝〞＂＇"
 _MARK = f"[{re.escape(MARKS)}]"
 
 
 def locate_quote(text: str, document: str) -> Quote:
-    """Return the quote with its first position in `document` (end exclusive), if any."""
-    # The exact text is looked for first, then the same characters with white space of any kind and
-    # length between words and any quotation mark for another, because models unwrap lines and
-    # straighten quotes. Nothing else is forgiven: another word, case or punctuation is not a quote.
+    """Return the quote with its first position in `document` (end exclusive), if it occurs there."""
+    # The exact text is tried first, then the same characters with any white space between words and any
+    # quotation mark for another, because models unwrap lines and straighten quotes. Nothing else is
+    # forgiven: a text with another word, case or punctuation is not a quote.
     words = text.split()
     if not words:
         return Quote(text)
@@ -21,5 +21,5 @@ def locate_quote(text: str, document: str) -> Quote:
     if start >= 0:
         return Quote(text, start, start + len(text))
     patterns = ("".join(_MARK if letter in MARKS else re.escape(letter) for letter in word) for word in words)
-    found = re.search(r"\s+".join(patterns), document)
-    return Quote(text, found.start(), found.end()) if found else Quote(text)
+    match = re.search(r"\s+".join(patterns), document)
+    return Quote(text, match.start(), match.end()) if match else Quote(text)

@@ -1,13 +1,13 @@
-"""Routing: from turns and votes to a label, to people, or to failure. The decision table, in its order.
+"""Routing: a pair's turns and votes lead to a label, to people, or to failure. The decision table, in its order.
 
-0. a filter of three judges says no, all of them   labelled 0, and nothing else is asked
-1. a call that the policy needs fails for good     failed (to people only where asked for, reason `error`)
+0. all three judges of a filter say no             labelled 0, and nothing else is asked
+1. a call that the policy needs fails for good     failed (or escalated with reason `error`, as an option)
 2. a turn was refused                              escalated, `refused`
 3. a turn was unparsed, out of range or truncated  escalated, `unparsed`
-4. no agreement in the last round                  escalated, `disagreement`; the verdict of an adjudicator
-                                                   that is a judge takes the place of an agreement
+4. no agreement in the last round                  escalated, `disagreement`; an adjudicating judge's verdict
+                                                   takes the place of an agreement
 5. too few equal votes among those cast            escalated, `split`
-6. the panel's majority is against the debate      escalated, `conflict`
+6. the panel's majority contradicts the debate     escalated, `conflict`
 7. otherwise                                       labelled
 
 A refused or unparsed vote is a missing vote. Under `single` the one vote must be a verdict, else the pair failed.
@@ -62,14 +62,14 @@ class EscalationReason(StrEnum):
     UNPARSED = "unparsed"
     REFUSED = "refused"
     ERROR = "error"
-    STOPPED = "stopped"  # Its route to a label was wrong too often (judges.campaigns.route_breakers).
+    STOPPED = "stopped"  # Labels of its route were wrong too often (judges.campaigns.route_breakers).
     POLICY = "policy"  # The policy asks people about every pair.
-    LONG = "long"  # Its document is longer than judges read, and the collection leaves those to people.
+    LONG = "long"  # Its document is longer than judges read, and the collection leaves such documents to people.
     UNCERTAIN = "uncertain"  # LARA's calibrated probability is among those nearest to one half.
 
 
 class NotOver(ValueError):
-    """The evidence is not complete: there is something left to ask."""
+    """The evidence is not complete: some turns or votes are still to be asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,17 +79,17 @@ class RoutingOutcome:
     state: RoutingState
     label: int | None
     reason: EscalationReason
-    # Round in which the debate agreed, whatever came of the pair; None where it did not, or there was none.
+    # Round in which the debate agreed, whatever the outcome; None without an agreement or a debate.
     agreed_in_round: int | None
     uncertainty: float  # 0 (all evidence points one way) to 1.
-    # How the label came about where the usual way was left: "filter" or "adjudicator"; else "".
+    # Where the label comes from, if not from the policy itself: "filter" or "adjudicator"; else "".
     route: str = ""
 
 
-# Whom a label comes from where its route is not the policy's own.
+# Origin of a label by its route, if the route is not the policy's own.
 ORIGINS = {"filter": "filter", "adjudicator": "llm-adjudicator"}
 
-# People who judge each pair under `human`, where a collection does not ask for more.
+# People who judge each pair under `human`, unless a collection asks for more.
 VOTES_OF_HUMAN = 3
 
 Votes = Mapping[int, Turn | NoVerdict]
@@ -108,61 +108,62 @@ def decide(
     filtered: Sequence[Turn | NoVerdict] = (),
     collapsed: bool = False,
 ) -> RoutingOutcome:
-    """Return the one outcome of complete evidence. `votes`: by place on the panel; only what the policy needs counts.
+    """Return the outcome of complete evidence, of which only what the policy needs counts.
 
-    `adjudicated`: what a judge said of a disagreement. `filtered`: votes of the filter before
-    everything else. `collapsed`: the debate's agreement does not count (judges.domain.protocol,
-    guard).
+    `votes`: by place on the panel. `adjudicated`: a judge's verdict on a disagreement. `filtered`: votes of the filter.
+    `collapsed`: the debate's agreement does not count (`guard` in judges.domain.protocol).
 
-    A debate that is played for the people's sake under `ensemble` therefore changes nothing. Raises
-    NotOver while the debate goes on or no vote was asked for, ValueError for an unknown policy.
+    Under `ensemble`, a debate that is held only for people to read changes nothing. Raises NotOver if the debate is not
+    finished or there are no votes yet, ValueError for an unknown policy.
     """
     if is_filtered_out(filtered):
         return RoutingOutcome(RoutingState.LABELLED, 0, EscalationReason.NONE, None, 0.0, "filter")
     rule = RoutingPolicy(policy)
     if rule is RoutingPolicy.HUMAN:
         return RoutingOutcome(RoutingState.ESCALATED, None, EscalationReason.POLICY, None, 1.0)
-    used_turns = turns if rule.debates else {}
-    used_votes = votes if rule.votes else {}
-    move = debate.next_move(used_turns, rounds, agents) if rule.debates else None
+    counted_turns = turns if rule.debates else {}
+    counted_votes = votes if rule.votes else {}
+    move = debate.next_move(counted_turns, rounds, agents) if rule.debates else None
     if collapsed and isinstance(move, debate.Agreed):
         move = debate.Disagreed()
-    lost_turns = _failure_outcomes(used_turns.values())
-    lost_votes = _failure_outcomes(used_votes.values())
-    unfinished = isinstance(move, debate.TurnRequest) or (rule.votes and not used_votes)
+    lost_turns = _failure_outcomes(counted_turns.values())
+    lost_votes = _failure_outcomes(counted_votes.values())
+    unfinished = isinstance(move, debate.TurnRequest) or (rule.votes and not counted_votes)
     if unfinished and "error" not in lost_turns | lost_votes:
-        raise NotOver("There are turns or votes left to ask for.")
-    tally = ensemble.count_votes(None if isinstance(vote, NoVerdict) else vote.verdict for vote in used_votes.values())
-    agreed = move.round if isinstance(move, debate.Agreed) else None
-    doubt = _evidence_uncertainty(rule, rounds, majority, move, tally)
+        raise NotOver("Some turns or votes are still to be asked for.")
+    verdicts = [None if isinstance(vote, NoVerdict) else vote.verdict for vote in counted_votes.values()]
+    tally = ensemble.count_votes(verdicts)
+    agreed_in_round = move.round if isinstance(move, debate.Agreed) else None
+    uncertainty = _evidence_uncertainty(rule, rounds, majority, move, tally)
     route = ""
     if isinstance(move, debate.Disagreed) and isinstance(adjudicated, Turn):
         move, route = debate.Agreed(rounds, adjudicated.verdict), "adjudicator"
     label, reason = _label_or_reason(rule, move, tally, majority, lost_turns, lost_votes)
     if label is not None:
-        return RoutingOutcome(RoutingState.LABELLED, label, EscalationReason.NONE, agreed, doubt, route)
-    failed = reason is EscalationReason.ERROR or rule is RoutingPolicy.SINGLE
-    if failed and not failed_to_people:
-        return RoutingOutcome(RoutingState.FAILED, None, reason, agreed, doubt)
-    return RoutingOutcome(RoutingState.ESCALATED, None, EscalationReason.ERROR if failed else reason, agreed, doubt)
+        return RoutingOutcome(RoutingState.LABELLED, label, EscalationReason.NONE, agreed_in_round, uncertainty, route)
+    is_failure = reason is EscalationReason.ERROR or rule is RoutingPolicy.SINGLE
+    if is_failure and not failed_to_people:
+        return RoutingOutcome(RoutingState.FAILED, None, reason, agreed_in_round, uncertainty)
+    reason = EscalationReason.ERROR if is_failure else reason
+    return RoutingOutcome(RoutingState.ESCALATED, None, reason, agreed_in_round, uncertainty)
 
 
 def escalate_outcome(outcome: RoutingOutcome) -> RoutingOutcome:
-    """Return the outcome of a labelled pair whose route was stopped: people get it, and nothing else changes."""
+    """Return the outcome of a labelled pair whose route was stopped: escalated, and otherwise unchanged."""
     return replace(outcome, state=RoutingState.ESCALATED, label=None, reason=EscalationReason.STOPPED, route="")
 
 
 def deciding_window(outcomes: Sequence[RoutingOutcome]) -> int:
-    """Return the place of the window whose outcome is that of the whole document.
+    """Return the position of the window whose outcome is that of the whole document.
 
-    The document is relevant if one window is: by the surest of them. Else it failed if one failed,
-    people get it if one is for people, and it is not relevant if none is: by the least sure of
-    them. The first of equals.
+    The document is relevant if any window is, and the surest of those decides. Otherwise it failed if any window
+    failed, is escalated if any is, and else is not relevant; the least sure window of that state decides. Of equal
+    windows the first decides.
     """
     states = (RoutingState.FAILED, RoutingState.ESCALATED, RoutingState.LABELLED)
 
-    def rank(place: int) -> tuple[int, float]:
-        outcome = outcomes[place]
+    def rank(position: int) -> tuple[int, float]:
+        outcome = outcomes[position]
         if outcome.label == 1:
             return 0, outcome.uncertainty
         return 1 + states.index(outcome.state), -outcome.uncertainty
@@ -171,7 +172,7 @@ def deciding_window(outcomes: Sequence[RoutingOutcome]) -> int:
 
 
 def is_filtered_out(filtered: Sequence[Turn | NoVerdict]) -> bool:
-    """Return whether the filter drops the pair: a failed call keeps it."""
+    """Return whether the filter drops the pair. A failed call keeps it."""
     return bool(filtered) and all(isinstance(vote, Turn) and vote.verdict == 0 for vote in filtered)
 
 
@@ -183,28 +184,28 @@ def _label_or_reason(
     lost_turns: frozenset[str],
     lost_votes: frozenset[str],
 ) -> tuple[int | None, EscalationReason]:
-    """Return a label, or the first reason of the table that holds."""
+    """Return the label, or the first reason in the table that applies."""
     if "error" in lost_turns | lost_votes:
         return None, EscalationReason.ERROR
     if rule is RoutingPolicy.SINGLE:
-        lost = EscalationReason.REFUSED if "refused" in lost_votes else EscalationReason.UNPARSED
+        failure_reason = EscalationReason.REFUSED if "refused" in lost_votes else EscalationReason.UNPARSED
         verdict = None if tally.missing else tally.label(1)
-        return (None, lost) if verdict is None else (verdict, EscalationReason.NONE)
+        return (None, failure_reason) if verdict is None else (verdict, EscalationReason.NONE)
     if "refused" in lost_turns:
         return None, EscalationReason.REFUSED
     if lost_turns:
         return None, EscalationReason.UNPARSED
     if isinstance(move, debate.Disagreed):
         return None, EscalationReason.DISAGREEMENT
-    agreed = move.label if isinstance(move, debate.Agreed) else None
+    debate_label = move.label if isinstance(move, debate.Agreed) else None
     if rule is RoutingPolicy.DEBATE:
-        return agreed, EscalationReason.NONE
-    chosen = tally.label(majority)
-    if chosen is None:
+        return debate_label, EscalationReason.NONE
+    panel_label = tally.label(majority)
+    if panel_label is None:
         return None, EscalationReason.SPLIT
-    if agreed is not None and agreed != chosen:
+    if debate_label is not None and debate_label != panel_label:
         return None, EscalationReason.CONFLICT
-    return chosen, EscalationReason.NONE
+    return panel_label, EscalationReason.NONE
 
 
 def _failure_outcomes(calls: Iterable[Turn | NoVerdict]) -> frozenset[str]:
@@ -214,17 +215,17 @@ def _failure_outcomes(calls: Iterable[Turn | NoVerdict]) -> frozenset[str]:
 def _evidence_uncertainty(
     rule: RoutingPolicy, rounds: int, majority: int, move: debate.Move | None, tally: ensemble.Count
 ) -> float:
-    """Return how far the evidence is from pointing one way, 0 to 1: the mean of the debate's doubt and the panel's."""
-    # The debate's doubt is 1 when it stays open, breaks off or contradicts the majority, else half
-    # the share of rounds that it needed after the first. The panel's is one minus the margin
-    # between yes and no over all votes asked for (5-0: 0, 4-1: 0.4, 3-2: 0.8; a missing vote counts
-    # for neither). More rounds, a narrower margin and a missing vote can only raise it.
-    parts = []
+    """Return how far the evidence is from pointing one way, 0 to 1: the mean over the debate and the panel."""
+    # The debate's uncertainty is 1 if it ends open, breaks off or contradicts the majority, else half the share of
+    # rounds that it needed after the first. The panel's is one minus the margin between yes and no over all votes
+    # asked for (5-0: 0, 4-1: 0.4, 3-2: 0.8; a missing vote counts for neither). More rounds, a narrower margin and
+    # a missing vote can only raise the mean.
+    uncertainties = []
     if rule.debates:
         if isinstance(move, debate.Agreed) and tally.label(majority) in (None, move.label):
-            parts.append(0.5 * (move.round - 1) / rounds)
+            uncertainties.append(0.5 * (move.round - 1) / rounds)
         else:
-            parts.append(1.0)
+            uncertainties.append(1.0)
     if rule.votes:
-        parts.append(1.0 - abs(tally.yes - tally.no) / tally.asked if tally.asked else 1.0)
-    return sum(parts) / len(parts)
+        uncertainties.append(1.0 - abs(tally.yes - tally.no) / tally.asked if tally.asked else 1.0)
+    return sum(uncertainties) / len(uncertainties)

@@ -1,11 +1,8 @@
 """The stance-flip guard: agents that change sides without new evidence. Pure.
 
-An agent that gives up its side and quotes nothing new from the document may have been persuaded by
-the other's insistence alone. Such turns are marked. Whether an agreement that rests on one counts
-as disagreement is an option.
+An agent that gives up its side and quotes nothing new from the document may have been persuaded by the other's
+insistence alone. Such turns are marked. Whether an agreement that rests on one counts as disagreement is an option.
 """
-
-from collections.abc import Iterator
 
 from judges.domain.debate import Turns
 from judges.domain.stance_flips import Stance, flips
@@ -13,35 +10,33 @@ from judges.records import DebateAgent, Side, Turn
 
 
 def without_evidence(turns: Turns) -> frozenset[tuple[int, DebateAgent]]:
-    """Turns whose verdict differs from the same agent's verdict before, without evidence."""
-    seats = {seat for _, seat in turns}
-    return frozenset((round, seat) for seat in seats for round in flips(_opening(seat), _stances(turns, seat)))
+    """Return the turns, as (round, agent), in which the agent changed its verdict without new evidence."""
+    marked = set()
+    for agent in {agent for _, agent in turns}:
+        stances: list[Stance] = []
+        for (round, speaker), turn in turns.items():
+            if speaker == agent and isinstance(turn, Turn):
+                positions = ((quote.start, quote.end) for quote in turn.quotes)
+                spans = tuple((start, end) for start, end in positions if start is not None and end is not None)
+                stances.append((round, turn.verdict, spans))
+        marked |= {(round, agent) for round in flips(_opening_verdict(agent), stances)}
+    return frozenset(marked)
 
 
 def relies_on_stance_flip(turns: Turns, round: int) -> bool:
     """Return whether this round's agreement rests on an agent that changed sides without evidence, now or earlier."""
     marked = without_evidence(turns)
-    changes = ((_last_change(turns, round, seat), seat) for seat in {seat for _, seat in turns})
-    return any(last in marked for last in changes)
+    for agent in {agent for _, agent in turns}:
+        # Only an agent's last change of sides counts: a later one with evidence makes up for it.
+        verdict, last_change = _opening_verdict(agent), 0
+        for number in range(1, round + 1):
+            turn = turns.get((number, agent))
+            if isinstance(turn, Turn) and turn.verdict != verdict:
+                verdict, last_change = turn.verdict, number
+        if (last_change, agent) in marked:
+            return True
+    return False
 
 
-def _last_change(turns: Turns, last: int, seat: DebateAgent) -> int:
-    """Return the round of the agent's last change of sides, which alone counts: a return with evidence stands."""
-    verdict, found = _opening(seat), 0
-    for round in range(1, last + 1):
-        turn = turns.get((round, seat))
-        if isinstance(turn, Turn) and turn.verdict != verdict:
-            verdict, found = turn.verdict, round
-    return found
-
-
-def _opening(seat: DebateAgent) -> int:
-    return int(seat.side is Side.FOR)
-
-
-def _stances(turns: Turns, seat: DebateAgent) -> Iterator[Stance]:
-    for (round, other), turn in turns.items():
-        if other == seat and isinstance(turn, Turn):
-            places = ((one.start, one.end) for one in turn.quotes)
-            found = tuple((start, end) for start, end in places if start is not None and end is not None)
-            yield round, turn.verdict, found
+def _opening_verdict(agent: DebateAgent) -> int:
+    return int(agent.side is Side.FOR)

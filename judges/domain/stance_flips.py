@@ -3,21 +3,23 @@
 from collections.abc import Iterable
 
 Span = tuple[int, int]
-# What an agent said in a round: the round, its verdict, and where the quotes that were found stand in the document.
+# An agent's turn in a round: the round, the verdict, and the positions of its verified quotes in the document.
 Stance = tuple[int, int, tuple[Span, ...]]
 
 
 def flips(opening: int, stances: Iterable[Stance]) -> list[int]:
-    """Rounds whose verdict differs from the agent's verdict before (at first: its opening stance), without evidence.
+    """Return the rounds in which the agent's verdict changed (at first: from its opening stance) without new evidence.
 
-    `stances` without the agent's lost turns: one neither changes sides nor hides a change.
+    `stances` are without turns that brought no verdict: these neither change sides nor hide a change.
     """
-    verdict, given, marked = opening, list[Span](), []
-    for round, now, spans in sorted(stances):
-        # Evidence is a quote that was found and does not lie wholly within one that the agent gave
-        # before. A quote taken over from the opponent is evidence: the agent now stands on it.
-        if now != verdict and all(any(first <= start and end <= last for first, last in given) for start, end in spans):
-            marked.append(round)
-        verdict = now
-        given += spans
-    return marked
+    verdict, earlier_spans, flip_rounds = opening, list[Span](), []
+    for round, current_verdict, spans in sorted(stances):
+        # Evidence is a quote from the document that does not lie wholly within one of the agent's earlier quotes.
+        # A quote taken over from the opponent is evidence: the agent now relies on it.
+        if current_verdict != verdict and all(
+            any(first <= start and end <= last for first, last in earlier_spans) for start, end in spans
+        ):
+            flip_rounds.append(round)
+        verdict = current_verdict
+        earlier_spans += spans
+    return flip_rounds

@@ -1,14 +1,11 @@
-"""Parsing of verdicts: an answer gives a verdict, or the statement that there is none; never a default label.
+"""Parsing of answers: each gives a verdict or an error, never a default label.
 
-Never a default label.
+The schema is taken to the letter: one JSON object with the requested keys and no others, no key twice, strings where
+strings were asked for, and nothing around it (no Markdown, no prose). White space that JSON allows is ignored.
+`response` must be exactly "yes" or "no". A turn needs all three keys; a vote may leave out the reason. Over-long
+reasons are kept, blank quotations are dropped. NUL and lone surrogates cannot be stored, so they are refused.
 
-The schema is taken to the letter: one JSON object with the keys that were asked for and no others,
-none twice, strings where strings were asked for, nothing around it (no Markdown, no prose). White
-space that JSON allows is ignored. `response` must be exactly "yes" or "no". A turn needs all three
-keys; a vote may leave the reason out. Over-long reasons are kept, blank quotations are dropped. NUL
-and lone surrogates cannot be stored, so they are refused.
-
-A judge's version may allow three things more, for models that no schema binds (ParsingRules).
+A judge's version may relax three of these rules, for models that do not enforce a schema (ParsingRules).
 """
 
 import json
@@ -28,7 +25,7 @@ _REASONING = re.compile(r"<think>(.*)</think>(.*)", re.DOTALL)
 
 
 class Unusable(ValueError):
-    """An answer that is no verdict. Its text names the problem, fit for a repair."""
+    """An answer without a verdict. Its text names the problem in words that fit into a repair prompt."""
 
     outcome = "unparsed"
 
@@ -45,13 +42,12 @@ class OutOfRange(Unusable):
 
 @dataclass(frozen=True, slots=True)
 class NoVerdict:
-    """A turn or vote that brought no verdict, after its retries and its repair."""
+    """A turn or vote that brought no verdict, even after retries and a repair. ValueError: not such an outcome."""
 
     # refused, unparsed, truncated, prompt_cut, out_of_range or error (transport, 429, 5xx, timeout, rejected).
     outcome: str
 
     def __post_init__(self) -> None:
-        """Refuse any other word for a failure."""
         if self.outcome not in ("refused", "unparsed", "truncated", "prompt_cut", "out_of_range", "error"):
             raise ValueError(f"{self.outcome!r} is not the outcome of a call without a verdict.")
 
@@ -74,7 +70,7 @@ STRICT = ParsingRules()
 
 
 def parse_answer(role: str, text: str, document: str, judge: Judge) -> Turn:
-    """Return a debate's turn, or a vote on the judge's scale. Unparsed, OutOfRange."""
+    """Return a debate's turn, or a vote on the judge's scale. Raises Unparsed, OutOfRange."""
     rules = ParsingRules.of(judge)
     if role in ("for", "against", "check"):
         return parse_turn(text, document, rules)
@@ -92,10 +88,10 @@ def parse_turn(text: str, document: str, rules: ParsingRules = STRICT) -> Turn:
     sentences = fields["reference"]
     if not isinstance(sentences, list):
         raise Unparsed('"reference" is not a list of strings')
-    quoted = [check_string(sentence, "reference") for sentence in sentences]
+    quotes = [check_string(sentence, "reference") for sentence in sentences]
     reason = check_string(fields["reason"], "reason")
     return Turn(
-        _read_verdict(fields, rules), reason, tuple(locate_quote(quote, document) for quote in quoted if quote.strip())
+        _read_verdict(fields, rules), reason, tuple(locate_quote(quote, document) for quote in quotes if quote.strip())
     )
 
 
@@ -127,7 +123,7 @@ def _read_verdict(fields: Mapping[str, Any], rules: ParsingRules) -> int:
 
 
 def check_string(value: object, name: str) -> str:
-    """Return a field that is text and can be stored. Raises Unparsed."""
+    """Return the field `name` if it is text that can be stored. Raises Unparsed."""
     if not isinstance(value, str):
         lists = name in ("reference", "entities")
         raise Unparsed(f'"{name}" is not made of strings' if lists else f'"{name}" is not a string')
@@ -139,56 +135,55 @@ def check_string(value: object, name: str) -> str:
 def fields_of(
     text: str, rules: ParsingRules = STRICT, *, required: Set[str], optional: Set[str] = frozenset()
 ) -> dict[str, Any]:
-    """Return the one JSON object, with these keys only, none twice. Raises Unparsed."""
+    """Return the fields of the answer's JSON object, which has only these keys. Raises Unparsed."""
     value = read_object(text, rules)
     if missing := sorted(required - value.keys()):
         raise Unparsed(f'it lacks "{missing[0]}"')
     if value.keys() - required - optional and not rules.ignore_extra_keys:
         raise Unparsed("it has keys that were not asked for")
-    return {name: field for name, field in value.items() if name in required or name in optional}
+    return {name: content for name, content in value.items() if name in required or name in optional}
 
 
 def read_object(text: str, rules: ParsingRules = STRICT) -> dict[str, Any]:
-    """Return the one JSON object in the allowed wrapping, no key twice. Unparsed."""
+    """Return the one JSON object in the allowed wrapping, with no key twice. Raises Unparsed."""
+
+    def reject_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        fields = dict(pairs)
+        if len(fields) != len(pairs):
+            raise Unparsed("it has the same key twice")
+        return fields
+
+    def reject_constant(name: str) -> NoReturn:  # NaN and Infinity, which Python reads and JSON does not have.
+        raise Unparsed("it was not one JSON object and nothing else")
+
     text, _ = unwrap_answer(text, rules.unwrap)
     if not text.strip():
         raise Unparsed("it was empty")
     try:
-        value = json.loads(text, object_pairs_hook=_reject_duplicate_keys, parse_constant=_no_constant)
+        value = json.loads(text, object_pairs_hook=reject_duplicate_keys, parse_constant=reject_constant)
     except (json.JSONDecodeError, RecursionError) as error:
         raise Unparsed("it was not one JSON object and nothing else") from error
-    except ValueError as error:  # _once, _no_constant, and integers with more digits than Python converts
+    except ValueError as error:  # The two functions above, and integers with more digits than Python converts.
         raise error if isinstance(error, Unparsed) else Unparsed("it holds a number out of all bounds") from error
     if not isinstance(value, dict):
         raise Unparsed("it was JSON, but not an object")
     return value
 
 
-def unwrap_answer(text: str, how: str) -> tuple[str, str]:
-    """Return the answer without its wrapping, and the reasoning before it. `how`: none, fence, think or both."""
-    # Nothing is searched for: neither reasoning nor prose beside the object is ever read as an
-    # answer. Unwrapping twice gives the same as once.
-    left, reasoning = text, ""
-    if how in ("think", "both"):
-        # One block at the beginning. Where either mark occurs a second time, even in a quotation,
-        # nobody can say where the reasoning ends, so nothing is removed.
+def unwrap_answer(text: str, wrapping: str) -> tuple[str, str]:
+    """Return the answer without its wrapping, and the reasoning before it. `wrapping`: none, fence, think or both."""
+    # The object is not searched for: neither reasoning nor prose beside it is ever read as an answer.
+    # Unwrapping twice gives the same as unwrapping once.
+    answer, reasoning = text, ""
+    if wrapping in ("think", "both"):
+        # One block at the beginning. If either tag occurs a second time, even in a quotation, there is
+        # no telling where the reasoning ends, so nothing is removed.
         block = _REASONING.fullmatch(text.strip(WHITESPACE))
         if block is not None and text.count("<think>") == text.count("</think>") == 1:
-            left, reasoning = block[2].strip(WHITESPACE), block[1].strip()
-    if how in ("fence", "both"):
-        # Three backticks, bare or with `json`, each on a line of its own, around an object and nothing else.
-        fenced = _FENCE.fullmatch(left.strip(WHITESPACE))
-        held = fenced[1].strip(WHITESPACE) if fenced else ""
-        left = held if held.startswith("{") else left
-    return left, reasoning
-
-
-def _reject_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    fields = dict(pairs)
-    if len(fields) != len(pairs):
-        raise Unparsed("it has the same key twice")
-    return fields
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise Unparsed("it was not one JSON object and nothing else")
+            answer, reasoning = block[2].strip(WHITESPACE), block[1].strip()
+    if wrapping in ("fence", "both"):
+        # Three backticks, bare or with `json`, each on its own line, around an object and nothing else.
+        fenced = _FENCE.fullmatch(answer.strip(WHITESPACE))
+        inner_text = fenced[1].strip(WHITESPACE) if fenced else ""
+        answer = inner_text if inner_text.startswith("{") else answer
+    return answer, reasoning

@@ -121,7 +121,7 @@ async def _debate_and_adjudicate(caller: Caller, claimed: Claimed) -> None:
 async def play_debate(caller: Caller, claimed: Claimed) -> None:
     """Play the debate round by round; all agents of a round are asked before any has answered."""
     while isinstance(move := _next_move(caller.plan, turns_of(claimed)), debate.TurnRequest):
-        await _gather_all([_ask_turn(caller, claimed, move, seat) for seat in move.seats])
+        await _gather_all([_ask_turn(caller, claimed, move, seat) for seat in move.agents])
 
 
 def _next_move(plan: Plan, turns: Turns) -> debate.Move:

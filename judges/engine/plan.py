@@ -161,7 +161,7 @@ def load_plan(campaign_id: int) -> Plan | None:
         protocol=protocol,
         filter=filters,
         adjudicator=adjudicator,
-        seats=protocol.seats(len(debaters)) if debaters else (),
+        seats=protocol.debate_agents(len(debaters)) if debaters else (),
         bounded=any(
             limit is not None
             for limit in (campaign.budget, campaign.max_calls, collection.budget, collection.daily_budget)

@@ -105,7 +105,7 @@ def judged(inputs: Inputs) -> list[Prompt]:
     found += [render.vote_prompt(inputs, grades) for grades in SCALES.values()]  # ensemble, single, filter, LARA
     found += [render.decision_prompt(inputs, grades) for grades in SCALES.values()]
     found += [render.adjudicate_prompt(inputs, SAID)]
-    agents = Protocol().seats(4)
+    agents = Protocol().debate_agents(4)
     return [*found, render.turn_prompt(inputs, agents[0], 1, agents=agents)]
 
 

@@ -76,7 +76,7 @@ def test_a_route_reads_back_from_its_key():
     assert route_of(SURE.key) == SURE
     assert route_of(Route(0, -1, 0).key) == Route(0, -1, 0)
     assert SURE.description == "Agreed in round 1 · votes 5 apart · relevant"
-    with pytest.raises(ValueError, match="not a route"):
+    with pytest.raises(ValueError, match="is not a route"):
         route_of("q1.m5.y")
 
 

@@ -58,7 +58,7 @@ def test_a_debate_that_is_played_as_told_ends_in_time_and_says_the_truth(rounds,
     while isinstance(move := next_move(turns, rounds), TurnRequest):
         asked += 1
         assert move.round == asked <= rounds
-        assert move.seats == (FOR, AGAINST)
+        assert move.agents == (FOR, AGAINST)
         assert move.history == (_said(answers[asked - 2]) if asked > 1 else None)
         turns |= dict(zip([(asked, FOR), (asked, AGAINST)], answers[asked - 1], strict=True))
     last = answers[asked - 1]

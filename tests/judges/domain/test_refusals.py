@@ -94,9 +94,9 @@ def test_a_document_that_was_refused_shows_nothing_new() -> None:
 def test_a_usable_answer_ends_a_row_where_it_stands_and_nowhere_else() -> None:
     half = [unusable(n) for n in range(UNUSABLE // 2)]
     assert not unusable_row([*half, None, *half])
-    assert not unusable_row([None, *half, None], before=half)
+    assert not unusable_row([None, *half, None], earlier=half)
     assert len(unusable_row([*half, None, *half, *row(UNUSABLE // 2, content=True), None])) == UNUSABLE
-    assert len(unusable_row([*half, None], before=half)) == UNUSABLE
+    assert len(unusable_row([*half, None], earlier=half)) == UNUSABLE
     assert not unusable_row([unusable(n % 8) for n in range(UNUSABLE)] + [None]), "of few documents it is the documents"
 
 

@@ -58,7 +58,7 @@ def _request(model: str, role: str, inputs: Inputs, history: dict[DebateAgent, T
 def _play(inputs: Inputs, lexicon: judges.Lexicon) -> dict[tuple[int, DebateAgent], Turn]:
     turns: dict[tuple[int, DebateAgent], Turn] = {}
     while isinstance(move := debate.next_move(turns, 2), debate.TurnRequest):
-        for seat in move.seats:
+        for seat in move.agents:
             told = answer_request(_request(seat.side.value, seat.side.value, inputs, move.history), lexicon)
             turns[move.round, seat] = parse_turn(json.dumps(told), inputs.document)
     return turns
