@@ -1,1 +1,1 @@
-"""Prompts of judges: versioned files, rendered with the untrusted text fenced as data (DREAM 3.1, A.1)."""
+"""Prompts of judges: versioned files, rendered with untrusted text fenced as data (DREAM 3.1, A.1)."""

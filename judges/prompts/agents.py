@@ -1,8 +1,8 @@
-"""Prompts of agents that search, and of those who write and grade answers (BRIGHT-Pro appendix E), in our own words.
+"""Prompts of search agents, and of the models that write and grade answers (BRIGHT-Pro appendix E), in our own words.
 
-An agent's message grows at its end alone: the question, then a fence for each round. All steps of
-an agent have one system message and one schema, so that a provider's prompt cache keeps all that
-stood in the step before. So do the answers after fixed rounds, among themselves.
+An agent's message grows only at its end: the question, then a fenced block for each round. All steps of an agent share
+one system message and one schema, so that a provider's prompt cache covers everything from the previous step. The same
+is true of the answers after fixed rounds, among themselves.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,26 +21,26 @@ from judges.records import Prompt
 
 
 def document_fields(name: str, text: str, *, is_cut: bool = False, earlier: int = 0) -> dict[str, Any]:
-    """A document as an agent gets it: a text is shown once, `earlier` is the round in which it was shown already."""
+    """Return a document as an agent sees it. Its text is shown once: `earlier` is the round that has shown it."""
     if earlier:
         return {"id": name, "note": f"its text is in round {earlier}"}
     return {"id": name, "text": text, **({"note": "cut: only its beginning"} if is_cut else {})}
 
 
 def aspect_fields(name: str, text: str, importance: int) -> dict[str, Any]:
-    """Return an aspect as writers and graders of answers get it."""
+    """Return an aspect as writers and graders of answers see it."""
     return {"id": name, "aspect": text[:TEXT_LIMIT], "weight": importance}
 
 
 def render_question(question: str) -> str:
-    """Return the question, which begins every step about it."""
+    """Return the fenced question, with which every step begins."""
     return delimit_content(dump_json(truncated_field("question", question, TEXT_LIMIT)))
 
 
 def render_round(number: int, search: str, documents: Sequence[Mapping[str, Any]]) -> str:
-    """Return a round of searching: what was asked and what came back. Without a search: the turn could not be used.
+    """Return a search round, fenced: the search and its documents. An empty `search` means an unusable turn.
 
-    `documents`: as `document_fields` gives them.
+    `documents`: see `document_fields`.
     """
     if not search:
         return delimit_content(
@@ -50,19 +50,19 @@ def render_round(number: int, search: str, documents: Sequence[Mapping[str, Any]
 
 
 def agent_prompt(question: str, rounds: Sequence[str], *, answer: bool) -> Prompt:
-    """Return the next step of an agent; `question` and `rounds`: fences. `answer`: it has to answer now."""
+    """Return an agent's next step. `question`, `rounds`: fenced blocks. `answer`: whether it has to answer now."""
     name = "agent-answer" if answer else "agent-search"
     user = templates.render(name, data="\n\n".join([question, *rounds]))
     return make_general_prompt(name, templates.text("agent-system"), user)
 
 
 def render_evidence(documents: Sequence[Mapping[str, Any]]) -> str:
-    """Return documents that were found, without the search that found them; as `document_fields` gives them."""
+    """Return retrieved documents, fenced, without the search that found them. `documents`: see `document_fields`."""
     return delimit_content(dump_json({"documents": documents}))
 
 
 def evidence_prompt(question: str, evidence: Sequence[str]) -> Prompt:
-    """Return the question of an answer after a fixed round: nothing is shown but documents (BRIGHT-Pro figure 4)."""
+    """Return the prompt for an answer after a fixed round: only documents are shown (BRIGHT-Pro figure 4)."""
     user = templates.render("agent-evidence", data="\n\n".join([question, *evidence]))
     return make_general_prompt("agent-evidence", templates.text("agent-evidence-system"), user)
 
@@ -70,20 +70,20 @@ def evidence_prompt(question: str, evidence: Sequence[str]) -> Prompt:
 def assess_prompt(question: str, aspects: Sequence[Mapping[str, Any]], reference: str, answer: str) -> Prompt:
     """Return the prompt that grades an answer without naming its system; parts shared by all answers come first.
 
-    `aspects`: as `aspect_fields` gives them.
+    `aspects`: see `aspect_fields`.
     """
-    shared = {
+    shared_fields = {
         **truncated_field("question", question, TEXT_LIMIT),
         "aspects": aspects,
         **truncated_field("reference answer", reference, TEXT_LIMIT),
     }
-    return step_prompt("agent-assess", shared, truncated_field("answer to grade", answer, TEXT_LIMIT))
+    return step_prompt("agent-assess", shared_fields, truncated_field("answer to grade", answer, TEXT_LIMIT))
 
 
 def reference_prompt(
     question: str, aspects: Sequence[Mapping[str, Any]], passages: Mapping[str, tuple[str, Sequence[str]]]
 ) -> Prompt:
-    """Write a reference answer. `passages`: by document id, its text and the ids of the aspects that it supports."""
+    """Return the prompt for a reference answer. `passages`: text and supported aspects' ids, by document id."""
     data = {
         **truncated_field("question", question, TEXT_LIMIT),
         "aspects": aspects,

@@ -1,5 +1,6 @@
-"""The form of an answer in words, for judges whose API is not given the schema as such: each such
-prompt is a version of its own. Prompts of mode json_schema stay as they are.
+"""The form of an answer in words, for judges whose API does not take a JSON schema.
+
+Each such prompt is a separate version. Prompts in mode json_schema stay as they are.
 """
 
 from collections.abc import Iterable
@@ -11,9 +12,9 @@ from corpus.rubric import BY_QUERY, Rubric
 from judges.prompts import render, searching, templates, writing
 from judges.records import DebateAgent, Inputs, Judge, ModelRequest, Prompt, Side
 
-# Schema mode to the last part of the name of its prompt versions.
+# The suffix of a prompt version's name, by schema mode.
 FORMS = {"json_object": "words", "text": "words", "tool": "tool"}
-# Of an answer, by how the name of its prompt begins; the first that fits.
+# Schemas of answers, by the beginning of the prompt's name; the first match counts.
 SCHEMAS: dict[str, dict[str, Any]] = {
     **{f"vote-0-{grades}": schema for grades, schema in render.GRADED_SCHEMAS.items()},
     **{f"vote-{name}": schema for name, schema in render.BASELINES.items()},
@@ -29,9 +30,9 @@ SCHEMAS: dict[str, dict[str, Any]] = {
 
 
 def fit_prompt(prompt: Prompt, judge: Judge, schema: dict[str, Any]) -> Prompt:
-    """Return the prompt as this judge gets it: the answer's form in words, unless its API takes the schema.
+    """Return the prompt for this judge: with the answer's form in words, unless its API takes the schema.
 
-    The system text goes into the user's message where the judge's chat template has no place for it.
+    The system text moves into the user's message if the judge's chat template has no system message.
     """
     form = FORMS.get(judge.schema_mode, "")
     if judge.decides or not judge.preset.asks:
@@ -48,9 +49,9 @@ def fit_prompt(prompt: Prompt, judge: Judge, schema: dict[str, Any]) -> Prompt:
 def build_request(
     judge: Judge, inputs: Inputs, role: str, *, history: render.History | None = None, sample: int = 0
 ) -> ModelRequest:
-    """Build a question about one pair alone: a vote, or a turn of the side that the role names.
+    """Build a question about a single pair: a vote, or a turn of the side that `role` names.
 
-    A turn is that of round 1, or with a `history` that of round 2.
+    A turn belongs to round 1, or with a `history` to round 2.
     """
     if role == "vote":
         (prompt, schema), round = render.render_ballot(inputs, judge), 0
@@ -62,11 +63,11 @@ def build_request(
 
 
 def prompt_versions(rubric: Rubric = BY_QUERY, judges: Iterable[Judge] = ()) -> dict[str, tuple[str, str]]:
-    """Return all prompt versions that these judges may get, by name: (sha256, text)."""
+    """Return all prompt versions that these judges may see, by name: (sha256, text)."""
     forms = sorted({FORMS[judge.schema_mode] for judge in judges if judge.schema_mode in FORMS})
     return {
         **render.prompt_versions(rubric),
-        **{name: one for form in forms for name, one in _in_form(rubric, form).items()},
+        **{name: version for form in forms for name, version in _in_form(rubric, form).items()},
     }
 
 
@@ -83,23 +84,25 @@ def _in_form(rubric: Rubric, form: str) -> dict[str, tuple[str, str]]:
 
 
 def append_form(text: str, words: str) -> str:
-    """Return the text of a version with the form of its answer."""
+    """Return a version's text with the form of its answer appended."""
     return f"{text}\n\n[answer]\n{words}"
 
 
 def describe_schema(schema: dict[str, Any], form: str) -> str:
-    """Return what a schema asks for, key by key."""
-    keys = "\n".join(f'- "{name}": {_describe_value(one)}' for name, one in schema["properties"].items())
+    """Describe a schema in words, key by key."""
+    keys = "\n".join(
+        f'- "{name}": {_describe_value(value_schema)}' for name, value_schema in schema["properties"].items()
+    )
     return templates.render(f"answer-{form}", keys=keys)
 
 
-def _describe_value(one: dict[str, Any]) -> str:
-    """Return the type of a value in words, with the values that it may have."""
-    choices = one.get("enum")
-    if choices and one["type"] == "string":
+def _describe_value(value_schema: dict[str, Any]) -> str:
+    """Describe the type of a value in words, with its allowed values."""
+    choices = value_schema.get("enum")
+    if choices and value_schema["type"] == "string":
         return "exactly " + " or ".join(f'"{choice}"' for choice in choices)
     if choices and choices == list(range(choices[0], choices[-1] + 1)):
         return f"a whole number from {choices[0]} to {choices[-1]}, without quotation marks"
     if choices:
         return f"the number {' or '.join(map(str, choices))}, without quotation marks"
-    return {"array": "a list of texts", "integer": "a whole number"}.get(one["type"], "a text")
+    return {"array": "a list of texts", "integer": "a whole number"}.get(value_schema["type"], "a text")

@@ -1,4 +1,4 @@
-"""Prompt files with checked placeholders. A template that names an unknown place, or misses one, never renders."""
+"""Prompt files with checked placeholders: a template with an unknown or a missing placeholder never renders."""
 
 import re
 from functools import cache
@@ -7,7 +7,7 @@ from pathlib import Path
 FOLDER = Path(__file__).parent
 _PLACE = re.compile(r"\{\{([a-z_]+)\}\}")
 
-# The names of templates by the places that they have.
+# Names of templates, by their placeholders.
 NAMES = {
     "assessors definition with_answers": "debate-system argue-system",
     "inputs others own stances": "debate-first argue-first",
@@ -36,21 +36,21 @@ NAMES = {
     "count data number": "mugi",
     "keys": "answer-words answer-tool",
 }
-PLACES = {name: frozenset(places.split()) for places, names in NAMES.items() for name in names.split()}
+PLACEHOLDERS = {name: frozenset(places.split()) for places, names in NAMES.items() for name in names.split()}
 
 
 @cache
 def text(name: str) -> str:
-    """Return the template without its last newline. Raises ValueError when its places are not the declared ones."""
+    """Return the template without its last newline. Raises ValueError unless its placeholders are the declared ones."""
     template = (FOLDER / f"{name}.txt").read_text(encoding="utf-8").removesuffix("\n")
-    found = frozenset(_PLACE.findall(template))
-    if found != PLACES[name]:
-        raise ValueError(f"{name}.txt has the places {sorted(found)}, not {sorted(PLACES[name])}.")
+    placeholders = frozenset(_PLACE.findall(template))
+    if placeholders != PLACEHOLDERS[name]:
+        raise ValueError(f"{name}.txt has the placeholders {sorted(placeholders)}, not {sorted(PLACEHOLDERS[name])}.")
     return template
 
 
 def render(name: str, **values: str) -> str:
-    """Return the template with its places filled, in one pass: what is filled in is never looked at again."""
-    if values.keys() != PLACES[name]:
-        raise ValueError(f"{name} takes {sorted(PLACES[name])}, not {sorted(values)}.")
+    """Return the template with its placeholders filled, in one pass: values are never searched for placeholders."""
+    if values.keys() != PLACEHOLDERS[name]:
+        raise ValueError(f"{name} takes {sorted(PLACEHOLDERS[name])}, not {sorted(values)}.")
     return _PLACE.sub(lambda match: values[match[1]], text(name))

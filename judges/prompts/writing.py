@@ -1,6 +1,6 @@
-"""Prompts about contribution and evidence: write them, list their entities, measure them.
+"""Prompts about contribution and evidence: to write them, list their entities and measure them.
 
-The answers of a query are not shown: evidence says what the document says, and nothing that only an answer knows.
+The answers of a query are not shown: evidence reports what the document says, and nothing that only an answer knows.
 """
 
 from collections.abc import Sequence
@@ -34,27 +34,27 @@ MEASURE_SCHEMA = object_schema(
 
 
 def write_prompt(inputs: Inputs, earlier: EvidenceTarget | None = None, problems: Sequence[str] = ()) -> Prompt:
-    """Return the writer's prompt; with `problems`, of its second try, which is told of them."""
+    """Return the writer's prompt; with `problems`, that of its second try, which shows them and the `earlier` text."""
     if not problems:
         return _build_prompt("write", inputs, "write")
-    told = {**(asdict(earlier) if earlier else {}), "wrong": list(problems)}
-    return _build_prompt("write", inputs, "write-again", earlier=delimit_content(dump_json(told)))
+    feedback = {**(asdict(earlier) if earlier else {}), "wrong": list(problems)}
+    return _build_prompt("write", inputs, "write-again", earlier=delimit_content(dump_json(feedback)))
 
 
 def entity_prompt(evidence: str) -> Prompt:
-    """Return the prompt that asks for the names and terms in the evidence (Prism 5.3); patterns are the other pass."""
+    """Return the prompt for the names and terms in the evidence (Prism 5.3); a pass with patterns finds others."""
     return step_prompt("entity", {"text": evidence[:TEXT_LIMIT]})
 
 
 def measure_prompt(inputs: Inputs, target: EvidenceTarget) -> Prompt:
-    """Ask for scores in all six dimensions with a single call (Prism 5.3)."""
+    """Return the prompt for scores in all six dimensions by a single call (Prism 5.3)."""
     return _build_prompt("measure", inputs, "measure", written=delimit_content(dump_json(asdict(target))))
 
 
-def _build_prompt(kind: str, inputs: Inputs, template: str, **places: str) -> Prompt:
-    """Build a prompt about a pair: what counted as relevant, the material without the answers."""
+def _build_prompt(kind: str, inputs: Inputs, template: str, **values: str) -> Prompt:
+    """Build a prompt about a pair: the definition of relevance, and the inputs without the answers."""
     definition, form = inputs.relevance, form_of(inputs)
     material = inputs_block(replace(inputs, answers=()))
-    user = templates.render(template, definition=render_statement(definition), inputs=material, **places)
+    user = templates.render(template, definition=render_statement(definition), inputs=material, **values)
     version = writing_version(kind, form, stored_definition(definition))
     return make_prompt(version_name(kind, "", form, definition), version, templates.text(f"{kind}-system"), user)

@@ -1,4 +1,4 @@
-"""Providers: a small client for each way of asking a model, found by name, imported lazily."""
+"""Providers: a small client for each wire format, found by name and imported on first use."""
 
 import asyncio
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from corpus.errors import BadInput
 from judges.presets import PRESETS
 from judges.records import Judge, Provider
 
-# By a preset's wire and client.
+# Provider classes by a preset's wire format and client.
 CLASSES = {
     ("chat", ""): "judges.providers.openai.OpenAIProvider",
     ("chat", "azure"): "judges.providers.openai.AzureProvider",
@@ -26,7 +26,7 @@ CLASSES = {
     ("search", "exa"): "judges.providers.web_search.ExaProvider",
     ("offline", ""): "judges.providers.offline.OfflineProvider",
 }
-# Packages that a client needs beside those of the site.
+# Packages that a client needs in addition to the site's own.
 EXTRA = {"bedrock": ("boto3", "botocore"), "vertex": ("google.auth", "requests")}
 
 _Account = tuple[str, str, str]
@@ -35,27 +35,29 @@ _open: dict[asyncio.AbstractEventLoop, dict[_Account, Provider]] = {}
 
 @cache
 def load_provider(provider: str) -> Callable[[Judge], Provider]:
-    """Return the class that speaks the preset's wire."""
-    # Importing an SDK takes seconds: a running loop calls this in a thread before.
+    """Return the class that speaks the preset's wire format. Raises BadInput if packages are missing."""
+    # Importing an SDK takes seconds: code in a running loop calls this in a thread first.
     require_extra(provider)
-    known = PRESETS[provider]
-    module, _, name = CLASSES[known.wire, known.client].rpartition(".")
-    found: Callable[[Judge], Provider] = getattr(import_module(module), name)
-    return found
+    preset = PRESETS[provider]
+    module, _, name = CLASSES[preset.wire, preset.client].rpartition(".")
+    provider_class: Callable[[Judge], Provider] = getattr(import_module(module), name)
+    return provider_class
 
 
 def require_extra(provider: str) -> None:
-    """Raises BadInput where the provider's client needs packages that are not installed."""
+    """Raise BadInput if the provider's client needs packages that are not installed."""
     if PRESETS[provider].client in EXTRA and any(find_spec(name) is None for name in EXTRA[PRESETS[provider].client]):
         raise BadInput(f"Provider {provider} needs the cloud extra: run make install-cloud")
 
 
 def open_provider(judge: Judge) -> Provider:
     """Return the client of the judge's account. Call it inside a running loop; `close_providers` releases it."""
-    # Connections belong to the loop that made them, so each loop has its own client.
+    # Connections belong to the loop that opened them, so each loop has its own client; canaries run a second loop
+    # beside the engine's.
     loop = asyncio.get_running_loop()
-    for dead in [other for other in list(_open) if other.is_closed()]:  # canaries have a loop beside the engine's
-        _open.pop(dead, None)
+    for opened_loop in list(_open):
+        if opened_loop.is_closed():
+            _open.pop(opened_loop, None)
     accounts = _open.setdefault(loop, {})
     if judge.account not in accounts:
         accounts[judge.account] = load_provider(judge.provider)(judge)

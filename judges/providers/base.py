@@ -1,4 +1,4 @@
-"""Base of all SDK providers: a request's fields, time limit, credentials, the kept body, and what it means."""
+"""Base of all SDK providers: a request's fields, time limit and credentials, and the meaning of the stored body."""
 
 import asyncio
 import json
@@ -23,24 +23,24 @@ from judges.providers.tokens import Tokens, from_command
 from judges.records import Body, Judge, ModelRequest, Reply
 
 LATE = "no whole answer within"
-LOOK_UP_S = 10.0  # For what costs nothing and decides nothing.
-PLACEHOLDER = "set-for-each-call"  # In place of the key, which no client holds: it is read anew for each call.
+LOOK_UP_S = 10.0  # Time limit of free look-ups, on which nothing depends.
+PLACEHOLDER = "set-for-each-call"  # Instead of the key, which no client stores: it is read again for each call.
 UNPACKED = {"accept-encoding": "identity"}
-TOOL = "answer"  # The one tool of mode `tool`: its arguments are the answer.
+TOOL = "answer"  # The only tool in mode `tool`: its arguments are the answer.
 DESCRIPTION = "Gives the answer. Call it exactly once."
-COUNTS = {"usage", "usageMetadata"}  # Where bodies keep what a call used.
-# Judge keys whose values go into a request as they are.
+COUNTS = {"usage", "usageMetadata"}  # Fields of a body with the call's token counts.
+# Keys of a judge whose values go into a request unchanged.
 PLAIN = ("top_p", "seed", "stop", "reasoning_effort", "service_tier")
 
 
 class SdkProvider(ABC):
-    """A client of one account. Subclasses say how to send a request and where an answer keeps its parts."""
+    """A client of one account. Subclasses define how to send a request and how to read an answer."""
 
     client: Any  # The SDK's.
     key_header = "Authorization"
     key_prefix = "Bearer "
-    model_key = "model"  # Where an answer names its model.
-    own_headers: dict[str, Any] = {}  # Headers in which the SDK would show the placeholder, and its word for none.
+    model_key = "model"  # Field of an answer with its model.
+    own_headers: dict[str, Any] = {}  # Unsets headers in which the SDK would send the placeholder.
 
     def __init__(self, judge: Judge) -> None:
         self.preset = judge.preset
@@ -54,23 +54,23 @@ class SdkProvider(ABC):
 
     @abstractmethod
     async def send(self, request: ModelRequest, received: Received) -> None:
-        """Send one call by the SDK's documented method; the answer is taken before the SDK makes something of it."""
+        """Send one call by the SDK's documented method; `received` takes the answer before the SDK parses it."""
 
     @abstractmethod
     def read(self, body: dict[str, Any], judge: Judge) -> Reply | None:
-        """The reply in a body of this wire format, but for its raw text and its model; None when it is of another."""
+        """Return the reply in a body, without its raw text and model; None if the wire format is a different one."""
 
     def client_options(self, kind: type[httpx2.AsyncClient]) -> dict[str, Any]:
-        """Return options of an SDK's client: connections of its own `kind`, and no retries, which the engine makes."""
+        """Return the options of an SDK's client: connections of its `kind`, and no retries: the engine retries."""
         http = http_client(kind, self.route)
         return {"http_client": http, "max_retries": 0, "timeout": None, "default_headers": UNPACKED}
 
     def parsed(self, raw: str) -> dict[str, Any]:
-        """Return the JSON object of a body; {} when it holds none."""
+        """Return the JSON object of a body; {} if there is none."""
         return parse_body(raw)
 
     async def complete(self, request: ModelRequest) -> Reply:
-        """Send exactly one request; the whole of it ends within the judge's `timeout_s`. Raises ProviderError."""
+        """Send exactly one request, which ends within the judge's `timeout_s`. Raises ProviderError."""
         credentials = await self.authorized(request.judge)
         received = Received(credentials, arrived=request.arrived, began=request.began)
         await self.wait_for_pass()
@@ -85,15 +85,15 @@ class SdkProvider(ABC):
         except TimeoutError:
             received.late = not received.failure
             received.failure = received.failure or f"{LATE} {seconds:g} s"
-        # A refusal is short, and others wait for what it says.
+        # A refusal is short, and other calls wait for its meaning.
         if received.status is None or received.status < 300:
             await self.wait_for_pass()
         return self.outcome(received, request.judge)
 
     async def wait_for_pass(self) -> None:
-        """Wait for a pass of the event loop with no other long work: making a request, reading an answer."""
-        # An SDK takes milliseconds of the processor for either. A hundred of them in one pass would
-        # leave what arrives meanwhile in the socket, where it is paid for and not kept.
+        """Wait for a pass of the event loop in which no other call builds a request or reads an answer."""
+        # An SDK needs milliseconds of the processor for either. A hundred of them in one pass would leave the
+        # answers that arrive meanwhile in their sockets: paid for, and not stored.
         async with self.passes:
             await asyncio.sleep(0)
 
@@ -104,30 +104,30 @@ class SdkProvider(ABC):
         except (ProviderError, TimeoutError):
             raise
         except Exception as error:
-            answer = getattr(error, "response", None)
-            if isinstance(answer, httpx2.Response) and received.status is None:
-                received.hide(answer.request.headers)
-                await received.read_body(answer.status_code, answer.headers, answer.aiter_bytes())
+            response = getattr(error, "response", None)
+            if isinstance(response, httpx2.Response) and received.status is None:
+                received.hide(response.request.headers)
+                await received.read_body(response.status_code, response.headers, response.aiter_bytes())
             elif received.kept is None:
                 received.broke(error)
             if received.status is None and not received.failure:
-                # No trace of an answer or of a connection: nothing was sent, and the same request would fail alike.
+                # Neither an answer nor a connection: nothing was sent, and the same request would fail again.
                 raise Rejected(f"{self.host}: the request could not be made: {error}") from error
 
     async def keep(self, call: AbstractAsyncContextManager[Any], received: Received) -> None:
-        """Keep the raw answer of an SDK's method `with_streaming_response`."""
+        """Store the raw answer of an SDK's method `with_streaming_response`."""
         async with call as response:
             received.hide(response.http_request.headers)
             await received.read_body(response.status_code, response.headers, response.iter_bytes())
 
     def headers(self, judge: Judge, received: Received) -> dict[str, Any]:
-        """Return the headers of a call besides the SDK's own: the judge's, and who asks."""
+        """Return the headers of a call besides the SDK's own: the judge's extra headers and the credentials."""
         extra = judge.parameters.get("extra_headers", {})
-        said = {name: value for name, value in extra.items() if name.lower() not in SECRET}
-        return self.own_headers | said | dict(received.credentials)
+        extra_headers = {name: value for name, value in extra.items() if name.lower() not in SECRET}
+        return self.own_headers | extra_headers | dict(received.credentials)
 
     def outcome(self, received: Received, judge: Judge) -> Reply:
-        """Return the reply that the kept body means. Raises the ProviderError that it means otherwise."""
+        """Return the reply in the received body. Raises a ProviderError if there is none."""
         if received.kept is not None:
             return self.meaning(received.kept, judge)
         if received.misconfigured:
@@ -138,57 +138,57 @@ class SdkProvider(ABC):
         raise error
 
     def meaning(self, body: Body, judge: Judge) -> Reply:
-        """Return the reply that a kept body means. Raises the ProviderError that it means."""
+        """Return the reply in a stored body. Raises the ProviderError that the body means."""
         status, raw = body.status, body.text
         if not 200 <= status < 300:
             raise self.refused(status, body, judge)
         if not body.whole:
             message = f"{self.host}: the answer is longer than {MAX_BODY} bytes; its beginning is kept"
             raise BadAnswer(message, status=status, raw=raw)
-        found = self.parsed(raw)
-        if found.get("error"):
-            raise self.refused(error_code(found, status), body, judge, found)
-        reply = self.read(found, judge)
+        answer = self.parsed(raw)
+        if answer.get("error"):
+            raise self.refused(error_code(answer, status), body, judge, answer)
+        reply = self.read(answer, judge)
         if reply is None:
             raise BadAnswer(f"{self.host}: the answer is not in the provider's format", status=status, raw=raw)
         if reply.finish_reason == "limited":
             error = Refused(f"{self.host}: the provider has limited this account: ask it why", status=status, raw=raw)
-            error.reply = self.billed(reply, found, body)
+            error.reply = self.billed(reply, answer, body)
             raise error
-        return self.billed(reply, found, body)
+        return self.billed(reply, answer, body)
 
-    def billed(self, reply: Reply, found: dict[str, Any], body: Body) -> Reply:
-        """Return the reply with its raw text, and what the answer says of who answered and what it costs."""
-        counts, preset = found.get("usage"), self.preset
+    def billed(self, reply: Reply, answer: dict[str, Any], body: Body) -> Reply:
+        """Return the reply with its raw text, and with the model, cost and service tier that the answer names."""
+        counts, preset = answer.get("usage"), self.preset
         bill = read_bill(counts, preset.bill, preset.bill_units)
         return replace(
             reply,
             raw=body.text,
-            model=storable_text(found.get(self.model_key), 200),
+            model=storable_text(answer.get(self.model_key), 200),
             bill=body.bill if bill is None else bill,
-            tier=reply.tier or storable_text(found.get("service_tier") or get_path(counts, "service_tier"), 50),
+            tier=reply.tier or storable_text(answer.get("service_tier") or get_path(counts, "service_tier"), 50),
         )
 
     def refused(
-        self, status: int, body: Body, judge: Judge | None = None, found: dict[str, Any] | None = None
+        self, status: int, body: Body, judge: Judge | None = None, answer: dict[str, Any] | None = None
     ) -> ProviderError:
-        """Return the error that the status means, with what was used before it; a key that is not accepted is named."""
-        error = refusal_error(self.host, status, body.text, body.retry_after, found)
-        found = self.parsed(body.text) if found is None else found
-        # Half an answer is paid for, too.
-        if judge is not None and found.keys() & COUNTS and (reply := self.read(found, judge)) is not None:
-            error.reply = self.billed(reply, found, body)
+        """Return the error that the status means, with the tokens used until then; it names a key that was rejected."""
+        error = refusal_error(self.host, status, body.text, body.retry_after, answer)
+        answer = self.parsed(body.text) if answer is None else answer
+        # Half an answer is paid for as well.
+        if judge is not None and answer.keys() & COUNTS and (reply := self.read(answer, judge)) is not None:
+            error.reply = self.billed(reply, answer, body)
         if isinstance(error, Rejected) and not isinstance(error, Declined) and status in (401, 403):
             error.args = (f"{error} (key: {self.shown_key()})",)
             self.tokens.forget()
         return error
 
     def shown_key(self) -> str:
-        """Return what a message says of the key: the name of its variable, or where the token is from."""
+        """Return how a message names the key: by its environment variable, or by the source of the token."""
         return "a token of token_command" if self.tokens.known else self.key_env or "none is set"
 
     async def authorized(self, judge: Judge) -> dict[str, str]:
-        """Return the headers that show who asks: a token that the judge's command gives, or its key. Raises Refused."""
+        """Return the headers that authorize a call: the token of the judge's command, or its key. Raises Refused."""
         command = tuple(judge.parameters.get("token_command") or ())
         if not command:
             return self.credentials()
@@ -196,12 +196,12 @@ class SdkProvider(ABC):
         return {"Authorization": f"Bearer {await self.tokens.of(command, partial(from_command, command))}"}
 
     def allow(self) -> None:
-        """Raises Refused in a test (QUORUM_LOOPBACK_ONLY) for any host but this one."""
+        """Raise Refused in a test (QUORUM_LOOPBACK_ONLY) for any host but this machine."""
         if only_loopback() and not self.local:
             raise Refused(f"{self.host} is not on this machine, and QUORUM_LOOPBACK_ONLY forbids such calls")
 
     def credentials(self) -> dict[str, str]:
-        """Return the header with the key, read now (corpus.collections.secrets). Raises Refused where none is set."""
+        """Return the header with the key, read now (corpus.collections.secrets). Raises Refused if none is set."""
         self.allow()
         if not self.key_env:
             return {}
@@ -218,13 +218,13 @@ class SdkProvider(ABC):
         return {self.key_header: self.key_prefix + key}
 
     async def look_up(self, address: str, headers: Mapping[str, str]) -> object:
-        """Return the JSON at a free address; None where nothing is told, for any reason."""
+        """Return the JSON at a free address; None if there is none, for any reason."""
         try:
             received = Received(self.credentials())
             async with asyncio.timeout(LOOK_UP_S), http_client(httpx2.AsyncClient, self.route) as http:
-                sent = {**headers, **UNPACKED, **received.credentials}
-                async with http.stream("GET", address, headers=sent) as answer:
-                    await received.read_body(answer.status_code, answer.headers, answer.aiter_bytes())
+                request_headers = {**headers, **UNPACKED, **received.credentials}
+                async with http.stream("GET", address, headers=request_headers) as response:
+                    await received.read_body(response.status_code, response.headers, response.aiter_bytes())
             return json.loads(received.text) if received.status == 200 else None
         except (ProviderError, httpx2.HTTPError, TimeoutError, ValueError, RecursionError):
             return None
@@ -235,17 +235,17 @@ class SdkProvider(ABC):
 
 
 class PostProvider(SdkProvider):
-    """Base of providers without an SDK: one POST of JSON. No prompt is sent."""
+    """Base of providers without an SDK: one POST of JSON, without a prompt."""
 
     def __init__(self, judge: Judge) -> None:
         super().__init__(judge)
         self.client = http_client(httpx2.AsyncClient, self.route)
 
     async def post(self, path: str, body: dict[str, Any], request: ModelRequest, received: Received) -> None:
-        """Send the body, and keep the answer."""
+        """Send the body and store the answer."""
         headers = UNPACKED | self.headers(request.judge, received)
-        async with self.client.stream("POST", f"{self.base_url}/{path}", json=body, headers=headers) as answer:
-            await received.read_body(answer.status_code, answer.headers, answer.aiter_bytes())
+        async with self.client.stream("POST", f"{self.base_url}/{path}", json=body, headers=headers) as response:
+            await received.read_body(response.status_code, response.headers, response.aiter_bytes())
 
     async def close(self) -> None:
         await self.client.aclose()
@@ -253,30 +253,30 @@ class PostProvider(SdkProvider):
 
 def add_parameters(body: dict[str, Any], judge: Judge) -> dict[str, Any]:
     """Add the judge's parameters and its thinking, each under the preset's name for it."""
-    # Temperature 0 unless the judge says another, or "default": then none is sent.
-    given, preset = judge.parameters, judge.preset
-    wanted = {"temperature": given.get("temperature", 0), "max_output_tokens": judge.max_output_tokens}
-    wanted |= {key: given[key] for key in PLAIN if key in given}
-    for key, value in wanted.items():
+    # The temperature is 0 unless the judge names another; "default" sends none.
+    parameters, preset = judge.parameters, judge.preset
+    fields = {"temperature": parameters.get("temperature", 0), "max_output_tokens": judge.max_output_tokens}
+    fields |= {key: parameters[key] for key in PLAIN if key in parameters}
+    for key, value in fields.items():
         if key in preset.names and not (key == "temperature" and value == "default"):
             *steps, last = preset.names[key].split(".")
-            place = body
+            parent = body
             for step in steps:
-                place = place.setdefault(step, {})
-            place[last] = value
-    if preset.thinking and "thinking" in given:
-        merge_fields(body, THINKING[preset.thinking](given["thinking"]))
+                parent = parent.setdefault(step, {})
+            parent[last] = value
+    if preset.thinking and "thinking" in parameters:
+        merge_fields(body, THINKING[preset.thinking](parameters["thinking"]))
     return body
 
 
 def add_extra_body(body: dict[str, Any], judge: Judge) -> dict[str, Any]:
-    """Add the judge's `extra_body`, which goes before everything else."""
+    """Add the judge's `extra_body`, which overrides all other fields."""
     return merge_fields(body, judge.parameters.get("extra_body", {}))
 
 
-def merge_fields(body: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
-    """Add fields, also to tables within tables."""
-    for key, value in more.items():
+def merge_fields(body: dict[str, Any], extra: dict[str, Any]) -> dict[str, Any]:
+    """Add fields to the body, recursively."""
+    for key, value in extra.items():
         if isinstance(value, dict) and isinstance(body.get(key), dict):
             merge_fields(body[key], value)
         else:

@@ -1,8 +1,8 @@
 """Amazon Bedrock: Anthropic's messages by the SDK's own client, which signs each request (Signature Version 4).
 
-The keys are those that AWS's own tools find: variables (or secret files) AWS_ACCESS_KEY_ID and
-AWS_SECRET_ACCESS_KEY, a profile, a role of the machine. A Bedrock API key
-(AWS_BEARER_TOKEN_BEDROCK) is sent instead where there is one.
+The keys are those that AWS's own tools find: the variables (or secret files) AWS_ACCESS_KEY_ID and
+AWS_SECRET_ACCESS_KEY, a profile, or a role of the machine. A Bedrock API key (AWS_BEARER_TOKEN_BEDROCK), if set, is
+sent instead.
 """
 
 import asyncio
@@ -21,9 +21,9 @@ from judges.providers.base import PLACEHOLDER
 from judges.records import Judge, ModelRequest
 
 API_KEY = "AWS_BEARER_TOKEN_BEDROCK"
-# Of the messages API. The client's newer default fails before Claude 4.7 (ADR 0060).
+# The version of the Messages API. The client's newer default fails for models before Claude 4.7 (ADR 0060).
 VERSION = "bedrock-2023-05-31"
-# It would write what it signs into a log of level DEBUG, session tokens included.
+# At level DEBUG botocore would log what it signs, including session tokens.
 logging.getLogger("botocore.auth").setLevel(logging.INFO)
 
 
@@ -34,7 +34,7 @@ class BedrockProvider(AnthropicProvider):
     key_prefix = "Bearer "
 
     def open_client(self, judge: Judge) -> AsyncAnthropicBedrock:
-        """Return the client that makes the model's address of the body, and signs."""
+        """Return the client, which takes the model from the body into the address, and signs."""
         self.key_env = self.key_env or (API_KEY if read_secret(API_KEY) else "")
         self.region = str(judge.parameters["region"])
         self.session: boto3.Session | None = None
@@ -46,34 +46,34 @@ class BedrockProvider(AnthropicProvider):
         )
 
     async def authorized(self, judge: Judge) -> dict[str, str]:
-        """Return the header with a Bedrock API key; else none, and the keys that the SDK signs with are made ready."""
-        found = await super().authorized(judge)
-        if found:
-            self.client.api_key = found["Authorization"].removeprefix(self.key_prefix)
+        """Return the header with a Bedrock API key; without one, set the keys that the SDK signs with."""
+        headers = await super().authorized(judge)
+        if headers:
+            self.client.api_key = headers["Authorization"].removeprefix(self.key_prefix)
         else:
             keys = await asyncio.to_thread(self.keys)
             client = self.client
             client.aws_access_key, client.aws_secret_key = keys.access_key, keys.secret_key
             client.aws_session_token = keys.token
-        return found
+        return headers
 
     def shown_key(self) -> str:
         return self.key_env or "the credentials of AWS"
 
     def keys(self) -> Credentials:
-        """Return the credentials that sign, as they are now. Raises Refused if there are none."""
-        own, hidden = read_secret("AWS_ACCESS_KEY_ID"), read_secret("AWS_SECRET_ACCESS_KEY")
-        if own and hidden:
-            return Credentials(own, hidden, read_secret("AWS_SESSION_TOKEN") or None)
+        """Return the current credentials for signing. Raises Refused if there are none."""
+        access_key, secret_key = read_secret("AWS_ACCESS_KEY_ID"), read_secret("AWS_SECRET_ACCESS_KEY")
+        if access_key and secret_key:
+            return Credentials(access_key, secret_key, read_secret("AWS_SESSION_TOKEN") or None)
         try:
             self.session = self.session or boto3.Session(region_name=self.region)
-            found = self.session.get_credentials()
-            frozen = found.get_frozen_credentials() if found is not None else None
+            credentials = self.session.get_credentials()
+            signing_keys = credentials.get_frozen_credentials() if credentials is not None else None
         except BotoCoreError:
             raise Refused(f"{self.host}: no credentials of AWS can be had: {ADVICE}") from None
-        if frozen is None:
+        if signing_keys is None:
             raise Refused(f"{self.host}: there are no credentials of AWS: {ADVICE}")
-        return Credentials(frozen.access_key, frozen.secret_key, frozen.token)
+        return Credentials(signing_keys.access_key, signing_keys.secret_key, signing_keys.token)
 
     def body(self, request: ModelRequest) -> dict[str, Any]:
         return {"anthropic_version": VERSION, **super().body(request)}

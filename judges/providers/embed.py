@@ -1,4 +1,4 @@
-"""An embedding model by OpenAI's API, vLLM, TEI or `serve_model`, for dense runs."""
+"""Embedding models behind OpenAI's API, vLLM, TEI or `serve_model`, for dense runs."""
 
 import base64
 import binascii
@@ -15,10 +15,10 @@ from judges.retrieval import answers
 
 
 class EmbedProvider(OpenAIProvider):
-    """Provider for embeddings: POST <base_url>/embeddings. It judges nothing."""
+    """Provider for embeddings: POST <base_url>/embeddings. It cannot judge."""
 
     async def send(self, request: ModelRequest, received: Received) -> None:
-        """Send one call. It asks for base64, a quarter of the bytes; reads lists of numbers too."""
+        """Send one call. It asks for base64, which takes a quarter of the bytes of a list of numbers."""
         if request.role != "embed":
             raise Rejected(f"{request.judge.name} makes vectors: it cannot judge, write or rank")
         call = self.client.embeddings.with_streaming_response.create(
@@ -30,28 +30,28 @@ class EmbedProvider(OpenAIProvider):
         await self.keep(call, received)
 
     def read(self, body: dict[str, Any], judge: Judge) -> Reply | None:
-        """Return a vector for each text, in the order of their places; None where a place is missing or comes twice."""
-        listed = get_list(body, "data")
-        vectors = {get_path(one, "index"): _read_vector(get_path(one, "embedding")) for one in listed}
-        rows = [vectors.get(place) for place in range(len(listed))]
-        found = [row for row in rows if row is not None]
-        if not found or len(found) != len(listed) or len({len(row) for row in found}) != 1:
+        """Return a vector for each text, ordered by index; None if an index is missing or repeated."""
+        entries = get_list(body, "data")
+        vectors = {get_path(entry, "index"): _read_vector(get_path(entry, "embedding")) for entry in entries}
+        rows = [vectors.get(index) for index in range(len(entries))]
+        complete_rows = [row for row in rows if row is not None]
+        if not complete_rows or len(complete_rows) != len(entries) or len({len(row) for row in complete_rows}) != 1:
             return None
         return Reply(
-            text=answers.pack_vectors(np.stack(found)),
+            text=answers.pack_vectors(np.stack(complete_rows)),
             finish_reason="stop",
             usage=Usage(input=get_count(body, "usage", "prompt_tokens") or get_count(body, "usage", "total_tokens")),
         )
 
 
 def _read_vector(value: object) -> answers.Vectors | None:
-    """Numbers, or their float32 bytes in base64; None for anything else or not finite."""
+    """Return a vector from a list of numbers or its float32 bytes in base64; None for anything else or not finite."""
     if isinstance(value, str):
         try:
-            found = np.frombuffer(base64.b64decode(value, validate=True), dtype="<f4")
+            vector = np.frombuffer(base64.b64decode(value, validate=True), dtype="<f4")
         except (binascii.Error, ValueError):
             return None
-        return found if len(found) and bool(np.isfinite(found).all()) else None
-    if not isinstance(value, list) or not value or any(finite_number(one) is None for one in value):
+        return vector if len(vector) and bool(np.isfinite(vector).all()) else None
+    if not isinstance(value, list) or not value or any(finite_number(number) is None for number in value):
         return None
     return np.array(value, dtype=np.float32)

@@ -1,4 +1,4 @@
-"""generateContent, as Google has it."""
+"""Google's generateContent API."""
 
 import json
 from contextvars import ContextVar
@@ -23,7 +23,7 @@ from judges.providers.replies import (
 )
 from judges.records import Judge, ModelRequest, Reply
 
-# Whatever is not named here is no good end, and no vote.
+# Any other reason means an incomplete answer, which is not a vote.
 FINISH = {
     "STOP": "stop",
     "MAX_TOKENS": "length",
@@ -35,7 +35,7 @@ FINISH = {
     ),
     "refusal",
 )
-# Thoughts are billed as output and counted beside it: added here.
+# Thoughts are billed as output but counted separately: they are added here.
 USED = {
     "input": "promptTokenCount",
     "cached": "cachedContentTokenCount",
@@ -43,7 +43,7 @@ USED = {
     "reasoning": "thoughtsTokenCount",
     "total": "totalTokenCount",
 }
-SAID = ("promptTokenCount", "candidatesTokenCount")
+REQUIRED_COUNTS = ("promptTokenCount", "candidatesTokenCount")
 DECISION_USED = {
     "input": "total_input_tokens",
     "cached": "total_cached_tokens",
@@ -51,7 +51,7 @@ DECISION_USED = {
     "reasoning": "total_thought_tokens",
 }
 
-# What the call receives that is under way in this task: the hooks of the HTTP clients are not told of it otherwise.
+# The `Received` of the current task's call, for the hooks of the HTTP clients, which have no other access to it.
 _current: ContextVar[Received] = ContextVar("received")
 
 
@@ -70,7 +70,7 @@ class GoogleProvider(SdkProvider):
         self.clients: dict[tuple[object, ...], genai.Client] = {}
 
     def client_of(self, judge: Judge) -> genai.Client:
-        """Return the SDK's client for the judge. It is kept: one made in passing closes itself."""
+        """Return the SDK's client for the judge. It is stored, since a temporary client would close itself."""
         plain = judge.decides or self.route.is_socks
         key = (plain, *self.place(judge))
         if key not in self.clients:
@@ -78,36 +78,41 @@ class GoogleProvider(SdkProvider):
         return self.clients[key]
 
     def place(self, judge: Judge) -> tuple[str, ...]:
-        """Settings that the clients of one account differ in."""
+        """Return the settings in which the clients of one account differ."""
         return ()
 
     def open_client(self, judge: Judge, options: types.HttpOptions) -> genai.Client:
         return genai.Client(api_key=PLACEHOLDER, vertexai=False, http_options=options)
 
     def options(self, *, plain: bool) -> types.HttpOptions:
-        """Return the SDK's aiohttp connections; `plain`: httpx2's, for decisions (they take no other) and for SOCKS."""
+        """Return the HTTP options: by aiohttp, or if `plain` by httpx2, which decisions and SOCKS proxies need."""
         verify = self.route.tls or False
         if plain and self.http is None:
-            hooks = {"request": [_add_credentials], "response": [_keep_whole]}
+
+            async def keep_body(response: httpx2.Response) -> None:
+                await response.aread()
+                await _current.get().read_body(response.status_code, response.headers, response.aiter_bytes())
+
+            hooks = {"request": [_add_credentials], "response": [keep_body]}
             self.http = http_client(httpx2.AsyncClient, self.route, event_hooks=hooks)
         if not plain and self.session is None:
             connector = aiohttp.TCPConnector(limit=CONNECTIONS, keepalive_timeout=IDLE_S)
             self.session = aiohttp.ClientSession(connector=connector, middlewares=[_receive_body])
         proxy = self.route.proxy
-        through = {"proxy": str(proxy.url), "proxy_headers": dict(proxy.headers)} if proxy and not plain else {}
+        proxy_options = {"proxy": str(proxy.url), "proxy_headers": dict(proxy.headers)} if proxy and not plain else {}
         return types.HttpOptions(
             base_url=self.base_url,
             api_version=self.api_version,
             headers=dict(UNPACKED),
             retry_options=types.HttpRetryOptions(attempts=1),
             client_args={"verify": verify, "trust_env": False},
-            async_client_args={"ssl": verify, "allow_redirects": False, **through},
+            async_client_args={"ssl": verify, "allow_redirects": False, **proxy_options},
             aiohttp_client=None if plain else self.session,
             httpx_async_client=self.http if plain else None,
         )
 
     async def send(self, request: ModelRequest, received: Received) -> None:
-        """Send one `generate_content`, which returns the unparsed HTTP response; or a decision."""
+        """Send one `generate_content` call, which returns the unparsed HTTP response, or a decision."""
         client, token = self.client_of(request.judge), _current.set(received)
         try:
             if request.judge.decides:
@@ -129,24 +134,26 @@ class GoogleProvider(SdkProvider):
             await self.http.aclose()
 
     def config(self, request: ModelRequest) -> types.GenerateContentConfig:
-        """Return everything but the question, under the SDK's names."""
-        judge, given = request.judge, request.judge.parameters
+        """Return all settings of a call, under the SDK's names."""
+        judge, parameters = request.judge, request.judge.parameters
         fields: dict[str, Any] = {"system_instruction": request.prompt.system or None, **response_format(request)}
         add_parameters(fields, judge)
         if "thinking_config" in fields:
             fields["thinking_config"] = types.ThinkingConfig(**{"include_thoughts": True, **fields["thinking_config"]})
-        if "safety_settings" in given:
-            settings = given["safety_settings"].items()
-            fields["safety_settings"] = [types.SafetySetting(category=name, threshold=most) for name, most in settings]
+        if "safety_settings" in parameters:
+            settings = parameters["safety_settings"].items()
+            fields["safety_settings"] = [
+                types.SafetySetting(category=name, threshold=threshold) for name, threshold in settings
+            ]
         if judge.alternatives:
             fields |= {"response_logprobs": True, "logprobs": judge.alternatives}
-        if given.keys() & {"extra_body", "extra_headers"}:
-            more = {"extra_body": given.get("extra_body"), "headers": given.get("extra_headers")}
-            fields["http_options"] = types.HttpOptions(**more)
+        if parameters.keys() & {"extra_body", "extra_headers"}:
+            call_options = {"extra_body": parameters.get("extra_body"), "headers": parameters.get("extra_headers")}
+            fields["http_options"] = types.HttpOptions(**call_options)
         return types.GenerateContentConfig(**fields)
 
     def read(self, body: dict[str, Any], judge: Judge) -> Reply | None:
-        """Return the first candidate without its thoughts; a blocked prompt has no candidate and is a refusal."""
+        """Return the first candidate without its thoughts; a blocked prompt, without a candidate, is a refusal."""
         if isinstance(body.get("answers"), dict) or isinstance(body.get("prompt_feedback"), dict):
             return read_decision(body, judge.grades)
         blocked = get_path(body, "promptFeedback", "blockReason")
@@ -155,22 +162,24 @@ class GoogleProvider(SdkProvider):
         candidate = get_path(body, "candidates", 0)
         parts = get_list(candidate, "content", "parts")
         finish = "SAFETY" if blocked and candidate is None else storable_text(get_path(candidate, "finishReason"), 50)
-        said = answer_in(parts, judge)
-        chosen = get_list(candidate, "logprobsResult", "chosenCandidates")
-        others = [get_list(one, "candidates") for one in get_list(candidate, "logprobsResult", "topCandidates")]
+        text = answer_in(parts, judge)
+        chosen_tokens = get_list(candidate, "logprobsResult", "chosenCandidates")
+        alternatives = [
+            get_list(position, "candidates") for position in get_list(candidate, "logprobsResult", "topCandidates")
+        ]
         return Reply(
-            text=said,
+            text=text,
             reasoning="".join(storable_text(get_path(part, "text")) for part in parts if get_path(part, "thought")),
-            tokens=read_tokens(said, chosen, "token", "logProbability", others),
+            tokens=read_tokens(text, chosen_tokens, "token", "logProbability", alternatives),
             finish_reason=FINISH.get(finish, finish),
-            # Where nothing was answered, the answer's own count is left out.
-            usage=count_tokens(body.get("usageMetadata"), USED, SAID if said else SAID[:1]),
+            # Without an answer, its token count is missing.
+            usage=count_tokens(body.get("usageMetadata"), USED, REQUIRED_COUNTS if text else REQUIRED_COUNTS[:1]),
         )
 
 
 async def _receive_body(request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
-    """Set the call's key, and take the body: a middleware of aiohttp."""
-    # The SDK itself would wait for the whole of any answer, and lose what a broken one began with.
+    """Set the call's key and read the body, as a middleware of aiohttp."""
+    # The SDK would wait for a complete answer, and lose the beginning of a broken one.
     received = _current.get()
     await _add_credentials(request)
     response = await handler(request)
@@ -183,16 +192,10 @@ async def _receive_body(request: aiohttp.ClientRequest, handler: aiohttp.ClientH
 
 
 async def _add_credentials(request: httpx2.Request | aiohttp.ClientRequest) -> None:
-    """Set the call's key: a hook of httpx2, too."""
+    """Set the call's key; also a hook of httpx2."""
     for name in SECRET:
         request.headers.pop(name, None)
     request.headers.update(_current.get().credentials)
-
-
-async def _keep_whole(response: httpx2.Response) -> None:
-    """Keep the whole answer: a hook of httpx2."""
-    await response.aread()
-    await _current.get().read_body(response.status_code, response.headers, response.aiter_bytes())
 
 
 def response_format(request: ModelRequest) -> dict[str, Any]:
@@ -205,18 +208,18 @@ def response_format(request: ModelRequest) -> dict[str, Any]:
             function = types.FunctionDeclaration(
                 name=TOOL, description=DESCRIPTION, parameters_json_schema=request.schema
             )
-            forced = types.FunctionCallingConfig(
+            function_calling = types.FunctionCallingConfig(
                 mode=types.FunctionCallingConfigMode.ANY, allowed_function_names=[TOOL]
             )
             return {
                 "tools": [types.Tool(function_declarations=[function])],
-                "tool_config": types.ToolConfig(function_calling_config=forced),
+                "tool_config": types.ToolConfig(function_calling_config=function_calling),
             }
     return {}
 
 
 def answer_in(parts: list[Any], judge: Judge) -> str:
-    """The text of an answer without its thoughts, or in mode `tool` the arguments of the function that it calls."""
+    """Return the text of an answer without its thoughts, or in mode `tool` the arguments of the called function."""
     calls = [call for part in parts if isinstance(call := get_path(part, "functionCall"), dict)]
     if calls and judge.schema_mode == "tool":
         return "\n".join(json.dumps(call.get("args"), ensure_ascii=False) for call in calls)
@@ -224,7 +227,7 @@ def answer_in(parts: list[Any], judge: Judge) -> str:
 
 
 def decision_body(request: ModelRequest) -> dict[str, Any]:
-    """Return the body of a question of the Decisions endpoint: which level of the judge's scale?"""
+    """Return the body of a question to the Decisions endpoint: which level of the judge's scale?"""
     levels = list(render.grade_levels(request.judge.grades))
     question = {"type": "score", "instructions": request.prompt.system, "criteria": levels}
     name = request.judge.model
@@ -233,13 +236,17 @@ def decision_body(request: ModelRequest) -> dict[str, Any]:
 
 
 def read_decision(body: dict[str, Any], grades: int) -> Reply | None:
-    """The probabilities of the answer's levels, and the likeliest as the verdict; a blocked input is a refusal."""
+    """Return the levels' probabilities, and the likeliest level as the verdict; a blocked input is a refusal."""
     counts, answer = body.get("usage"), get_path(body, "answers", "relevance")
-    needed = ["total_input_tokens", *(["total_output_tokens"] if answer is not None else [])]
-    used = count_tokens(counts, DECISION_USED, needed)
+    needed_counts = ["total_input_tokens", *(["total_output_tokens"] if answer is not None else [])]
+    usage = count_tokens(counts, DECISION_USED, needed_counts)
     if answer is None and isinstance(body.get("prompt_feedback"), dict):
-        return Reply("", finish_reason="refusal", usage=used)
-    listed = get_path(answer, "probabilities")
-    shares = {int(key): value for key, value in listed.items() if key.isdecimal()} if isinstance(listed, dict) else {}
-    found = likeliest_grade(shares, grades)
-    return found and Reply(found[0], finish_reason="stop", usage=used, probabilities=found[1])
+        return Reply("", finish_reason="refusal", usage=usage)
+    probabilities = get_path(answer, "probabilities")
+    grade_probabilities = (
+        {int(key): value for key, value in probabilities.items() if key.isdecimal()}
+        if isinstance(probabilities, dict)
+        else {}
+    )
+    verdict = likeliest_grade(grade_probabilities, grades)
+    return verdict and Reply(verdict[0], finish_reason="stop", usage=usage, probabilities=verdict[1])

@@ -1,4 +1,4 @@
-"""The offline judges as a provider: their answers are schema JSON and go through the same parser as any model's."""
+"""The offline judges as a provider: their answers are schema JSON and pass through the same parser as any model's."""
 
 import asyncio
 import json
@@ -15,39 +15,36 @@ from judges.errors import Rejected, Unreachable
 from judges.offline import conversations, debate, evidence, judges, rewriting, web_search
 from judges.records import CONVERSATIONS, TEXT_ROLES, Body, DebateAgent, Inputs, Judge, ModelRequest, Reply, Side
 
-FRESH_S = 60.0  # Seconds for which a collection's word counts are used without asking whether its documents changed.
-LONG = 20_000  # Characters of a document from which on counting would hold up the other calls of the process.
+FRESH_S = 60.0  # Seconds for which a collection's word counts are used without checking for changed documents.
+LONG = 20_000  # From so many characters of a document, counting words would delay the other calls of the process.
 DEBATERS = ("for", "against")
-PAGES = 5  # Results of its web search.
+PAGES = 5  # Results of the offline web search.
 WRITERS = (evidence.WRITER, evidence.MEASURER, rewriting.REWRITER, web_search.SEARCH)
 KNOWN = (*judges.ASSESSORS, *DEBATERS, *WRITERS)
 
 
 class CollectionLexicon:
-    """Knowledge of a collection's BM25 index about words."""
+    """Word statistics of a collection, from its BM25 index."""
 
     def __init__(self, index: Index) -> None:
         self.index = index
-        self.weight = cache(self._weight)
-        self._best = lru_cache(maxsize=4096)(self._search)
-
-    def _weight(self, word: str) -> float:
-        """Inverse document frequency in the collection; little for a stop word."""
-        return judges.idf(word, self.index.frequency(word), len(self.index))
+        # Inverse document frequency in the collection; low for a stop word.
+        self.weight = cache(lambda word: judges.idf(word, index.frequency(word), len(index)))
+        self._best_score = lru_cache(maxsize=4096)(self._search)
 
     def share(self, text: str, inputs: Inputs) -> float:
-        """The document's BM25 score over the best one in the collection; by its text where it is not in the index."""
-        best = self._best(text)
+        """Return the document's BM25 score over the best in the collection; by its text if it is not in the index."""
+        best = self._best_score(text)
         score = self.index.score(text, inputs.document_id)
         return score / best if score > 0 else judges.UniformLexicon().share(text, inputs)
 
     def _search(self, text: str) -> float:
-        found = self.index.search(text, 1)
-        return found[0][1] if found else 1.0
+        hits = self.index.search(text, 1)
+        return hits[0][1] if hits else 1.0
 
 
 class OfflineProvider:
-    """Provider that answers in this process, at no cost, without a network."""
+    """Provider that answers in this process, free of charge and without a network."""
 
     def __init__(self, judge: Judge) -> None:
         del judge
@@ -55,19 +52,17 @@ class OfflineProvider:
         self._opening = asyncio.Lock()
 
     async def complete(self, request: ModelRequest) -> Reply:
-        """Return the verdict of the judge's model in schema JSON. Raises Rejected for one that is no offline model."""
+        """Return the answer of the judge's model in schema JSON. Raises Rejected if it is no offline model."""
         lexicon = await self._lexicon(request.inputs.collection)
-        if request.role in ("rewrite", "reason"):
-            told = await asyncio.to_thread(_expand_query, request, lexicon)
-        elif request.role == "web":
-            told = await asyncio.to_thread(web_search.find_pages, request.inputs.query, lexicon, PAGES)
-        elif request.role in CONVERSATIONS:
-            told = await asyncio.to_thread(_answer_step, request, lexicon)
+        if request.role == "web":
+            answer = await asyncio.to_thread(web_search.find_pages, request.inputs.query, lexicon, PAGES)
+        elif request.role in ("rewrite", "reason") or request.role in CONVERSATIONS:
+            answer = await asyncio.to_thread(_answer_without_pair, request, lexicon)
         elif len(request.inputs.document) > LONG:
-            told = await asyncio.to_thread(answer_request, request, lexicon)
+            answer = await asyncio.to_thread(answer_request, request, lexicon)
         else:
-            told = answer_request(request, lexicon)
-        text = json.dumps(told, ensure_ascii=False)
+            answer = answer_request(request, lexicon)
+        text = json.dumps(answer, ensure_ascii=False)
         return Reply(raw=text, text=text, finish_reason="stop", model=request.judge.model)
 
     def meaning(self, body: Body, judge: Judge) -> Reply:
@@ -79,17 +74,17 @@ class OfflineProvider:
     async def _lexicon(self, collection: int) -> judges.Lexicon:
         if not collection:
             return ALONE
-        # The past, so that a collection that was never opened counts as stale.
+        # The default lies in the past, so that a collection that was never opened counts as stale.
         opened, lexicon = self._lexicons.get(collection, (-FRESH_S, ALONE))
         if monotonic() - opened < FRESH_S:
             return lexicon
-        # One task opens the index; the others of the same collection wait for it and then find it.
+        # One task opens the index; other tasks of the same collection wait, then find it open.
         async with self._opening:
             opened, lexicon = self._lexicons.get(collection, (-FRESH_S, ALONE))
             if monotonic() - opened >= FRESH_S:
-                # In a thread: building the index of a large collection would stop all other calls of the process.
+                # In a thread, because building the index of a large collection would stop all other calls.
                 index = await asyncio.to_thread(_load_index, collection)
-                # The same index means the same counts: its cached words are kept.
+                # With the same index, the counts are the same, and the lexicon's cache remains valid.
                 if not (isinstance(lexicon, CollectionLexicon) and lexicon.index is index):
                     lexicon = CollectionLexicon(index) if len(index) else ALONE
                 self._lexicons[collection] = (monotonic(), lexicon)
@@ -100,24 +95,24 @@ ALONE = judges.UniformLexicon()
 
 
 def answer_request(request: ModelRequest, lexicon: judges.Lexicon) -> dict[str, object]:
-    """Return what the judge says, as the schema wants it."""
-    # Any offline model may debate: the role decides what is asked. A debater that votes gives its opening verdict.
+    """Return the judge's answer about a pair, by the fields of its schema. Raises Rejected."""
+    # Any offline model may debate: the role decides. A debater that votes gives its opening verdict.
     model, inputs = request.judge.model, request.inputs
     if model not in KNOWN:
         raise Rejected(f"{model!r} is no offline judge: take one of {', '.join(KNOWN)}.")
-    # What writes or measures is told by its role; a verdict is asked of everything else.
+    # Writing and measuring are told apart by the role; every other role asks for a verdict.
     if request.role in TEXT_ROLES:
         return _evidence_answer(request, lexicon)
     if request.role in DEBATERS:
-        told = debate.argue_turn(DebateAgent(Side(request.role), request.sample), inputs, lexicon, request.history)
+        turn = debate.argue_turn(DebateAgent(Side(request.role), request.sample), inputs, lexicon, request.history)
         return {
-            "reference": [quote.text for quote in told.quotes],
-            "reason": told.reason,
-            "response": _yes_or_no(told.verdict),
+            "reference": [quote.text for quote in turn.quotes],
+            "reason": turn.reason,
+            "response": _yes_or_no(turn.verdict),
         }
     if model in DEBATERS:
-        told = debate.argue_turn(DebateAgent(Side(model)), inputs, lexicon, None)
-        return {"reason": told.reason, "response": _yes_or_no(told.verdict)}
+        turn = debate.argue_turn(DebateAgent(Side(model)), inputs, lexicon, None)
+        return {"reason": turn.reason, "response": _yes_or_no(turn.verdict)}
     if model in WRITERS:
         raise Rejected(f"{model!r} writes texts or measures them: it cannot judge relevance.")
     verdict, reason, share = judges.assess_relevance(model, inputs, lexicon)
@@ -130,7 +125,7 @@ def answer_request(request: ModelRequest, lexicon: judges.Lexicon) -> dict[str, 
 
 
 def _evidence_answer(request: ModelRequest, lexicon: judges.Lexicon) -> dict[str, object]:
-    """Contribution and evidence, the entities in them, or their scores."""
+    """Return contribution and evidence, the entities in the evidence, or their scores, by the role."""
     if request.role == "write":
         target = evidence.write_target(request.inputs, lexicon, request.round)
         return {"contribution": target.contribution, "evidence": target.evidence}
@@ -142,8 +137,12 @@ def _evidence_answer(request: ModelRequest, lexicon: judges.Lexicon) -> dict[str
     return {"note": "By counting words only.", **scores}
 
 
-def _expand_query(request: ModelRequest, lexicon: judges.Lexicon) -> dict[str, object]:
-    """Return what to search for instead of the query, from the documents its own words find."""
+def _answer_without_pair(request: ModelRequest, lexicon: judges.Lexicon) -> dict[str, object]:
+    """Return an expanded query or a step of a conversation, from the documents that BM25 finds for the query."""
+    if request.role in CONVERSATIONS:
+        document_count = conversations.READERS.get(request.role, 0)
+        documents = _find_documents(request.material["query"], lexicon, document_count) if document_count else []
+        return conversations.answer_step(request, lexicon, documents)
     query = request.inputs.query
     documents = _find_documents(query, lexicon, rewriting.FEEDBACK)
     if request.role == "reason":
@@ -151,20 +150,13 @@ def _expand_query(request: ModelRequest, lexicon: judges.Lexicon) -> dict[str, o
     return {"passage": rewriting.best_passage(query, documents, lexicon, request.sample)}
 
 
-def _answer_step(request: ModelRequest, lexicon: judges.Lexicon) -> dict[str, object]:
-    """Return a step of a conversation; some read the documents that its query finds."""
-    most = conversations.READERS.get(request.role, 0)
-    documents = _find_documents(request.material["query"], lexicon, most) if most else []
-    return conversations.answer_step(request, lexicon, documents)
-
-
-def _find_documents(query: str, lexicon: judges.Lexicon, most: int) -> list[str]:
+def _find_documents(query: str, lexicon: judges.Lexicon, limit: int) -> list[str]:
     """Return the texts of the documents that BM25 finds, best first."""
-    found = lexicon.index.search(query, most) if isinstance(lexicon, CollectionLexicon) else []
-    # The database is reached from a thread of the pool, which must not keep its connection.
+    hits = lexicon.index.search(query, limit) if isinstance(lexicon, CollectionLexicon) else []
+    # This runs in a thread of a pool, which must not keep its database connection.
     with _reading("documents"):
-        texts = dict(Document.objects.filter(pk__in=[key for key, _ in found]).values_list("pk", "text"))
-    return [texts[key] for key, _ in found if key in texts]
+        texts = dict(Document.objects.filter(pk__in=[key for key, _ in hits]).values_list("pk", "text"))
+    return [texts[key] for key, _ in hits if key in texts]
 
 
 def _yes_or_no(verdict: int) -> str:
@@ -177,11 +169,11 @@ def _load_index(collection: int) -> Index:
 
 
 @contextmanager
-def _reading(what: str) -> Iterator[None]:
-    """Give this thread's database connection back at once. Raises Unreachable."""
+def _reading(data_name: str) -> Iterator[None]:
+    """Close this thread's database connection afterwards, and raise Unreachable for the database's errors."""
     try:
         yield
     except DatabaseError as error:
-        raise Unreachable(f"The collection's {what} cannot be read: {error}") from error
+        raise Unreachable(f"The collection's {data_name} cannot be read: {error}") from error
     finally:
         connection.close()

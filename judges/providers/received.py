@@ -1,4 +1,4 @@
-"""Answer of one call: kept as it came, within bounds of size, before anybody reads it."""
+"""The answer to one call, stored as it arrived, up to a limit of size, before it is parsed."""
 
 import time
 from collections.abc import AsyncIterable, Callable, Mapping
@@ -12,12 +12,12 @@ from judges.providers.connections import FAILURES, certificate_error, describe_f
 from judges.rates import read_rate
 from judges.records import Body
 
-MAX_BODY = 4_000_000  # Bytes of one answer that are read and kept; a judge's answer has a few thousand.
+MAX_BODY = 4_000_000  # Bytes of an answer that are read and stored; a judge's answer has a few thousand.
 LONGEST_WAIT = 86_400.0
 BILL = "x-litellm-response-cost"
-MOST_BILL = 1e6  # USD of one call: a larger number is none.
-# Errors that mean: there was no connection. aiohttp's own are looked at first: the SDKs' adapter
-# calls any broken connection a ConnectTimeout.
+MOST_BILL = 1e6  # USD of one call: a larger number is ignored.
+# Errors that mean that there was no connection. The innermost cause counts, because the SDKs' adapter reports any
+# broken connection of aiohttp as a ConnectTimeout.
 UNSENT = (
     aiohttp.ClientConnectorError,
     aiohttp.ClientHttpProxyError,
@@ -27,7 +27,7 @@ UNSENT = (
     httpx2.ProxyError,
     httpx2.UnsupportedProtocol,
 )
-# Headers of a request that nobody else may read.
+# Headers of a request that must stay secret.
 SECRET = ("authorization", "x-api-key", "x-goog-api-key", "api-key", "x-amz-security-token")
 
 
@@ -35,22 +35,22 @@ SECRET = ("authorization", "x-api-key", "x-goog-api-key", "api-key", "x-amz-secu
 class Received:
     """The answer to one call, and what went wrong with it."""
 
-    credentials: Mapping[str, str] = field(default_factory=dict)  # Headers that show who asks.
+    credentials: Mapping[str, str] = field(default_factory=dict)  # Headers that authorize the call.
     status: int | None = None
-    headers: Mapping[str, str] = field(default_factory=dict)  # Found by any spelling of their names.
+    headers: Mapping[str, str] = field(default_factory=dict)  # Case-insensitive.
     chunks: list[bytes] = field(default_factory=list)
     whole: bool = False
-    failure: str = ""  # Why no whole answer came, in the HTTP client's words.
-    late: bool = False  # The call's time was over.
+    failure: str = ""  # Why the answer is incomplete, in words.
+    late: bool = False  # The call ran out of time.
     unsent: bool = False  # There was no connection: nothing can have been charged.
-    misconfigured: bool = False  # This machine's own settings stand in the way: another try would fail alike.
+    misconfigured: bool = False  # This machine's settings are at fault: another try would fail in the same way.
     arrived: Callable[[Body], None] | None = None
-    began: Callable[[int], None] | None = None  # Told the status as soon as an answer begins.
-    kept: Body | None = None  # The answer, once its last byte is here.
-    hidden: set[str] = field(default_factory=set)  # Values of secret headers that went with the request.
+    began: Callable[[int], None] | None = None  # Called with the status as soon as an answer begins.
+    kept: Body | None = None  # The answer, once its last byte has arrived.
+    hidden: set[str] = field(default_factory=set)  # Values of the secret headers that were sent.
 
     async def read_body(self, status: int, headers: Mapping[str, str], body: AsyncIterable[bytes]) -> None:
-        """Read the body, up to MAX_BODY, and keep it."""
+        """Read the body, up to MAX_BODY, and store it."""
         self.status, self.headers = status, headers
         if self.began is not None:
             self.began(status)
@@ -61,51 +61,48 @@ class Received:
             if size > MAX_BODY:
                 break
         self.whole = size <= MAX_BODY
-        wait, bill, rate = retry_after(headers), header_bill(headers), read_rate(headers)
+        try:
+            cost = float(headers.get(BILL, ""))
+        except ValueError:
+            cost = 0.0
+        # A gateway reports a cost of 0 for a model without a price.
+        bill = cost if 0 < cost < MOST_BILL else None
+        wait, rate = retry_after(headers), read_rate(headers)
         self.kept = Body(status, self.text, wait, whole=self.whole, bill=bill, rate=rate)
         if self.arrived is not None:
             self.arrived(self.kept)
 
     def hide(self, headers: Mapping[str, str]) -> None:
-        """Note what the request showed, should the server repeat it: some SDKs sign themselves."""
+        """Remember the secrets that were sent, in case the server repeats them: some SDKs sign requests themselves."""
         self.hidden |= {headers[name] for name in SECRET if name in headers}
 
     def broke(self, error: BaseException) -> None:
-        """Note why no whole answer came, if that is what an SDK's error means."""
-        found: BaseException | None = None
+        """Record why the answer is incomplete, if an SDK's error comes from the connection."""
+        client_error: BaseException | None = None
         cause: BaseException | None = error
         while cause is not None:
-            found = cause if isinstance(cause, FAILURES) else found
+            client_error = cause if isinstance(cause, FAILURES) else client_error
             cause = cause.__cause__ or cause.__context__
-        if found is None:
+        if client_error is None:
             return
-        self.unsent = self.status is None and isinstance(found, UNSENT)
+        self.unsent = self.status is None and isinstance(client_error, UNSENT)
         self.failure = describe_failure(error, begun=self.status is not None)
         self.misconfigured = certificate_error(error) is not None
 
     @property
     def text(self) -> str:
-        """The body as text, without the key should the server repeat it."""
+        """The body as text, with the key masked if the server repeats it."""
         text = b"".join(self.chunks).decode("utf-8", "replace")
         for value in {*self.credentials.values(), *self.hidden}:
             key = value.rpartition(" ")[2]
-            # An empty one is in every text, between all of its characters.
+            # An empty string occurs in every text.
             if key and key in text:
                 text = text.replace(key, "[key]")
         return text
 
 
-def header_bill(headers: Mapping[str, str]) -> float | None:
-    """Return USD that a gateway says the call cost; None where it says nothing, or 0 of a model without a price."""
-    try:
-        cost = float(headers.get(BILL, ""))
-    except ValueError:
-        return None
-    return cost if 0 < cost < MOST_BILL else None
-
-
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return seconds that the server asks us to wait, from seconds or an HTTP date; None without a usable header."""
+    """Return the seconds that the server asks us to wait, from a number or an HTTP date; None without such a header."""
     for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         value = headers.get(name, "")
         try:

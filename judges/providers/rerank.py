@@ -1,4 +1,4 @@
-"""A reranker as a judge, and over runs: the endpoint of `serve_model` or one of its form."""
+"""A reranker as a judge and for runs, behind the endpoint of `serve_model` or a compatible one."""
 
 import json
 from typing import Any
@@ -13,7 +13,7 @@ THRESHOLD = 0.5
 
 
 class RerankProvider(PostProvider):
-    """Provider for rerankers: POST <base_url>/rerank. Its vote is "yes" where the score reaches the threshold."""
+    """Provider for rerankers: POST <base_url>/rerank. The vote is "yes" if the score reaches the threshold."""
 
     async def send(self, request: ModelRequest, received: Received) -> None:
         if request.role not in ("vote", "generation", "filter", "check", "rank"):
@@ -27,22 +27,22 @@ class RerankProvider(PostProvider):
             "instruction": request.inputs.relevance.statement,
         }
         if request.role == "rank" and request.judge.parameters.get("evidence"):
-            body["return_evidence"] = True  # of `serve_model`; it stays in the raw answer (benchmark.runs.reranking)
+            body["return_evidence"] = True  # For `serve_model`; read from the raw answer (benchmark.runs.reranking).
         await self.post("rerank", body, request, received)
 
     def read(self, body: dict[str, Any], judge: Judge) -> Reply | None:
-        """The score of the one document as a verdict, with its probability; of several, their scores by place."""
+        """Return a single document's score as a verdict with its probability, or several documents' scores by index."""
         if len(get_list(body, "results")) > 1:
             return _ranking_reply(body)
         score = finite_number(get_path(body, "results", 0, "relevance_score"))
         if score is None or not 0 <= score <= 1:
             return None
-        own = finite_number(get_path(body, "meta", "threshold"))  # the model's, where the endpoint says it
-        threshold = float(judge.parameters.get("threshold", THRESHOLD if own is None else own))
-        said = "yes" if score >= threshold else "no"
+        own_threshold = finite_number(get_path(body, "meta", "threshold"))  # The model's, if the endpoint reports it.
+        threshold = float(judge.parameters.get("threshold", THRESHOLD if own_threshold is None else own_threshold))
+        answer = "yes" if score >= threshold else "no"
         reason = f"Relevance {score:.3f}, threshold {threshold:.3f}."
         return Reply(
-            text=json.dumps({"reason": reason, "response": said}),
+            text=json.dumps({"reason": reason, "response": answer}),
             finish_reason="stop",
             usage=Usage(input=get_count(body, "usage", "total_tokens")),
             probabilities={"yes": score, "no": 1.0 - score},
@@ -50,12 +50,12 @@ class RerankProvider(PostProvider):
 
 
 def _ranking_reply(body: dict[str, Any]) -> Reply | None:
-    """Return a score for each place, any scale; None for a repeated place or no score."""
+    """Return the scores by index, on any scale; None if an index is repeated or a score is missing."""
     scores: dict[str, float] = {}
-    for one in get_list(body, "results"):
-        place, score = get_path(one, "index"), finite_number(get_path(one, "relevance_score"))
-        if score is None or not isinstance(place, int) or isinstance(place, bool) or str(place) in scores:
+    for result in get_list(body, "results"):
+        index, score = get_path(result, "index"), finite_number(get_path(result, "relevance_score"))
+        if score is None or not isinstance(index, int) or isinstance(index, bool) or str(index) in scores:
             return None
-        scores[str(place)] = score
-    used = get_count(body, "usage", "total_tokens") or get_count(body, "meta", "billed_units", "input_tokens")
-    return Reply(json.dumps(scores), finish_reason="stop", usage=Usage(input=used))
+        scores[str(index)] = score
+    token_count = get_count(body, "usage", "total_tokens") or get_count(body, "meta", "billed_units", "input_tokens")
+    return Reply(json.dumps(scores), finish_reason="stop", usage=Usage(input=token_count))

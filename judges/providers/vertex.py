@@ -1,8 +1,8 @@
-"""Vertex AI, with Google's models and with Anthropic's, each by its own SDK's client for it.
+"""Vertex AI with Google's and Anthropic's models, each by the client of its own SDK.
 
-An access token is that of a judge's command or of a variable, or Google's own library finds
-Application Default Credentials: a service account's file that GOOGLE_APPLICATION_CREDENTIALS names,
-what `gcloud auth application-default login` left, or the machine's own account.
+The access token comes from the judge's command or from an environment variable. Otherwise Google's library looks for
+Application Default Credentials: the service account's file that GOOGLE_APPLICATION_CREDENTIALS names, the login of
+`gcloud auth application-default login`, or the machine's own account.
 """
 
 from datetime import UTC
@@ -28,18 +28,18 @@ ADVICE = (
     "name a service account's file in GOOGLE_APPLICATION_CREDENTIALS where the workers run, or give the judge a "
     'token_command, e.g. ["gcloud", "auth", "print-access-token"]'
 )
-Place = tuple[str, str]
+ProjectAndRegion = tuple[str, str]
 
 
 class GoogleAccount(SdkProvider):
-    """Base of the providers on Vertex AI. Judges of one account may ask in several projects."""
+    """Base of the providers on Vertex AI. Judges of one account may use several projects."""
 
     key_header = "Authorization"
     key_prefix = "Bearer "
 
     async def authorized(self, judge: Judge) -> dict[str, str]:
-        """Return the header with the token. Raises Refused where there is none."""
-        # A key or a command of the judge's own goes before the machine's credentials.
+        """Return the header with the token. Raises Refused if there is none."""
+        # The judge's own key or command takes precedence over the machine's credentials.
         if judge.parameters.get("token_command") or self.key_env:
             return await super().authorized(judge)
         self.allow()
@@ -48,19 +48,19 @@ class GoogleAccount(SdkProvider):
     def shown_key(self) -> str:
         return self.key_env or "an access token of Google Cloud"
 
-    def place(self, judge: Judge) -> Place:
-        """Project and region in which the judge's model is asked."""
+    def place(self, judge: Judge) -> ProjectAndRegion:
+        """Return the project and region of the judge's model."""
         return str(judge.parameters["project"]), str(judge.parameters["region"])
 
     def default_token(self) -> AccessToken:
-        """Return a token of the credentials that Google's library finds."""
+        """Return a token for the credentials that Google's library finds. Raises Refused."""
         try:
             credentials, _ = google.auth.default(scopes=[SCOPE])
             credentials.refresh(Request())  # type: ignore[no-untyped-call]
         except GoogleAuthError:
-            # Not the error's words: they may hold parts of the credentials.
+            # Without the error's message, which may contain parts of the credentials.
             raise Refused(f"{self.host}: no token of Google Cloud can be had: {ADVICE}") from None
-        expiry = credentials.expiry  # without a zone, and meant as UTC
+        expiry = credentials.expiry  # In UTC, without a time zone.
         return make_token(str(credentials.token), expiry.replace(tzinfo=UTC).timestamp() if expiry else 0.0)
 
 
@@ -73,9 +73,9 @@ class VertexProvider(GoogleAccount, GoogleProvider):
     api_version = "v1"
 
     def open_client(self, judge: Judge, options: types.HttpOptions) -> genai.Client:
-        """Return the client of the judge's project and region; one for each pair of them."""
+        """Return the client of the judge's project and region."""
         project, region = self.place(judge)
-        # The real token is set on each request as it leaves; the client needs a placeholder.
+        # The real token is set on each request when it is sent; the client needs a placeholder.
         credentials = Credentials(token=PLACEHOLDER)  # type: ignore[no-untyped-call]
         return genai.Client(
             vertexai=True, project=project, location=region, credentials=credentials, http_options=options
@@ -89,23 +89,23 @@ class VertexAnthropicProvider(GoogleAccount, AnthropicProvider):
     """
 
     def open_client(self, judge: Judge) -> AsyncAnthropicVertex:
-        """The client of the judge's project and region; one for each pair of them. Its token is set as it leaves."""
-        self.clients: dict[Place, AsyncAnthropicVertex] = {}
+        """Return the client of the judge's project and region. The token is set on each request when it is sent."""
+        self.clients: dict[ProjectAndRegion, AsyncAnthropicVertex] = {}
         return self.client_of(judge)
 
     def client_of(self, judge: Judge) -> AsyncAnthropicVertex:
-        """The client of the judge's project and region. It makes the address and names the version in the body."""
-        place = project, region = self.place(judge)
-        # Each client holds connections of its own, so one is kept for each place.
-        if place not in self.clients:
-            self.clients[place] = AsyncAnthropicVertex(
+        """Return the client of the judge's project and region, which builds the address and adds the version."""
+        project_and_region = project, region = self.place(judge)
+        # Each client has its own connections, so there is one for each project and region.
+        if project_and_region not in self.clients:
+            self.clients[project_and_region] = AsyncAnthropicVertex(
                 project_id=project,
                 region=region,
                 access_token=PLACEHOLDER,
                 base_url=f"{self.base_url}/v1",
                 **self.client_options(DefaultAioHttpClient),
             )
-        return self.clients[place]
+        return self.clients[project_and_region]
 
     async def send(self, request: ModelRequest, received: Received) -> None:
         """Send as Anthropic's provider, by the project's client, chosen before any await."""

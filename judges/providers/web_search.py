@@ -1,4 +1,4 @@
-"""Web search services as judges of role `web`: a query in, pages with texts out."""
+"""Web search services as judges with role `web`, which return pages with their texts for a query."""
 
 import json
 from abc import abstractmethod
@@ -10,19 +10,19 @@ from judges.providers.received import Received
 from judges.providers.replies import get_path, storable_text
 from judges.records import Judge, ModelRequest, Reply
 
-RESULTS = 5  # Pages of an answer, unless the judges file says otherwise.
+RESULTS = 5  # Pages of an answer, unless the judges file gives another number.
 LONGEST_URL = 2_000
 
 
 class WebSearchProvider(PostProvider):
-    """Base of web searches: POST <base_url>/search. Subclasses say what is asked, and where results keep their text."""
+    """Base of web searches: POST <base_url>/search. Subclasses define the request and the fields of the results."""
 
-    texts: tuple[str, ...]  # Fields of an entry that may hold the page's text; the first that holds some counts.
-    published: str  # Its field with the date of the page.
+    texts: tuple[str, ...]  # Fields of a result that may contain the page's text; the first non-blank one counts.
+    published: str  # Field of a result with the date of the page.
 
     @abstractmethod
     def body(self, query: str, results: int) -> dict[str, Any]:
-        """Return the body of a request."""
+        """Return the body of a request for so many results."""
 
     async def send(self, request: ModelRequest, received: Received) -> None:
         if request.role != "web":
@@ -31,14 +31,14 @@ class WebSearchProvider(PostProvider):
         await self.post("search", body, request, received)
 
     def read(self, body: dict[str, Any], judge: Judge) -> Reply | None:
-        """The pages, best first; [] where nothing was found. None where it has no list of entries with addresses."""
-        listed = body.get("results")
-        if not isinstance(listed, list):
+        """Return the pages, best first, perhaps none; None unless there is a list of results with addresses."""
+        entries = body.get("results")
+        if not isinstance(entries, list):
             return None
-        found = [self._entry(one) for one in listed]
-        if not all(one["url"] for one in found):
+        pages = [self._entry(page) for page in entries]
+        if not all(page["url"] for page in pages):
             return None
-        return Reply(text=json.dumps({"results": found}, ensure_ascii=False), finish_reason="stop")
+        return Reply(text=json.dumps({"results": pages}, ensure_ascii=False), finish_reason="stop")
 
     def _entry(self, entry: object) -> dict[str, str]:
         texts = [storable_text(get_path(entry, name)) for name in self.texts]
@@ -61,7 +61,7 @@ class TavilyProvider(WebSearchProvider):
 
 
 class ExaProvider(WebSearchProvider):
-    """Provider for Exa, whose key goes in a header of its own."""
+    """Provider for Exa, which has its own header for the key."""
 
     key_header, key_prefix = "x-api-key", ""
     texts = ("text",)

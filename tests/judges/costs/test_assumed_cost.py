@@ -51,13 +51,16 @@ def test_a_blocked_prompt_of_google_has_no_answer_to_count() -> None:
     ("read", "counts"),
     [
         (openai.read_usage, {"prompt_tokens": 10, "completion_tokens": 5}),
-        (partial(count_tokens, places=anthropic.USED, needed=anthropic.SAID), {"input_tokens": 10, "output_tokens": 5}),
         (
-            partial(count_tokens, places=google.USED, needed=google.SAID),
+            partial(count_tokens, paths_by_count=anthropic.USED, needed=anthropic.SAID),
+            {"input_tokens": 10, "output_tokens": 5},
+        ),
+        (
+            partial(count_tokens, paths_by_count=google.USED, needed=google.SAID),
             {"promptTokenCount": 10, "candidatesTokenCount": 5},
         ),
         (
-            partial(count_tokens, places=openai.RESPONSES_USED, needed=openai.SAID),
+            partial(count_tokens, paths_by_count=openai.RESPONSES_USED, needed=openai.SAID),
             {"input_tokens": 10, "output_tokens": 5},
         ),
         (DECIDED["openai"], {"input_tokens": 10, "output_tokens": 5}),

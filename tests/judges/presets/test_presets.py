@@ -288,7 +288,7 @@ def test_usage_is_read_where_the_preset_says() -> None:
         "hit": 4,
         "completion_tokens_details": {"reasoning_tokens": 5},
     }
-    found = read_usage(counts, {"cached": "hit"}, apart=True)
+    found = read_usage(counts, {"cached": "hit"}, reasoning_apart=True)
     assert (found.cached, found.output, found.reasoning, found.said) == (4, 8, 5, True)
     assert read_usage(counts, {"input": "hit + prompt_tokens"}).input == 14
 

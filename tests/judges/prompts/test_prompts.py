@@ -229,7 +229,7 @@ def test_a_template_with_a_wrong_place_never_renders(tmp_path, monkeypatch):
     (tmp_path / "vote.txt").write_text("{{inputs}} {{answer}}\n")
     monkeypatch.setattr(templates, "FOLDER", tmp_path)
     templates.text.cache_clear()
-    with pytest.raises(ValueError, match="has the places"):
+    with pytest.raises(ValueError, match="has the placeholders"):
         templates.text("vote")
     monkeypatch.undo()
     templates.text.cache_clear()
