@@ -52,15 +52,15 @@ def test_a_blocked_prompt_of_google_has_no_answer_to_count() -> None:
     [
         (openai.read_usage, {"prompt_tokens": 10, "completion_tokens": 5}),
         (
-            partial(count_tokens, paths_by_count=anthropic.USED, needed=anthropic.SAID),
+            partial(count_tokens, paths_by_count=anthropic.USED, needed=anthropic.REQUIRED_COUNTS),
             {"input_tokens": 10, "output_tokens": 5},
         ),
         (
-            partial(count_tokens, paths_by_count=google.USED, needed=google.SAID),
+            partial(count_tokens, paths_by_count=google.USED, needed=google.REQUIRED_COUNTS),
             {"promptTokenCount": 10, "candidatesTokenCount": 5},
         ),
         (
-            partial(count_tokens, paths_by_count=openai.RESPONSES_USED, needed=openai.SAID),
+            partial(count_tokens, paths_by_count=openai.RESPONSES_USED, needed=openai.REQUIRED_COUNTS),
             {"input_tokens": 10, "output_tokens": 5},
         ),
         (DECIDED["openai"], {"input_tokens": 10, "output_tokens": 5}),
