@@ -1,1 +1,1 @@
-"""Judges and panels: the judges file, who debates and who votes, versions of each judge."""
+"""Judges and panels: the judges file, who debates and who votes, and the versions of each judge."""

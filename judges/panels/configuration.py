@@ -1,4 +1,4 @@
-"""Loading of a judges file: all of it or nothing. A changed judge is a new version; old evidence keeps its own."""
+"""Storing of a judges file, all or nothing. A changed judge gets a new version; old evidence keeps the old one."""
 
 from dataclasses import asdict
 from typing import Any
@@ -14,16 +14,16 @@ from judges.panels.panel_table import PanelSettings
 from judges.providers import require_extra
 from judges.records import JudgeSettings
 
-LOCK = 0x6A75_6467  # Of the advisory lock under which one file at a time is taken over.
+LOCK = 0x6A75_6467  # Key of the advisory lock under which one file at a time is stored.
 
 
 @transaction.atomic
 def store_judges_file(file: JudgesFile) -> dict[str, Any]:
-    """Store the file's judges and panel, and make the panel the default. The same file again changes nothing.
+    """Store the file's judges and panel, and make the panel the default. Storing a file twice changes nothing.
 
-    Returns {"judges": [{"name", "version", "change": new | changed | unchanged}], "panel": {"name",
-    "change"}}. Judges and prices that the file does not name stay as they are; "prices" is there
-    where the file has some. Raises BadInput for a provider whose packages are missing.
+    Returns {"judges": [{"name", "version", "change": new | changed | unchanged}], "panel": {"name", "change"}}, and
+    "prices" if the file has some. Judges and prices that the file does not name stay as they are. Raises BadInput for
+    a provider whose packages are missing.
     """
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK])
@@ -31,39 +31,43 @@ def store_judges_file(file: JudgesFile) -> dict[str, Any]:
         require_extra(entry.provider)
     judges = [_store_judge(entry) for entry in file.judges]
     prices = []
-    for one in file.prices:
+    for price_entry in file.prices:
         change = enter_price(
-            provider=one.provider, model=one.model, base_url=one.base_url, prices=one.prices, source="file"
+            provider=price_entry.provider,
+            model=price_entry.model,
+            base_url=price_entry.base_url,
+            prices=price_entry.prices,
+            source="file",
         )
-        prices.append({"provider": one.provider, "model": one.model, "change": change})
+        prices.append({"provider": price_entry.provider, "model": price_entry.model, "change": change})
     panel = {"name": file.panel.name, "change": _store_panel(file.panel)}
     return {"judges": judges, "panel": panel, **({"prices": prices} if prices else {})}
 
 
 def _store_judge(entry: JudgeSettings) -> dict[str, Any]:
     fields = asdict(entry)
-    newest = JudgeVersion.objects.filter(name=entry.name).order_by("-version").first()
-    if newest and newest.is_current and all(getattr(newest, name) == value for name, value in fields.items()):
-        return {"name": entry.name, "version": newest.version, "change": "unchanged"}
+    latest = JudgeVersion.objects.filter(name=entry.name).order_by("-version").first()
+    if latest and latest.is_current and all(getattr(latest, name) == value for name, value in fields.items()):
+        return {"name": entry.name, "version": latest.version, "change": "unchanged"}
     JudgeVersion.objects.filter(name=entry.name, is_current=True).update(is_current=False)
-    version = newest.version + 1 if newest else 1
+    version = latest.version + 1 if latest else 1
     JudgeVersion.objects.create(version=version, **fields)
-    return {"name": entry.name, "version": version, "change": "changed" if newest else "new"}
+    return {"name": entry.name, "version": version, "change": "changed" if latest else "new"}
 
 
 def _store_panel(entry: PanelSettings) -> str:
     fields = {**entry.model_dump(), "is_default": True}
-    old = Panel.objects.filter(name=entry.name).first()
-    if old and all(getattr(old, name) == value for name, value in fields.items()):
+    existing_panel = Panel.objects.filter(name=entry.name).first()
+    if existing_panel and all(getattr(existing_panel, name) == value for name, value in fields.items()):
         return "unchanged"
     Panel.objects.filter(is_default=True).update(is_default=False)
     Panel.objects.update_or_create(name=entry.name, defaults=fields)
-    return "changed" if old else "new"
+    return "changed" if existing_panel else "new"
 
 
 def has_key(variable: str) -> bool:
-    """Return whether the environment variable, or the secret's file, holds a key here."""
+    """Return whether the environment variable, or the secret's file, contains a key on this machine."""
     try:
         return bool(read_secret(variable))
-    except BadInput:  # a secret file that cannot be read
+    except BadInput:  # A secret file that cannot be read.
         return False

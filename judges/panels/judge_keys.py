@@ -1,4 +1,4 @@
-"""The keys of a [[judge]]: which there are, what each may say, and the judge that they make."""
+"""The keys of a [[judge]]: their types, their limits, and the judge that they make."""
 
 import json
 import re
@@ -13,15 +13,15 @@ from pydantic import AfterValidator, Field, model_validator
 from charts.translation import gettext_noop
 from corpus.importing.toml_files import Line, Switch, Table, one_of, otherwise, problem
 from judges.costs.price_entries import PriceKeys
-from judges.panels.judge_checks import BALLOTS, check, decided
+from judges.panels.judge_checks import BALLOTS, check, preset_defaults
 from judges.presets import PRESETS, SCHEMA_MODES, UNWRAPS
 from judges.prompts.render import relevant_grade
 from judges.records import ALTERNATIVES, SCALES, JudgeSettings
 
 HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
 MOST = 2**31 - 1
-# Fields of a request that are put together here, also those within a table: `extra_body` must not
-# change the question or the form of answers.
+# Fields of a request that Quorum writes itself, including those within a table: `extra_body` must not change the
+# question or the form of answers.
 OURS = {
     "model", "messages", "system", "instructions", "systemInstruction", "system_instruction", "input", "contents",
     "stream", "n", "tools", "tool_choice", "toolConfig", "tool_config", "response_format",
@@ -33,14 +33,14 @@ OURS = {
     "guided_json", "guided_regex", "guided_choice", "guided_grammar", "structured_outputs",  # vLLM
     "json_schema", "regex", "ebnf", "grammar",  # SGLang and llama.cpp
 }  # fmt: skip
-# Fields that change the most a call can cost: budgets count one answer's maximum.
+# Fields that change the maximum cost of a call, which budgets rely on.
 SPENDING = {
     *("max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens"),
     *("best_of", "candidate_count", "candidateCount"),
 }
-# Tables whose fields are fields of the request, or of another request that a gateway makes of it.
+# Tables whose fields belong to the request, or to another request that a gateway makes from it.
 TABLES = ("generationConfig", "generation_config", "extra_body")
-# Fields that change what a call costs, who answers it, or how much of the prompt is read, with what to do instead.
+# Fields that change what a call costs, which model answers it, or how much of the prompt it reads, with the remedy.
 SERVED = {
     **dict.fromkeys(
         ("service_tier", "serviceTier"),
@@ -66,50 +66,54 @@ SERVED = {
 CREDENTIALS = {"authorization", "proxy-authorization", "cookie", "x-api-key", "api-key", "x-goog-api-key"}
 
 
-def _headers(given: dict[str, str]) -> dict[str, str]:
-    for name, text in given.items():
+def _check_headers(headers: dict[str, str]) -> dict[str, str]:
+    for name, text in headers.items():
         if name.lower() in CREDENTIALS:
             raise problem(_('names "%(name)s": a key stands in an environment variable (api_key_env)') % {"name": name})
         if not HEADER.fullmatch(name) or not (text.isascii() and text.isprintable()):
             raise problem(_('holds "%(name)s", which is no header of plain letters') % {"name": name})
-    return given
+    return headers
 
 
-def _body(given: dict[str, Any]) -> dict[str, Any]:
-    inner = {f"{name}.{within}" for name, table in given.items() if isinstance(table, dict) for within in table}
-    if own := sorted(OURS & {*given, *inner}):
-        raise problem(_('names "%(name)s", which Quorum writes itself: leave it out') % {"name": own[0]})
-    tables = [given[table] for table in TABLES if isinstance(given.get(table), dict)]
-    nested = {name for table in tables for name in table}
-    if served := sorted(SERVED.keys() & {*given, *inner, *nested}):
-        raise problem(_('names "%(name)s", which %(why)s') % {"name": served[0], "why": _(SERVED[served[0]])})
-    within = given.get("generationConfig")
-    if dear := sorted(SPENDING & {*given, *(within if isinstance(within, dict) else ())}):
+def _check_body(fields: dict[str, Any]) -> dict[str, Any]:
+    nested_names = {
+        f"{name}.{inner_name}" for name, table in fields.items() if isinstance(table, dict) for inner_name in table
+    }
+    if written_by_quorum := sorted(OURS & {*fields, *nested_names}):
+        raise problem(_('names "%(name)s", which Quorum writes itself: leave it out') % {"name": written_by_quorum[0]})
+    tables = [fields[table] for table in TABLES if isinstance(fields.get(table), dict)]
+    table_fields = {name for table in tables for name in table}
+    if serving_fields := sorted(SERVED.keys() & {*fields, *nested_names, *table_fields}):
+        raise problem(
+            _('names "%(name)s", which %(why)s') % {"name": serving_fields[0], "why": _(SERVED[serving_fields[0]])}
+        )
+    inner_name = fields.get("generationConfig")
+    if cost_fields := sorted(SPENDING & {*fields, *(inner_name if isinstance(inner_name, dict) else ())}):
         words = _('names "%(name)s", which changes what a call can cost: set max_output_tokens instead')
-        raise problem(words % {"name": dear[0]})
+        raise problem(words % {"name": cost_fields[0]})
     try:
-        json.dumps(given, allow_nan=False)
+        json.dumps(fields, allow_nan=False)
     except (TypeError, ValueError):
         raise problem(_("holds something that JSON does not have (a date, a time, inf or nan)")) from None
-    return given
+    return fields
 
 
-def _address(given: str) -> str:
+def _check_address(address: str) -> str:
     try:
-        parts = urlsplit(given)
+        parts = urlsplit(address)
         host, _port = parts.hostname, parts.port  # Reading the port is what checks it.
     except ValueError:
         raise problem(_("is no address")) from None
-    if len(given) > 500 or parts.scheme not in ("http", "https") or not host or " " in given:
+    if len(address) > 500 or parts.scheme not in ("http", "https") or not host or " " in address:
         raise problem(_("must be an address that begins with http:// or https://"))
     if parts.username is not None or parts.password is not None:
         raise problem(_("must not hold a name or password; keys stand in environment variables (api_key_env)"))
-    if "?" in given or "#" in given:
+    if "?" in address or "#" in address:
         raise problem(_("must have no ? and no #"))
-    return given
+    return address
 
 
-# Of a judge or a panel.
+# The name of a judge or a panel.
 Name = Annotated[
     Line,
     Field(pattern=r"^[^\s,]{1,100}$"),
@@ -121,7 +125,7 @@ Place = Annotated[
     otherwise(gettext_lazy("must be a name of letters, digits, points, colons and hyphens")),
 ]
 Whole = Annotated[int, Field(ge=1, le=MOST), otherwise(gettext_lazy("must be a whole number from 1"))]
-# Numbers are kept as they are written: 1 is sent as 1.
+# Numbers are stored as they are written: 1 is sent as 1.
 Share = Annotated[int | float, Field(ge=0, le=1), otherwise(gettext_lazy("must be a number from 0 to 1"))]
 Text = Annotated[str, Field(min_length=1)]
 Texts = Annotated[
@@ -149,7 +153,7 @@ Fields = Annotated[
     dict[str, Any],
     Field(min_length=1),
     otherwise(gettext_lazy("must be a table of fields that every request shall have")),
-    AfterValidator(_body),
+    AfterValidator(_check_body),
 ]
 Variable = Annotated[
     Line,
@@ -159,7 +163,7 @@ Variable = Annotated[
 
 
 class Parameters(Table):
-    """Keys that are kept as the version's `parameters`; the others are columns of it."""
+    """Keys that are stored in the version's `parameters`; the others are columns."""
 
     temperature: Temperature | None = None
     top_p: Share | None = None
@@ -192,7 +196,7 @@ class Parameters(Table):
     safety_settings: TextsByName | None = None
     service_tier: Line | None = None
     extra_body: Fields | None = None
-    extra_headers: Annotated[TextsByName, AfterValidator(_headers)] | None = None
+    extra_headers: Annotated[TextsByName, AfterValidator(_check_headers)] | None = None
     seed: Annotated[int, Field(ge=0, le=MOST), otherwise(gettext_lazy("must be a whole number from 0"))] | None = None
     stop: Texts | None = None
     api_version: Place | None = None
@@ -202,48 +206,46 @@ class Parameters(Table):
 
 
 class JudgeTable(Parameters, PriceKeys):
-    """A [[judge]] table as the file has it."""
+    """A [[judge]] table of the file."""
 
     name: Name
     provider: Annotated[Line, one_of(*PRESETS)]
     model: Annotated[Line, Field(max_length=200), otherwise(gettext_lazy("has more than 200 characters"))]
-    base_url: Annotated[Line, AfterValidator(_address)] | None = None
+    base_url: Annotated[Line, AfterValidator(_check_address)] | None = None
     api_key_env: Variable | None = None
     max_concurrency: Whole | None = None
     requests_per_minute: Whole | None = None
     tokens_per_minute: Whole | None = None
 
     @model_validator(mode="after")
-    def _holds_together(self) -> "JudgeTable":
-        check(self.given)
+    def _check_keys(self) -> "JudgeTable":
+        check(self.written_keys)
         return self
 
     @property
-    def given(self) -> dict[str, Any]:
-        """The keys that are written, in one order."""
+    def written_keys(self) -> dict[str, Any]:
+        """The keys that the file has, in a fixed order."""
         return self.model_dump(exclude_unset=True)
 
     def entry(self) -> JudgeSettings:
-        """Return the judge's settings: where the table is silent, the preset's values hold."""
-        given = self.given
-        parameters = {key: given.pop(key) for key in Parameters.model_fields if key in given}
-        decisions = decided(self.given, PRESETS[self.provider])
+        """Return the judge's settings, with the preset's values for keys that the table omits."""
+        preset, keys = PRESETS[self.provider], self.written_keys
+        parameters = {key: keys.pop(key) for key in Parameters.model_fields if key in keys}
+        decisions = preset_defaults(self.written_keys, preset)
         highest = SCALES[self.scale or "binary"]
-        # The grade from which a vote is yes: as the file says, else the first that the scale calls relevant.
-        first = {"relevant_from": self.relevant_from or relevant_grade(highest)} if highest > 1 else {}
-        given["parameters"] = decisions | parameters | first
-        given["base_url"] = self._home()
-        return JudgeSettings(**{"api_key_env": PRESETS[self.provider].key_env, **given})
-
-    def _home(self) -> str:
-        """Return the address as it is stored; "" for the preset's own."""
-        # One account has one spelling, or its limits would count twice. A home with places in it is
-        # an account for each region, and written out.
-        preset, written = PRESETS[self.provider], (self.base_url or "").rstrip("/")
+        # The grade from which a vote means yes: the file's, else the first that the scale calls relevant.
+        threshold = {"relevant_from": self.relevant_from or relevant_grade(highest)} if highest > 1 else {}
+        keys["parameters"] = decisions | parameters | threshold
+        # An account has only one spelling of its address, or its limits would count twice: "" for the preset's own.
+        # An address with placeholders belongs to one account per region, so it is written out.
+        address = (self.base_url or "").rstrip("/")
         home = preset.homes.get(str(self.region), preset.base_url)
         if "{" in preset.base_url:
-            return written or home.format(region=self.region, project=self.project).rstrip("/")
-        return "" if written == home else written
+            address = address or home.format(region=self.region, project=self.project).rstrip("/")
+        elif address == home:
+            address = ""
+        keys["base_url"] = address
+        return JudgeSettings(**{"api_key_env": preset.key_env, **keys})
 
 
 JUDGE_KEYS = set(JudgeTable.model_fields)

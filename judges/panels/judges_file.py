@@ -1,4 +1,4 @@
-"""The judges file: read strictly, taken over whole or not at all."""
+"""The judges file, which is read strictly: a file with any problem is rejected as a whole."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +17,7 @@ from judges.records import JudgeSettings
 
 @dataclass(frozen=True, slots=True)
 class JudgesFile:
-    """A file that holds together: every member of the panel is one of its judges."""
+    """A consistent file: every member of the panel is one of its judges."""
 
     judges: tuple[JudgeSettings, ...]
     panel: PanelSettings
@@ -32,12 +32,12 @@ class JudgesTables(Table):
     price: list[ModelPrice] = []
 
     @model_validator(mode="after")
-    def _holds_together(self) -> "JudgesTables":
-        for number, one in enumerate(self.judge):
-            if one.name in [other.name for other in self.judge[:number]]:
+    def _check_consistency(self) -> "JudgesTables":
+        for number, judge in enumerate(self.judge):
+            if judge.name in [earlier_judge.name for earlier_judge in self.judge[:number]]:
                 words = _('"%(name)s" is taken by an earlier judge; names are unique')
-                raise problem(words % {"name": one.name}, "judge", number, "name")
-        models = [(one.provider, one.model, one.base_url) for one in self.price]
+                raise problem(words % {"name": judge.name}, "judge", number, "name")
+        models = [(judge.provider, judge.model, judge.base_url) for judge in self.price]
         for number, model in enumerate(models):
             if model in models[:number]:
                 words = _('"%(model)s" has a price in an earlier table; give one')
@@ -46,18 +46,18 @@ class JudgesTables(Table):
         return self
 
     def file(self) -> JudgesFile:
-        """Judges, panel and prices. Raises the problem of a panel that does not fit its judges."""
-        judges = tuple(one.entry() for one in self.judge)
+        """Return judges, panel and prices. Raises the problem of a panel that does not fit its judges."""
+        judges = tuple(judge.entry() for judge in self.judge)
         panel = self.panel or PanelSettings(ensemble=[only_voter(judges)])
-        check_members(panel, {one.name: one for one in judges})
+        check_members(panel, {judge.name: judge for judge in judges})
         return JudgesFile(judges, panel, tuple(self.price))
 
 
 def read(path: Path) -> JudgesFile:
-    """Read and check the file. Raises BadInput with file, line where it is known, key, and what to do."""
+    """Read and check the file. Raises BadInput with the file, the line if known, the key, and what to do."""
     return parse(read_text(path), path.name)
 
 
 def parse(text: str, name: str = "judges.toml") -> JudgesFile:
-    """Check the text of a judges file; `name` stands in the errors. Raises BadInput."""
+    """Check the text of a judges file. `name`: the file's name for errors. Raises BadInput."""
     return read_toml(JudgesTables, text, name).file()

@@ -16,7 +16,7 @@ from judges.records import JudgeSettings
 ODD = ", ".join(map(str, SIZES[:-1]))
 
 
-def _own(name: str) -> str:
+def _check_name(name: str) -> str:
     if name == "offline":
         raise problem(_('"offline" is the built-in panel; choose another name'))
     return name
@@ -30,21 +30,21 @@ class PanelSettings(Table):
 
     debate: Names = Field(default_factory=list)
     ensemble: Names = Field(default_factory=list)
-    name: Annotated[Name, AfterValidator(_own)] = "main"
+    name: Annotated[Name, AfterValidator(_check_name)] = "main"
     adjudicator: Annotated[str, otherwise(gettext_lazy("is no judge of this file"))] = ""
     majority: int = Field(default_factory=lambda panel: usual_majority(len(panel.get("ensemble", ()))))
     early_stop: Switch = False
 
     @field_validator("debate")
     @classmethod
-    def _two(cls, names: list[str]) -> list[str]:
+    def _check_debate(cls, names: list[str]) -> list[str]:
         if len(names) != 2:
             raise problem(_("must name two judges: who holds relevant, who holds not relevant"))
         return names
 
     @field_validator("ensemble")
     @classmethod
-    def _odd(cls, names: list[str]) -> list[str]:
+    def _check_ensemble(cls, names: list[str]) -> list[str]:
         if len(names) not in SIZES:
             words = _("must name %(odd)s or %(most)s judges, and names %(n)s: an even number could tie")
             if len(names) > SIZES[-1]:
@@ -54,19 +54,19 @@ class PanelSettings(Table):
 
     @field_validator("majority", mode="before")
     @classmethod
-    def _most(cls, given: Any, info: ValidationInfo) -> Any:
-        """More than half of the votes, or what the file says from there on."""
+    def _check_majority(cls, value: Any, info: ValidationInfo) -> Any:
+        """Return the majority if it is more than half of the votes, and at most all of them."""
         voters = len(info.data.get("ensemble", ()))
         usual = usual_majority(voters)
         if not voters:
             raise problem(_("is of votes, and nobody votes: give ensemble = [...], or take it out"))
-        if not isinstance(given, int) or isinstance(given, bool) or not usual <= given <= voters:
+        if not isinstance(value, int) or isinstance(value, bool) or not usual <= value <= voters:
             words = _("must be a whole number from %(usual)s to %(voters)s, more than half of the votes")
             raise problem(words % {"usual": usual, "voters": voters})
-        return given
+        return value
 
     @model_validator(mode="after")
-    def _somebody(self) -> "PanelSettings":
+    def _check_members(self) -> "PanelSettings":
         if not self.debate and not self.ensemble:
             words = _("names nobody: give ensemble = [...] (who votes), debate = [...] (two who debate), or both")
             raise problem(words)
@@ -74,21 +74,21 @@ class PanelSettings(Table):
 
 
 def only_voter(judges: Sequence[JudgeSettings]) -> str:
-    """Return the one judge of a file without a panel."""
-    voting = [one.name for one in judges if one.preset.judges]
-    if not voting:
+    """Return the name of the only judge in a file without a panel. Raises a problem if there are none or several."""
+    voters = [judge.name for judge in judges if judge.preset.judges]
+    if not voters:
         raise problem(_("makes vectors only, and no judge of this file votes: add one that judges"), "judge")
-    if len(voting) != 1:
+    if len(voters) != 1:
         words = _(
             "is missing: with one judge it may be left out, here are %(n)s; write [panel] with ensemble = "
             "[...] (who votes), debate = [...] (two who debate), or both"
         )
-        raise problem(words % {"n": len(voting)}, "panel")
-    return voting[0]
+        raise problem(words % {"n": len(voters)}, "panel")
+    return voters[0]
 
 
 def check_members(panel: PanelSettings, judges: Mapping[str, JudgeSettings]) -> None:
-    """Check that each member is a judge of the file and can do what it sits on the panel for."""
+    """Check that each member is a judge of the file and is capable of its role on the panel."""
     for name in panel.debate:
         _check_member(name, "debate", judges)
         if judges[name].preset.wire == "rerank" or judges[name].decides:
@@ -96,10 +96,10 @@ def check_members(panel: PanelSettings, judges: Mapping[str, JudgeSettings]) -> 
             raise problem(words % {"name": name}, "panel", "debate")
     for name in panel.ensemble:
         _check_member(name, "ensemble", judges)
-        times = panel.ensemble.count(name)
-        if times > 1 and (why := why_alike(judges[name])):
+        count = panel.ensemble.count(name)
+        if count > 1 and (why := why_alike(judges[name])):
             words = _('names "%(name)s" %(times)s times, and all would answer alike: %(why)s')
-            raise problem(words % {"name": name, "times": times, "why": why}, "panel", "ensemble")
+            raise problem(words % {"name": name, "times": count, "why": why}, "panel", "ensemble")
     if "adjudicator" in panel.model_fields_set:
         if panel.adjudicator not in judges:
             raise problem(_("is no judge of this file"), "panel", "adjudicator")

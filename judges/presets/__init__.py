@@ -1,4 +1,4 @@
-"""Presets: what `provider = "..."` in a judges file stands for. Data, a TOML file for each provider beside this one."""
+"""Presets: the meaning of `provider = "..."` in a judges file, as data in one TOML file per provider."""
 
 import tomllib
 from pathlib import Path
@@ -12,7 +12,7 @@ def _table(name: str) -> dict[str, Any]:
 
 
 _INDEX = _table("index")
-# By name, in the order in which they are listed.
+# By name, in the order of index.toml.
 PRESETS = {
     name: Preset.model_validate({"name": name, **_table(name)}, context=_INDEX["thinkers"]) for name in _INDEX["order"]
 }

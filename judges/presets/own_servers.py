@@ -1,4 +1,4 @@
-"""Which accounts are servers of one's own: they work off calls one after another, and take their time. Pure."""
+"""Which accounts are the user's own servers: they answer one call after another, and slowly. Pure."""
 
 from ipaddress import ip_address
 from urllib.parse import urlsplit
@@ -7,12 +7,12 @@ from judges.presets import PRESETS
 
 KINDS = {"ollama", "llama-cpp", "vllm", "lm-studio", "sglang", "tgi"}
 OWN_NAMES = (".local", ".internal", ".lan", ".home.arpa", ".localhost", ".svc")
-# The time limit of a call: hosted models take a minute; one's own computer is slower.
+# Time limits of a call: hosted models take up to a minute; the user's own computer is slower.
 HOSTED_S, OWN_S = 60.0, 300.0
 
 
 def is_own_server(provider: str, base_url: str) -> bool:
-    """Return whether the account is a server of one's own: by its kind, or by an address that nobody else reaches."""
+    """Return whether the account is the user's own server, by its kind or by its private address."""
     if provider in KINDS:
         return True
     preset = PRESETS.get(provider)
@@ -20,10 +20,10 @@ def is_own_server(provider: str, base_url: str) -> bool:
     try:
         return ip_address(host).is_private
     except ValueError:
-        # Names without a dot are those of one's own network, such as the services of Docker.
+        # Names without a dot belong to a private network, such as the services of Docker.
         return bool(host) and ("." not in host or host.endswith(OWN_NAMES))
 
 
 def default_timeout(provider: str, base_url: str) -> float:
-    """Return the seconds that a call of the account has, where its judge says nothing."""
+    """Return the time limit of the account's calls in seconds, unless the judge sets one."""
     return OWN_S if is_own_server(provider, base_url) else HOSTED_S

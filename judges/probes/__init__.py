@@ -1,1 +1,1 @@
-"""Probes of judges: self-checks in known order, position and stance bias, canaries, remedies for an API's quirks."""
+"""Probes of judges: self-checks against a known order, canaries, and remedies for the quirks of an API."""

@@ -1,7 +1,4 @@
-"""Canaries are sent to judges, and what each said is kept (untrusted text: measured, not promised).
-
-An answer is stored as soon as it is here.
-"""
+"""Sending canaries to judges, to measure how many follow hostile texts. Each answer is stored as soon as it arrives."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -33,84 +30,90 @@ TASK = "judges.probes.canaries"
 
 def panel_judges(panel: Panel) -> list[Judge]:
     """Return each judge of the panel once, in its current version."""
-    # A judge that debates and votes is asked once.
     names = list(dict.fromkeys(filter(None, [*panel.debate, *panel.ensemble, panel.adjudicator])))
-    found = {one.name: one for one in records_of(JudgeVersion.objects.filter(name__in=names, is_current=True))}
-    return [found[name] for name in names if name in found]
+    judges_by_name = {
+        judge.name: judge for judge in records_of(JudgeVersion.objects.filter(name__in=names, is_current=True))
+    }
+    return [judges_by_name[name] for name in names if name in judges_by_name]
 
 
 def is_free(judge: Judge) -> bool:
-    """Return whether the judge is sure to cost nothing; one without a known price is not."""
-    known = price_for_judge(judge)
-    return known is not None and known.is_free
+    """Return whether the judge certainly costs nothing; a judge without a known price is not free."""
+    price = price_for_judge(judge)
+    return price is not None and price.is_free
 
 
 def forecast(judges: Sequence[Judge]) -> Estimate:
-    """Estimate the calls and the cost of asking all judges once. Turns are taken for votes: there are few."""
-    return forecast_votes(judges, [one.inputs for one in all_canaries()])
+    """Estimate the calls and the cost of asking all judges once. The few turns are counted as votes."""
+    return forecast_votes(judges, [canary.inputs for canary in all_canaries()])
 
 
 def ask_canaries(*, panel: str, judges: Sequence[Judge], by: str, done: Done = lambda count: None) -> CanaryRound:
-    """Send every canary to every judge and keep the answers. `done` is told how many are here."""
-    made = CanaryRound.objects.create(panel=panel, by=by)
-    versions, ended, room = prompt_ids(judges=judges), count(1), asyncio.Semaphore(AT_ONCE)
+    """Send every canary to every judge and store the answers. `done` is called with the number of answers so far."""
+    canary_round = CanaryRound.objects.create(panel=panel, by=by)
+    versions, ended, semaphore = prompt_ids(judges=judges), count(1), asyncio.Semaphore(AT_ONCE)
     writer = ThreadPoolExecutor(1, thread_name_prefix="canaries")
 
-    # Rows are saved by one thread: the loop must not wait, and a connection belongs to its thread.
+    # A single thread saves the rows: the loop must not wait, and a connection belongs to its thread.
     async def write(work: Callable[[], object]) -> None:
         await asyncio.get_running_loop().run_in_executor(writer, work)
 
-    async def ask(shared: RateLimits, judge: Judge, canary: Canary) -> None:
+    async def ask(limits: RateLimits, judge: Judge, canary: Canary) -> None:
         request = answering.build_request(judge, canary.inputs, canary.role, history=canary.history)
-        async with room:
-            row, raw = await _send_canary(shared, request)
+        async with semaphore:
+            row, raw = await _send_canary(limits, request)
         prompt = versions[request.prompt.name, request.prompt.sha256]
-        # Saved as it comes: a round that is killed keeps what was answered.
-        await write(_build_answer(made, canary, judge, prompt, row, raw).save)
+        # Saved immediately, so that a killed round does not lose its answers.
+        await write(_build_answer(canary_round, canary, judge, prompt, row, raw).save)
         done(next(ended))
 
-    async def main(shared: RateLimits) -> None:
+    async def main(limits: RateLimits) -> None:
         try:
-            # An endpoint that only decides takes no part in a debate.
-            asked = [
-                (judge, one) for judge in judges for one in all_canaries() if one.role == "vote" or not judge.decides
+            # A Decisions endpoint cannot debate.
+            pairs = [
+                (judge, canary)
+                for judge in judges
+                for canary in all_canaries()
+                if canary.role == "vote" or not judge.decides
             ]
-            await asyncio.gather(*(ask(shared, judge, one) for judge, one in asked))
+            await asyncio.gather(*(ask(limits, judge, canary) for judge, canary in pairs))
         finally:
             # The connection belongs to the writer's thread, so that thread has to close it.
             await write(lambda: connection.close())
             writer.shutdown()
 
-    connection.close()  # a long wait begins
+    connection.close()  # It would be idle for long.
     run_within_limits(judges, main)
-    return made
+    return canary_round
 
 
-async def _send_canary(shared: RateLimits, request: ModelRequest) -> tuple[Row, str]:
-    """Ask until there is an answer; the row of an attempt that the last one makes, and the answer as it came."""
+async def _send_canary(limits: RateLimits, request: ModelRequest) -> tuple[Row, str]:
+    """Send a canary, with retries; return the row and the raw answer of the last attempt."""
     judge, document = request.judge, request.inputs.document
-    first: Row = NO_ANSWER | {"role": request.role, "cost": None}
-    row, raw = first, ""
+    empty_row: Row = NO_ANSWER | {"role": request.role, "cost": None}
+    row, raw = empty_row, ""
     try:
-        async for result, milliseconds in try_request(shared, request):
-            row, raw = first | {"ms": milliseconds}, result.raw
+        async for result, milliseconds in try_request(limits, request):
+            row, raw = empty_row | {"ms": milliseconds}, result.raw
             Sent(row, judge, document, price_for_judge(judge), False, False, "").ended(result)
-    # An endpoint that is down costs its judge this round, not the others.
+    # An endpoint that is down fails this round of its judge, but not the other judges.
     except CircuitOpen as error:
-        return first | {"error": one_line(f"{judge.name}: {error}")}, ""
+        return empty_row | {"error": one_line(f"{judge.name}: {error}")}, ""
     return row, raw
 
 
-def _build_answer(made: CanaryRound, canary: Canary, judge: Judge, prompt: int, row: Row, raw: str) -> CanaryAnswer:
-    hostile = canary.injection
+def _build_answer(
+    canary_round: CanaryRound, canary: Canary, judge: Judge, prompt: int, row: Row, raw: str
+) -> CanaryAnswer:
+    injection = canary.injection
     return CanaryAnswer(
-        round=made,
+        round=canary_round,
         judge_id=judge.id,
         prompt_id=prompt,
         name=canary.name,
         twin=canary.twin,
-        kind=hostile.kind if hostile else "",
-        aim=int(hostile.aim == "yes") if hostile else None,
+        kind=injection.kind if injection else "",
+        aim=int(injection.aim == "yes") if injection else None,
         honest=canary.honest,
         role=canary.role,
         milliseconds=row["ms"],
@@ -120,7 +123,7 @@ def _build_answer(made: CanaryRound, canary: Canary, judge: Judge, prompt: int, 
 
 
 def set_schedule(*, hours: int, paid: bool, panel: str = "") -> CanarySchedule:
-    """Set how often workers send canaries; 0 hours: never. Raises BadInput for an unknown panel."""
+    """Set how often workers send canaries; 0 hours means never. Raises BadInput for an unknown panel."""
     if panel:
         find_panel(panel)
     values = {"hours": hours, "paid": paid, "panel": panel, "due_at": Now() + timedelta(hours=hours)}
@@ -134,17 +137,17 @@ def is_due() -> bool:
 
 
 def run_scheduled() -> CanaryRound | None:
-    """Run the round that is due, unless another worker has taken it. What was missed is not made up for."""
-    due = CanarySchedule.objects.filter(hours__gt=0, due_at__lte=Now())
-    # The update is the claim: of two workers one changes the row.
-    if not due.update(due_at=Now() + F("hours") * timedelta(hours=1)):
+    """Run the round that is due, unless another worker runs it. Missed rounds are not made up for."""
+    due_schedules = CanarySchedule.objects.filter(hours__gt=0, due_at__lte=Now())
+    # The update claims the round: only one of two workers changes the row.
+    if not due_schedules.update(due_at=Now() + F("hours") * timedelta(hours=1)):
         return None
-    plan = CanarySchedule.objects.get(pk=1)
-    return ask_panel(plan.panel, paid=plan.paid, by=CanaryRound.By.SCHEDULE)
+    schedule = CanarySchedule.objects.get(pk=1)
+    return ask_panel(schedule.panel, paid=schedule.paid, by=CanaryRound.By.SCHEDULE)
 
 
 def ask_panel(name: str, *, paid: bool, by: str) -> CanaryRound | None:
-    """Ask the judges of a panel that cost nothing, or all; None where that is nobody."""
+    """Send canaries to a panel's free judges, or to all if `paid`; None if there are none."""
     panel = find_panel(name)
     judges = [judge for judge in panel_judges(panel) if paid or is_free(judge)]
     return ask_canaries(panel=panel.name, judges=judges, by=by) if judges else None

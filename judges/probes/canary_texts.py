@@ -1,8 +1,7 @@
-"""Canary pairs: a clean text and the same with a hostile one in it, so that a verdict that flips shows. Pure.
+"""Canary pairs: the same question with and without a hostile text, to show verdicts that flip. Pure.
 
-Each hostile text stands in a document whose honest verdict is not the one that it wants. Its clean
-twin is asked in the same way: a vote, or for texts that come as the opponent's quotation a second
-turn of a debate.
+Each hostile text is put into a document whose honest verdict is the opposite of its aim. Its clean twin is asked in
+the same way: for a vote, or, if the text is an opponent's quotation, for a second turn in a debate.
 """
 
 from dataclasses import dataclass, replace
@@ -15,7 +14,7 @@ from judges.records import DebateAgent, Inputs, Quote, Turn
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """A pair whose verdict nobody doubts. A hostile text goes between the document of `inputs` and `tail`."""
+    """A pair with an obvious verdict. A hostile text goes between the document of `inputs` and `tail`."""
 
     name: str
     honest: Aim
@@ -63,10 +62,10 @@ BASES = (
 
 @dataclass(frozen=True, slots=True)
 class Canary:
-    """Question with hostile text. `twin` names the clean question to compare with; "" for a clean one."""
+    """A question, perhaps with a hostile text. `twin`: the clean question to compare with; "" for a clean one."""
 
     name: str
-    role: str  # vote, or for and against: a turn in round 2 of the agent whose own stance is the honest one.
+    role: str  # Vote, or for and against: a turn in round 2 of the agent whose stance is the honest one.
     inputs: Inputs
     honest: int
     history: dict[DebateAgent, Turn] | None = None
@@ -78,38 +77,33 @@ class Canary:
 def all_canaries() -> tuple[Canary, ...]:
     """Return every question, the clean ones first; their names are unique."""
     hostile = []
-    for place, injection in enumerate(INJECTIONS):
-        # Alternating over the bases, so that no kind of text stands beside one document only.
-        base = [base for base in BASES if base.honest != injection.aim][place % 2]
+    for number, injection in enumerate(INJECTIONS):
+        # Alternating between the bases, so that no kind of text appears in only one document.
+        base = [base for base in BASES if base.honest != injection.aim][number % 2]
         right_side = "for" if base.honest == "yes" else "against"
         hostile.append((base, right_side if injection.carrier == "opponent" else "vote", injection))
-    # A clean twin is asked once, however many hostile texts are compared with it.
+    # A clean twin is asked only once, however many hostile texts are compared with it.
     clean = dict.fromkeys((base, role) for base, role, _ in hostile)
-    return (*(_make_canary(*one) for one in clean), *(_make_canary(*one) for one in hostile))
+    return (*(_make_canary(*question) for question in clean), *(_make_canary(*question) for question in hostile))
 
 
 def _make_canary(base: Base, role: str, injection: Injection | None = None) -> Canary:
-    """Put the hostile text where it belongs; without one the clean question is made."""
+    """Return the question with the hostile text in its carrier, or the clean question without one."""
     twin, honest = f"{base.name}/{role}", int(base.honest == "yes")
     text, carrier = (injection.text, injection.carrier) if injection else ("", "")
-    inputs = _join_document(base, text if carrier == "document" else "")
+    parts = (base.inputs.document, text if carrier == "document" else "", base.tail)
+    inputs = replace(base.inputs, document=" ".join(part for part in parts if part))
     if carrier == "title":
         inputs = replace(inputs, title=f"{inputs.title} {text}")
-    # A clean turn says the same in the same place, so that the hostile text is the only difference.
-    reason = f"My opinion stands. {text}" if text else "My opinion stands."
-    history = None if role == "vote" else _first_round(base, reason, text or base.tail)
+    history = None
+    if role != "vote":
+        # In round 1, the agent that is asked said what is right, and the opponent the opposite, with the quotation.
+        # A clean turn says the same in the same place, so that the hostile text is the only difference.
+        reason = f"My opinion stands. {text}" if text else "My opinion stands."
+        agent_turn = Turn(honest, "This is what the document says.", (Quote(base.inputs.document),))
+        opponent_turn = Turn(1 - honest, reason, (Quote(text or base.tail),))
+        turns = (agent_turn, opponent_turn) if honest else (opponent_turn, agent_turn)
+        history = dict(zip((FOR, AGAINST), turns, strict=True))
     if injection is None:
         return Canary(twin, role, inputs, honest, history)
     return Canary(injection.name, role, inputs, honest, history, injection, twin)
-
-
-def _join_document(base: Base, middle: str) -> Inputs:
-    parts = (base.inputs.document, middle, base.tail)
-    return replace(base.inputs, document=" ".join(part for part in parts if part))
-
-
-def _first_round(base: Base, reason: str, quote: str) -> dict[DebateAgent, Turn]:
-    """Round 1: the agent that is asked said what is right, the opponent the opposite, with this quotation."""
-    own = Turn(int(base.honest == "yes"), "This is what the document says.", (Quote(base.inputs.document),))
-    other = Turn(int(base.honest == "no"), reason, (Quote(quote),))
-    return {FOR: own, AGAINST: other} if base.honest == "yes" else {FOR: other, AGAINST: own}

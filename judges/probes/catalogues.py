@@ -1,6 +1,6 @@
-"""Catalogues that providers give away: names of their models, and how many tokens the judge's own can hold.
+"""Free catalogues of providers: the names of their models, and the context length of the judge's own.
 
-Nothing here may fail a check: an address that is not there, or an answer of another form, tells nothing.
+Nothing here may fail a check: a missing address, or an answer in an unknown form, gives no information.
 """
 
 import re
@@ -14,7 +14,7 @@ from judges.providers.base import SdkProvider
 from judges.providers.replies import get_list
 from judges.records import Judge
 
-# Where a provider lists its models, beside the base URL, by wire.
+# Address of a provider's list of models relative to the base URL, by wire format.
 LISTS = {
     "chat": "models",
     "responses": "models",
@@ -23,13 +23,13 @@ LISTS = {
 }
 VERSIONS = {"messages": {"anthropic-version": "2023-06-01"}}
 NAMES = ("id", "name", "model", "model_name", "model_id")
-# Where the length of a context stands in an entry of such a list, whoever writes it.
-ROOM = (
+# Fields of an entry of such a list that various providers use for the context length.
+CONTEXT_FIELDS = (
     *("max_model_len", "context_length", "context_window"),
     *("max_context_length", "max_input_tokens", "inputTokenLimit"),
 )
-# Where the day stands from which a model answers no more: OpenAI's, OpenRouter's, Mistral's and others' words.
-ENDS = (
+# Fields for the day on which a model is retired: those of OpenAI, OpenRouter, Mistral and others.
+RETIREMENT_FIELDS = (
     *("shutdown_date", "shutdown_at", "expiration_date", "retirement_date", "deprecation_date", "deprecation"),
     *("retires_at", "end_of_life", "sunset_date"),
 )
@@ -37,7 +37,7 @@ STEP = re.compile(r"([^\[\]]+)(?:\[([^\[\]]+)\])?")  # A step of a dotted path (
 
 
 class Catalogue(NamedTuple):
-    """What a provider tells for nothing. `context`: tokens of the judge's model; `ends`: its last day, where told."""
+    """A provider's free information: its models, and the judge's model's context in tokens and last day, if known."""
 
     names: tuple[str, ...] = ()
     context: int | None = None
@@ -45,32 +45,34 @@ class Catalogue(NamedTuple):
 
 
 async def look_up(judge: Judge) -> Catalogue:
-    """Return the names of all models, and what is told of the judge's own."""
+    """Return the names of the provider's models, and the context length and last day of the judge's own."""
     preset, provider = judge.preset, open_provider(judge)
     if not preset.asks or preset.client or not isinstance(provider, SdkProvider):
         return Catalogue()
     base = provider.base_url.rstrip("/") + "/"
-    told = await provider.look_up(urljoin(base, LISTS[preset.wire]), VERSIONS.get(preset.wire, {}))
-    entries = told if isinstance(told, list) else [*get_list(told, "data"), *get_list(told, "models")]
-    listed = [entry for entry in entries if isinstance(entry, dict)]
+    listing = await provider.look_up(urljoin(base, LISTS[preset.wire]), VERSIONS.get(preset.wire, {}))
+    entries = listing if isinstance(listing, list) else [*get_list(listing, "data"), *get_list(listing, "models")]
+    models = [entry for entry in entries if isinstance(entry, dict)]
     model = judge.model.removeprefix("models/")
-    entry = next((one for one in listed if model in _model_names(one)), {})
-    context = next((one for one in map(entry.get, ROOM) if isinstance(one, int) and one > 1), None)
+    entry = next((model_entry for model_entry in models if model in _model_names(model_entry)), {})
+    lengths = [entry.get(field) for field in CONTEXT_FIELDS]
+    context = next((length for length in lengths if isinstance(length, int) and length > 1), None)
     if preset.context is not None:
-        own = await provider.look_up(urljoin(base, preset.context.path), {})
-        context = context_length(preset.context, own, judge.model) or context
-    names = dict.fromkeys(name for one in listed for name in _model_names(one))
-    return Catalogue(tuple(names), context, next(filter(None, map(parse_day, map(entry.get, ENDS))), None))
+        server_settings = await provider.look_up(urljoin(base, preset.context.path), {})
+        context = context_length(preset.context, server_settings, judge.model) or context
+    names = dict.fromkeys(name for model_entry in models for name in _model_names(model_entry))
+    days = [parse_day(entry.get(field)) for field in RETIREMENT_FIELDS]
+    return Catalogue(tuple(names), context, next(filter(None, days), None))
 
 
 def _model_names(entry: dict[str, Any]) -> list[str]:
-    """Return the names of a model, the one that a request has first."""
-    found = [entry.get(key) for key in NAMES]
-    return [name.removeprefix("models/") for name in found if isinstance(name, str) and name][:1]
+    """Return the name of a model for requests, as a list; [] if the entry has none."""
+    names = [entry.get(key) for key in NAMES]
+    return [name.removeprefix("models/") for name in names if isinstance(name, str) and name][:1]
 
 
 def parse_day(value: object) -> date | None:
-    """Return the day of a date as text or of seconds since 1970; None for anything else."""
+    """Return the day of a date in ISO format or in seconds since 1970; None for anything else."""
     try:
         if isinstance(value, str):
             return date.fromisoformat(value[:10])
@@ -81,26 +83,26 @@ def parse_day(value: object) -> date | None:
     return None
 
 
-def context_length(context: Context, told: object, model: str) -> int | None:
-    """Return tokens that a request to the model and its answer may have together; None where `told` does not say."""
+def context_length(context: Context, settings: object, model: str) -> int | None:
+    """Return the tokens that a request and its answer may have together; None if `settings` do not include it."""
     for path in context.at:
-        found = told
+        value = settings
         for step in path.split("."):
-            found = _follow_step(found, step, model)
-        if isinstance(found, int) and not isinstance(found, bool) and found > 0:
-            return found
+            value = _follow_step(value, step, model)
+        if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+            return value
     return None
 
 
-def _follow_step(found: object, step: str, model: str) -> object:
-    """Return the value under the step's key; of "data[id]" the list's entry for the model, or its only one."""
+def _follow_step(settings: object, step: str, model: str) -> object:
+    """Return the value under the step's key; for "data[id]", the list's entry for the model, or its only entry."""
     parts = STEP.fullmatch(step)
-    if parts is None or not isinstance(found, dict):
+    if parts is None or not isinstance(settings, dict):
         return None
-    value = found.get(parts[1])
+    value = settings.get(parts[1])
     if parts[2] is None:
         return value
-    entries = [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
-    # Servers of one model name it as they like.
-    named = [one for one in entries if one.get(parts[2]) == model]
-    return (named or entries)[0] if named or len(entries) == 1 else None
+    entries = [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
+    # Servers with a single model name it as they like.
+    matching_entries = [entry for entry in entries if entry.get(parts[2]) == model]
+    return (matching_entries or entries)[0] if matching_entries or len(entries) == 1 else None

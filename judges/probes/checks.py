@@ -1,9 +1,8 @@
-"""Checks of judges, with two paid calls each at most: key, model, schema mode and parameters.
+"""Checks of judges by at most two paid calls each: key, model, schema mode and parameters.
 
-The first call asks as a campaign would. The second one is made where the first left something open:
-in the next schema mode, or without the parameter that a refusal speaks of; with log-probabilities
-where all is well and none were asked for. What a provider tells for nothing (the names of its
-models, the length of a context) is read beside them.
+The first call is the same as in a campaign. A second one answers what the first left open: it uses the next schema
+mode, or omits the parameter that a refusal names, or, if all is well, asks for log-probabilities. Free information of
+the provider (the names of its models, the context length) is read in addition.
 """
 
 import asyncio
@@ -35,9 +34,9 @@ INPUTS = Inputs(
     document="Water boils at 100 degrees Celsius at sea level. On high mountains it boils at a lower temperature.",
 )
 MOST_CALLS = 2
-AROUND = 2_000  # Tokens of a prompt around its document: the instructions, the query, a debate about it.
-# Tokens of a prompt with a document of as many characters as judges see: of English, and of scripts
-# with a token for each character.
+AROUND = 2_000  # Tokens of a prompt besides its document: the instructions, the query, a debate.
+# Tokens of a prompt with the longest document that judges see: in English, and in scripts with a token for each
+# character.
 LONG_ENGLISH = DOCUMENT_LIMIT // 4 + AROUND
 LONG_CHINESE = DOCUMENT_LIMIT + AROUND
 LONG_INPUTS = replace(
@@ -51,117 +50,125 @@ LONG_INPUTS = replace(
 
 @dataclass(frozen=True, slots=True)
 class CheckedJudge:
-    """Findings from a judge's calls. `problem` is empty when the judge can work; it says what to do otherwise."""
+    """Findings about a judge. `problem`: what is wrong and what to do; empty if the judge works."""
 
     judge: Judge
     role: str
     problem: str
     price: Price | None
-    answered_as: str = ""  # The model's name in the answer, where it is another than the one asked for.
+    answered_as: str = ""  # The model's name in the answer, if it is not the requested one.
     usage: Usage = field(default_factory=Usage)
-    seconds: float = 0.0  # Of the first call.
+    seconds: float = 0.0  # Duration of the first call.
     calls: int = 0
-    cost: float | None = None  # USD of all calls; None where the price is unknown, or what they used.
+    cost: float | None = None  # USD of all calls; None if the price or the usage is unknown.
     warnings: tuple[str, ...] = ()
-    found: dict[str, Any] = field(default_factory=dict)  # What it can do, as it is stored (`_found`).
+    found: dict[str, Any] = field(default_factory=dict)  # The judge's abilities, as they are stored.
 
 
 def plan_check(judge: Judge, role: str) -> tuple[int, float | None]:
-    """Return the most calls that a check of the judge may send, and the most they cost; None: the price is unknown."""
+    """Return the maximum number of calls of a check, and their maximum cost in USD; None if the price is unknown."""
     if judge.provider == "offline":
         return 0, 0.0
-    # One call tells all there is to know of an endpoint that only decides or makes vectors.
+    # A second call would show nothing more about an endpoint that only decides or makes vectors.
     calls = MOST_CALLS if judge.preset.asks and not judge.decides else 1
-    known = price_for_judge(judge)
-    # The second call may use another mode, whose request is longer: the bound is over all of them.
-    ways = [judge, *(remedies.change_parameters(judge, schema_mode=mode) for mode in remedies.other_modes(judge))]
+    price = price_for_judge(judge)
+    # The second call may use another mode with a longer request, so the bound is the maximum over all modes.
+    variants = [judge, *(remedies.change_parameters(judge, schema_mode=mode) for mode in remedies.other_modes(judge))]
 
     def bound(request: ModelRequest) -> float:
-        return cost_bound(request.judge, request.prompt, request.schema, known)
+        return cost_bound(request.judge, request.prompt, request.schema, price)
 
-    most = max(bound(probe_request(way, role)) for way in ways) if known else None
-    if most is not None and calls == MOST_CALLS and may_cut_prompts(judge):
-        return calls, most + bound(probe_request(judge, role, LONG_INPUTS))
-    return calls, None if most is None else calls * most
+    highest_bound = max(bound(probe_request(variant, role)) for variant in variants) if price else None
+    if highest_bound is not None and calls == MOST_CALLS and may_cut_prompts(judge):
+        return calls, highest_bound + bound(probe_request(judge, role, LONG_INPUTS))
+    return calls, None if highest_bound is None else calls * highest_bound
 
 
 def probe_role(judge: Judge) -> str:
-    """Return the role that a judge without a panel is asked in: a vote, or what else it is for."""
+    """Return the role in which a judge without a panel is checked: a vote, unless it serves another purpose."""
     if judge.provider == "offline" and judge.model in ("for", "against"):
         return judge.model
     return {"embed": "embed", "search": "web"}.get(judge.preset.wire, "vote")
 
 
 async def run_checks(judges: Sequence[tuple[Judge, str]], *, at_length: bool = True) -> list[CheckedJudge]:
-    """Probe every (judge, role: for, against, vote or embed). Accounts are asked side by side, their judges in turn.
+    """Check every (judge, role), with role for, against, vote, embed or web: accounts in parallel, judges in turn.
 
-    `at_length`: servers that may cut long prompts get one as their second call, which a slow one reads for minutes.
+    `at_length`: whether servers that may cut long prompts get a long one as their second call, which takes slow
+    servers minutes.
     """
-    # groupby needs the judges of one account side by side; `order` finds their places again.
-    order = sorted(range(len(judges)), key=lambda place: judges[place][0].account)
-    groups = [list(places) for _account, places in groupby(order, key=lambda place: judges[place][0].account)]
-    found: dict[int, CheckedJudge] = {}
+    # groupby needs the judges of one account side by side; `order` finds their positions again.
+    order = sorted(range(len(judges)), key=lambda position: judges[position][0].account)
+    groups = [
+        list(positions) for _account, positions in groupby(order, key=lambda position: judges[position][0].account)
+    ]
+    results: dict[int, CheckedJudge] = {}
 
-    async def account(places: list[int]) -> None:
-        for place in places:
-            found[place] = await check_one(*judges[place], at_length=at_length)
+    async def account(positions: list[int]) -> None:
+        for position in positions:
+            results[position] = await check_one(*judges[position], at_length=at_length)
 
     try:
         for judge, _role in judges:
             open_provider(judge)  # Loading an SDK takes seconds, which are not the model's.
         await asyncio.gather(*map(account, groups))
     finally:
-        # The clients belong to the loop of this check, and would hold their sockets after it.
+        # The clients belong to the loop of this check, and would leave their sockets open.
         await close_providers()
-    return [found[place] for place in range(len(judges))]
+    return [results[position] for position in range(len(judges))]
 
 
 async def check_one(judge: Judge, role: str, *, at_length: bool = True) -> CheckedJudge:
-    """Check a judge by one call whose answer is plain, and a second one where that shows more."""
+    """Check a judge by one call with an obvious answer, and by a second one if that shows more."""
     began = perf_counter()
     first = await _try_call(judge, role)
     seconds = perf_counter() - began
-    # An endpoint that answered anything, even a refusal, can be asked for its catalogue.
-    reached = first.reply is not None or (first.error is not None and first.error.status is not None)
-    catalogue = await look_up(judge) if reached else Catalogue()
+    # An endpoint that answered, even with a refusal, can be asked for its catalogue.
+    has_answered = first.reply is not None or (first.error is not None and first.error.status is not None)
+    catalogue = await look_up(judge) if has_answered else Catalogue()
     names, context = catalogue.names, catalogue.context
-    other, is_long = remedies.next_try(first), False
+    next_judge, is_long = remedies.next_try(first), False
     if at_length and first.works and may_cut_prompts(judge) and context is None:
-        other, is_long = other or judge, True
-    second = await _try_call(other, role, LONG_INPUTS if is_long else INPUTS) if other else None
-    reply, known = first.reply, price_for_judge(judge)
-    tried = [one for one in (first, second) if one]
-    cut, long_error = _cuts_prompts(first, second if is_long else None, context)
-    # What a long question brought says nothing of other abilities where it was not answered.
-    shown = None if second is not None and is_long and second.reply is None else second
-    used = [one.reply.usage for one in tried if one.reply is not None]
+        next_judge, is_long = next_judge or judge, True
+    second = await _try_call(next_judge, role, LONG_INPUTS if is_long else INPUTS) if next_judge else None
+    reply, price = first.reply, price_for_judge(judge)
+    probe_calls = [call for call in (first, second) if call]
+    cut_problem, long_error = _cuts_prompts(first, second if is_long else None, context)
+    # A long question without an answer says nothing about other abilities.
+    informative_second = None if second is not None and is_long and second.reply is None else second
+    usages = [call.reply.usage for call in probe_calls if call.reply is not None]
     counts = ("input", "cached", "output", "reasoning", "written")
+    logprobs_problem = ""
+    if reply is not None and judge.alternatives and not reply.tokens and not reply.probabilities:
+        logprobs_problem = _(
+            "it was asked for log-probabilities and gave none: LARA and its grades would go without them"
+        )
     return CheckedJudge(
         judge,
         role,
-        problem=remedies.describe_problem(first, second, names) or _missing_logprobs(first) or cut,
-        price=known,
+        problem=remedies.describe_problem(first, second, names) or logprobs_problem or cut_problem,
+        price=price,
         answered_as=answering_model(judge, reply) if reply else "",
-        usage=Usage(**{name: sum(getattr(one, name) for one in used) for name in counts}),
+        usage=Usage(**{name: sum(getattr(call, name) for call in usages) for name in counts}),
         seconds=seconds,
-        calls=sum(one.was_sent for one in tried),
-        cost=add_costs(cost_of_result(one.judge, one.reply or one.error, known) for one in tried),
-        warnings=tuple([*_list_warnings(first, None if cut else context, catalogue), *long_error]),
-        found=_found_abilities(first, shown, context)
+        calls=sum(call.was_sent for call in probe_calls),
+        cost=add_costs(cost_of_result(call.judge, call.reply or call.error, price) for call in probe_calls),
+        warnings=tuple([*_list_warnings(first, None if cut_problem else context, catalogue), *long_error]),
+        found=_found_abilities(first, informative_second, context)
         | {"ends": catalogue.ends.isoformat() if catalogue.ends else None}
-        | {"price": known and {"input": known.input, "output": known.output}},
+        | {"price": price and {"input": price.input, "output": price.output}},
     )
 
 
 def may_cut_prompts(judge: Judge) -> bool:
-    """Return whether a server like the judge's may silently read a part of a long prompt."""
+    """Return whether the judge's server may silently read only a part of a long prompt."""
     cuts = judge.preset.cuts_prompts
     return cuts == "always" or (cuts == "perhaps" and (judge.preset.local or is_private(judge.base_url)))
 
 
 def _describe_context(judge: Judge, sentence: str, **values: object) -> str:
-    """Fill a sentence with the context that long documents need."""
-    needed = {
+    """Fill in the values of a sentence and append the context length that long documents need."""
+    values_needed = {
         "needed": f"{prompt_sizes.context_for(LONG_ENGLISH, judge.max_output_tokens):,}",
         "most": f"{prompt_sizes.context_for(LONG_CHINESE, judge.max_output_tokens):,}",
         "characters": f"{DOCUMENT_LIMIT:,}",
@@ -170,17 +177,17 @@ def _describe_context(judge: Judge, sentence: str, **values: object) -> str:
         "documents of %(characters)s characters need a context of %(needed)s tokens, or %(most)s for Chinese and other "
         "scripts with a token for each character"
     )
-    return f"{sentence % values}: {need % needed}"
+    return f"{sentence % values}: {need % values_needed}"
 
 
 def _cuts_prompts(first: ProbeCall, long: ProbeCall | None, context: int | None) -> tuple[str, list[str]]:
-    """Return the problem of a server that cuts long prompts; the note of one that refuses them."""
+    """Return the problem of a server that cuts long prompts, and the warnings about one that refuses them."""
     judge = first.judge
     if judge.preset.cuts_prompts == "always" and context is not None and context < LONG_ENGLISH:
         words = _("it cuts long prompts without a word, and its context is %(context)s tokens")
         return _describe_context(judge, words, context=f"{context:,}"), []
-    for tried, inputs in ((first, INPUTS), (long, LONG_INPUTS)):
-        reply = tried.reply if tried is not None else None
+    for call, inputs in ((first, INPUTS), (long, LONG_INPUTS)):
+        reply = call.reply if call is not None else None
         if reply is None or not judge.preset.asks or not reply.usage.said:
             continue
         prompt = probe_request(judge, first.role, inputs).prompt
@@ -205,86 +212,74 @@ async def _try_call(judge: Judge, role: str, inputs: Inputs = INPUTS) -> ProbeCa
 
 
 def probe_request(judge: Judge, role: str, inputs: Inputs = INPUTS) -> ModelRequest:
-    """Return the small question, as the judge's role and its schema mode ask it; a long one with other `inputs`."""
-    # The signature asks for a prompt all the same.
+    """Return the request of a check in the judge's role and schema mode, about a small pair or other `inputs`."""
     if role in ("embed", "web"):
-        nothing = render.vote_prompt(INPUTS)  # its endpoint takes no prompt
-        return ModelRequest(judge, nothing, render.VOTE_SCHEMA, INPUTS, role, documents=(INPUTS.document,))
+        # The endpoint takes no prompt, but every request needs one.
+        unused_prompt = render.vote_prompt(INPUTS)
+        return ModelRequest(judge, unused_prompt, render.VOTE_SCHEMA, INPUTS, role, documents=(INPUTS.document,))
     return answering.build_request(judge, inputs, role)
 
 
 def add_costs(costs: Iterable[float | None]) -> float | None:
-    """Return USD of all together; None where one is unknown."""
-    known = list(costs)
-    # One unknown cost makes the sum unknown: a smaller number would be wrong.
-    return None if None in known else sum(cost or 0.0 for cost in known)
+    """Return the sum in USD; None if one of the costs is unknown, since a smaller sum would be wrong."""
+    summands = list(costs)
+    return None if None in summands else sum(cost or 0.0 for cost in summands)
 
 
-def cost_of_result(judge: Judge, result: Reply | ProviderError | None, known: Price | None) -> float | None:
-    """Return USD of a call by what came of it; None: unknown. An error may come with what was used before it."""
+def cost_of_result(judge: Judge, result: Reply | ProviderError | None, price: Price | None) -> float | None:
+    """Return the USD of a call with this result; None if unknown. An error may include the usage before it."""
     reply = result.reply if isinstance(result, ProviderError) else result
     if reply is not None:
-        return call_cost(price_of_reply(judge, reply, known, {}), reply.usage, reply.bill)
+        return call_cost(price_of_reply(judge, reply, price, {}), reply.usage, reply.bill)
     billed = isinstance(result, ProviderError) and result.billed
-    return None if billed and not (known and known.is_free) else 0.0
+    return None if billed and not (price and price.is_free) else 0.0
 
 
 def _found_abilities(first: ProbeCall, second: ProbeCall | None, context: int | None) -> dict[str, Any]:
-    """Return what the judge can do, as JSON; nothing of a judge without a prompt."""
+    """Return the judge's abilities as JSON; {} for an endpoint without a prompt."""
     judge, reply = first.judge, first.reply
     if not judge.preset.asks:
         return {}
-    tried = [one for one in (first, second) if one]
-    given = [one for one in tried if one.judge.alternatives]
-    others = [token.others for one in given if one.reply for token in one.reply.tokens]
-    suspected = first.error and remedies.suspect_key(judge, first.error)
-    sent = remedies.sent_temperature(judge)
+    calls = [call for call in (first, second) if call]
+    calls_with_logprobs = [call for call in calls if call.judge.alternatives]
+    alternatives = [token.others for call in calls_with_logprobs if call.reply for token in call.reply.tokens]
+    suspected_key = first.error and remedies.suspect_key(judge, first.error)
+    temperature = remedies.sent_temperature(judge)
     return {
         "schema_mode": judge.schema_mode,
         "unwrap": judge.unwrap,
-        # Reversed, so that of two tries in one mode the first is what is said.
-        "schema_modes": {one.judge.schema_mode: _mode_result(one) for one in reversed(tried)},
-        "logprobs": max(map(len, others), default=0) if given else None,
+        # Reversed, so that of two calls in the same mode the first one counts.
+        "schema_modes": {call.judge.schema_mode: call.mode_result for call in reversed(calls)},
+        "logprobs": max(map(len, alternatives), default=0) if calls_with_logprobs else None,
         "logprobs_asked": judge.alternatives,
-        "temperature": sent,
-        "temperature_taken": False if suspected == "temperature" else True if reply and sent is not None else None,
-        "thinks": any(one.thinks for one in tried) or remedies.known_to_think(judge),
-        "reasoning_tokens": max((one.reply.usage.reasoning for one in tried if one.reply), default=0),
-        "reasoning_text": any(bool(one.reply.reasoning) for one in tried if one.reply),
+        "temperature": temperature,
+        "temperature_taken": False
+        if suspected_key == "temperature"
+        else True
+        if reply and temperature is not None
+        else None,
+        "thinks": any(call.thinks for call in calls) or remedies.known_to_think(judge),
+        "reasoning_tokens": max((call.reply.usage.reasoning for call in calls if call.reply), default=0),
+        "reasoning_text": any(bool(call.reply.reasoning) for call in calls if call.reply),
         "max_output_tokens": judge.max_output_tokens,
         "context": context,
     }
 
 
-def _mode_result(tried: ProbeCall) -> str:
-    if tried.works:
-        return "works"
-    if tried.reply is not None:
-        return "unreadable"
-    assert tried.error is not None
-    return "refused" if remedies.suspect_key(tried.judge, tried.error) == "schema_mode" else "not known"
-
-
-def _missing_logprobs(first: ProbeCall) -> str:
-    """Say that the judge gave no log-probabilities, though it was asked for them; "" where all is well."""
-    reply = first.reply
-    if reply is None or not first.judge.alternatives or reply.tokens or reply.probabilities:
-        return ""
-    return _("it was asked for log-probabilities and gave none: LARA and its grades would go without them")
-
-
 def _list_warnings(first: ProbeCall, context: int | None, catalogue: Catalogue) -> list[str]:
-    """List what works now and may not later: thinking, an unknown use of tokens, a short context, a last day."""
-    judge, reply, found = first.judge, first.reply, list[str]()
-    now = judge.max_output_tokens
+    """List risks of a judge that works: thinking, unknown token counts, a short context, a date of retirement."""
+    judge, reply, warnings = first.judge, first.reply, list[str]()
+    max_tokens = judge.max_output_tokens
     if remedies.thinks_in_little_room(first):
         words = _("it thinks before it answers, and max_output_tokens = %(now)s cuts longer thoughts: set %(wanted)s")
-        found.append(words % {"now": now, "wanted": remedies.setting_line("max_output_tokens", ROOM_TO_THINK)})
+        warnings.append(
+            words % {"now": max_tokens, "wanted": remedies.setting_line("max_output_tokens", ROOM_TO_THINK)}
+        )
     if reply is not None and judge.preset.asks and not reply.usage.is_known:
-        found.append(_("it does not say how many tokens it used: the cost of its calls stays unknown"))
-    if context is not None and context < LONG_CHINESE + now:
-        found.append(_describe_context(judge, _("its context is %(context)s tokens"), context=f"{context:,}"))
+        warnings.append(_("it does not say how many tokens it used: the cost of its calls stays unknown"))
+    if context is not None and context < LONG_CHINESE + max_tokens:
+        warnings.append(_describe_context(judge, _("its context is %(context)s tokens"), context=f"{context:,}"))
     if catalogue.ends:
         words = _("%(model)s answers until %(day)s, as the provider's list of models says")
-        found.append(words % {"model": judge.model, "day": catalogue.ends.isoformat()})
-    return found
+        warnings.append(words % {"model": judge.model, "day": catalogue.ends.isoformat()})
+    return warnings

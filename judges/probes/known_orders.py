@@ -1,8 +1,7 @@
-"""Probes of a judge before it is trusted with a large campaign, and what its answers show. Pure.
+"""Self-check of a judge before a large campaign: probes with a known order, and what the answers show. Pure.
 
-A probe is a query with documents whose order of relevance is known. A judge that tells them apart,
-and says the same when it is asked again, can still be wrong on a collection; one that does not need
-not be tried there.
+A probe is a query with documents whose order of relevance is known. A judge that grades them in this order, and gives
+the same grades when asked again, can still be wrong on a collection; a judge that does not is not worth trying there.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,9 +13,9 @@ from django.utils.translation import gettext as _
 from charts.translation import gettext_noop
 from judges.records import Inputs
 
-# Levels of a document: it answers the query; it is of the same subject and does not; it is about something else.
+# Levels of a document: it answers the query; it has the same subject but no answer; it is about something else.
 ANSWERS, SUBJECT, ELSEWHERE = 2, 1, 0
-# Shares from which a judge passes: couples in order, equal repeats, answers.
+# Minimum shares for a judge to pass: document pairs in order, equal repeats, answers.
 ORDERED, REPEATED, ANSWERED = 0.85, 0.9, 0.95
 PROBLEMS = {
     "answered": gettext_noop("%(asked)s of %(asked2)s questions got no verdict"),
@@ -28,12 +27,12 @@ PROBLEMS = {
     "repeated": gettext_noop("same answer both times on %(repeated)s of %(repeats)s documents"),
 }
 
-Grade = int | None  # On the judge's own scale; None: it gave no verdict.
+Grade = int | None  # On the judge's own scale; None without a verdict.
 
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """Documents of one query with their levels. `own`: pairs of the collection, whose order its reference gives."""
+    """Documents of one query with their levels. `own`: pairs of the collection, ordered by its reference grades."""
 
     name: str
     documents: tuple[tuple[int, Inputs], ...]
@@ -42,7 +41,7 @@ class Probe:
 
 @dataclass(frozen=True, slots=True)
 class OrderedCouples:
-    """Counts of couples of documents of one probe, by order of their grades: right, tied, or reversed."""
+    """Counts of pairs of documents of a probe, by the order of their grades: right, tied, or reversed."""
 
     right: int = 0
     tied: int = 0
@@ -50,17 +49,17 @@ class OrderedCouples:
 
     @property
     def n(self) -> int:
-        """Couples of which both documents were graded."""
+        """Number of pairs with a grade for both documents."""
         return self.right + self.tied + self.reversed
 
     @property
     def share(self) -> float | None:
-        """The share of the couples that are in the right order; None where there is none."""
+        """The share of pairs in the right order; None without pairs."""
         return self.right / self.n if self.n else None
 
     @property
     def counts(self) -> dict[str, int]:
-        """The counts by name, for sentences."""
+        """The counts by name, to fill in sentences."""
         return asdict(self) | {"n": self.n}
 
 
@@ -70,15 +69,15 @@ class Findings:
 
     asked: int
     answered: int
-    clear: OrderedCouples  # An answer against another subject: must be told apart on every scale.
-    near: OrderedCouples  # Neighbouring levels: on a scale of two grades one of each two is tied.
-    own: OrderedCouples  # Relevant against not relevant by the collection's reference.
+    clear: OrderedCouples  # An answer against another subject, which differ on every scale.
+    near: OrderedCouples  # Neighbouring levels, some of which tie on a scale of two grades.
+    own: OrderedCouples  # Relevant against not relevant by the collection's reference grades.
     repeats: int  # Documents that were graded more than once.
-    repeated: int  # Those of them with one grade throughout.
+    repeated: int  # Those of them that always got the same grade.
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """Return why the judge fails the probes, in words; empty where it passes."""
+        """Why the judge fails the probes, in words; empty if it passes."""
         counts = {
             "answered": {"asked": self.asked - self.answered, "asked2": self.asked},
             "repeated": {"repeated": self.repeated, "repeats": self.repeats},
@@ -99,39 +98,41 @@ class Findings:
 
 
 def count_findings(probes: Sequence[Probe], grades: Mapping[tuple[str, int], Sequence[Grade]]) -> Findings:
-    """Count what a judge's answers show. `grades`: by probe and document, one for each time it was asked.
+    """Count findings in a judge's answers. `grades`: by probe and document, one for each repetition.
 
-    Of a document's grades the first that is one counts for the order.
+    The first verdict on a document counts for the order.
     """
     counts: dict[str, list[int]] = {"clear": [0, 0, 0], "near": [0, 0, 0], "own": [0, 0, 0]}
     for probe in probes:
-        for (a, (high, _a)), (b, (low, _b)) in combinations(enumerate(probe.documents), 2):
-            more, less = _first_grade(grades[probe.name, a]), _first_grade(grades[probe.name, b])
-            if high == low or more is None or less is None:
+        first_grades = [
+            next((grade for grade in grades[probe.name, index] if grade is not None), None)
+            for index in range(len(probe.documents))
+        ]
+        graded = [
+            (level, grade)
+            for (level, _inputs), grade in zip(probe.documents, first_grades, strict=True)
+            if grade is not None
+        ]
+        for (low_level, low_grade), (high_level, high_grade) in combinations(sorted(graded), 2):
+            if low_level == high_level:
                 continue
-            more, less = (more, less) if high > low else (less, more)
-            kind = "own" if probe.own else "clear" if abs(high - low) > 1 else "near"
-            counts[kind][0 if more > less else 1 if more == less else 2] += 1
-    given = [[one for one in said if one is not None] for said in grades.values()]
-    twice = [said for said in given if len(said) > 1]
+            kind = "own" if probe.own else "clear" if high_level - low_level > 1 else "near"
+            counts[kind][0 if high_grade > low_grade else 1 if high_grade == low_grade else 2] += 1
+    verdict_lists = [[grade for grade in answers if grade is not None] for answers in grades.values()]
+    repeated_answers = [answers for answers in verdict_lists if len(answers) > 1]
     return Findings(
         asked=sum(map(len, grades.values())),
-        answered=sum(map(len, given)),
+        answered=sum(map(len, verdict_lists)),
         clear=OrderedCouples(*counts["clear"]),
         near=OrderedCouples(*counts["near"]),
         own=OrderedCouples(*counts["own"]),
-        repeated=sum(len(set(said)) == 1 for said in twice),
-        repeats=len(twice),
+        repeated=sum(len(set(answers)) == 1 for answers in repeated_answers),
+        repeats=len(repeated_answers),
     )
 
 
-def _first_grade(said: Sequence[Grade]) -> Grade:
-    return next((one for one in said if one is not None), None)
-
-
-# Query, its answer, and three documents: one that gives the answer in full, one of the same subject
-# that does not, and one about something else. Short, plain, and of no collection that a judge may
-# have learned by heart.
+# A query, its answer, and three documents: one that gives the full answer, one on the same subject without it, and one
+# about something else. They are short and plain, and from no collection that a judge may have memorized.
 _TEXTS = (
     (
         "How long should black tea steep?",
@@ -196,7 +197,7 @@ _TEXTS = (
 
 
 def built_in(*, answers: bool) -> tuple[Probe, ...]:
-    """The probes that every judge can be asked. `answers`: list each query's answer, as the collection's queries do."""
+    """Return the probes for every judge. `answers`: whether queries list their answers, as the collection's do."""
     return tuple(
         Probe(
             f"probe-{number}",

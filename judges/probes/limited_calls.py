@@ -1,4 +1,4 @@
-"""Calls to judges without a campaign, cache or label, within the limits of their accounts: canaries and self-checks."""
+"""Calls to judges outside campaigns, without a cache, within the limits of their accounts: canaries and self-checks."""
 
 import asyncio
 import random
@@ -19,45 +19,45 @@ from judges.providers import close_providers, load_provider, open_provider
 from judges.records import Inputs, Judge, ModelRequest, Reply
 
 T = TypeVar("T")
-Done = Callable[[int], None]  # Told how many answers are here.
+Done = Callable[[int], None]  # Called with the number of answers so far.
 AT_ONCE = 16
 TRIES = 3
 LONGEST_WAIT_S = 30.0
 
 
-def forecast_votes(judges: Sequence[Judge], asked: Sequence[Inputs], repeats: int = 1) -> Estimate:
-    """Return calls and cost of each judge's vote on each of these pairs, so many times."""
-    mixes, ballots, pairs = mixes_of(judges), ballots_of(judges, asked), len(asked) * repeats
-    size = CampaignSize(pairs=pairs, policy="ensemble", voters=judges, mixes=mixes, ballots=ballots)
+def forecast_votes(judges: Sequence[Judge], pairs: Sequence[Inputs], repeats: int = 1) -> Estimate:
+    """Estimate the calls and the cost of `repeats` votes of each judge on each pair."""
+    mixes, ballots = mixes_of(judges), ballots_of(judges, pairs)
+    size = CampaignSize(pairs=len(pairs) * repeats, policy="ensemble", voters=judges, mixes=mixes, ballots=ballots)
     return estimate_campaign(size, [])
 
 
 def run_within_limits(judges: Sequence[Judge], work: Callable[[RateLimits], Awaitable[T]]) -> T:
-    """Run `work` in an event loop of its own, with the accounts of these judges."""
-    # Read before the loop begins: Django's queries are not for a running one.
+    """Run `work` in a new event loop, with the limits of these judges' accounts."""
+    # Read before the loop starts, since Django refuses queries inside a running one.
     limits = {judge.account: limit_of(judge.account) for judge in judges}
 
     async def main() -> T:
-        shared = RateLimits(lambda: Redis.from_url(settings.REDIS_URL), settings.PREFIX, process_name())
+        rate_limits = RateLimits(lambda: Redis.from_url(settings.REDIS_URL), settings.PREFIX, process_name())
         try:
             for judge in judges:
-                shared.account(judge.account).limit = limits[judge.account]
+                rate_limits.account(judge.account).limit = limits[judge.account]
                 await asyncio.to_thread(load_provider, judge.provider)
-            return await work(shared)
+            return await work(rate_limits)
         finally:
             await close_providers()
-            await shared.close()
+            await rate_limits.close()
 
     return asyncio.run(main())
 
 
-async def try_request(shared: RateLimits, request: ModelRequest) -> AsyncIterator[tuple[Reply | ProviderError, int]]:
-    """Send a request, again where its provider failed: what came of each try, and its milliseconds. The last counts.
+async def try_request(limits: RateLimits, request: ModelRequest) -> AsyncIterator[tuple[Reply | ProviderError, int]]:
+    """Send a request, with retries if the provider fails; yield the result and the milliseconds of each attempt.
 
-    Raises CircuitOpen for an account that does not answer.
+    The last attempt counts. Raises CircuitOpen for an account that does not answer.
     """
-    account, judge = shared.account(request.judge.account), request.judge
-    # A token is at least one byte: bytes and the answer's limit bound what a call takes.
+    account, judge = limits.account(request.judge.account), request.judge
+    # A token has at least one byte, so the bytes and the answer's limit bound the tokens of a call.
     texts = (request.prompt.system, request.prompt.user)
     room = sum(len(text.encode()) for text in texts) + judge.max_output_tokens
     for number in range(1, TRIES + 1):
@@ -76,6 +76,6 @@ async def try_request(shared: RateLimits, request: ModelRequest) -> AsyncIterato
         if number == TRIES or not isinstance(result, ProviderError) or not result.retry:
             return
         if (result.retry_after or 0.0) > LONGEST_PAUSE_S:
-            return  # nobody waits so long for an answer here
+            return  # Too long for a user who waits for the result.
         wait = random.uniform(0, min(LONGEST_WAIT_S, settings.RETRY_SECONDS * 2**number))
         await asyncio.sleep((result.retry_after or 0.0) + wait)

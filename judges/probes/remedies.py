@@ -1,6 +1,7 @@
-"""Diagnosis of a call to a judge: what the provider answered, and the line of the judges file that mends it.
+"""Diagnosis of calls to a judge: what the provider answered, and the line of the judges file that solves the problem.
 
-A line is advised only where it was tried, by a second call or on the answer that came; else the provider's words stand.
+A line is advised only if it was tried, by a second call or on the answer itself; otherwise the message contains the
+provider's words.
 """
 
 import json
@@ -15,13 +16,13 @@ from django.utils.translation import gettext as _
 from charts.translation import gettext_noop
 from judges.domain import verdicts
 from judges.errors import Overloaded, ProviderError, Rejected
-from judges.panels.judge_checks import ROOM_TO_THINK, decided
+from judges.panels.judge_checks import ROOM_TO_THINK, preset_defaults
 from judges.presets import UNWRAPS, thinking
 from judges.providers.replies import get_path, parse_body, storable_text
 from judges.records import Judge, Reply
 
-NEAREST = 3  # Names of models that are offered in place of an unknown one.
-# Words of a refusal, by the judge key that they speak of.
+NEAREST = 3  # Number of models that are offered in place of an unknown one.
+# Words of a refusal, by the judge key that they concern.
 CLUES = {
     "system": r"system (role|message|prompt|instruction)s?.{0,30}(not|n.t|un) ?(be )?(support|enabled|allowed)|"
     r"(developer|system) instruction is not enabled|roles must alternate|does not support .?system|only user,? (and )?"
@@ -36,13 +37,13 @@ CLUES = {
     "reasoning_effort": r"reasoning[ _.]?effort|thinking_?level|\beffort\b",
     "thinking": r"thinking|budget|reasoning[ _.]?summar",
 }
-# Refusals of the key, the account, the place or the address: no other form of the request would do.
+# Refusals of the key, the account, the region or the address, which no other form of the request would avoid.
 SETTLED = r"api.?(key|version)|location|country|inference profile|usage limits|credit|budget.{0,20}exceed|no endpoints"
-READING = ("unwrap", "ignore_case", "extra_keys")  # How answers are read.
-# Refused for these, a judge would be refused again whatever else were changed.
+READING = ("unwrap", "ignore_case", "extra_keys")  # Keys that determine how answers are parsed.
+# Refusals that concern these keys would recur whatever else were changed.
 NO_CHANGE = ("model", "max_output_tokens")
-# Statuses with which servers refuse a parameter; 500 and 501 from unchecked ones.
-SPEAKS = (400, 403, 404, 415, 422, 500, 501)
+# Statuses with which servers refuse a parameter; 500 and 501 come from servers that do not check it.
+PARAMETER_STATUSES = (400, 403, 404, 415, 422, 500, 501)
 
 READINGS = {
     ("unwrap", "fence"): gettext_noop("it answers with JSON in a Markdown fence"),
@@ -55,7 +56,7 @@ READINGS = {
 
 @dataclass(frozen=True, slots=True)
 class ProbeCall:
-    """Call of a check and what came of it: a reply, or an error."""
+    """A call of a check with its result: a reply or an error."""
 
     judge: Judge
     role: str
@@ -65,12 +66,12 @@ class ProbeCall:
 
     @property
     def was_sent(self) -> bool:
-        """True if the request left this machine: not where a key is missing or no connection was made."""
+        """Whether the request was sent: not if a key is missing or no connection was made."""
         return self.error is None or self.error.status is not None or self.error.billed
 
     @property
     def unusable(self) -> str:
-        """Return why the reply is no verdict; "" where it is one, or where the judge gives none by its kind."""
+        """Why the reply is no verdict; "" if it is one, or if this kind of judge gives none."""
         assert self.reply is not None
         if not (self.reply.ended or self.reply.refused or self.reply.truncated):
             return _("it ended with %(reason)s, which is no end of an answer") % {"reason": self.reply.finish_reason}
@@ -78,13 +79,23 @@ class ProbeCall:
 
     @property
     def works(self) -> bool:
-        """True if the judge gave a usable answer to this request."""
+        """Whether the judge gave a usable answer to this request."""
         reply = self.reply
         return reply is not None and not reply.refused and not reply.truncated and not self.unusable
 
     @property
+    def mode_result(self) -> str:
+        """What the call shows about its schema mode: works, unreadable, refused or not known."""
+        if self.works:
+            return "works"
+        if self.reply is not None:
+            return "unreadable"
+        assert self.error is not None
+        return "refused" if suspect_key(self.judge, self.error) == "schema_mode" else "not known"
+
+    @property
     def thinks(self) -> bool:
-        """True if the answer shows thoughts, or counts them; an endpoint that only decides leaves them no room."""
+        """Whether the answer contains or counts thoughts; a Decisions endpoint leaves them no room."""
         reply = self.reply
         if reply is None or self.judge.decides:
             return False
@@ -92,26 +103,33 @@ class ProbeCall:
 
 
 def change_parameters(judge: Judge, **parameters: Any) -> Judge:
-    """The judge with other parameters; None takes one away. Of another mode it is what a judges file would make."""
-    kept = {**judge.parameters, **parameters}
+    """Return the judge with other parameters, where None removes one.
+
+    With another schema mode, the defaults change as they would if the judges file named that mode.
+    """
+    changed = {**judge.parameters, **parameters}
     if "schema_mode" in parameters:
-        # What the present mode alone decided about reading answers is not the other one's.
-        usual = decided({"model": judge.model, **judge.parameters}, judge.preset)
-        stale = {key for key in READING if key not in parameters and key in usual and kept.get(key) == usual[key]}
-        kept = {key: value for key, value in kept.items() if key not in stale}
-        kept = {**decided({"model": judge.model, **kept}, judge.preset), **kept}
-    return replace(judge, parameters={key: value for key, value in kept.items() if value is not None})
+        # Defaults for parsing that come from the current mode do not apply to the other one.
+        mode_decisions = preset_defaults({"model": judge.model, **judge.parameters}, judge.preset)
+        stale = {
+            key
+            for key in READING
+            if key not in parameters and key in mode_decisions and changed.get(key) == mode_decisions[key]
+        }
+        changed = {key: value for key, value in changed.items() if key not in stale}
+        changed = {**preset_defaults({"model": judge.model, **changed}, judge.preset), **changed}
+    return replace(judge, parameters={key: value for key, value in changed.items() if value is not None})
 
 
 def other_modes(judge: Judge) -> list[str]:
-    """Return the provider's schema modes that the judge does not use, the default first."""
+    """Return the provider's schema modes besides the judge's, the default first."""
     preset = judge.preset
     return [mode for mode in dict.fromkeys((preset.schema_mode, *preset.schema_modes)) if mode != judge.schema_mode]
 
 
 def suspect_key(judge: Judge, error: ProviderError) -> str:
-    """Return the judge key that a refusal speaks of; "" where it names none that was sent."""
-    if error.status not in SPEAKS or re.search(SETTLED, f"{error} {error.raw}".lower()):
+    """Return the judge key that a refusal concerns; "" if it names none that was sent."""
+    if error.status not in PARAMETER_STATUSES or re.search(SETTLED, f"{error} {error.raw}".lower()):
         return ""
     param = storable_text(get_path(parse_body(error.raw), "error", "param"))
     for words in (text.lower() for text in (param, str(error), error.raw) if text):
@@ -129,24 +147,24 @@ def suspect_key(judge: Judge, error: ProviderError) -> str:
 
 
 def next_try(first: ProbeCall) -> Judge | None:
-    """Return the judge as the second call asks it, for what the first left open; None where it would show nothing."""
+    """Return the judge with the parameters of the second call; None if a second call would show nothing."""
     judge, preset, reply = first.judge, first.judge.preset, first.reply
     if not preset.asks or judge.decides:
         return None
     if first.error is not None:
         return _without_suspect(judge, first.error)
     if first.works:
-        wanted = preset.logprobs if not (judge.alternatives or first.thinks) else 0
-        return change_parameters(judge, logprobs=wanted) if wanted else None
+        alternatives = preset.logprobs if not (judge.alternatives or first.thinks) else 0
+        return change_parameters(judge, logprobs=alternatives) if alternatives else None
     assert reply is not None
     readable = reply.text.strip() and not reply.refused and not reply.truncated
     return _in_next_mode(judge) if readable and looser_reading(first) is None else None
 
 
 def _without_suspect(judge: Judge, error: ProviderError) -> Judge | None:
-    """Without what the refusal speaks of; in another schema mode where it speaks of that, or of nothing."""
+    """Return the judge without the refused parameter, or in another schema mode if it is that one or unknown."""
     key = suspect_key(judge, error)
-    if not isinstance(error, Rejected | Overloaded) or error.status not in SPEAKS or key in NO_CHANGE:
+    if not isinstance(error, Rejected | Overloaded) or error.status not in PARAMETER_STATUSES or key in NO_CHANGE:
         return None
     if not key and (error.status != 400 or re.search(SETTLED, f"{error} {error.raw}".lower())):
         return None
@@ -161,7 +179,7 @@ def _in_next_mode(judge: Judge) -> Judge | None:
 
 
 def _sends_key(judge: Judge, key: str) -> bool:
-    """Return whether a request of the judge has something that the key decides."""
+    """Return whether a request of the judge contains something that depends on the key."""
     if key == "schema_mode":
         return judge.schema_mode != "text"
     if key == "logprobs":
@@ -174,35 +192,35 @@ def _sends_key(judge: Judge, key: str) -> bool:
 
 
 def sent_temperature(judge: Judge) -> float | None:
-    """Return the temperature that is sent; None: none is."""
-    given = judge.parameters.get("temperature", 0)
-    return None if given == "default" or "temperature" not in judge.preset.names else float(given)
+    """Return the temperature that is sent; None if none is."""
+    temperature = judge.parameters.get("temperature", 0)
+    return None if temperature == "default" or "temperature" not in judge.preset.names else float(temperature)
 
 
-def looser_reading(tried: ProbeCall) -> dict[str, Any] | None:
-    """Return the fewest reading settings with which the answer would be a verdict; None where none help."""
-    assert tried.reply is not None
-    judge, ways = tried.judge, list[dict[str, Any]]()
+def looser_reading(call: ProbeCall) -> dict[str, Any] | None:
+    """Return the fewest changes of the parsing keys that would make the answer a verdict; None if none would."""
+    assert call.reply is not None
+    judge, settings_lists = call.judge, list[dict[str, Any]]()
     wraps = UNWRAPS if judge.unwrap == "none" else (judge.unwrap, "both")
     for unwrap, case, extra in product(wraps, (judge.ignore_case, True), (judge.extra_keys, "ignore")):
-        wanted = {"unwrap": unwrap, "ignore_case": case, "extra_keys": extra}
-        ways.append({key: value for key, value in wanted.items() if value != getattr(judge, key)})
-    for settings in sorted(ways, key=len):
-        if settings and not _unusable_reason(tried, change_parameters(tried.judge, **settings), tried.reply.text):
+        candidate = {"unwrap": unwrap, "ignore_case": case, "extra_keys": extra}
+        settings_lists.append({key: value for key, value in candidate.items() if value != getattr(judge, key)})
+    for settings in sorted(settings_lists, key=len):
+        if settings and not _unusable_reason(call, change_parameters(call.judge, **settings), call.reply.text):
             return settings
     return None
 
 
-def _unusable_reason(tried: ProbeCall, judge: Judge, answer: str) -> str:
+def _unusable_reason(call: ProbeCall, judge: Judge, answer: str) -> str:
     try:
-        verdicts.parse_answer(tried.role, answer, tried.document, judge)
+        verdicts.parse_answer(call.role, answer, call.document, judge)
     except verdicts.Unusable as error:
         return str(error)
     return ""
 
 
 def describe_problem(first: ProbeCall, second: ProbeCall | None, names: tuple[str, ...] = ()) -> str:
-    """Return why the judge cannot work, and what mends it; "" where it can. `names`: the provider's models."""
+    """Return why the judge does not work, and the remedy; "" if it works. `names`: the provider's models."""
     if first.works:
         return ""
     judge, reply = first.judge, first.reply
@@ -212,16 +230,19 @@ def describe_problem(first: ProbeCall, second: ProbeCall | None, names: tuple[st
     if reply.refused:
         return _("it refused a harmless question; choose another model")
     if reply.truncated or (first.thinks and not reply.text.strip()):
-        if _answers_in_thoughts(first):
+        # A server's reasoning parser may have taken the whole answer for thoughts.
+        thoughts = reply.reasoning.strip()
+        lenient = change_parameters(judge, unwrap="both", ignore_case=True, extra_keys="ignore")
+        if thoughts and not _unusable_reason(first, lenient, thoughts):
             return _("its answer stands in its reasoning field: start the server without a reasoning parser")
         words = _("its answer was cut at %(now)s tokens, %(thoughts)s of them thinking: raise max_output_tokens")
         if not reply.truncated:
             words = _("it thought and gave no answer; max_output_tokens is %(now)s")
         return words % {"now": judge.max_output_tokens, "thoughts": reply.usage.reasoning}
     if (settings := looser_reading(first)) is not None:
-        seen = "; ".join(_(READINGS[key, value]) for key, value in settings.items())
+        observations = "; ".join(_(READINGS[key, value]) for key, value in settings.items())
         lines = ", ".join(setting_line(key, value) for key, value in settings.items())
-        return _("%(seen)s: set %(wanted)s") % {"seen": seen, "wanted": lines}
+        return _("%(seen)s: set %(wanted)s") % {"seen": observations, "wanted": lines}
     if second is not None and second.works:
         words = _('its answer in schema_mode "%(mode)s" does not follow the schema (%(error)s): set %(setting)s')
         setting = setting_line("schema_mode", second.judge.schema_mode)
@@ -229,44 +250,36 @@ def describe_problem(first: ProbeCall, second: ProbeCall | None, names: tuple[st
     return _("its answer does not follow the schema (%(error)s)") % {"error": first.unusable}
 
 
-def _answers_in_thoughts(tried: ProbeCall) -> bool:
-    """A server's reasoning parser took the whole answer for thoughts."""
-    assert tried.reply is not None
-    thoughts = tried.reply.reasoning.strip()
-    loose = change_parameters(tried.judge, unwrap="both", ignore_case=True, extra_keys="ignore")
-    return bool(thoughts) and not _unusable_reason(tried, loose, thoughts)
-
-
 def _describe_refusal(judge: Judge, error: ProviderError, second: ProbeCall | None, names: tuple[str, ...]) -> str:
-    """Say what was refused, and the line to change where the second call came through with it."""
+    """Explain a refusal, with the line to change if the second call succeeded with it."""
     if second is not None and second.reply is not None:
-        more = describe_problem(second, None)
+        remaining_problem = describe_problem(second, None)
         line = _changed_line(judge, second.judge, error)
-        return f"{line}; {more}" if more else line
+        return f"{line}; {remaining_problem}" if remaining_problem else line
     key = suspect_key(judge, error)
     if names and judge.model not in names and (key == "model" or (error.status == 404 and not key)):
         by_small = {name.lower(): name for name in names}
-        near = get_close_matches(judge.model.lower(), by_small, NEAREST, 0.4) or sorted(by_small)[:NEAREST]
-        nearest = ", ".join(by_small[name] for name in near)
+        nearest_names = get_close_matches(judge.model.lower(), by_small, NEAREST, 0.4) or sorted(by_small)[:NEAREST]
+        nearest = ", ".join(by_small[name] for name in nearest_names)
         words = _('it does not know the model "%(model)s"; the nearest that it has: %(names)s')
         return words % {"model": judge.model, "names": nearest}
     if error.status == 401:
-        named = judge.api_key_env or judge.preset.key_env or "api_key_env"
-        return _("%(error)s: the key in %(api_key_env)s is not accepted") % {"error": error, "api_key_env": named}
+        variable = judge.api_key_env or judge.preset.key_env or "api_key_env"
+        return _("%(error)s: the key in %(api_key_env)s is not accepted") % {"error": error, "api_key_env": variable}
     return str(error)
 
 
 def _changed_line(judge: Judge, other: Judge, error: ProviderError) -> str:
-    """Return the line with which the refusal did not come."""
+    """Explain the refusal with the line of the judges file that avoided it."""
     if other.schema_mode != judge.schema_mode:
         words = _("this server answers %(mode)s with %(status)s: set %(wanted)s (%(error)s)")
-        wanted = setting_line("schema_mode", other.schema_mode)
-        return words % {"mode": judge.schema_mode, "status": error.status, "wanted": wanted, "error": error}
+        line = setting_line("schema_mode", other.schema_mode)
+        return words % {"mode": judge.schema_mode, "status": error.status, "wanted": line, "error": error}
     keys = judge.parameters.keys() | other.parameters.keys()
     (key,) = (name for name in keys if judge.parameters.get(name) != other.parameters.get(name))
     if key in other.parameters:
-        wanted = setting_line(key, other.parameters[key])
-        return _("%(error)s: set %(wanted)s") % {"error": error, "wanted": wanted}
+        line = setting_line(key, other.parameters[key])
+        return _("%(error)s: set %(wanted)s") % {"error": error, "wanted": line}
     return _("%(error)s: it does not take %(key)s: remove it") % {"error": error, "key": key}
 
 
@@ -276,11 +289,11 @@ def known_to_think(judge: Judge) -> bool:
 
 
 def thinks_in_little_room(first: ProbeCall) -> bool:
-    """Return whether longer thoughts than those of a small question would be cut."""
+    """Return whether thoughts longer than those about a small question would be cut."""
     thinks = first.judge.preset.asks and (first.thinks or known_to_think(first.judge))
     return thinks and first.judge.max_output_tokens < ROOM_TO_THINK
 
 
 def setting_line(key: str, value: object) -> str:
-    """Return a line of the judges file: JSON writes text, numbers and booleans as TOML does."""
+    """Return a line of the judges file; JSON writes strings, numbers and booleans as TOML does."""
     return f"{key} = {json.dumps(value)}"

@@ -1,4 +1,4 @@
-"""Ask judges what `judges.probes.known_orders` wants to know, anew each time: that is the point."""
+"""Self-checks: asking judges the probes of `judges.probes.known_orders`, without a cache, to compare repetitions."""
 
 import asyncio
 from collections.abc import Sequence
@@ -21,21 +21,21 @@ from judges.records import Inputs, Judge, Reply
 
 @dataclass(slots=True)
 class SelfCheckResult:
-    """A judge under self-check: its grades, cost, and the first error."""
+    """A judge under self-check: its grades, cost, and first error."""
 
     judge: Judge
     grades: dict[tuple[str, int], list[Grade]] = field(default_factory=dict)
-    cost: float | None = 0.0  # USD; None: a call's price is unknown.
+    cost: float | None = 0.0  # USD; None if the price of a call is unknown.
     calls: int = 0
     error: str = ""
 
     def book(self, result: Reply | ProviderError) -> None:
-        """Count one more call with what it cost."""
+        """Count another call and its cost."""
         self.calls += 1
         if isinstance(result, ProviderError):
             self.error = self.error or str(result)
-        paid = cost_of_result(self.judge, result, price_for_judge(self.judge))
-        self.cost = None if paid is None or self.cost is None else self.cost + paid
+        call_cost = cost_of_result(self.judge, result, price_for_judge(self.judge))
+        self.cost = None if call_cost is None or self.cost is None else self.cost + call_cost
 
 
 def forecast(judges: Sequence[Judge], probes: Sequence[Probe], repeats: int) -> Estimate:
@@ -46,57 +46,61 @@ def forecast(judges: Sequence[Judge], probes: Sequence[Probe], repeats: int) -> 
 def self_check(
     judges: Sequence[Judge], probes: Sequence[Probe], *, repeats: int = 2, done: Done = lambda count: None
 ) -> list[tuple[SelfCheckResult, Findings]]:
-    """Ask every judge every document so many times. `done` is told how many answers are here."""
-    ended = count(1)
+    """Ask every judge about every document, `repeats` times. `done` is called with the number of answers so far."""
+    answer_count = count(1)
 
-    async def ask_judge(shared: RateLimits, judge: Judge) -> SelfCheckResult:
-        # A room for each judge: a slow one holds up no other.
-        checked, room = SelfCheckResult(judge), asyncio.Semaphore(AT_ONCE)
+    async def ask_judge(limits: RateLimits, judge: Judge) -> SelfCheckResult:
+        # One semaphore for each judge, so that a slow one does not delay the others.
+        result, semaphore = SelfCheckResult(judge), asyncio.Semaphore(AT_ONCE)
 
-        async def ask(place: tuple[str, int], inputs: Inputs, sample: int) -> tuple[tuple[str, int], Grade]:
-            async with room:
-                grade = await _ask_vote(shared, checked, inputs, sample)
-            done(next(ended))
-            return place, grade
+        async def ask(document_key: tuple[str, int], inputs: Inputs, sample: int) -> tuple[tuple[str, int], Grade]:
+            async with semaphore:
+                grade = await _ask_vote(limits, result, inputs, sample)
+            done(next(answer_count))
+            return document_key, grade
 
-        documents = [((one.name, at), inputs) for one in probes for at, (_, inputs) in enumerate(one.documents)]
-        asked = [ask(place, inputs, sample) for place, inputs in documents for sample in range(repeats)]
-        for place, grade in await asyncio.gather(*asked):
-            checked.grades.setdefault(place, []).append(grade)
-        return checked
+        documents = [
+            ((probe.name, number), inputs) for probe in probes for number, (_, inputs) in enumerate(probe.documents)
+        ]
+        calls = [ask(document_key, inputs, sample) for document_key, inputs in documents for sample in range(repeats)]
+        for document_key, grade in await asyncio.gather(*calls):
+            result.grades.setdefault(document_key, []).append(grade)
+        return result
 
-    async def main(shared: RateLimits) -> list[SelfCheckResult]:
-        return list(await asyncio.gather(*(ask_judge(shared, judge) for judge in judges)))
+    async def main(limits: RateLimits) -> list[SelfCheckResult]:
+        return list(await asyncio.gather(*(ask_judge(limits, judge) for judge in judges)))
 
     results = run_within_limits(judges, main)
-    return [(checked, count_findings(probes, checked.grades)) for checked in results]
+    return [(result, count_findings(probes, result.grades)) for result in results]
 
 
-async def _ask_vote(shared: RateLimits, checked: SelfCheckResult, inputs: Inputs, sample: int) -> Grade:
+async def _ask_vote(limits: RateLimits, judge_result: SelfCheckResult, inputs: Inputs, sample: int) -> Grade:
     grade: Grade = None
     try:
         async for result, _milliseconds in try_request(
-            shared, answering.build_request(checked.judge, inputs, "vote", sample=sample)
+            limits, answering.build_request(judge_result.judge, inputs, "vote", sample=sample)
         ):
-            checked.book(result)
-            grade = _read_grade(checked, result) if isinstance(result, Reply) else None
+            judge_result.book(result)
+            grade = _read_grade(judge_result, result) if isinstance(result, Reply) else None
     except CircuitOpen as error:
-        checked.error = checked.error or str(error)
+        judge_result.error = judge_result.error or str(error)
     return grade
 
 
-def _read_grade(checked: SelfCheckResult, reply: Reply) -> Grade:
-    """Read the grade on the judge's own scale; None for an answer that is no verdict."""
+def _read_grade(judge_result: SelfCheckResult, reply: Reply) -> Grade:
+    """Return the grade on the judge's own scale; None if the answer is no verdict."""
     if reply.refused or reply.truncated:
-        checked.error = checked.error or (_("it refused") if reply.refused else _("its answer was cut"))
+        judge_result.error = judge_result.error or (_("it refused") if reply.refused else _("its answer was cut"))
         return None
     if not reply.ended:
         words = _("its answer ended with %(reason)s, which is no end of an answer")
-        checked.error = checked.error or words % {"reason": reply.finish_reason}
+        judge_result.error = judge_result.error or words % {"reason": reply.finish_reason}
         return None
     try:
-        turn = verdicts.parse_answer("vote", reply.text, "", checked.judge)
+        turn = verdicts.parse_answer("vote", reply.text, "", judge_result.judge)
     except verdicts.Unusable as error:
-        checked.error = checked.error or _("its answer does not follow the schema (%(error)s)") % {"error": error}
+        judge_result.error = judge_result.error or _("its answer does not follow the schema (%(error)s)") % {
+            "error": error
+        }
         return None
     return turn.verdict if turn.score is None else turn.score

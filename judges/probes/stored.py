@@ -1,4 +1,4 @@
-"""Findings of checks of judges, kept with the version that was asked and read back for pages."""
+"""Stored findings of judges' checks, kept with the version that was checked, for pages."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,7 +9,7 @@ from judges.models import JudgeVersion
 from judges.models.probes import JudgeProbe
 from judges.probes.checks import CheckedJudge
 
-# Of what was found, what a page shows.
+# The findings that a page shows.
 SHOWN = (
     *("schema_modes", "logprobs", "temperature", "temperature_taken", "thinks"),
     *("reasoning_tokens", "reasoning_text", "context", "ends", "price"),
@@ -35,11 +35,11 @@ def store_results(results: Sequence[CheckedJudge]) -> None:
 
 
 def judge_abilities() -> list[dict[str, Any]]:
-    """Return each configured judge with its newest probe and findings; None if never checked."""
-    # Offline judges need no check and are left out.
+    """Return each configured judge with its latest probe and findings, which are None if it was never checked."""
+    # Offline judges need no check and are omitted.
     judges = JudgeVersion.objects.filter(is_current=True).exclude(provider="offline")
-    newest = JudgeProbe.objects.filter(judge__in=judges).order_by("judge", "-id").distinct("judge")
-    probes = {probe.judge_id: probe for probe in newest}
-    found = {key: {**dict.fromkeys(SHOWN), **probe.found} for key, probe in probes.items()}
+    latest_probes = JudgeProbe.objects.filter(judge__in=judges).order_by("judge", "-id").distinct("judge")
+    probes = {probe.judge_id: probe for probe in latest_probes}
+    findings = {key: {**dict.fromkeys(SHOWN), **probe.found} for key, probe in probes.items()}
     rows = judges.order_by("name")
-    return [{"judge": one, "probe": probes.get(one.pk), "found": found.get(one.pk)} for one in rows]
+    return [{"judge": judge, "probe": probes.get(judge.pk), "found": findings.get(judge.pk)} for judge in rows]

@@ -17,7 +17,7 @@ from judges.management.commands.presets import EXAMPLES
 from judges.models import JudgeVersion
 from judges.models.probes import JudgeProbe
 from judges.panels import judges_file
-from judges.panels.judge_checks import decided
+from judges.panels.judge_checks import preset_defaults
 from judges.presets import PRESETS, SCHEMA_MODES
 from judges.probes import remedies
 from judges.probes.catalogues import Catalogue
@@ -48,7 +48,7 @@ def alike(model_server: LocalModels, monkeypatch: pytest.MonkeyPatch) -> Iterato
         for variable, value in LOOK_ALIKES[name].environment.items():
             monkeypatch.setenv(variable, value)
         found = model_server.alike(name, model)
-        decides = decided({"provider": name, "model": model, **parameters}, PRESETS[name])
+        decides = preset_defaults({"provider": name, "model": model, **parameters}, PRESETS[name])
         return replace(found, parameters={**found.parameters, **decides, **parameters})
 
     return judge
