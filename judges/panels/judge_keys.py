@@ -219,19 +219,19 @@ class JudgeTable(Parameters, PriceKeys):
 
     @model_validator(mode="after")
     def _check_keys(self) -> "JudgeTable":
-        check(self.written_keys)
+        check(self.explicit_keys)
         return self
 
     @property
-    def written_keys(self) -> dict[str, Any]:
+    def explicit_keys(self) -> dict[str, Any]:
         """The keys that the file has, in a fixed order."""
         return self.model_dump(exclude_unset=True)
 
     def entry(self) -> JudgeSettings:
         """Return the judge's settings, with the preset's values for keys that the table omits."""
-        preset, keys = PRESETS[self.provider], self.written_keys
+        preset, keys = PRESETS[self.provider], self.explicit_keys
         parameters = {key: keys.pop(key) for key in Parameters.model_fields if key in keys}
-        decisions = preset_defaults(self.written_keys, preset)
+        decisions = preset_defaults(self.explicit_keys, preset)
         highest = SCALES[self.scale or "binary"]
         # The grade from which a vote means yes: the file's, else the first that the scale calls relevant.
         threshold = {"relevant_from": self.relevant_from or relevant_grade(highest)} if highest > 1 else {}
