@@ -15,4 +15,4 @@ class AnnotationConfig(AppConfig):
 
     def ready(self) -> None:
         """Listen to what Django and allauth do with accounts; give allauth a lock that waits."""
-        from annotation.accounts import auth_events, rate_limits  # noqa: F401
+        from annotation.people.accounts import auth_events, rate_limits  # noqa: F401

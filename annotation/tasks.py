@@ -1,21 +1,21 @@
 """Celery's side of annotation: exports, large figures, what asks judges or the web."""
 
 from annotation.agreement import cached_results as agreement
-from annotation.aspects import drafts
+from annotation.data.imports import importing
+from annotation.data.imports.uploads import sweep_uploads
+from annotation.data.web_search.searching import WEB_SEARCHES
 from annotation.exports.listing import MAKE
 from annotation.exports.snapshots import begin_again, write_snapshot
-from annotation.imports import importing
-from annotation.imports.uploads import sweep_uploads
-from annotation.label_errors import suspects
-from annotation.label_quality.statistics import STATISTICS
 from annotation.models.imports import FileImport
 from annotation.models.quality_control import ArgumentsRequest
 from annotation.models.snapshots import Snapshot
-from annotation.panels.self_checks import TASK, run_later
-from annotation.policies import cached_results as policies
-from annotation.policies import lara_live
-from annotation.quality_control import gold_reasons
-from annotation.web_search.searching import WEB_SEARCHES
+from annotation.quality.label_errors import suspects
+from annotation.quality.label_quality.statistics import STATISTICS
+from annotation.quality.panels.self_checks import TASK, run_later
+from annotation.quality.policies import cached_results as policies
+from annotation.quality.policies import lara_live
+from annotation.work.aspects import drafts
+from annotation.work.quality_control import gold_reasons
 from corpus.errors import Incomplete, QuorumError
 from corpus.search import full_text
 from jobs.leases import Lease

@@ -6,9 +6,10 @@ from django.urls import URLPattern
 
 # Costs before campaigns: there `campaigns/<id>/<act>/` would take its address.
 ROOMS = (
-    "judging", "adjudication", "aspects", "accounts", "audit_log", "glossary", "costs", "dashboard", "web_search",
-    "imports", "bulk", "people", "campaigns", "label_quality", "label_errors", "policies", "agreement", "query_splits",
-    "exports", "panels", "judge_setup", "experiments", "quality_control",
+    "work.judging", "work.adjudication", "work.aspects", "people.accounts", "access.audit_log", "access.glossary",
+    "quality.costs", "home.overview", "data.web_search", "data.imports", "data.bulk", "people", "home.campaigns",
+    "quality.label_quality", "quality.label_errors", "quality.policies", "agreement", "exports.query_splits", "exports",
+    "quality.panels", "home.judge_setup", "work.experiments", "work.quality_control",
 )  # fmt: skip
 urlpatterns: list[URLPattern] = [
     pattern for room in ROOMS for pattern in import_module(f"annotation.{room}.urls").urlpatterns

@@ -11,7 +11,7 @@ from ninja.security import HttpBearer
 from ninja.throttling import BaseThrottle
 from redis import Redis, RedisError
 
-from annotation.permissions import SMALLEST, Scope, SiteScope, collection_scope, require_owner
+from annotation.access.permissions import SMALLEST, Scope, SiteScope, collection_scope, require_owner
 from api.models import AccessToken
 from api.tokens import find_token
 from corpus.access import Action

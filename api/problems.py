@@ -26,8 +26,8 @@ from psycopg.errors import UniqueViolation
 from pydantic import AfterValidator, ConfigDict
 
 from actions.options import say_problem
-from annotation.judging.forms import Invalid
-from annotation.queue.assignment import DecisionRefused, TooSoon, Unknown
+from annotation.work.judging.forms import Invalid
+from annotation.work.queue.assignment import DecisionRefused, TooSoon, Unknown
 from api.etags import PreconditionFailed
 from corpus.errors import BadOption, Deleted, QuorumError
 from corpus.holding import explain_race

@@ -11,7 +11,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from annotation.audit_log.recording import record
+from annotation.access.audit_log.recording import record
 from annotation.models import User
 from api.models import AccessToken
 from corpus.errors import BadInput

@@ -12,18 +12,18 @@ from ninja.openapi.schema import OpenAPISchema
 from ninja.parser import Parser
 from pydantic_core import from_json
 
-from annotation.adjudication import api as adjudication
+from annotation.access.audit_log import api as audit_log
 from annotation.agreement import api as agreement
-from annotation.audit_log import api as audit_log
-from annotation.bulk import api as bulk
-from annotation.campaigns import api as campaigns
-from annotation.dashboard import api as dashboard
 from annotation.data import api as data
+from annotation.data.bulk import api as bulk
+from annotation.data.imports import api as imports
 from annotation.exports import api as exports
-from annotation.imports import api as imports
-from annotation.judging import api as judging
-from annotation.label_quality import api as label_quality
+from annotation.home.campaigns import api as campaigns
+from annotation.home.overview import api as dashboard
 from annotation.people import api as people
+from annotation.quality.label_quality import api as label_quality
+from annotation.work.adjudication import api as adjudication
+from annotation.work.judging import api as judging
 from api import views
 from api.authentication import Replayed, TokenThrottle
 from api.etags import IF_MATCH

@@ -8,8 +8,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from actions.options import show_refusal
+from annotation.access.permissions import SiteScope, action
 from annotation.models import User
-from annotation.permissions import SiteScope, action
 from api.models import AccessToken
 from api.tokens import LONGEST_DAYS, current_tokens, make_token, revoke_token
 from corpus.errors import BadInput

@@ -1,14 +1,14 @@
-"""Access tokens and webhooks of somebody who lost a right (annotation.accounts.withdrawing)."""
+"""Access tokens and webhooks of somebody who lost a right (annotation.people.accounts.withdrawing)."""
 
 from typing import Any
 
 from django.db.models import Q
 from django.dispatch import receiver
 
-from annotation.accounts.withdrawing import rights_lost, unruled_collections
-from annotation.audit_log.recording import record
+from annotation.access.audit_log.recording import record
+from annotation.access.permissions import administered_collections
 from annotation.models import User
-from annotation.permissions import administered_collections
+from annotation.people.accounts.withdrawing import rights_lost, unruled_collections
 from api.models import AccessToken, Webhook
 from api.tokens import current_tokens, revoke_token
 from api.webhooks.services import disable_webhook

@@ -6,10 +6,10 @@ from typing import Any, TextIO
 
 from django.core.management import call_command
 
-from annotation.accounts.invitations import create_accounts
+from annotation.data.web_search.searching import WEB_SEARCHES
 from annotation.models import User
 from annotation.models.web_search import WebSearch
-from annotation.web_search.searching import WEB_SEARCHES
+from annotation.people.accounts.invitations import create_accounts
 from benchmark.answers.evaluations import ANSWERS
 from benchmark.models import Run, Synthesis
 from benchmark.qrels import versions

@@ -11,10 +11,10 @@ from django.shortcuts import redirect
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
-from annotation.audit_log.recording import record
+from annotation.access.audit_log.recording import record
+from annotation.access.permissions import Scope, action
 from annotation.models import User
 from annotation.models.snapshots import Snapshot
-from annotation.permissions import Scope, action
 from corpus.errors import BadInput
 from corpus.models import Collection
 from corpus.numbered import find_numbered

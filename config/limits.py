@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.deprecation import MiddlewareMixin
 
-from annotation.imports.tus import PART_TYPE
+from annotation.data.imports.tus import PART_TYPE
 from api.problems import refuse
 from api.tokens import bearer_token
 

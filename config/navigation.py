@@ -12,8 +12,8 @@ from django.urls import reverse
 from django.utils.functional import Promise, SimpleLazyObject
 from django.utils.translation import gettext_lazy as _
 
+from annotation.access.permissions import Scope
 from annotation.models import Role
-from annotation.permissions import Scope
 from store.sql import read_sql
 
 

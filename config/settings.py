@@ -72,7 +72,7 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
-    "annotation.languages.LanguageMiddleware",
+    "annotation.access.languages.LanguageMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
@@ -117,7 +117,7 @@ TEMPLATES = [
                 "config.away.services_context",
                 "config.navigation.navigation_context",
                 "config.version.version_context",
-                "annotation.languages.look_context",
+                "annotation.access.languages.look_context",
             ],
         },
     }
@@ -186,10 +186,10 @@ CONTENT_SECURITY_POLICY = {
 
 AUTH_USER_MODEL = "annotation.User"
 # Apps below `annotation` may not import it; they find its rules and its log by these names (docs/adr/0028).
-ACCESS = "annotation.permissions.action"
-AUDIT = "annotation.audit_log.recording.record"
+ACCESS = "annotation.access.permissions.action"
+AUDIT = "annotation.access.audit_log.recording.record"
 AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]
-PASSWORD_HASHERS = ["annotation.accounts.passwords.PasswordHasher"]
+PASSWORD_HASHERS = ["annotation.people.accounts.passwords.PasswordHasher"]
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
@@ -198,7 +198,7 @@ AUTH_PASSWORD_VALIDATORS = [
 LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "home"
 ACCOUNT_LOGOUT_REDIRECT_URL = "home"
-CSRF_FAILURE_VIEW = "annotation.accounts.views.csrf_failure"
+CSRF_FAILURE_VIEW = "annotation.people.accounts.views.csrf_failure"
 ACCOUNT_LOGIN_METHODS = {"username"}
 ACCOUNT_SIGNUP_FIELDS = ["username*", "password1*", "password2*"]
 # There may be no mail server: people come by invitation, and a link is handed over by a person.
@@ -210,7 +210,7 @@ ACCOUNT_RATE_LIMITS = {
     # As many may choose a password by the links that they were handed; nobody guesses one of those.
     "reset_password_from_key": "300/m/ip",
 }
-ACCOUNT_ADAPTER = "annotation.accounts.invitations.InvitationOnlyAdapter"
+ACCOUNT_ADAPTER = "annotation.people.accounts.invitations.InvitationOnlyAdapter"
 # Nothing is sent to addresses that nobody here has.
 ACCOUNT_EMAIL_UNKNOWN_ACCOUNTS = False
 ACCOUNT_EMAIL_SUBJECT_PREFIX = "[Quorum] "
@@ -219,18 +219,18 @@ PASSWORD_RESET_TIMEOUT = 86_400  # one day
 # Behind so many proxies that set X-Forwarded-For; 0: the address of the connection is the visitor's.
 ALLAUTH_TRUSTED_PROXY_COUNT = env.count("QUORUM_TRUSTED_PROXIES", 0)
 
-MFA_ADAPTER = "annotation.accounts.second_factor.SecondFactorAdapter"
+MFA_ADAPTER = "annotation.people.accounts.second_factor.SecondFactorAdapter"
 MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
 MFA_TOTP_ISSUER = "Quorum"
 MFA_TOTP_TOLERANCE = 1  # a phone's clock may be 30 seconds off
 MFA_FORMS = {
-    "authenticate": "annotation.accounts.second_factor.SignInForm",
-    "reauthenticate": "annotation.accounts.second_factor.ConfirmForm",
+    "authenticate": "annotation.people.accounts.second_factor.SignInForm",
+    "reauthenticate": "annotation.people.accounts.second_factor.ConfirmForm",
 }
 
 # Sign-in by an OpenID Connect provider, when its address is given. Only from here: never from the database.
 OIDC_URL = env.web_address("QUORUM_OIDC_URL")
-SOCIALACCOUNT_ADAPTER = "annotation.accounts.single_sign_on.SingleSignOnAdapter"
+SOCIALACCOUNT_ADAPTER = "annotation.people.accounts.single_sign_on.SingleSignOnAdapter"
 # An address that a provider names must not open an account that somebody else has here.
 SOCIALACCOUNT_EMAIL_AUTHENTICATION = False
 SOCIALACCOUNT_PROVIDERS = single_sign_on.openid_providers(OIDC_URL)

@@ -1,6 +1,6 @@
 """Permissions of views in apps that must not import the one that knows people (docs/adr/0012).
 
-Like Django's AUTH_USER_MODEL, the setting ACCESS names the implementation: annotation.permissions.
+Like Django's AUTH_USER_MODEL, the setting ACCESS names the implementation: annotation.access.permissions.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from django.utils.module_loading import import_string
 
 from corpus.models import Assessor, Collection
 
-# What a view does, and so who may see it: the table stands in annotation/permissions.py.
+# What a view does, and so who may see it: the table stands in annotation/access/permissions.py.
 Action = Literal["public", "site", "own-site", "own", "member", "judge", "adjudicate", "admin"]
 
 View = Callable[..., HttpResponseBase]

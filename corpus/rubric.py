@@ -1,7 +1,7 @@
 """The one definition of relevance of a collection. Pure.
 
 People, judges, training sets and rerankers are all told what a Definition says; the texts stand in
-this file alone. Models read them in English, people in their language (annotation.guidelines
+this file alone. Models read them in English, people in their language (annotation.work.settings.guidelines
 translates them line by line).
 """
 

@@ -61,7 +61,7 @@ drain = shared_task(_judge_campaign, name=wakeups.DRAIN, ignore_result=True)
 
 def _in_work() -> QuerySet[Campaign]:
     """Campaigns that run, and those that stand still with batches out, whose answers are taken in all the same."""
-    # Those of `lara` ask no judge: they wait for people (annotation.policies.lara_live).
+    # Those of `lara` ask no judge: they wait for people (annotation.quality.policies.lara_live).
     out = Batch.objects.filter(campaign=OuterRef("pk"), ended_at=None)
     return Campaign.objects.filter(Q(state=Campaign.State.RUNNING) | Exists(out)).exclude(policy=Campaign.Policy.LARA)
 

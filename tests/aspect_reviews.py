@@ -1,8 +1,8 @@
 """Aspects that Bob wrote and decided on, ready for a second person."""
 
-from annotation.aspects import review_steps, reviews
-from annotation.aspects.review_steps import CRITERIA, Verdict
 from annotation.models import Membership
+from annotation.work.aspects import review_steps, reviews
+from annotation.work.aspects.review_steps import CRITERIA, Verdict
 from corpus.aspects import documents, revising
 from corpus.aspects.entries import Wording
 from corpus.models import Document, Query

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from actions.services import Actor
-from annotation.judging import submitting
 from annotation.models import Assignment, Membership, Role
-from annotation.queue import assignment
-from annotation.queue.annotators import AnnotatorContext, SubmittedAnswer
+from annotation.work.judging import submitting
+from annotation.work.queue import assignment
+from annotation.work.queue.annotators import AnnotatorContext, SubmittedAnswer
 from benchmark.hole_filling import services, stages
 from benchmark.hole_filling.options import FillingOptions
 from benchmark.models import Filling, Qrels, Report, Run

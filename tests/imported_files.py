@@ -9,7 +9,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import call_command
 from django.test import Client
 
-from annotation.imports.importing import perform_import
+from annotation.data.imports.importing import perform_import
 from annotation.models.imports import FileImport
 from jobs import leases
 

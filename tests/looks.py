@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from tests.annotation.accounts.test_reach import OVERFLOW
+from tests.annotation.people.accounts.test_reach import OVERFLOW
 from tests.stages import first_quick
 
 LOOKS = {

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from annotation.url_fetch import addresses
-from annotation.url_fetch.addresses import FetchTarget
+from corpus.url_fetch import addresses
+from corpus.url_fetch.addresses import FetchTarget
 
 PUBLIC = "93.184.215.14"
 SENTENCE = "Ice sheets spread under their own weight because ice creeps under stress. "

@@ -2,10 +2,10 @@
 
 from django.test import Client
 
-from annotation.judging import submitting
 from annotation.models import Assignment, Membership
-from annotation.queue import assignment
-from annotation.queue.annotators import AnnotatorContext, SubmittedAnswer
+from annotation.work.judging import submitting
+from annotation.work.queue import assignment
+from annotation.work.queue.annotators import AnnotatorContext, SubmittedAnswer
 
 
 def signed_in(member: Membership, **headers: str) -> Client:

@@ -16,7 +16,7 @@ APPS = (
     "training",
 )  # fmt: skip
 
-JUDGING_PAGE = "annotation.judging.views"
+JUDGING_PAGE = "annotation.work.judging.views"
 
 
 def _file(module: str) -> Path | None:

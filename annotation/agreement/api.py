@@ -7,11 +7,11 @@ from django.utils.translation import gettext as _
 from ninja import Field, Query, Router, Schema
 from ninja.decorators import decorate_view
 
+from annotation.access.audit_log.recording import record
 from annotation.agreement import aggregates, cached_results
 from annotation.agreement.grade_matrix import Population, choose_assessors, known_assessors
 from annotation.agreement.page import AgreementFilters, send_csv
 from annotation.agreement.report import agreement_report, build_json_document
-from annotation.audit_log.recording import record
 from api.authentication import MANAGE, may, scope_of
 from api.idempotency import once
 from api.problems import Given

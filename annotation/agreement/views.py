@@ -10,12 +10,12 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
+from annotation.access.audit_log.recording import record
+from annotation.access.permissions import Scope, action
 from annotation.agreement import cached_results, page
 from annotation.agreement.grade_matrix import known_assessors
 from annotation.agreement.measures import MANY
 from annotation.agreement.report import mixed_prompts, mixed_votes
-from annotation.audit_log.recording import record
-from annotation.permissions import Scope, action
 from charts import Chart
 from corpus.models import Collection
 

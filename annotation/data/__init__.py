@@ -1,1 +1,1 @@
-"""Pages of a collection's data: pairs, documents, imports, settings, relevance guidelines."""
+"""A collection's data: its pairs and documents, imports, bulk actions, web search, URL fetch, settings."""

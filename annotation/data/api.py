@@ -9,8 +9,7 @@ from django.utils.translation import gettext as _
 from ninja import Router, Schema
 
 from actions.services import Actor
-from annotation import guidelines
-from annotation.settings import services
+from annotation.work.settings import guidelines, services
 from api.authentication import MANAGE, may, scope_of
 from api.etags import require_match
 from api.paging import Cursor, Limit, Page, find_row, page_of

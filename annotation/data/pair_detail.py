@@ -6,9 +6,9 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from annotation.judging.debates import debate_of, text_of
-from annotation.judging.document import document_html
 from annotation.models import Assignment
+from annotation.work.judging.debates import debate_of, text_of
+from annotation.work.judging.document import document_html
 from corpus.document_limit import SHOWN
 from corpus.models import Pair
 from judges.campaigns import selectors

@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 
 from django.utils.translation import gettext, gettext_lazy
 
-from annotation.policies.rules import HUMAN, LARA
+from annotation.quality.policies.rules import HUMAN, LARA
 from corpus.models import Item
 from judges.campaigns.options import JUDGING
 from judges.domain.routing import ORIGINS as ROUTES
@@ -75,7 +75,7 @@ class PairFilters:
     round: str = ""
     # Pairs that were drawn for the audit of this route (judges.domain.audits), in any state.
     route: str = ""
-    # A cell of debate against ensemble (annotation.policies.crossing), of one campaign.
+    # A cell of debate against ensemble (annotation.quality.policies.crossing), of one campaign.
     cross: str = ""
     origin: str = ""
     gold: str = ""

@@ -11,9 +11,9 @@ from annotation.agreement.grade_matrix import pairs_where
 from annotation.data.pair_filters import PairFilters
 from annotation.data.pair_order import FIRST_PAGE, PageKey, list_keys
 from annotation.models import Assignment
-from annotation.policies.cells import of_cell
-from annotation.queue.skipped import skipped_by_all
-from annotation.queue.statements import one_array
+from annotation.quality.policies.cells import of_cell
+from annotation.work.queue.skipped import skipped_by_all
+from annotation.work.queue.statements import one_array
 from corpus.labels import reference_grades
 from corpus.models import Assessor, Collection, CurrentJudgment, Document, Item, Label, Pair, Query
 from corpus.search import full_text

@@ -1,1 +1,1 @@
-"""Exports: labels, judgments, debates, training sets as files, the same byte for byte."""
+"""Exports of labels, judgments, debates and training sets; label sources, splits, reranker scores."""

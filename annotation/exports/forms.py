@@ -12,13 +12,13 @@ from django.utils.translation import gettext_lazy as _
 
 from actions.options import ActionForm, Choices, choices_of, text_of
 from annotation.exports.formats import EVERY
+from annotation.exports.label_sources.benchmark_tables import list_versions
 from annotation.exports.listing import count_origins
 from annotation.exports.options import OF_FORMAT, ExportOptions
-from annotation.exports.sets.rows import SPLITS
+from annotation.exports.query_splits.lists import list_names
+from annotation.exports.query_splits.named import suggest_split
+from annotation.exports.query_splits.parts import SPLITS
 from annotation.exports.snapshots import exports_folder
-from annotation.label_sources.benchmark_tables import list_versions
-from annotation.query_splits.lists import list_names
-from annotation.query_splits.named import suggest_split
 from corpus.errors import BadInput
 from corpus.formats.files import FileSource
 from corpus.importing.run_lines import top_of_run

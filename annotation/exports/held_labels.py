@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
+from annotation.exports.label_sources.aggregated_labels import AggregatedLabels
 from annotation.exports.sets.rows import SetQuery
-from annotation.label_sources.aggregated_labels import AggregatedLabels
 from annotation.models.snapshots import Snapshot
 from corpus.models import ExportedLabels, ExportRecord
 from store.sql import execute, read_sql

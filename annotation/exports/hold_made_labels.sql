@@ -1,4 +1,4 @@
--- The labels that an export holds, by query, where they were made anew (annotation.label_sources.aggregated_labels).
+-- The labels that an export holds, by query, where they were made anew (annotation.exports.label_sources.aggregated_labels).
 -- What all grades make (`by_grades`) is no label of the collection, which may become another one. No locks; new rows.
 INSERT INTO corpus_exportedlabels (record_id, query_id, split, pairs, grades, origins)
 SELECT :record, query, '', array_agg(pair ORDER BY pair), array_agg(grade ORDER BY pair),

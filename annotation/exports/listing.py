@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 
 from annotation.exports.files import MANIFEST
 from annotation.exports.formats import EVERY, Format
-from annotation.exports.sets.rows import SPLITS
+from annotation.exports.query_splits.parts import SPLITS
 from annotation.exports.snapshots import exports_folder
 from annotation.models.snapshots import Snapshot
 from charts import Chart, draw_heatmap

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BeforeValidator, ValidationInfo, model_vali
 
 from actions.options import Options, option, split_names
 from annotation.exports.formats import EVERY, Format
-from annotation.exports.sets.rows import SPLITS
+from annotation.exports.query_splits.parts import SPLITS
 from corpus.errors import BadOption
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import Any
 
 from annotation.exports.files import ExportFiles
 from annotation.exports.options import ExportOptions
-from annotation.exports.sets.rows import SPLITS
+from annotation.exports.query_splits.parts import SPLITS
 from annotation.exports.snapshots import build_snapshot, write_files
 from corpus.models import Collection
 

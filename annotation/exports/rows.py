@@ -7,7 +7,7 @@ from typing import Any
 from django.db import connection
 
 from annotation.agreement.grade_matrix import copied_places, judge_names, vote_names
-from annotation.label_sources.aggregated_labels import AggregatedLabels
+from annotation.exports.label_sources.aggregated_labels import AggregatedLabels
 from corpus.aspects.exchange import ROWS as ASPECTS
 from corpus.models import Collection
 from judges.campaigns.selectors import campaigns_that_count
@@ -24,7 +24,7 @@ WHERE l.aspect_id IS NULL AND (%(origins)s::text[] IS NULL OR l.origin = ANY(%(o
   AND NOT EXISTS (SELECT FROM unnest(%(left_out)s::bigint[]) AS gone(pair) WHERE gone.pair = p.id)
 ORDER BY p.query COLLATE "C", p.document COLLATE "C"
 """
-# Labels that were made anew (annotation.label_sources.aggregated_labels).
+# Labels that were made anew (annotation.exports.label_sources.aggregated_labels).
 AGGREGATED_LABELS = """
 SELECT p.query, p.document, l.grade, l.origin, l.posterior
 FROM unnest(%(label_pairs)s::bigint[], %(label_grades)s::smallint[], %(label_origins)s::text[],

@@ -14,17 +14,17 @@ from django.conf import settings
 from django.db import connection, transaction
 from django.db.models import Exists, OuterRef, Q
 
-from annotation import guidelines
 from annotation.exports import files, held_labels
 from annotation.exports.formats import Format
+from annotation.exports.label_sources.aggregated_labels import aggregate_labels
+from annotation.exports.label_sources.failed_routes import describe_left_out, list_unsettled_pairs
 from annotation.exports.options import MADE_OF_GRADES, ExportOptions
 from annotation.exports.rows import rows_of
 from annotation.exports.sets.building import make_set
 from annotation.exports.sets.hard_negatives import identify_run
-from annotation.label_sources.aggregated_labels import aggregate_labels
-from annotation.label_sources.failed_routes import describe_left_out, list_unsettled_pairs
 from annotation.models import User
 from annotation.models.snapshots import Snapshot
+from annotation.work.settings import guidelines
 from corpus.document_limit import SHOWN
 from corpus.long_documents import count_long_labels
 from corpus.models import Collection, ExportRecord, Label, Pair

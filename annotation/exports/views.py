@@ -14,16 +14,16 @@ from django.views.decorators.http import require_GET, require_POST, require_safe
 
 from actions.options import ActionForm
 from actions.pages import answer_action
+from annotation.access.permissions import Scope, action
 from annotation.data.statistics import statistics_of
 from annotation.exports import listing
 from annotation.exports.formats import EVERY, FORMATS, SETS
 from annotation.exports.forms import ExportForm
+from annotation.exports.label_sources.failed_routes import list_failed_routes
 from annotation.exports.preview import preview_export
 from annotation.exports.services import create_export
-from annotation.label_quality.loading import load_label_quality
-from annotation.label_sources.failed_routes import list_failed_routes
 from annotation.models.snapshots import Snapshot
-from annotation.permissions import Scope, action
+from annotation.quality.label_quality.loading import load_label_quality
 from corpus.chart_downloads import download
 from corpus.errors import BadInput
 from corpus.numbered import numbered_or_404

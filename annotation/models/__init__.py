@@ -24,7 +24,7 @@ class User(AbstractUser):
         max_length=10, blank=True, default="", db_default="", help_text="Of the pages; empty: as the browser asks."
     )
     display = models.JSONField(
-        default=dict, db_default={}, help_text="How pages look to this person (annotation.languages.LOOKS)."
+        default=dict, db_default={}, help_text="How pages look to this person (annotation.access.languages.LOOKS)."
     )
 
     # `createsuperuser` asks for a name and a password alone: an account needs no mail address.
@@ -353,7 +353,7 @@ class TeacherScore(models.Model):
 class AuditEntry(models.Model):
     """An act that the audit log keeps: who did what, when, where, to whom. Append-only.
 
-    annotation/audit_log/recording.py lists the acts.
+    annotation/access/audit_log/recording.py lists the acts.
 
     People are named by reference, so that a pseudonymised person's name is gone from here too. The
     collection's reference outlives the collection: that it was deleted is one of the acts.
@@ -363,7 +363,7 @@ class AuditEntry(models.Model):
     person = models.ForeignKey(
         User, models.PROTECT, null=True, related_name="+", db_index=False, help_text="Who; null: a command, a stranger."
     )
-    act = models.CharField(max_length=40, help_text="A key of annotation.audit_log.recording.ACTS.")
+    act = models.CharField(max_length=40, help_text="A key of annotation.access.audit_log.recording.ACTS.")
     collection = models.ForeignKey(
         Collection, models.DO_NOTHING, null=True, related_name="+", db_index=False, db_constraint=False
     )

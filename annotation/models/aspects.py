@@ -6,7 +6,6 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
 from annotation.models import Membership
-from annotation.url_fetch.problems import describe_problem
 from corpus.models import Collection, Query, append_only
 from corpus.models.aspects import AspectRevision
 
@@ -39,11 +38,6 @@ class PassageDraft(models.Model):
 
     def __str__(self) -> str:
         return f"{self.url or self.file} ({self.state})"
-
-    @property
-    def problem(self) -> str:
-        """Return why there is no text, in the reader's language; "" where nothing went wrong."""
-        return describe_problem(self.error)
 
 
 class BlindSample(models.Model):

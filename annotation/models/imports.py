@@ -14,7 +14,7 @@ class FileImport(Numbered, LeasedJob):
     collection = models.ForeignKey(Collection, models.CASCADE, related_name="file_imports")
     owner = models.ForeignKey(User, models.PROTECT, related_name="+", db_index=False)
     files = models.JSONField(
-        default=list, help_text="What each file contains (annotation.imports.files.RecognisedFile)."
+        default=list, help_text="What each file contains (annotation.data.imports.files.RecognisedFile)."
     )
     looked_at = models.BooleanField(
         default=False, db_default=True, help_text="The job has found out what the files hold."

@@ -52,7 +52,7 @@ class BulkAct(Numbered):
         help_text="The priority, the format of the file, or to whom: anyone, or a membership.",
     )
     affected = models.PositiveIntegerField(default=0, help_text="Pairs that the act changed, or exported.")
-    changes = models.JSONField(default=dict, help_text="What undo needs (annotation.bulk.kinds).")
+    changes = models.JSONField(default=dict, help_text="What undo needs (annotation.data.bulk.kinds).")
     made_by = models.ForeignKey(User, models.PROTECT, related_name="+")
     created_at = models.DateTimeField(db_default=Now())
     done_at = models.DateTimeField(null=True)

@@ -50,7 +50,7 @@ class WebSearchResult(models.Model):
     url = models.TextField(help_text="As the service gave it, or where a fetched page was after redirects.")
     title = models.TextField(blank=True)
     document = models.ForeignKey(Document, models.CASCADE, null=True, related_name="+")
-    problem = models.TextField(blank=True, help_text="Why it became no document (annotation.url_fetch.problems).")
+    problem = models.TextField(blank=True, help_text="Why it became no document (corpus.url_fetch.problems).")
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["searched", "rank"], name="web_search_result_once")]

@@ -1,1 +1,1 @@
-"""The people of a collection: who they are and how good their work is, on one table and one page each; inviting."""
+"""The people of a collection: their accounts, invitations, memberships, and how good their work is."""

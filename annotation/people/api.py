@@ -9,12 +9,12 @@ from django.utils.translation import gettext as _
 from ninja import Field, Router, Schema, Status
 from ninja.decorators import decorate_view
 
-from annotation.accounts import members
-from annotation.accounts.invitations import link_of, mail_invitations
-from annotation.audit_log.recording import record
+from annotation.access.audit_log.recording import record
 from annotation.models import Invitation, Membership, Role
+from annotation.people.accounts import members
+from annotation.people.accounts.invitations import link_of, mail_invitations
 from annotation.people.options import InvitationOptions, ReusableLinkOptions, RoleName
-from annotation.quality_control import exclusion
+from annotation.work.quality_control import exclusion
 from api.authentication import MANAGE, may, scope_of
 from api.etags import require_match
 from api.idempotency import once

@@ -12,8 +12,8 @@ from pydantic import field_validator
 
 from actions.errors import BadOption
 from actions.options import Options, option
-from annotation.accounts.invitations import is_mail_address
 from annotation.models import Role
+from annotation.people.accounts.invitations import is_mail_address
 
 AT_ONCE = 200
 NAME_LENGTH = 200

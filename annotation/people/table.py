@@ -8,16 +8,16 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from annotation.accounts import members
 from annotation.agreement.cached_results import MeasuringFailed, measuring
 from annotation.agreement.grade_matrix import known_assessors
 from annotation.agreement.measures import Statistic
-from annotation.label_quality.records import PersonQuality
-from annotation.label_quality.statistics import StoredStatistics, cached_statistics
 from annotation.models import Assignment, Membership
 from annotation.models.quality_control import Batch, JudgmentExclusion
-from annotation.quality_control import exclusion, onboarding
-from annotation.queue.annotators import needs_qualification
+from annotation.people.accounts import members
+from annotation.quality.label_quality.records import PersonQuality
+from annotation.quality.label_quality.statistics import StoredStatistics, cached_statistics
+from annotation.work.quality_control import exclusion, onboarding
+from annotation.work.queue.annotators import needs_qualification
 from corpus.models import Assessor, Collection
 
 SHOWN = 50  # Acts and batches on a person's page.

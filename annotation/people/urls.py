@@ -2,8 +2,8 @@
 
 from django.urls import URLPattern, path
 
-from annotation.accounts.views import member_password_link
 from annotation.people import views
+from annotation.people.accounts.views import member_password_link
 
 urlpatterns: list[URLPattern] = [
     path("c/<slug:name>/members/", views.people, name="members"),

@@ -12,16 +12,16 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from actions.options import ActionForm
-from annotation.accounts import members
-from annotation.accounts.invitations import link_of, mail_invitations, may_hand_link
-from annotation.label_quality.statistics import PEOPLE_POPULATION, people_charts
+from annotation.access.permissions import Scope, action
 from annotation.models import Invitation, Membership, Role
 from annotation.models.quality_control import JudgmentExclusion
 from annotation.people import table
+from annotation.people.accounts import members
+from annotation.people.accounts.invitations import link_of, mail_invitations, may_hand_link
 from annotation.people.options import InvitationOptions, ReusableLinkOptions
-from annotation.permissions import Scope, action
-from annotation.quality_control import exclusion
-from annotation.quality_control.forms import NoteForm
+from annotation.quality.label_quality.statistics import PEOPLE_POPULATION, people_charts
+from annotation.work.quality_control import exclusion
+from annotation.work.quality_control.forms import NoteForm
 from corpus.chart_downloads import download
 from corpus.errors import BadInput
 

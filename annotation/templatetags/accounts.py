@@ -2,9 +2,9 @@
 
 from django import template
 
-from annotation.accounts import single_sign_on
-from annotation.audit_log.recording import ACTS
+from annotation.access.audit_log.recording import ACTS
 from annotation.models import AuditEntry
+from annotation.people.accounts import single_sign_on
 
 register = template.Library()
 register.simple_tag(single_sign_on.name_of_provider, name="sign_in_provider")

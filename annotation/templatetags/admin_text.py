@@ -11,17 +11,19 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
-from annotation.languages import translate_stored
+from annotation.access.languages import translate_stored
 from corpus.collections.task_order import BACK, FRONT
 from corpus.labels import grade_label, name_grade
 from corpus.models import Collection, Judgment
 from corpus.search import text
+from corpus.url_fetch.problems import describe_problem
 from judges.costs.accounting import Paid, format_price
 
 register = template.Library()
 register.filter("lang", text.detect_language)
 register.filter("dir", text.text_direction)
 register.filter("dollars", format_price)
+register.filter("fetch_problem", describe_problem)
 _BLOCK = re.compile(r"\n[ \t]*\n")
 _BULLET = re.compile(r"[-*•]\s+")
 _NUMBER = re.compile(r"\d{1,3}[.)]\s+")

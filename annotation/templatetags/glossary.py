@@ -6,7 +6,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from annotation.glossary.terms import TERMS
+from annotation.access.glossary.terms import TERMS
 
 register = template.Library()
 

@@ -6,8 +6,8 @@ import httpx2
 from django.conf import settings
 from django.utils.translation import gettext as _
 
-from annotation.url_fetch.addresses import is_number, is_public, literal_address, resolve_host
 from corpus.errors import BadInput
+from corpus.url_fetch.addresses import is_number, is_public, literal_address, resolve_host
 
 LONGEST = 2_000
 PORTS = {"https": 443, "http": 80}

@@ -18,7 +18,7 @@ from django.db.models import F
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from annotation.accounts.encryption import Undecipherable
+from annotation.people.accounts.encryption import Undecipherable
 from api.models import Webhook, WebhookAttempt, WebhookDelivery
 from api.webhooks.sending import BackgroundLoop, Problem, ReceiverAnswer, send_request
 from api.webhooks.services import disable_webhook

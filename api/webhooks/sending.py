@@ -13,9 +13,9 @@ from typing import Any
 import httpx2
 from django.conf import settings
 
-from annotation.url_fetch.problems import NoPage
 from api.models import WebhookAttempt
 from api.webhooks.addresses import AddressRefused, find_address
+from corpus.url_fetch.problems import NoPage
 
 # For everything: name, connection, TLS, request, answer.
 TIMEOUT_S = 10.0

@@ -16,9 +16,9 @@ from django.template.loader import render_to_string
 from django.utils import timezone, translation
 from django.utils.translation import gettext as _
 
-from annotation.accounts.encryption import encrypt_text
-from annotation.audit_log.recording import record
+from annotation.access.audit_log.recording import record
 from annotation.models import Membership, Role, User
+from annotation.people.accounts.encryption import encrypt_text
 from api.models import Webhook, WebhookAttempt, WebhookDelivery
 from api.webhooks.addresses import check_url
 from api.webhooks.signing import PURPOSE, make_secret

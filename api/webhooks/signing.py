@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from standardwebhooks import Webhook as Signer
 
-from annotation.accounts.encryption import decrypt_text
+from annotation.people.accounts.encryption import decrypt_text
 from api.models import WebhookDelivery
 
 PURPOSE = "webhook"

@@ -7,7 +7,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from annotation.permissions import Scope, action
+from annotation.access.permissions import Scope, action
 from api.models import Webhook, WebhookDelivery
 from api.webhooks import services
 from api.webhooks.addresses import LONGEST

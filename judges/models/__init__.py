@@ -119,7 +119,7 @@ class Campaign(Numbered):
         SINGLE = "single", gettext_lazy("single judge")
         # No judge is asked; three people judge every pair.
         HUMAN = "human", gettext_lazy("people only")
-        # Goes on from a judge's votes: annotation.policies.lara_live starts it, nobody drains it.
+        # Goes on from a judge's votes: annotation.quality.policies.lara_live starts it, nobody drains it.
         LARA = "lara", gettext_lazy("LARA")
         # Writes targets of relevant pairs and labels nothing (judges.evidence.campaigns).
         EVIDENCE = "evidence", gettext_lazy("contribution and evidence")

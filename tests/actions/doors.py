@@ -4,12 +4,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from annotation.bulk import services as bulk
+from annotation.data.bulk import services as bulk
+from annotation.data.imports import importing
+from annotation.data.web_search.searching import WEB_SEARCHES
 from annotation.exports import services as exports
-from annotation.imports import importing
-from annotation.label_quality import services as audits
-from annotation.settings import services as settings
-from annotation.web_search.searching import WEB_SEARCHES
+from annotation.quality.label_quality import services as audits
+from annotation.work.settings import services as settings
 from benchmark.agents.grading import GRADINGS
 from benchmark.agents.references import REFERENCES
 from benchmark.agents.searching import SEARCHES
@@ -39,10 +39,10 @@ DOORS: dict[Callable[..., Any], Doors] = {
         operation="PATCH /collections/{slug:name}/settings",
         file="configure_collection",
         forms=(
-            "annotation.settings.views.OF_WORK",
+            "annotation.work.settings.views.OF_WORK",
             "corpus.collections.options.AMOUNTS",
-            "annotation.quality_control.views.SETTINGS",
-            "annotation.settings.views.PRESET",
+            "annotation.work.quality_control.views.SETTINGS",
+            "annotation.work.settings.views.PRESET",
         ),
     ),
     campaigns.start_judging: Doors(operation="POST /collections/{slug:name}/campaigns", command="judge"),

@@ -13,7 +13,7 @@ from django.test import Client
 from hypothesis import HealthCheck, given
 from hypothesis import settings as examples
 
-from annotation.imports.tus import PART_TYPE
+from annotation.data.imports.tus import PART_TYPE
 from api.tokens import make_token
 from tests.site.test_permissions import World
 from tests.stages import first_slow

@@ -18,7 +18,7 @@ from benchmark.models import Report, Run
 from corpus.models import Assessor, Collection, CurrentJudgment, Item, Judgment, Label, Target
 from judges.campaigns import counters
 from judges.models import Audit, Campaign
-from tests.annotation.judging.test_evidence_pages import PROBLEM, failed_texts
+from tests.annotation.work.judging.test_evidence_pages import PROBLEM, failed_texts
 from tests.api.conftest import Call
 from tests.factories import make_collection, make_document, make_item, make_member, make_pair, make_query
 from tests.site.test_permissions import World

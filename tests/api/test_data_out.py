@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from annotation.exports.query_splits.lists import keep_split
 from annotation.models import Role
-from annotation.query_splits.lists import keep_split
 from benchmark.qrels.versions import labels_version
 from corpus.models import Collection
 from tests.api.conftest import Call

@@ -9,8 +9,8 @@ from allauth.mfa.models import Authenticator
 from django.contrib.sessions.models import Session
 from django.test import Client
 
-from annotation.accounts import members
 from annotation.models import Assignment, Invitation, Role, User
+from annotation.people.accounts import members
 from annotation.people.api import InvitationOut
 from api.models import AccessToken, IdempotentAnswer
 from api.tokens import make_token

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from annotation.label_errors import suspects
 from annotation.models import Role
+from annotation.quality.label_errors import suspects
 from benchmark.models import Synthesis, SyntheticBundle
 from benchmark.qrels import versions
 from benchmark.report import reports
 from corpus.models import Collection, Query
 from judges.panels.offline_panel import ensure_offline
 from tests import benchmark_scene as scene
-from tests.annotation.accounts.test_reach import GOLDEN
+from tests.annotation.people.accounts.test_reach import GOLDEN
 from tests.aspect_reviews import accept_all, decide_all
 from tests.aspects_scene import ice_scene
 from tests.benchmark.agents.scripted import wings, with_aspects

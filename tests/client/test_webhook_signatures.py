@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from annotation.accounts.encryption import encrypt_text
 from annotation.models import Role
+from annotation.people.accounts.encryption import encrypt_text
 from api.models import Webhook, WebhookDelivery
 from api.webhooks import services, signing
 from quorum_client.webhooks import VerificationError, verify

@@ -54,8 +54,8 @@ def test_an_import_against_each_contract_is_found(tmp_path: Path):
     wrong = {
         "corpus": "import judges.models",
         "annotation": "import benchmark.models",
-        "annotation/queue": "import annotation.judging.page",
-        "annotation/judging": "import annotation.exports.rows",
+        "annotation/work/queue": "import annotation.work.judging.page",
+        "annotation/work/judging": "import annotation.exports.rows",
         "judges": "import tests",
         "benchmark": "def late():\n    import torch",
         "training": "import training.jobs.views",

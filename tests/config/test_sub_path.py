@@ -11,8 +11,8 @@ from django.core.handlers.wsgi import WSGIHandler
 from django.test import Client, RequestFactory, override_settings
 from django.urls import clear_script_prefix, set_script_prefix
 
-from annotation.accounts import members
 from annotation.models import Role
+from annotation.people.accounts import members
 from config import env
 from config.sub_path import below
 from tests.factories import make_collection, make_member, make_user

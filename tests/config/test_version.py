@@ -8,9 +8,9 @@ import pytest
 from django.conf import settings
 from django.test import Client
 
-from annotation.url_fetch.pages import HEADERS
 from config.version import VERSION
 from corpus.commands import QuorumCommand
+from corpus.url_fetch.pages import HEADERS
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -16,12 +16,12 @@ from django.core.management import call_command
 from django.utils.translation import override
 
 from actions.services import Actor
-from annotation import guidelines
 from annotation.exports.sets.shapes import PROMPT
 from annotation.models import Guideline, Role
-from annotation.quality_control import gold, gold_reasons
-from annotation.quality_control.matching import Form
-from annotation.settings import services as texts
+from annotation.work.quality_control import gold, gold_reasons
+from annotation.work.quality_control.matching import Form
+from annotation.work.settings import guidelines
+from annotation.work.settings import services as texts
 from config import demo
 from corpus.collections.options import SettingsOptions
 from corpus.errors import BadInput

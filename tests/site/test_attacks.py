@@ -13,8 +13,8 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
-from annotation.audit_log import selectors
-from annotation.audit_log.recording import record
+from annotation.access.audit_log import selectors
+from annotation.access.audit_log.recording import record
 from annotation.models import AuditEntry, Role, User
 from annotation.models.snapshots import Snapshot
 from config import env
@@ -179,11 +179,11 @@ def test_no_address_leads_to_another_site(target: str) -> None:
 def test_the_server_fetches_addresses_of_people_in_one_place_only() -> None:
     """Which modules speak to a network, and whose addresses they use. A new one has to come into this table."""
     speaks = {
-        "annotation/url_fetch": "addresses that people give (passages): private ones are refused there",
+        "corpus/url_fetch": "addresses that people give (passages): private ones are refused there",
         "api/webhooks": "receivers that admins name (webhooks): private networks are refused there",
-        "annotation/reranker_scores/client.py": "the rerank API that the command's caller names",
-        "annotation/accounts/views.py": "only the names of errors",
-        "annotation/accounts/invitations.py": "only the names of errors",
+        "annotation/exports/reranker_scores/client.py": "the rerank API that the command's caller names",
+        "annotation/people/accounts/views.py": "only the names of errors",
+        "annotation/people/accounts/invitations.py": "only the names of errors",
         "judges/providers": "the judges file of the owner",
         "judges/batch/endpoints.py": "the judges file of the owner",
         "judges/engine": "the name of this machine",
@@ -231,7 +231,7 @@ def test_the_server_fetches_addresses_of_people_in_one_place_only() -> None:
                     found.add(str(path.relative_to(env.ROOT)))
     unknown = [path for path in sorted(found) if not any(path.startswith(known) for known in speaks)]
     assert unknown == []
-    assert any(path.startswith("annotation/url_fetch") for path in found)
+    assert any(path.startswith("corpus/url_fetch") for path in found)
 
 
 def _imports(text: str) -> set[str]:
@@ -253,7 +253,7 @@ def _imports(text: str) -> set[str]:
     ],
 )  # fmt: skip
 def test_a_page_to_fetch_never_lies_inside(url: str) -> None:
-    from annotation.url_fetch.pages import fetch_page
+    from corpus.url_fetch.pages import fetch_page
 
     with pytest.raises(BadInput):
         fetch_page(url)

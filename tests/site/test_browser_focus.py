@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.annotation.accounts.test_reach import pages, world
+from tests.annotation.people.accounts.test_reach import pages, world
 from tests.stages import first_quick
 
 __all__ = ["world"]

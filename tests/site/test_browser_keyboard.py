@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from annotation.accounts.passwords import PasswordHasher
 from annotation.models import Assignment, Membership, Role
 from annotation.models.snapshots import Snapshot
+from annotation.people.accounts.passwords import PasswordHasher
 from corpus.models import CurrentJudgment, Document
 from judges.models import Campaign, Work
 from judges.panels.offline_panel import ensure_offline
-from tests.annotation.imports.test_browser_import import csv_files, worker
+from tests.annotation.data.imports.test_browser_import import csv_files, worker
 from tests.factories import make_collection, make_member
 from tests.instances import until
 from tests.judging_scene import make_scene

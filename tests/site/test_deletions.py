@@ -14,13 +14,13 @@ import pytest
 from django.db import connection
 from django.test import Client
 
-from annotation.accounts import members
-from annotation.imports import uploads
+from annotation.data.imports import uploads
 from annotation.models import Membership, Role, User
 from annotation.models.aspects import PassageDraft
 from annotation.models.imports import FileImport
 from annotation.models.pair_table import SavedView
 from annotation.models.snapshots import QuerySplit
+from annotation.people.accounts import members
 from api.models import Webhook, WebhookDelivery
 from api.tokens import make_token
 from benchmark.models import Ranking, Run, Suite, SuiteMember

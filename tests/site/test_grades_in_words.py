@@ -8,8 +8,8 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from annotation.label_errors import suspects
 from annotation.models import Role
+from annotation.quality.label_errors import suspects
 from corpus.labels import grade_label, name_grade
 from corpus.models import Pair
 from tests.admin_site import judged_collection

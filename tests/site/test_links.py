@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 from django.urls import resolve
 
-from annotation.accounts.members import add_member
+from annotation.people.accounts.members import add_member
 from tests.admin_site import judged_collection
 from tests.factories import make_collection, make_member, make_user
 from tests.site.test_permissions import ROLE, World

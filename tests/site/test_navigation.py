@@ -4,8 +4,8 @@ import pytest
 from django.test import Client, RequestFactory
 from django.urls import reverse
 
+from annotation.access.permissions import Scope
 from annotation.models import Role
-from annotation.permissions import Scope
 from config import navigation
 from corpus.models import Collection
 from tests.factories import make_collection, make_member, make_user

@@ -11,7 +11,7 @@ from django.db import connection
 from django.test import Client
 
 from actions.services import Actor
-from annotation.audit_log.recording import record
+from annotation.access.audit_log.recording import record
 from annotation.exports.options import ExportOptions
 from annotation.exports.services import create_export
 from annotation.models import Membership, Role, Study

@@ -8,14 +8,14 @@ import pytest
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
-from annotation.accounts import members
+from annotation.access.permissions import SMALLEST
 from annotation.models import Assignment, Guideline, Membership, Role, Study, User
 from annotation.models.aspects import PassageDraft
 from annotation.models.imports import FileImport, Upload
 from annotation.models.pair_table import BulkAct
 from annotation.models.snapshots import QuerySplit
 from annotation.models.web_search import SearchedQuery, WebSearch, WebSearchResult
-from annotation.permissions import SMALLEST
+from annotation.people.accounts import members
 from api.models import Webhook, WebhookDelivery
 from benchmark.hole_filling.funnel import Funnel
 from benchmark.models import (

@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 
 from annotation.models import Role
-from annotation.panels import applying
+from annotation.quality.panels import applying
 from corpus.models import Collection
 from judges.models import JudgeVersion, Panel
 from judges.panels.offline_panel import ensure_offline

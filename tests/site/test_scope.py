@@ -7,8 +7,8 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import path
 
+from annotation.access.permissions import Scope, action
 from annotation.models import Role
-from annotation.permissions import Scope, action
 from config.urls import urlpatterns as site
 from tests.factories import make_collection, make_member, make_user
 

@@ -4,7 +4,7 @@ import pytest
 from django.test import Client
 from django.utils import translation
 
-from annotation.languages import translate_stored
+from annotation.access.languages import translate_stored
 from annotation.models import Role
 from benchmark.models import Run
 from corpus.models import Collection

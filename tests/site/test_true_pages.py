@@ -7,9 +7,9 @@ import pytest
 from django.conf import settings
 from django.test import Client
 
-from annotation.adjudication.conflicts import why_conflict
 from annotation.data.statistics import statistics_of
 from annotation.models import Role
+from annotation.work.adjudication.conflicts import why_conflict
 from corpus.models import Assessor, Collection, Judgment, Label, Pair, Query
 from corpus.models.aspects import Aspect
 from judges.models import Campaign, Tally, Work

@@ -15,8 +15,8 @@ from django.conf import settings
 from django.http import HttpResponse
 from django.test import Client
 
-from annotation.accounts.members import add_member
 from annotation.models import Role
+from annotation.people.accounts.members import add_member
 from tests.admin_site import judged_collection
 from tests.benchmark_scene import SYSTEMS, whole_scene
 from tests.site.test_permissions import World, routes

@@ -11,11 +11,11 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection
 from django.test import Client
 
+from annotation.data.imports import shared_parts, uploads
 from annotation.exports import snapshots
 from annotation.exports.forms import keep_upload
 from annotation.exports.options import ExportOptions
 from annotation.exports.snapshots import begin_again, create_snapshot, write_snapshot
-from annotation.imports import shared_parts, uploads
 from annotation.models import Role
 from annotation.models.imports import FileImport, Upload
 from annotation.models.snapshots import Snapshot

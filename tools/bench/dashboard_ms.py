@@ -15,7 +15,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from annotation.label_quality.statistics import STATISTICS
+from annotation.quality.label_quality.statistics import STATISTICS
 from tests.large_site import ATTEMPTS, analyse, large_site
 
 PAIRS = int(os.environ.get("QUORUM_BENCH_PAIRS", "100000"))

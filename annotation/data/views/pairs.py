@@ -9,16 +9,16 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_GET, require_POST
 
+from annotation.access.audit_log.recording import record
+from annotation.access.permissions import Scope, action
 from annotation.agreement.views import quality_address, says_why
-from annotation.audit_log.recording import record
 from annotation.data import pair_detail, saved_views
 from annotation.data import pairs as listing
 from annotation.data import two_assessors as crossing
 from annotation.data.pair_filters import ORIGINS, STATES, PairFilters
 from annotation.data.pair_order import PageKey
 from annotation.models.pair_table import BulkAct, SavedView
-from annotation.permissions import Scope, action
-from annotation.queue import skipped
+from annotation.work.queue import skipped
 from corpus.chart_downloads import download
 from corpus.errors import BadInput
 from corpus.models import Collection, Item, Pair

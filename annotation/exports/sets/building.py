@@ -8,7 +8,10 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from annotation.exports.files import Counts, ExportFiles
+from annotation.exports.length_balance.balancing import balance_pairs
 from annotation.exports.options import BENCHMARKS, ExportOptions
+from annotation.exports.query_splits.named import fixed_ids, hold_out
+from annotation.exports.query_splits.parts import DEV, TRAIN
 from annotation.exports.sets import source
 from annotation.exports.sets.batches import LinesWriter, SetWriter, build_batches
 from annotation.exports.sets.benchmarks import Beir, Mteb
@@ -19,12 +22,10 @@ from annotation.exports.sets.grouped import GROUPED, Grouped
 from annotation.exports.sets.hard_negatives import add_assumed
 from annotation.exports.sets.parquet import Parquet
 from annotation.exports.sets.prism import PrismWriter
-from annotation.exports.sets.rows import DEV, TRAIN, SetQuery, SetRow, by_query, keep_rows, order_key
+from annotation.exports.sets.rows import SetQuery, SetRow, by_query, keep_rows, order_key
 from annotation.exports.sets.shapes import Completions, Shaped, rows_used
 from annotation.exports.sets.source import SetSource
 from annotation.exports.sets.splitting import Sides
-from annotation.length_balance.balancing import balance_pairs
-from annotation.query_splits.named import fixed_ids, hold_out
 from charts.translation import gettext_noop
 from corpus.errors import BadInput, BadOption
 from corpus.evidence.targets import texts_of

@@ -6,12 +6,13 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from annotation.exports.options import ExportOptions
+from annotation.exports.query_splits.named import find_named
+from annotation.exports.query_splits.parts import SPLITS, TEST, TRAIN
 from annotation.exports.sets import source
 from annotation.exports.sets.choosing import Left
-from annotation.exports.sets.rows import SPLITS, TEST, TRAIN, SetQuery
+from annotation.exports.sets.rows import SetQuery
 from annotation.exports.sets.source import SetSource
 from annotation.exports.sets.splitting import Sides, split_queries
-from annotation.query_splits.named import find_named
 from corpus.errors import BadInput, BadOption
 from corpus.search import near
 from corpus.search.text import tokenize_text

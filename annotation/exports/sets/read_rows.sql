@@ -1,5 +1,5 @@
 -- Labelled pairs of a training set with what its teachers say, by query id and document id. `labels`: resolved;
--- machine, what policies said of each pair; or made, of all grades (annotation.label_sources.aggregated_labels). When
+-- machine, what policies said of each pair; or made, of all grades (annotation.exports.label_sources.aggregated_labels). When
 -- the newest judgment on a pair was made, which its label stands on: labels themselves may be rebuilt at any time.
 -- Reads only.
 WITH chosen AS (

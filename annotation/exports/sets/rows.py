@@ -6,9 +6,6 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from itertools import groupby
 
-TRAIN, DEV, TEST = "train", "dev", "test"
-SPLITS = (TRAIN, DEV, TEST)
-
 
 @dataclass(slots=True)
 class SetRow:

@@ -11,13 +11,13 @@ from django.db import connection
 from django.utils.translation import gettext as _
 
 from annotation.agreement.grade_matrix import vote_names
+from annotation.exports.label_sources.aggregated_labels import aggregate_labels
+from annotation.exports.label_sources.benchmark_tables import find_version
+from annotation.exports.label_sources.failed_routes import list_unsettled_pairs
 from annotation.exports.options import ExportOptions
 from annotation.exports.rows import fetch_batches
 from annotation.exports.sets.choosing import SETTLED, Left
 from annotation.exports.sets.rows import SetQuery, SetRow
-from annotation.label_sources.aggregated_labels import aggregate_labels
-from annotation.label_sources.benchmark_tables import find_version
-from annotation.label_sources.failed_routes import list_unsettled_pairs
 from charts.translation import gettext_noop
 from corpus.errors import BadOption
 from corpus.models import Collection

@@ -2,8 +2,9 @@
 
 from collections.abc import Collection, Mapping
 
+from annotation.exports.query_splits.parts import DEV, SPLITS, TEST, TRAIN
 from annotation.exports.sets.choosing import Left
-from annotation.exports.sets.rows import DEV, SPLITS, TEST, TRAIN, SetQuery, SetRow, keep_rows, order_key
+from annotation.exports.sets.rows import SetQuery, SetRow, keep_rows, order_key
 from charts.translation import gettext_noop
 
 # Why a pair of train gives way to a side that is measured on.

@@ -5,7 +5,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 from django.db import transaction
 
-from annotation.quality_control import attention_checks, gold_reasons
+from annotation.work.quality_control import attention_checks, gold_reasons
 from corpus.commands import QuorumCommand, collection_named
 from corpus.errors import BadInput
 from corpus.models import Collection

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from annotation.label_quality.canaries import LIMIT, CanaryFlips, measure_flips
+from annotation.quality.label_quality.canaries import LIMIT, CanaryFlips, measure_flips
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput
 from judges.campaigns.configurations import find_panel

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from annotation.settings.services import change_settings
+from annotation.work.settings.services import change_settings
 from corpus.collections.options import SettingsOptions
 from corpus.commands import QuorumCommand, collection_named
 from corpus.formats.files import read_text

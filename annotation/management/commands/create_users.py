@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from annotation.accounts.invitations import create_accounts
+from annotation.people.accounts.invitations import create_accounts
 from corpus.commands import QuorumCommand, collection_named
 from corpus.errors import BadInput
 

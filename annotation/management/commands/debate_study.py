@@ -10,8 +10,8 @@ from django.core.management import call_command
 from django.core.management.base import CommandParser
 
 from actions.options import split_names
-from annotation.policies.debates import study_debates
-from annotation.policies.tables import SETTLERS, study_tables
+from annotation.quality.policies.debates import study_debates
+from annotation.quality.policies.tables import SETTLERS, study_tables
 from corpus.commands import QuorumCommand, collection_named, write_tables
 from corpus.errors import BadOption
 from judges.campaigns import configurations

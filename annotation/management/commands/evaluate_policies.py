@@ -6,8 +6,8 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from annotation.policies.report import evaluate_policies, named_campaign
-from annotation.policies.tables import SETTLERS, policies_table
+from annotation.quality.policies.report import evaluate_policies, named_campaign
+from annotation.quality.policies.tables import SETTLERS, policies_table
 from corpus.commands import QuorumCommand, collection_named, write_tables
 
 RECALLS = ("recall_relevant", "recall_not_relevant", "balanced_accuracy")

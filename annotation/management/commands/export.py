@@ -7,9 +7,9 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from actions.options import add_arguments, read_arguments
+from annotation.exports.label_sources.benchmark_tables import run_file
 from annotation.exports.options import ExportOptions, read_splits
 from annotation.exports.services import create_export
-from annotation.label_sources.benchmark_tables import run_file
 from corpus.commands import ActionCommand, collection_named
 from corpus.errors import QuorumError
 

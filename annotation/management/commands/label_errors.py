@@ -4,8 +4,8 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from annotation.label_errors.files import NAMES, suspect_values
-from annotation.label_errors.suspects import LABEL_ERRORS, describe_suspects, read_suspects
+from annotation.quality.label_errors.files import NAMES, suspect_values
+from annotation.quality.label_errors.suspects import LABEL_ERRORS, describe_suspects, read_suspects
 from corpus.commands import QuorumCommand, collection_named
 from corpus.errors import BadInput
 
@@ -33,7 +33,7 @@ class Command(QuorumCommand):
             row = one["row"]
             label = f"grade {row['grade']} from {row['origin']}"
             reasons = "; ".join(one["suspect"].reasons)
-            self.say(f"{one['place']}. {row['query__external_id']} {row['document__external_id']}: {label}. {reasons}")
+            self.say(f"{one['place']}. {row['query_id']} {row['doc_id']}: {label}. {reasons}")
         return {
             "collection": collection.name,
             **{name: stored[name] for name in ("compared", "complete", "counts")},

@@ -4,8 +4,8 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from annotation.policies import lara_live
-from annotation.policies.report import named_campaign
+from annotation.quality.policies import lara_live
+from annotation.quality.policies.report import named_campaign
 from corpus.commands import QuorumCommand, collection_named
 from judges.campaigns import selectors
 

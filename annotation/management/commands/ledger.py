@@ -5,8 +5,8 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from annotation.costs.labels import PerLabel
-from annotation.costs.report import CostReport, build_json_document, cost_report
+from annotation.quality.costs.labels import PerLabel
+from annotation.quality.costs.report import CostReport, build_json_document, cost_report
 from corpus.commands import QuorumCommand, collection_named
 from judges.campaigns.selectors import find_campaign
 from judges.costs.accounting import format_cost

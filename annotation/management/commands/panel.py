@@ -7,9 +7,9 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from annotation.panels import self_checks
-from annotation.panels.report import MEASURES, Chosen, build_json_document, choose_panel, summarise_choice
-from annotation.panels.subsets import SIZE
+from annotation.quality.panels import self_checks
+from annotation.quality.panels.report import MEASURES, Chosen, build_json_document, choose_panel, summarise_choice
+from annotation.quality.panels.subsets import SIZE
 from corpus.commands import QuorumCommand, collection_named
 from corpus.errors import BadInput, Incomplete
 from corpus.models import Collection

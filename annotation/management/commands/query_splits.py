@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from annotation.query_splits.lists import carried_names, delete_split, keep_split, list_splits, read_ids
+from annotation.exports.query_splits.lists import carried_names, delete_split, keep_split, list_splits, read_ids
 from corpus.collections.audit_log import shell_user
 from corpus.commands import QuorumCommand, collection_named
 from corpus.errors import BadInput

@@ -5,7 +5,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from actions.options import split_names
-from annotation.scale_study import study
+from annotation.quality.scale_study import study
 from corpus.commands import QuorumCommand, collection_named
 from corpus.errors import BadInput
 

@@ -5,9 +5,9 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from annotation.reranker_scores.client import Teacher
-from annotation.reranker_scores.formats import APIS
-from annotation.reranker_scores.scoring import score_pairs
+from annotation.exports.reranker_scores.client import Teacher
+from annotation.exports.reranker_scores.formats import APIS
+from annotation.exports.reranker_scores.scoring import score_pairs
 from corpus.commands import QuorumCommand, collection_named
 from corpus.errors import BadInput, Incomplete
 

@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from annotation.data.web_search.searching import WEB_SEARCHES, describe_search
 from annotation.models.web_search import WebSearch, WebSearchResult
-from annotation.url_fetch.problems import describe_problem
-from annotation.web_search.searching import WEB_SEARCHES, describe_search
+from corpus.url_fetch.problems import describe_problem
 from judges.management.job_command import JobCommand
 
 

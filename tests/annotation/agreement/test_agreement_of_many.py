@@ -216,7 +216,7 @@ def test_what_is_small_and_cannot_be_measured_says_so_on_its_pages(crowd, monkey
 
     for name in ("agreement.cached_results", "data.two_assessors", "management.commands.agreement"):
         monkeypatch.setattr(f"annotation.{name}.agreement_report", fails)
-    monkeypatch.setattr("annotation.label_quality.kappas.read_binary_votes", fails)
+    monkeypatch.setattr("annotation.quality.label_quality.kappas.read_binary_votes", fails)
     client, here = sees(crowd), "/c/crowd/"
     names = [one.name for one in known_assessors(crowd)]
     monkeypatch.setattr(cached_results, "is_large", lambda *_: False)

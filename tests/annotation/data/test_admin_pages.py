@@ -8,9 +8,9 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils.timezone import now
 
-from annotation import guidelines
 from annotation.agreement.grade_matrix import pairs_where
 from annotation.models import Membership
+from annotation.work.settings import guidelines
 from corpus.models import Collection, Item, Pair
 from judges.campaigns import counters
 from judges.models import Campaign, Work

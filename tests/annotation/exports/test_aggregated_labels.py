@@ -8,9 +8,9 @@ import pytest
 
 from annotation.agreement.aggregates import fit_matrix
 from annotation.agreement.grade_matrix import load_grade_matrix
+from annotation.exports.label_sources.aggregated_labels import aggregate_labels
 from annotation.exports.options import ExportOptions
 from annotation.exports.snapshots import create_snapshot, write_snapshot
-from annotation.label_sources.aggregated_labels import aggregate_labels
 from corpus.errors import BadInput
 from corpus.formats.files import FileSource
 from corpus.importing.grades import read_grades

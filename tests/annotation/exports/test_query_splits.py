@@ -10,11 +10,11 @@ from django.urls import reverse
 from hypothesis import given
 from hypothesis import strategies as st
 
+from annotation.exports.query_splits.lists import carried_names, keep_split, list_splits
 from annotation.exports.sets.rows import SetQuery, SetRow
 from annotation.exports.sets.splitting import split_queries
 from annotation.models import AuditEntry, Role
 from annotation.models.snapshots import QuerySplit, Snapshot
-from annotation.query_splits.lists import carried_names, keep_split, list_splits
 from corpus.collections.removal import delete_collection
 from corpus.errors import BadInput
 from corpus.models import Document, ExportedLabels, Query

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from annotation.exports.length_balance.balancing import LENGTHS, balance_pairs, cells_of, measure_spread
 from annotation.exports.options import ExportOptions
 from annotation.exports.sets.choosing import filter_queries
 from annotation.exports.sets.parquet import list_languages
 from annotation.exports.sets.rows import SetQuery, SetRow, order_key
 from annotation.exports.sets.splitting import split_queries
-from annotation.length_balance.balancing import LENGTHS, balance_pairs, cells_of, measure_spread
 from corpus.errors import BadInput, BadOption
 from corpus.search import near
 

@@ -7,12 +7,12 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from annotation.accounts.members import list_members
-from annotation.dashboard.overview import list_collection_cards, own_work
-from annotation.judging.page import read_desktop
+from annotation.home.overview.overview import list_collection_cards, own_work
 from annotation.models import Assignment, Role
+from annotation.people.accounts.members import list_members
 from annotation.people.table import annotator_record
-from annotation.quality_control import exclusion
+from annotation.work.judging.page import read_desktop
+from annotation.work.quality_control import exclusion
 from api.tokens import make_token
 from corpus.models import Judgment
 from tests.factories import make_collection, make_item, make_member, make_pair

@@ -9,8 +9,8 @@ from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
-from annotation.accounts import members
 from annotation.models import AuditEntry, Invitation, Membership, Role, User
+from annotation.people.accounts import members
 from corpus.errors import BadInput
 from corpus.models import Collection
 from tests.factories import make_collection, make_member, make_user

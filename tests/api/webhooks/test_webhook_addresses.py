@@ -12,11 +12,11 @@ from typing import Any
 import httpx2
 import pytest
 
-from annotation.url_fetch.problems import NoPage
 from api.webhooks import sending
 from api.webhooks.addresses import AddressRefused, check_url, find_address
 from api.webhooks.sending import send_request
 from corpus.errors import BadInput
+from corpus.url_fetch.problems import NoPage
 from tests.api.webhooks.conftest import Receiver
 
 

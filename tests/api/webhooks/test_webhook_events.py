@@ -9,7 +9,7 @@ from django.test.utils import CaptureQueriesContext
 from annotation.exports.options import ExportOptions
 from annotation.exports.snapshots import create_snapshot, write_snapshot
 from annotation.models import Membership
-from annotation.quality_control.exclusion import exclude_judgments, reinstate_judgments
+from annotation.work.quality_control.exclusion import exclude_judgments, reinstate_judgments
 from api.models import Webhook, WebhookDelivery
 from api.webhooks import services
 from api.webhooks.alarms import write_alarms

@@ -8,10 +8,10 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from annotation.judging import submitting
 from annotation.models import Membership
-from annotation.queue import assignment
-from annotation.queue.annotators import AnnotatorContext
+from annotation.work.judging import submitting
+from annotation.work.queue import assignment
+from annotation.work.queue.annotators import AnnotatorContext
 from benchmark.hole_filling import planning, services, stages
 from benchmark.hole_filling.funnel import Funnel, compute_funnel
 from benchmark.hole_filling.options import FillingOptions

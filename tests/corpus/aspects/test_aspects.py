@@ -406,9 +406,9 @@ def test_two_people_at_once_lose_nothing(transactional_db: None) -> None:
 
 
 def test_a_deleted_collection_takes_its_aspects_and_passages_along(query: Query, alice: Assessor) -> None:
-    from annotation.aspects import second
     from annotation.models import Membership
     from annotation.models.aspects import PassageDraft
+    from annotation.work.aspects import second
     from corpus.collections.removal import delete_collection
 
     member = Membership.objects.get(assessor=alice)

@@ -17,12 +17,12 @@ from annotation.agreement.proportions import (
     stratified_share,
     weighted_sequence,
 )
-from annotation.judging import submitting
-from annotation.label_quality.audits import measure_audits, route_verdict
 from annotation.models import Role
-from annotation.policies.reading import truths_of
-from annotation.queue import assignment
-from annotation.queue.annotators import AnnotatorContext, SubmittedAnswer
+from annotation.quality.label_quality.audits import measure_audits, route_verdict
+from annotation.quality.policies.reading import truths_of
+from annotation.work.judging import submitting
+from annotation.work.queue import assignment
+from annotation.work.queue.annotators import AnnotatorContext, SubmittedAnswer
 from corpus.collections.task_order import next_place
 from corpus.errors import BadInput
 from corpus.models import Assessor, Collection, Item, Judgment, Label

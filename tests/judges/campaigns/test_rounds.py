@@ -6,7 +6,7 @@ from django.test import Client
 
 from annotation.models import Assignment, Role
 from corpus.models import Collection, Judgment
-from tests.annotation.judging.test_judging_pages import HTMX, claim, signed_in
+from tests.annotation.work.judging.test_judging_pages import HTMX, claim, signed_in
 from tests.factories import make_collection, make_member
 from tests.judging_scene import make_scene
 

@@ -6,8 +6,8 @@ import pytest
 from django.test import Client
 
 from annotation.agreement.proportions import confidence_sequence
-from annotation.label_quality.audits import measure_audits
 from annotation.models import Role
+from annotation.quality.label_quality.audits import measure_audits
 from judges.campaigns import counters, route_breakers
 from judges.domain.audits import LIMIT, surely_over
 from judges.models import Campaign

@@ -14,17 +14,17 @@ from annotation.agreement import cached_results
 from annotation.agreement import page as agreement_page
 from annotation.agreement.grade_matrix import choose_assessors, known_assessors, load_grade_matrix
 from annotation.agreement.report import agreement_report, build_json_document
-from annotation.dashboard.collection import kappa_bar
 from annotation.exports.options import ExportOptions
 from annotation.exports.sets.rows import SetRow
 from annotation.exports.sets.source import SetSource, read_votes
 from annotation.exports.snapshots import create_snapshot, write_snapshot
-from annotation.label_quality import kappas, statistics
+from annotation.home.overview.collection import kappa_bar
 from annotation.models import Role
-from annotation.panels import independence, subsets
-from annotation.panels.applying import make_panel, preview_change
-from annotation.panels.report import choose_panel
-from annotation.policies.reading import panel_of
+from annotation.quality.label_quality import kappas, statistics
+from annotation.quality.panels import independence, subsets
+from annotation.quality.panels.applying import make_panel, preview_change
+from annotation.quality.panels.report import choose_panel
+from annotation.quality.policies.reading import panel_of
 from corpus.errors import BadInput
 from corpus.models import Collection
 from judges.domain.ensemble import drawn_first, pair_seed

@@ -1,6 +1,6 @@
 """Hostile text: prompts, parser, pages and exports hold, whatever stands in a document (issue "Unbreakable", check 14).
 
-What a model does with it is another question, which canaries answer (tests/annotation/label_quality/test_canaries.py).
+What a model does with it is another question, which canaries answer (label_quality/test_canaries.py).
 """
 
 import csv
@@ -112,7 +112,9 @@ class Shape(HTMLParser):
 @pytest.mark.django_db
 def test_a_page_has_the_same_elements_whatever_its_texts_say(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """Pair pages and judging pages of all texts: the document's text is whole, and no element came or went."""
-    monkeypatch.setattr("annotation.judging.page.CONFIRMED_FOR_SECONDS", 3600)  # "Saved" stays, however slow we are
+    monkeypatch.setattr(
+        "annotation.work.judging.page.CONFIRMED_FOR_SECONDS", 3600
+    )  # "Saved" stays, however slow we are
     books = hostile_collection()
     pairs = list(books.pair_set.select_related("document").order_by("pk"))
     shapes = {page: [] for page in ("pair", "judge")}

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from annotation.models import Role
 from annotation.models.self_checks import SelfCheck
-from annotation.panels import self_checks
+from annotation.quality.panels import self_checks
 from annotation.tasks import self_check as run_self_check
 from corpus.models import Collection
 from corpus.rubric import SUFFICIENCY
@@ -256,7 +256,7 @@ def test_a_large_campaign_names_the_judges_that_never_passed_before_it_starts(bo
     checked(books, judges[3], passes=False)
     text = client.post("/c/books/campaigns/start/", asked).content.decode()
     assert "Start this campaign?" in text and "not checked yet" not in text, "two pairs are no large campaign"
-    monkeypatch.setattr("annotation.campaigns.selectors.LARGE", 2)
+    monkeypatch.setattr("annotation.home.campaigns.selectors.LARGE", 2)
     text = client.post("/c/books/campaigns/start/", asked).content.decode()
     assert "/c/books/panel/self-check/?panel=paid" in text
     assert "v4: not checked yet" in text and "v3: failed on" in text and "v1: passed" not in text

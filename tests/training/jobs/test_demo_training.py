@@ -7,8 +7,8 @@ import pytest
 from django.test import Client
 
 from annotation.exports.forms import ExportForm
+from annotation.exports.query_splits.named import suggest_split
 from annotation.models import Role
-from annotation.query_splits.named import suggest_split
 from config.demo import load_collection
 from corpus.models import Label
 from tests.conftest import Manage

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from annotation.label_errors import suspects
 from annotation.models import Role
+from annotation.quality.label_errors import suspects
 from benchmark.models import Report
 from corpus.models import Collection, Item, Label, Pair
-from tests.annotation.accounts.test_reach import OVERFLOW
+from tests.annotation.people.accounts.test_reach import OVERFLOW
 from tests.evidence import make_assessor, make_judgment
 from tests.factories import make_member
 from tests.judged_books import make_books

@@ -1,0 +1,104 @@
+"""Pages of bulk acts: plan one for selected pairs, confirm it, undo it."""
+
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from actions.services import Actor
+from annotation.access.permissions import Scope, action
+from annotation.data.bulk import reassigning, selectors, services
+from annotation.data.bulk.kinds import KINDS
+from annotation.data.bulk.options import ActOptions
+from annotation.data.pair_filters import PairFilters
+from annotation.data.views.pairs import get_campaign, render_pairs
+from annotation.models.pair_table import BulkAct
+from corpus.errors import BadInput
+
+SHOWN = 50
+
+
+@action("admin")
+@require_http_methods(["GET", "POST"])
+def bulk_acts(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """List the latest bulk acts; POST plans one for the pairs selected in the table."""
+    if request.method == "POST":
+        return _plan_act(request, scope)
+    done = selectors.acts_of(scope.collection).exclude(state=BulkAct.State.PLANNED)
+    rows = list(done.defer("changes").order_by("-pk")[:SHOWN])
+    titles = _name_options(rows)
+    listed = [(row, KINDS[row.kind].can_undo(row), titles[row.pk]) for row in rows]
+    return render(request, "bulk/acts.html", {"scope": scope, "acts": listed})
+
+
+def _name_options(acts: list[BulkAct]) -> dict[int, Any]:
+    """Return, by act, the title of its option, or to whom its pairs went."""
+    names = reassigning.name_recipients(acts)
+    return {act.pk: names.get(act.pk) or KINDS[act.kind].options.get(act.option, "") for act in acts}
+
+
+def _plan_act(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Plan an act on the pairs whose boxes are ticked, or with `all` on every pair that matches the filters."""
+    # The filters of the table, as the form repeats them; no valid ones are longer.
+    query = QueryDict(request.POST.get("query", "")[:5000])
+    try:
+        if "all" in request.POST:
+            filters = PairFilters.read(query)
+            campaign = get_campaign(scope.collection, filters.campaign)
+            pairs = services.select_matching(scope.collection, filters, campaign)
+        else:
+            # Longer numbers are no ids, and PostgreSQL would refuse the whole query.
+            ticked = [int(pk) for pk in request.POST.getlist("pair") if pk.isdecimal() and len(pk) <= 18]
+            pairs = services.select_pairs(scope.collection, ticked)
+        kind = request.POST.get("act", "")
+        act = services.plan_act(collection=scope.collection, kind=kind, pairs=pairs, by=scope.user)
+    except BadInput as error:
+        # The table comes back with the same filters, so that the selection can be narrowed.
+        return render_pairs(request, scope, query, problem=str(error))
+    return redirect("bulk_act", scope.collection.name, act.number)
+
+
+@action("admin")
+@require_GET
+def bulk_act(request: HttpRequest, scope: Scope, bulk: int) -> HttpResponse:
+    """Show a bulk act: its plan to confirm, or its result."""
+    return _render_act(request, scope, selectors.find_act(scope.collection, bulk, scope.user))
+
+
+def _render_act(request: HttpRequest, scope: Scope, act: BulkAct, problem: str = "") -> HttpResponse:
+    context = {"scope": scope, "act": act, "kind": KINDS[act.kind], "problem": problem, **selectors.describe_act(act)}
+    # `others`: pairs that stay as they are, for which the page gives the reason.
+    context |= {"option": _name_options([act])[act.pk], "others": act.size - context["count"]}
+    return render(request, "bulk/act.html", context, status=422 if problem else 200)
+
+
+@action("admin")
+@require_POST
+def run_bulk_act(request: HttpRequest, scope: Scope, bulk: int) -> HttpResponseBase:
+    """Carry out a planned act; an export returns its file."""
+    act = selectors.find_act(scope.collection, bulk, scope.user)
+    try:
+        options = ActOptions.read({"option": request.POST.get("option", "")})
+        done = services.run_act(Actor.of(scope), act, options)
+    except BadInput as error:
+        return _render_act(request, scope, act, str(error))
+    if done.kind == BulkAct.Kind.EXPORT:
+        return selectors.stream_file(done)
+    return redirect("bulk_act", scope.collection.name, done.number)
+
+
+@action("admin")
+@require_POST
+def undo_bulk_act(request: HttpRequest, scope: Scope, bulk: int) -> HttpResponse:
+    """Undo a bulk act."""
+    act = selectors.find_act(scope.collection, bulk, scope.user)
+    try:
+        services.undo_act(Actor.of(scope), act)
+    except BadInput as error:
+        return _render_act(request, scope, act, str(error))
+    messages.success(request, _("Action undone."))
+    return redirect("bulk_act", scope.collection.name, act.number)

@@ -1,0 +1,158 @@
+"""Pages of imports: upload files, see what they contain, check them, import them in the background."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.core.files.uploadedfile import UploadedFile
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_http_methods, require_POST
+
+from actions.options import ActionForm
+from actions.pages import answer_action, form_of
+from actions.services import Actor
+from annotation.access.permissions import Scope, action
+from annotation.data.imports import importing, tus, uploads
+from annotation.data.imports.page import SHOWN, build_import_page, find_import
+from annotation.models.imports import FileImport
+from corpus.errors import BadInput
+from corpus.importing.options import ImportOptions
+from corpus.models import Collection
+from judges.panels.offline_panel import OFFLINE, has_real_judges
+
+# HTMX stops polling at this status.
+STOP_POLLING = 286
+
+
+class MultipleFilesInput(forms.ClearableFileInput):
+    """An input that takes several files."""
+
+    allow_multiple_selected = True
+
+
+class MultipleFilesField(forms.FileField):
+    """A field for any number of files, whose value is a list."""
+
+    widget = MultipleFilesInput
+
+    def clean(self, data: Any, initial: Any = None) -> list[UploadedFile]:  # type: ignore[type-arg]
+        """Return the files unchecked: the importer names the file with an error."""
+        return [file for file in data or [] if file is not None]
+
+
+class FilesForm(forms.Form):
+    """Files that come with the form; with JavaScript they are uploaded before, and the form has their numbers."""
+
+    files = MultipleFilesField(  # type: ignore[assignment]  # the form's own `files` is set before fields are looked up
+        required=False,
+        label=gettext_lazy("Files"),
+        help_text=gettext_lazy(
+            "CSV, TSV, Excel, Parquet, JSON, or TREC topics, documents, qrels and runs; plain, gzip or in a zip archive"
+            " (a BEIR folder); exports of Quepid, Label Studio, Argilla and of this site. Choose all files at once."
+        ),
+    )
+
+
+create_upload = action("admin")(tus.create_upload)
+change_upload = action("admin")(tus.change_upload)
+
+
+@action("admin")
+@require_http_methods(["GET", "POST"])
+def import_files(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Show the form for files, unused uploads and earlier imports. A POST begins an import."""
+    form = FilesForm(request.POST, request.FILES) if request.method == "POST" else FilesForm()
+    free = uploads.free_uploads(scope.collection, scope.user)
+    if form.is_valid():
+        uploaded = free.filter(pk__in=[value for value in request.POST.getlist("upload") if is_key(value)])
+        try:
+            row = importing.import_files(scope.collection, scope.user, form.cleaned_data["files"], uploaded)
+            return redirect("file_import", scope.collection.name, row.number)
+        except BadInput as error:
+            form.add_error("files", str(error))
+    context = {
+        "scope": scope,
+        "form": form,
+        "unused": [(upload, uploads.count_received(upload)) for upload in free],
+        "imports": FileImport.objects.filter(collection=scope.collection).order_by("-pk")[:SHOWN],
+    }
+    return render(request, "imports/imports.html", context, status=422 if form.is_bound else 200)
+
+
+@action("admin")
+@require_POST
+def delete_upload(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Delete one of the person's uploads that no import uses."""
+    if is_key(number := request.POST.get("number", "")):
+        for upload in uploads.free_uploads(scope.collection, scope.user).filter(pk=number):
+            uploads.delete_upload(upload)
+            messages.success(request, _("%(name)s deleted.") % {"name": upload.name})
+    return redirect("import", scope.collection.name)
+
+
+def is_key(value: str) -> bool:
+    """Return whether a text is a number that fits into PostgreSQL's bigint."""
+    return value.isdecimal() and len(value) < 19
+
+
+@action("admin")
+@require_http_methods(["GET", "POST"])
+def file_import(request: HttpRequest, scope: Scope, file_import: int) -> HttpResponse:
+    """Show an import: files, check, progress. A POST corrects what the files contain and checks them again."""
+    row = find_import(scope.collection, file_import)
+    # Fields of the form that describe files and their columns.
+    fields = {name: str(value) for name, value in request.POST.dict().items() if name.startswith(("kind-", "field-"))}
+
+    def correct(actor: Actor, collection: Collection, options: ImportOptions) -> FileImport:
+        return importing.correct_import(actor, row, options, fields)
+
+    def show(form: ActionForm) -> HttpResponse:
+        return _render_import(request, scope, row, form)
+
+    def done(row: FileImport) -> str:
+        return reverse("file_import", args=[scope.collection.name, row.number])
+
+    form = form_of(importing.correct_import, request, initial=row.options)
+    return answer_action(request, scope, correct, form, show, done)
+
+
+@action("admin")
+@require_POST
+def control_import(request: HttpRequest, scope: Scope, file_import: int, act: str) -> HttpResponse:
+    """Start, cancel, resume or discard an import."""
+    row = find_import(scope.collection, file_import)
+    if act in importing.ACTS:
+        try:
+            importing.control_import(scope, row, act)
+        except BadInput as error:
+            messages.error(request, str(error))
+    elif act == "discard":
+        importing.discard_import(row)
+        messages.success(request, _("Files deleted. Nothing was imported."))
+        return redirect("import", scope.collection.name)
+    else:
+        raise Http404(_("Unknown action."))
+    return redirect("file_import", scope.collection.name, row.number)
+
+
+def _render_import(request: HttpRequest, scope: Scope, row: FileImport, form: ActionForm) -> HttpResponse:
+    """Render the page, or for HTMX the part that changes until the job is over."""
+    context: dict[str, Any] = {
+        "scope": scope,
+        "form": form,
+        "offline": OFFLINE,
+        "has_models": has_real_judges(),
+        **build_import_page(row),
+    }
+    if request.headers.get("HX-Request") and request.method == "GET":
+        response = render(request, "imports/_state.html", context, status=STOP_POLLING if row.is_over else 200)
+        # The page was rendered before the files were recognised, so it must be loaded again.
+        if "looking" in request.GET and (row.looked_at or row.is_over):
+            response["HX-Refresh"] = "true"
+        return response
+    status = 422 if form.errors else 200
+    return render(request, "imports/file_import.html", context, status=status)

@@ -1,0 +1,178 @@
+"""Context of the pages of web searches: the list, and one with its results, each with its document or why not."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.core.paginator import Page, Paginator
+from django.db.models import Count, Prefetch, QuerySet
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, pgettext
+
+from annotation.data.web_search.searching import describe_search
+from annotation.models.web_search import SearchedQuery, WebSearch, WebSearchResult
+from charts.downloads import Cell, DownloadTable
+from corpus.models import Collection, Pair
+from corpus.url_fetch.problems import describe_problem, read_problem
+from judges.panels.offline_panel import OFFLINE_SEARCH
+
+ROWS = 10  # Queries on a page, each with its results.
+# Why a result became no document, for who cannot do anything about it; by code (corpus.url_fetch.problems).
+REASONS = {
+    "address-odd": gettext_lazy("the address is not valid"),
+    "address-none": gettext_lazy("the address is not valid"),
+    "scheme": gettext_lazy("the address is neither http nor https"),
+    "password": gettext_lazy("the address contains a user name or password"),
+    "port": gettext_lazy("the address names an unusual port"),
+    "name": gettext_lazy("the site was not found"),
+    "not-public": gettext_lazy("the site is not on the public network"),
+    "nowhere": gettext_lazy("the page redirects to no address"),
+    "redirects": gettext_lazy("the page redirects too often"),
+    "slow": gettext_lazy("the page did not load in time"),
+    "unread": gettext_lazy("the site did not respond"),
+    "media": gettext_lazy("the page is not a text page"),
+    "packed": gettext_lazy("the page is compressed in an unsupported way"),
+    "cut-off": gettext_lazy("the connection was interrupted"),
+    "large": gettext_lazy("the page is too large"),
+    "robots": gettext_lazy("robots.txt does not allow fetching it"),
+    "no-text": gettext_lazy("the page has no text"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FoundResult:
+    """A result as shown: its pair where it became a document, else why it became none."""
+
+    result: WebSearchResult
+    pair: int | None
+    reason: str
+
+    @property
+    def is_link(self) -> bool:
+        """Return whether the result's address opens: the offline search's exist nowhere."""
+        return bool(self.result.document_id) and not self.result.url.startswith("https://offline-web-search.example/")
+
+
+@dataclass(frozen=True, slots=True)
+class WebSearchPage:
+    """A web search with its summary, and a page of its queries with their results."""
+
+    search: WebSearch
+    told: dict[str, Any]
+    page: Page[SearchedQuery]
+    rows: Sequence[tuple[SearchedQuery, Sequence[FoundResult]]]
+    reasons: Sequence[tuple[str, int]]
+
+    @property
+    def is_offline(self) -> bool:
+        """Return whether only the bundled passages were searched."""
+        return bool(self.search.options.get("judge") == OFFLINE_SEARCH)
+
+
+def list_searches(collection: Collection) -> QuerySet[WebSearch]:
+    """The web searches of a collection, newest first, with how many results each has."""
+    return (
+        WebSearch.objects.filter(collection=collection)
+        # Distinct documents: pages with the same text are one.
+        .annotate(results=Count("queries__results"), documents=Count("queries__results__document", distinct=True))
+        .order_by("-pk")
+    )
+
+
+def show_search(search: WebSearch, number: str | None) -> WebSearchPage:
+    """A web search with the page `number` of its queries."""
+    told = describe_search(search)
+    rows = _answered(search)
+    page = Paginator(rows, ROWS).get_page(number)
+    shown = list(page.object_list)
+    pairs = _pairs_of(shown)
+    found = [
+        (
+            one,
+            [
+                FoundResult(result, pairs.get((one.query_id, result.document_id or 0)), _describe(result.problem))
+                for result in one.results.all()
+            ],
+        )
+        for one in shown
+    ]
+    return WebSearchPage(search, told, page, found, count_reasons(told["left_out"]))
+
+
+def _answered(search: WebSearch) -> QuerySet[SearchedQuery]:
+    rows = SearchedQuery.objects.filter(search=search).exclude(answered_at=None).order_by("place")
+    # Results stand in the order of the service, which a prefetch does not keep by itself.
+    results = WebSearchResult.objects.select_related("document").order_by("rank")
+    return rows.select_related("query").prefetch_related(Prefetch("results", results))
+
+
+def _pairs_of(shown: Sequence[SearchedQuery]) -> dict[tuple[int, int], int]:
+    documents = {result.document_id for one in shown for result in one.results.all()} - {None}
+    rows = Pair.objects.filter(query__in=[one.query_id for one in shown], document__in=documents)
+    return {(query, document): pair for query, document, pair in rows.values_list("query", "document", "pk")}
+
+
+def _describe(problem: str) -> str:
+    """Describe why a result became no document; "" where it did."""
+    if not problem:
+        return ""
+    code, values = read_problem(problem)
+    if code == "status" and values:
+        return str(_("the server responded with status %(status)s") % values)
+    return str(REASONS[code]) if code in REASONS else describe_problem(problem)
+
+
+def name_reason(code: str) -> str:
+    """A reason without what one address gave for it."""
+    if code == "status":
+        return _("the server sent no page")
+    return str(REASONS.get(code, _("the page could not be read")))
+
+
+def searches_table(rows: Iterable[WebSearch]) -> DownloadTable:
+    """The web searches of a collection."""
+    header = (
+        pgettext("column", "web search"), _("search service"), pgettext("column", "by"), _("state"),
+        pgettext("column", "created"), pgettext("column", "queries"), _("results"), _("documents"),
+    )  # fmt: skip
+    counted: Iterable[Any] = rows  # annotated by `list_searches`
+    lines = tuple(
+        (str(one.number), str(one.options["judge"]), one.made_by, str(one.get_state_display()),
+         one.created_at.isoformat(), one.total, one.results, one.documents)
+        for one in counted
+    )  # fmt: skip
+    return DownloadTable("web-searches", _("Web searches"), header, lines, 5)
+
+
+def reasons_table(search: WebSearch) -> DownloadTable:
+    """Build the table of how many results were left out for each reason."""
+    counted = count_reasons(describe_search(search)["left_out"])
+    return DownloadTable("left-out", _("Results left out"), (_("reason"), _("results")), tuple(counted))
+
+
+def count_reasons(left_out: Mapping[str, int]) -> list[tuple[str, int]]:
+    """Reasons in words, the most frequent first."""
+    counted = Counter[str]()
+    for code, count in left_out.items():
+        counted[name_reason(code)] += count
+    return sorted(counted.items(), key=lambda row: (-row[1], row[0]))
+
+
+def results_table(search: WebSearch) -> DownloadTable:
+    """Every result, uncut; a query without one has a row of its own."""
+    header = (
+        pgettext("column", "query id"), _("query"), _("rank"), _("title"), _("address"), _("document"),
+        pgettext("column", "left out because"), pgettext("column", "from the cache"), pgettext("column", "answered"),
+    )  # fmt: skip
+    rows: list[tuple[Cell, ...]] = []
+    for one in _answered(search):
+        named = (one.query.external_id, " ".join(one.query.text.split()))
+        when = (_("yes") if one.cached else _("no"), one.answered_at.isoformat() if one.answered_at else "")
+        for result in one.results.all():
+            document = result.document.external_id if result.document else None
+            reason = _describe(result.problem) or None
+            rows.append((*named, result.rank, result.title, result.url, document, reason, *when))
+        if not one.results.all():
+            rows.append((*named, None, None, None, None, None, *when))
+    return DownloadTable("results", _("Results of the web search"), header, tuple(rows), len(header))

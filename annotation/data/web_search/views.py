@@ -1,0 +1,32 @@
+"""Pages of web searches: the list and the start, and one with its results."""
+
+from django.http import HttpRequest, HttpResponse
+from django.views.decorators.http import require_GET, require_http_methods
+
+from actions.pages import form_of
+from annotation.access.permissions import Scope, action
+from annotation.data.web_search import page
+from annotation.data.web_search.searching import WEB_SEARCHES
+from judges.model_jobs.pages import job_page, start_page
+from judges.panels.offline_panel import OFFLINE_SEARCH
+
+
+@action("admin")
+@require_http_methods(["GET", "POST"])
+def web_searches(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """All web searches and the form of a new one; its estimate; one that waits for a worker."""
+    form = form_of(WEB_SEARCHES.start, request, **WEB_SEARCHES.shown_in(scope.collection))
+    found = list(page.list_searches(scope.collection))
+    names = "web_search/searches.html", "web_search/_searches.html"
+    context = {"offline": OFFLINE_SEARCH}
+    return start_page(request, scope, WEB_SEARCHES, form, *names, found, context, tables=[page.searches_table(found)])
+
+
+@action("admin")
+@require_GET
+def web_search(request: HttpRequest, scope: Scope, search: int) -> HttpResponse:
+    """Show a web search: progress, results, what was left out and why, and its cost."""
+    one = WEB_SEARCHES.find(scope.collection, search)
+    context = {"search": one, "found": page.show_search(one, request.GET.get("page"))}
+    tables = [page.results_table(one), page.reasons_table(one)] if "table" in request.GET else []
+    return job_page(request, scope, one, "web_search/search.html", "web_search/_search.html", context, tables=tables)

@@ -1,0 +1,1 @@
+"""A collection's first pages: overview, campaigns, and the models that judge."""

@@ -1,0 +1,146 @@
+"""The page of models: loading the judges file, testing a model, choosing debaters and voters."""
+
+import asyncio
+from typing import Any
+
+from django.contrib import messages
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+from django.views.decorators.http import require_GET, require_POST
+
+from actions.options import show_refusal
+from annotation.access.audit_log.recording import record
+from annotation.access.permissions import Scope, action
+from annotation.home.judge_setup.forms import JudgesFileForm, MembersForm
+from annotation.home.judge_setup.loading import load_judges_text
+from annotation.home.judge_setup.selectors import list_models
+from annotation.quality.panels.applying import base_panel, make_panel, newest_file_panel
+from corpus.errors import BadInput
+from jobs.connections import without_connection
+from judges.costs.accounting import format_cost
+from judges.engine.plan import judge_of
+from judges.models import JudgeVersion
+from judges.panels.configuration import has_key
+from judges.panels.file_text import write_judges_text
+from judges.probes.checks import CheckedJudge, probe_role, run_checks
+from judges.probes.stored import store_results
+
+TEST_SECONDS = 45  # How long a page waits for a model.
+
+
+@action("admin")
+@require_GET
+def models(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """The configured models, who sits on the panel, and for owners the judges file."""
+    return _render_models(request, scope)
+
+
+@action("own")
+@require_POST
+def load_file(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Load a judges file, whole or not at all; "add" appends the form's model to the file."""
+    # Judges are every collection's on this site, so an owner is asked for.
+    form = JudgesFileForm(request.POST, request.FILES)
+    if not form.is_valid():
+        return _render_models(request, scope, file_form=form, status=422)
+    text = form.cleaned_data["text"]
+    try:
+        text, name = form.file_text()
+        whole = form.append_to(text) if "add" in request.POST else text
+        with transaction.atomic():
+            file, changes = load_judges_text(whole, name)
+            changed = [one["name"] for one in changes["judges"] if one["change"] != "unchanged"]
+            record(scope, "judges.configured", panel=file.panel.name, judges=changed)
+    except BadInput as error:
+        # An upload is shown, so that it can be mended here; a model that was to be added stays in its fields alone.
+        shown = form.with_text(text)
+        show_refusal(shown, error)
+        return _render_models(request, scope, file_form=shown, status=422)
+    said = ngettext(
+        "Loaded: %(count)s model is new or changed.", "Loaded: %(count)s models are new or changed.", len(changed)
+    )
+    messages.success(request, said % {"count": len(changed)})
+    return redirect("models", scope.collection.name)
+
+
+@action("admin")
+@require_POST
+def test_model(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Ask one model a small question with a known answer: at most two calls, which are paid for."""
+    row = get_object_or_404(
+        JudgeVersion.objects.exclude(provider="offline"), name=request.POST.get("judge", ""), is_current=True
+    )
+    judge = judge_of(row)
+    try:
+        with without_connection():
+            checks = run_checks([(judge, probe_role(judge))], at_length=False)
+            (result,) = asyncio.run(asyncio.wait_for(checks, TEST_SECONDS))
+    except TimeoutError:
+        late = _(
+            "%(judge)s did not answer within %(seconds)s seconds. Test it with manage.py check_judges, which waits "
+            "longer."
+        )
+        messages.error(request, late % {"judge": row.name, "seconds": TEST_SECONDS})
+    except BadInput as error:
+        messages.error(request, _("%(judge)s was not asked: %(error)s.") % {"judge": row.name, "error": error})
+    else:
+        with transaction.atomic():
+            store_results([result])
+            record(scope, "judge.tested", judge=row.name, passes=not result.problem, calls=result.calls)
+        _tell_result(request, result)
+    return redirect("models", scope.collection.name)
+
+
+def _tell_result(request: HttpRequest, result: CheckedJudge) -> None:
+    judge = result.judge
+    if result.problem and not result.calls and judge.api_key_env and not has_key(judge.api_key_env):
+        unset = _("%(judge)s has no key. Set %(variable)s on the server and restart it.")
+        messages.error(request, unset % {"judge": judge.name, "variable": judge.api_key_env})
+        return
+    if result.problem:
+        failed = _("%(judge)s does not work: %(problem)s.")
+        messages.error(request, failed % {"judge": judge.name, "problem": result.problem})
+        return
+    values = {"judge": judge.name, "seconds": f"{result.seconds:.1f}"}
+    if result.cost is None:
+        messages.success(request, _("%(judge)s works (%(seconds)s s). Set a price to see costs.") % values)
+    else:
+        values["cost"] = format_cost(result.cost)
+        messages.success(request, _("%(judge)s works (%(seconds)s s, %(cost)s).") % values)
+
+
+@action("admin")
+@require_POST
+def choose_members(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Make the chosen debaters and judges this collection's panel."""
+    form = MembersForm(request.POST, panel=base_panel(scope.collection))
+    if not form.is_valid():
+        return _render_models(request, scope, members=form, status=422)
+    try:
+        with transaction.atomic():
+            made = make_panel(collection=scope.collection, judges=form.cleaned_data["judge"], debate=form.debate)
+            record(scope, "panel.used", panel=made.name, judges=list(made.ensemble), debate=list(made.debate))
+    except BadInput as error:
+        form.add_error("judge", f"{error}")
+        return _render_models(request, scope, members=form, status=422)
+    messages.success(request, _("New campaigns of this collection use the panel %(panel)s.") % {"panel": made.name})
+    return redirect("models", scope.collection.name)
+
+
+def _render_models(
+    request: HttpRequest,
+    scope: Scope,
+    *,
+    file_form: JudgesFileForm | None = None,
+    members: MembersForm | None = None,
+    status: int = 200,
+) -> HttpResponse:
+    panel = base_panel(scope.collection)
+    context: dict[str, Any] = {"scope": scope, "panel": panel, "models": list_models(panel)}
+    context["members"] = members or MembersForm(panel=panel)
+    if scope.user.is_owner:
+        context["file_form"] = file_form or JudgesFileForm(initial={"text": write_judges_text(newest_file_panel())})
+    return render(request, "judge_setup/models.html", context, status=status)

@@ -1,0 +1,209 @@
+"""Figures of the start page and a collection's home, from counters and small indexes only."""
+
+from collections import Counter
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from annotation.models import Assignment, Membership, Role, User
+from annotation.work.queue.skipped import skipped_by_all
+from corpus.models import Collection, Item, Label
+from judges.campaigns import selectors
+from judges.campaigns.pair_states import IMPORTED, PairState, PairStates, recent_states
+from judges.models import Campaign, Work
+
+MANY = 1000  # Counts without a counter are exact up to here.
+SHOWN = 50  # Campaigns that can be chosen.
+NO_LABEL = frozenset({Item.Reason.AUDIT, Item.Reason.EVIDENCE})  # Conflicts of pairs that have a label.
+
+
+def list_collection_cards(user: User) -> list[dict[str, Any]]:
+    """The cards of the collections of `user`; only admins and owners see progress."""
+    done = Count("assignments", filter=Assignment.judgments("assignments__"))
+    memberships = {m.collection_id: m for m in user.memberships.filter(is_active=True).annotate(judged=done)}
+    collections = Collection.objects.order_by("name")
+    if not user.is_owner:
+        collections = collections.filter(pk__in=memberships)
+    seen = list(collections)
+    admin = {c.pk for c in seen if user.is_owner or memberships[c.pk].role >= Role.ADMIN}
+    states = recent_states(admin)
+    running = Campaign.judging.filter(collection__in=admin, state=Campaign.State.RUNNING) if admin else None
+    live = set(running.values_list("collection", flat=True)) if running is not None else set()
+    return [
+        {
+            "collection": collection,
+            "role": membership.get_role_display() if membership else "owner",
+            "may_judge": membership is not None,
+            "sees_all": collection.pk in admin,
+            "judged": membership.judged if membership else 0,
+            "states": states.get(collection.pk),
+            "is_live": collection.pk in live,
+            "waiting": states[collection.pk].counts[PairState.OPEN] if collection.pk in states else 0,
+        }
+        for collection in seen
+        for membership in [memberships.get(collection.pk)]
+    ]
+
+
+def own_work(membership: Membership) -> dict[str, Any]:
+    """Count an annotator's own work for their home page. Three statements."""
+    State = Assignment.State
+    # In the site's own time zone (TIME_ZONE): "today" is the day of the people who judge.
+    midnight = timezone.localtime().replace(hour=0, minute=0, second=0, microsecond=0)
+    mine = Assignment.objects.filter(item=OuterRef("pk"), membership=membership)
+    free = Item.objects.filter(collection=membership.collection_id, state=Item.State.OPEN, taken__lt=F("overlap"))
+    counts = membership.assignments.aggregate(
+        judged=Count("pk", filter=Assignment.judgments()),
+        today=Count("pk", filter=Assignment.judgments() & Q(ended_at__gte=midnight)),
+        skipped=Count("pk", filter=Q(state=State.SKIPPED)),
+        has_open=Count("pk", filter=Q(state=State.OPEN, lease_until__gt=timezone.now())),
+    )
+    return counts | {
+        "waiting": free.filter(~Exists(mine)).order_by()[:MANY].count(),
+        "conflicts": _find_conflicts(membership.collection).count() if membership.role >= Role.ADJUDICATOR else 0,
+    }
+
+
+def _find_conflicts(collection: Collection) -> QuerySet[Item]:
+    """Items that wait for an adjudicator, exact up to MANY."""
+    return Item.objects.filter(collection=collection, state=Item.State.CONFLICT).order_by()[:MANY]
+
+
+def _list_tasks(collection: Collection) -> tuple[list[tuple[int | None, str]], list[tuple[str, int]]]:
+    """Return each conflict's campaign and reason, and other tasks by reason, up to MANY."""
+    labelled = Exists(Label.objects.filter(pair=OuterRef("pair"), aspect=None))
+    others = Item.objects.filter(labelled, collection=collection, state=Item.State.OPEN)
+    others = others.exclude(reason=Item.Reason.AUDIT).order_by()[:MANY]
+    fields = ("state", "campaign", "reason")
+    rows = list(_find_conflicts(collection).values_list(*fields).union(others.values_list(*fields), all=True))
+    conflicts = [(campaign, reason) for state, campaign, reason in rows if state == Item.State.CONFLICT]
+    reasons = Counter(reason for state, _campaign, reason in rows if state == Item.State.OPEN)
+    return conflicts, [(str(Item.Reason(reason).label), n) for reason, n in reasons.most_common()]
+
+
+@dataclass(frozen=True)
+class CollectionOverview:
+    """The home of a collection as admins see it: of all its pairs, or of one campaign where that was asked for."""
+
+    status: dict[str, Any]  # As the command `status` gives it.
+    unjudged: int  # Pairs that nobody judged, and that no campaign has before it.
+    chosen: Campaign | None  # The figures are this campaign's alone.
+    campaign: Campaign | None  # That one, else the newest that was not cancelled.
+    campaigns: list[Campaign]  # That can be chosen, newest first.
+    is_live: bool  # A campaign runs, so that the numbers change by themselves.
+    conflicts: int
+    # Of the conflicts, escalated pairs: they wait for an adjudicator, not for annotators.
+    own_conflicts: int
+    skipped: int  # Pairs that everybody skipped.
+    # Other tasks of annotators (reason, tasks): labelled pairs, texts; exact up to MANY.
+    others: list[tuple[str, int]]
+    failures: list[Work]
+    latency: dict[str, float] | None  # Medians over the pairs of `campaign`.
+    at: datetime
+
+    @property
+    def filter(self) -> str:
+        """Begin of the query string of links to pairs."""
+        return f"campaign={self.chosen.number}&" if self.chosen else ""
+
+    @property
+    def is_of_one(self) -> bool:
+        """Return whether one campaign gave all outcomes, so that its way can be drawn."""
+        return self.chosen is not None or not (self.campaigns or self.status["escalations"].get(IMPORTED))
+
+    @property
+    def open_filter(self) -> str:
+        """Query string of the pairs that wait for people: with a label a pair waits for nobody."""
+        return f"{self.filter}state=open" + ("" if self.chosen else "&label=none")
+
+    @property
+    def has_figures(self) -> bool:
+        """Return whether there is more to say than how many pairs there are."""
+        return self.campaign is not None or self.unjudged < int(self.status["pairs"])
+
+    @property
+    def for_annotators(self) -> int:
+        """Escalated pairs that wait for annotators."""
+        return max(0, int(self.status["open"]) - self.own_conflicts)
+
+    @property
+    def other_tasks(self) -> int:
+        """Number of waiting tasks beside escalated pairs and audits."""
+        return sum(n for _reason, n in self.others)
+
+    @property
+    def labels(self) -> dict[str, int]:
+        """Pairs that the policy labelled 1 and 0."""
+        found: dict[str, int] = self.status["labels"]
+        return {"1": 0, "0": 0} | found
+
+    @property
+    def reasons(self) -> list[tuple[str, str, int]]:
+        """Escalations by reason (key, words, pairs), most frequent first."""
+        named = {value: str(label) for value, label in Item.Reason.choices} | {IMPORTED: _("imported judgments")}
+        found = [(key, named.get(key, ""), int(n)) for key, n in self.status["escalations"].items() if n]
+        return sorted(found, key=lambda row: (-row[2], row[0]))
+
+    @property
+    def rounds(self) -> list[tuple[str, int]]:
+        """Debates that agreed, by round."""
+        return [(key, int(n)) for key, n in sorted(self.status["agreed_in_round"].items()) if n]
+
+    @property
+    def resolved(self) -> int:
+        """Pairs that judges labelled or people settled."""
+        return int(self.status["labelled"] + self.status["settled"])
+
+    @property
+    def in_work(self) -> int:
+        """Pairs that a campaign has before it, or is at."""
+        return max(0, int(self.status["pending"] + self.status["running"]) - self.unjudged)
+
+    @property
+    def segments(self) -> list[tuple[str, float, float]]:
+        """The bar of the progress: what a part is, where it begins, and how long it is, of 100."""
+        s, at, found = self.status, 0.0, []
+        counts = {"resolved": self.resolved, "open": s["open"], "failed": s["failed"]}
+        for key, n in counts.items():
+            length = 100 * n / max(s["pairs"], 1)
+            if n:
+                found.append((key, round(at, 3), round(length, 3)))
+            at += length
+        return found
+
+
+def collection_overview(
+    collection: Collection, chosen: Campaign | None, status: dict[str, Any], states: PairStates
+) -> CollectionOverview:
+    """Return all figures of an admin's home page. `status`: of the collection, or of the campaign that was chosen."""
+    campaigns = list(selectors.campaigns_of(collection)[:SHOWN])
+    campaign = chosen or next(iter(campaigns), None)
+    disputed, others = _list_tasks(collection)
+    failed = Work.objects.filter(campaign__in=[chosen] if chosen else campaigns, state=Work.State.FAILED)
+    if chosen is None:
+        unjudged = states.counts[PairState.UNJUDGED]
+        own = sum(reason not in NO_LABEL for _campaign, reason in disputed)
+        failed = failed.exclude(pair__labels__aspect=None)
+    else:
+        unjudged = int(status["pending"]) if chosen.state == Campaign.State.CANCELLED else 0
+        own = sum(one == chosen.pk and reason != Item.Reason.AUDIT for one, reason in disputed)
+    failures = failed.order_by("-id").select_related("pair__query", "pair__document")[:5] if status["failed"] else ()
+    return CollectionOverview(
+        status=status,
+        unjudged=unjudged,
+        chosen=chosen,
+        campaign=campaign,
+        campaigns=campaigns if len(campaigns) > 1 or chosen else [],
+        is_live=any(one.state == Campaign.State.RUNNING for one in ([chosen] if chosen else campaigns)),
+        conflicts=len(disputed),
+        own_conflicts=own,
+        skipped=skipped_by_all(collection).count(),
+        others=others,
+        failures=list(failures),
+        latency=selectors.latency_medians(campaign) if campaign else None,
+        at=timezone.now(),
+    )

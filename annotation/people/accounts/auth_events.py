@@ -1,0 +1,77 @@
+"""Audit log entries for what Django and allauth do by themselves: sign-ins, passwords, second factors, connections.
+
+They tell it by signals, so this is the one place that listens to any. Each receiver only appends to the audit log.
+"""
+
+from typing import Any
+
+from allauth.account import signals as accounts
+from allauth.mfa import signals as mfa
+from allauth.mfa.models import Authenticator
+from allauth.socialaccount import signals as socialaccounts
+from django.contrib.auth import signals as auth
+from django.dispatch import Signal, receiver
+from django.http import HttpRequest
+
+from annotation.access.audit_log.recording import record
+from annotation.models import User
+from annotation.people.accounts import sessions
+
+TOTP, RECOVERY_CODES = Authenticator.Type.TOTP, Authenticator.Type.RECOVERY_CODES
+
+# Signals of which only the actor is recorded. New recovery codes: the earlier ones no longer work.
+PLAIN_ACTS = {
+    auth.user_logged_out: "session.out",
+    accounts.password_changed: "password.changed",
+    accounts.password_reset: "password.reset",
+    mfa.authenticator_reset: "recovery-codes.made",
+}
+# A recovery code that is used is a sign that the phone is gone; ordinary codes are part of signing
+# in, and recovery codes that go with the app need no line of their own.
+FACTOR_ACTS = {
+    (mfa.authenticator_added, TOTP): "second-factor.on",
+    (mfa.authenticator_added, RECOVERY_CODES): "recovery-codes.made",
+    (mfa.authenticator_removed, TOTP): "second-factor.off",
+    (mfa.authenticator_used, RECOVERY_CODES): "recovery-code.used",
+}
+
+
+@receiver(auth.user_logged_in)
+def signed_in(sender: Any, request: HttpRequest, user: User, **kwargs: Any) -> None:
+    """Record that somebody signed in, by password, link or provider."""
+    record(user, "session.in", address=sessions.client_network(request))
+
+
+@receiver(list(PLAIN_ACTS))
+def record_plain_act(sender: Any, user: User | None, signal: Signal, **kwargs: Any) -> None:
+    """Record an act of which the log keeps only who did it."""
+    if user is not None:
+        record(user, PLAIN_ACTS[signal])
+
+
+@receiver(auth.user_login_failed)
+def record_failed_sign_in(
+    sender: Any, credentials: dict[str, Any], request: HttpRequest | None = None, **kwargs: Any
+) -> None:
+    """Record the account that was aimed at. What was typed is not kept: it may be a password."""
+    named = User.objects.filter(username__iexact=str(credentials.get("username", ""))).first()
+    record(None, "session.failed", concerns=named, address=sessions.client_network(request) if request else "")
+
+
+@receiver([signal for signal, _kind in FACTOR_ACTS])
+def record_factor(sender: Any, user: User, authenticator: Authenticator, signal: Signal, **kwargs: Any) -> None:
+    """Record what became of a second factor, where the log keeps it."""
+    if act := FACTOR_ACTS.get((signal, authenticator.type)):
+        record(user, act)
+
+
+@receiver(mfa.authentication_failed)
+def failed_factor(sender: Any, request: HttpRequest, user: User, **kwargs: Any) -> None:
+    """Record that a password was right and the code after it was not."""
+    record(None, "session.failed", concerns=user, step="second factor", address=sessions.client_network(request))
+
+
+@receiver(socialaccounts.social_account_added)
+def record_provider_connection(sender: Any, sociallogin: Any, **kwargs: Any) -> None:
+    """Record that an account that was there before was connected to the sign-in provider."""
+    record(sociallogin.user, "provider.connected")

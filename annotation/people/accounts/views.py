@@ -1,0 +1,314 @@
+"""Accounts: one's own page, sessions, invitations, the provider; what owners do to accounts; refused forms."""
+
+from urllib.parse import urlsplit
+
+from allauth.account.utils import perform_login
+from allauth.account.views import password_reset
+from allauth.mfa.models import Authenticator
+from allauth.socialaccount.models import SocialAccount, SocialApp
+from allauth.socialaccount.providers.oauth2.views import OAuth2CallbackView, OAuth2LoginView
+from django.conf import settings
+from django.contrib import messages
+from django.db import IntegrityError, transaction
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseForbidden, HttpResponseRedirect
+from django.middleware.csrf import REASON_BAD_ORIGIN, REASON_NO_CSRF_COOKIE
+from django.shortcuts import get_object_or_404, redirect, render
+from django.template.loader import render_to_string
+from django.urls import Resolver404, resolve, reverse
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+from requests import RequestException
+
+from annotation.access import languages, unsent_forms
+from annotation.access.audit_log.recording import record
+from annotation.access.permissions import PublicScope, Scope, SiteScope, action
+from annotation.models import Invitation, User
+from annotation.people.accounts import invitations, members, sessions, single_sign_on, site_people
+from annotation.people.accounts.forms import MailForm, SignUpForm
+from corpus.errors import BadInput
+
+
+@action("site", "GET")
+def account(request: HttpRequest, scope: SiteScope) -> HttpResponse:
+    """Show the signed-in person's account: name and roles, ways to sign in, signed-in devices, and collections."""
+    mail = MailForm(user=scope.user, initial={"email": scope.user.email}) if settings.EMAIL_HOST else None
+    return _render_account(request, scope, mail)
+
+
+def _render_account(
+    request: HttpRequest, scope: SiteScope, mail: MailForm | None, *, status: int = 200
+) -> HttpResponse:
+    joined = scope.user.memberships.filter(is_active=True).select_related("collection").order_by("collection__name")
+    context = {
+        "scope": scope,
+        "memberships": joined,
+        "sessions": sessions.sessions_of(scope.user, request.session.session_key),
+        "second_factor": Authenticator.objects.filter(user=scope.user, type=Authenticator.Type.TOTP).exists(),
+        "provider": single_sign_on.name_of_provider(),
+        "connection": SocialAccount.objects.filter(user=scope.user).first() if settings.OIDC_URL else None,
+        "mail": mail,
+    }
+    return render(request, "accounts/account.html", context, status=status)
+
+
+@action("site", "POST")
+def end_session(request: HttpRequest, scope: SiteScope, session: int) -> HttpResponse:
+    """Sign out another device; this browser signs out by its own button."""
+    with transaction.atomic():
+        # The record and the end of the session stand or fall together.
+        if not sessions.end_others(scope.user, None, only=session):
+            raise Http404("No such session.")
+        record(scope, "session.ended", count=1)
+    messages.success(request, _("The device has been signed out."))
+    return redirect("account")
+
+
+@action("site", "POST")
+def end_other_sessions(request: HttpRequest, scope: SiteScope) -> HttpResponse:
+    """Sign out everywhere but here."""
+    with transaction.atomic():
+        count = sessions.end_others(scope.user, request.session.session_key)
+        record(scope, "session.ended", count=count)
+    text = ngettext("Signed out on %(count)d other device.", "Signed out on %(count)d other devices.", count)
+    messages.success(request, text % {"count": count})
+    return redirect("account")
+
+
+@action("site", "POST")
+def mail_address(request: HttpRequest, scope: SiteScope) -> HttpResponse:
+    """Change the mail address. It takes the password: a link for a forgotten one goes there."""
+    # The address serves only to send a link to; a site without mail has no use for one.
+    if not settings.EMAIL_HOST:
+        raise Http404("This site sends no mail.")
+    form = MailForm(request.POST, user=scope.user)
+    if not form.is_valid():
+        return _render_account(request, scope, form, status=422)
+    with transaction.atomic():
+        User.objects.filter(pk=scope.user.pk).update(email=form.cleaned_data["email"])
+        # Whether there is one, not which: the log is read by others.
+        record(scope, "account.mail", given=bool(form.cleaned_data["email"]))
+    messages.success(request, _("Email address saved."))
+    return redirect("account")
+
+
+@action("site", "POST")
+def disconnect(request: HttpRequest, scope: SiteScope) -> HttpResponse:
+    """Disconnect the account from the sign-in provider."""
+    try:
+        if single_sign_on.disconnect_provider(scope.user):
+            messages.success(request, _("Account disconnected."))
+    except BadInput as error:
+        messages.error(request, _("No changes made: %(reason)s.") % {"reason": error})
+    return redirect("account")
+
+
+@action("public", "GET", "POST")
+def invitation(request: HttpRequest, scope: PublicScope, token: str) -> HttpResponse:
+    """Accept an invitation, with a new account or with the one that is signed in."""
+    invited = get_object_or_404(Invitation.objects.select_related("collection", "invited_by"), token=token)
+    context = {"scope": scope, "invitation": invited, "provider": single_sign_on.name_of_provider()}
+    # 410 and not 404: the link was one, and the page says why it no longer works.
+    if closed := members.why_closed(invited):
+        return render(request, "accounts/invitation_closed.html", {**context, "reason": closed}, status=410)
+    if scope.user is not None:
+        if request.method == "GET":
+            return render(request, "accounts/join.html", context)
+        try:
+            members.accept_invitation(invitation=invited, user=scope.user)
+        except BadInput as error:
+            return render(request, "accounts/invitation_closed.html", {**context, "reason": str(error)}, status=409)
+        _greet_member(request, scope.user)
+        return redirect(members.home_of(invited))
+    form = SignUpForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        username, password = form.cleaned_data["username"], form.cleaned_data["password1"]
+        try:
+            user = members.sign_up(invitation=invited, username=username, password=password)
+        # Two people chose the same name between the check and the insert.
+        except IntegrityError:
+            form.add_error("username", _("This user name has just been taken. Choose another one."))
+            return render(request, "accounts/sign_up.html", {**context, "form": form}, status=422)
+        except BadInput as error:
+            return render(request, "accounts/invitation_closed.html", {**context, "reason": str(error)}, status=409)
+        _greet_member(request, user)
+        response: HttpResponse = perform_login(request, user, redirect_url=members.home_of(invited))
+        return response
+    status = 422 if request.method == "POST" else 200
+    return render(request, "accounts/sign_up.html", {**context, "form": form}, status=status)
+
+
+def _greet_member(request: HttpRequest, user: User) -> None:
+    # What comes first (consent, a test) is said by the page that they come to.
+    messages.success(request, _("Welcome, %(name)s.") % {"name": user.username})
+
+
+@action("public", "GET", "POST")
+def request_password_reset(request: HttpRequest, scope: PublicScope) -> HttpResponse:
+    """Send a link by mail, where this site sends mail; else say whom to ask."""
+    if not settings.EMAIL_HOST:
+        return render(request, "accounts/forgotten.html", {"scope": scope})
+    response: HttpResponse = password_reset(request)
+    # A redirect is the answer to every valid form, whether the address is known or not: the log
+    # says no more than the page.
+    if request.method == "POST" and response.status_code == 302:
+        record(scope, "password.asked", address=sessions.client_network(request))
+    return response
+
+
+@action("public", "POST")
+def display(request: HttpRequest, scope: PublicScope) -> HttpResponse:
+    """Keep the choice of language and look, and go back to the page where it was made."""
+    back = request.POST.get("next", "")
+    try:
+        # A path that no view takes would lead to an error page after a choice that was saved.
+        resolve(urlsplit(back).path)
+    except (Resolver404, ValueError):
+        back = ""
+    # Another host would make this page a hop for phishing links.
+    if not url_has_allowed_host_and_scheme(back, {request.get_host()}, require_https=request.is_secure()):
+        back = reverse("home")
+    response = HttpResponseRedirect(back, status=303)
+    languages.save_display_choice(scope.user, response, request.POST)
+    return response
+
+
+# Signing in by the OpenID Connect provider: the way there, the way back, and what can go wrong
+
+
+@action("public", "GET", "POST")
+def login(request: HttpRequest, scope: PublicScope, provider_id: str) -> HttpResponse:
+    """Send the visitor to the provider's page. A GET asks first, so that no other site can start a sign-in here."""
+    return _of_provider(request, scope, OAuth2LoginView, provider_id)
+
+
+@action("public", "GET")
+def callback(request: HttpRequest, scope: PublicScope, provider_id: str) -> HttpResponse:
+    """Complete a sign-in when the provider sends the visitor back with a code, which is exchanged for an id_token."""
+    return _of_provider(request, scope, OAuth2CallbackView, provider_id)
+
+
+@action("public", "POST")
+def start_invited_login(request: HttpRequest, scope: PublicScope, token: str) -> HttpResponse:
+    """Accept an invitation with an account of the provider."""
+    invitation = get_object_or_404(Invitation, token=token)
+    if not settings.OIDC_URL or members.why_closed(invitation):
+        return redirect("invitation", token)
+    request.session[single_sign_on.INVITED] = token
+    try:
+        provider = single_sign_on.SingleSignOnAdapter(request).get_provider(request, "openid_connect")
+        # Whoever has an account comes back to the invitation, and accepts it with that account.
+        response: HttpResponse = provider.redirect(request, process="login", next_url=f"/invitations/{token}/")
+    except (RequestException, KeyError, ValueError):
+        return _render_provider_error(request, scope)
+    return response
+
+
+@action("public", "GET")
+def cancelled(request: HttpRequest, scope: PublicScope) -> HttpResponse:
+    """Show the sign-in page to who turned back at the provider's page."""
+    return redirect("account_login")
+
+
+def _of_provider(request: HttpRequest, scope: PublicScope, view: type, provider_id: str) -> HttpResponse:
+    try:
+        adapter = single_sign_on.OpenIDConnect(request, provider_id)
+        response: HttpResponse = view.adapter_view(adapter)(request)  # type: ignore[attr-defined]  # allauth's
+    # allauth looks the provider up by the name in the address, which anybody can type.
+    except SocialApp.DoesNotExist:
+        raise Http404("No such provider.") from None
+    except BadInput:
+        return redirect("account_login")
+    except (RequestException, KeyError, ValueError):
+        return _render_provider_error(request, scope)
+    return response
+
+
+def _render_provider_error(request: HttpRequest, scope: PublicScope) -> HttpResponse:
+    """Say that the provider does not answer, or not in its language."""
+    return render(request, "socialaccount/authentication_error.html", {"scope": scope}, status=502)
+
+
+# What owners see of accounts and do to them, and links to new passwords
+
+
+@action("own-site", "GET")
+def people(request: HttpRequest, scope: SiteScope) -> HttpResponse:
+    """Accounts by name, with search; keyset pages."""
+    # No user name is longer than 150 characters.
+    search, after = request.GET.get("search", "")[:150], request.GET.get("after", "")[:150]
+    found = list(site_people.list_users(search, after))
+    rows = found[: site_people.PAGE]
+    context = {
+        "scope": scope,
+        "people": rows,
+        "search": search,
+        "after": rows[-1].username if len(found) > site_people.PAGE else "",
+        "is_first": not after,
+    }
+    return render(request, "accounts/people.html", context)
+
+
+@action("own-site", "POST")
+def control_account(request: HttpRequest, scope: SiteScope, user: int, act: str) -> HttpResponse:
+    """Do one of an owner's acts (site_people.ACTS) on an account."""
+    if act not in site_people.ACTS:
+        raise Http404("Unknown action.")
+    person = get_object_or_404(User, pk=user)
+    work, sentence = site_people.ACTS[act]
+    name = person.username
+    try:
+        withdrawn = work(person, by=scope.user)
+        told = _(sentence) % {"name": name, "old": name, "new": person.username}
+        messages.success(request, f"{told} {withdrawn or ''}".strip())
+    except BadInput as error:
+        messages.error(request, _("No changes made: %(reason)s.") % {"reason": error})
+    return redirect("site_people")
+
+
+@action("own-site", "POST")
+def password_link(request: HttpRequest, scope: SiteScope, user: int) -> HttpResponse:
+    """An owner makes a link for anybody who is no owner."""
+    return _render_password_link(request, scope, get_object_or_404(User, pk=user))
+
+
+@action("admin", "POST")
+def member_password_link(request: HttpRequest, scope: Scope, member: int) -> HttpResponse:
+    """An admin makes a link for a member who belongs only to collections that this admin rules."""
+    return _render_password_link(request, scope, scope.find_member(member).user)
+
+
+def _render_password_link(request: HttpRequest, scope: Scope | SiteScope, person: User) -> HttpResponse:
+    context: dict[str, object] = {"scope": scope, "person": person}
+    if not invitations.may_hand_link(scope, person):
+        return render(request, "accounts/no_link.html", context, status=409)
+    context["link"] = invitations.password_link(request, scope, person)
+    return render(request, "accounts/password_link.html", context)
+
+
+# Forms that could not be taken: sent after the session had ended, or without a valid token against forgery
+
+
+# Of Django's own sentence, up to the origin that it names.
+BAD_ORIGIN = REASON_BAD_ORIGIN.partition("%s")[0]
+
+
+@action("site", "GET", "POST")
+def unsent_form(request: HttpRequest, scope: SiteScope) -> HttpResponse:
+    """Offer a form that was sent after the session had ended; a POST discards it."""
+    if request.method == "POST":
+        kept = unsent_forms.read(request)
+        unsent_forms.forget(request)
+        return redirect(kept.page if kept else "home")
+    return render(request, "accounts/unsent_form.html", {"scope": scope, "kept": unsent_forms.read(request)})
+
+
+def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
+    """Say why a form was refused, and what helps: the cookie, the page, or the setting of whoever runs the site."""
+    origin = request.META.get("HTTP_ORIGIN", "")
+    context = {
+        "origin": origin if reason.startswith(BAD_ORIGIN) and origin != "null" else "",
+        "no_cookie": reason == REASON_NO_CSRF_COOKIE,
+        "cookie": settings.CSRF_COOKIE_NAME,
+    }
+    return HttpResponseForbidden(render_to_string("403_csrf.html", context, request))

@@ -1,0 +1,34 @@
+"""The comparison for a page: computed at once for small collections, by a worker for large ones."""
+
+from typing import Any
+
+from django.utils import timezone
+
+from annotation.models import StoredResult
+from annotation.quality.label_quality.statistics import is_large
+from annotation.quality.policies.report import evaluate_policies
+from corpus.models import Collection
+from jobs.results import ResultKind
+from judges.models import Campaign
+
+QUICK = 500  # Votes with log-probabilities up to which a page replays LARA without being asked to.
+
+
+def cached_comparison(collection: Collection, campaign: Campaign, *, lara: bool = False) -> dict[str, Any]:
+    """A campaign's `document` (None: not computed) and its time; `lara`: with LARA."""
+    if not is_large(collection):
+        document = evaluate_policies(collection, campaign, most=None if lara else QUICK)
+        return {"document": document, "at": timezone.now(), "stored": False}
+    result = POLICIES.read(collection, campaign=campaign.pk)
+    return {"document": result.values, "at": result.at, "stored": True, "job": result.job}
+
+
+# A collection keeps the document of one campaign: the one that was compared last.
+POLICIES = ResultKind(
+    "policies",
+    "annotation.compare_policies",
+    StoredResult,
+    lambda collection, options, _tell: evaluate_policies(
+        collection, Campaign.objects.select_related("collection").get(pk=options["campaign"])
+    ),
+)

@@ -1,0 +1,132 @@
+"""The comparison of policies and the debate study, as tables to save: from their JSON."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
+from annotation.quality.policies.replay import ADJUDICATOR, AS_GOLD, PEOPLE
+from charts.downloads import Cell, DownloadTable, Figure
+
+RECALLS = ("recall_not_relevant", "recall_relevant", "balanced_accuracy")
+SETTLERS = {
+    PEOPLE: gettext_noop("people"),
+    ADJUDICATOR: gettext_noop("an adjudicating judge"),
+    AS_GOLD: gettext_noop("the reference"),
+}
+LATENCIES = ("summed", "wall", "mean_summed", "mean_wall")
+Document = Mapping[str, Any]
+
+
+def policies_table(document: Document) -> DownloadTable:
+    """Return every policy: its own labels, all pairs by who settles the rest, load, cost and latency.
+
+    DREAM tables 1, 2 and 11.
+    """
+    known = [one for one in document["policies"] if one["available"]]
+    # A column of values that no policy has says nothing.
+    settlers = [settler for settler in SETTLERS if any(_value(one["after"].get(settler)) is not None for one in known)]
+    header = [_("policy"), *_recall_names(_("own labels"))]
+    for settler in settlers:
+        header += _recall_names(_("all pairs, the rest by %(settler)s") % {"settler": _(SETTLERS[settler])})
+    header += [_("escalation"), _("calls"), _("judges, USD"), _("people, USD")]
+    header += [_("median latency, ms"), _("median latency in parallel, ms")]
+    header += [_("mean latency, ms"), _("mean latency in parallel, ms")]
+    rows: list[tuple[Cell, ...]] = []
+    for one in document["policies"]:
+        if not one["available"]:
+            rows.append((one["name"], *[None] * (len(header) - 1)))
+            continue
+        latency = one["latency_ms"] or {}
+        cells = [_recalls(one["own"]), *(_recalls(one["after"].get(settler)) for settler in settlers)]
+        load = (Figure(one["escalation"]), one["calls"], one["machine"], one["people"])
+        rows.append((one["name"], *(cell for part in cells for cell in part), *load, *map(latency.get, LATENCIES)))
+    title = _("Policies on %(population)s") % {"population": document["population"]}
+    return DownloadTable("policies", title, tuple(header), tuple(rows))
+
+
+def study_tables(document: Document) -> list[DownloadTable]:
+    """Return the tables of a debate study; a table without a row is left out.
+
+    `debates`: every way to debate after each number of rounds (DREAM tables 10, 13, 14, 15);
+    `settled`: over all pairs, by who settles the rest (table 2); `persistence` (table 12); `orders`
+    (table 9).
+    """
+    campaigns, setting = document["campaigns"], (_("campaign"), _("setting"))
+    debates = DownloadTable(
+        "debates",
+        _("Ways to debate on %(name)s") % {"name": document["collection"]},
+        (*setting, _("rounds"), *_recall_names(), _("escalation"), _("pairs")),
+        tuple(
+            (*_name(one), str(row["rounds"]), *_recalls(row), Figure(row["escalation"]), row["pairs"])
+            for one in campaigns
+            for row in one["rounds"]
+        ),
+        3,
+    )
+    settled = DownloadTable(
+        "settled",
+        _("All pairs of %(name)s, once the escalated ones are settled") % {"name": document["collection"]},
+        (*setting, _("rounds"), _("settled by"), *_recall_names()),
+        tuple(
+            (*_name(one), str(len(one["rounds"])), _(SETTLERS[settler]), *_recalls(measured))
+            for one in campaigns
+            for settler, measured in one["after"].items()
+            if _value(measured) is not None
+        ),
+        4,
+    )
+    persistence = DownloadTable(
+        "persistence",
+        _("Agreements of round 1 in later rounds on %(name)s") % {"name": document["collection"]},
+        (*setting, _("round"), _("persistence"), _("spurious consensus"), _("cases"), _("consensus")),
+        tuple(
+            (
+                *(*_name(one), str(row["round"])),
+                *(Figure(row["persistence"]), Figure(row["spurious_rate"]), row["cases"], row["agreed"]),
+            )
+            for one in campaigns
+            for row in one["persistence"] or ()
+        ),
+        3,
+    )
+    orders = DownloadTable(
+        "orders",
+        _("Labels by the order of the stances on %(name)s") % {"name": document["collection"]},
+        (_("campaigns"), _("relevant first"), _("irrelevant first: not relevant"), _("relevant"), _("total")),
+        tuple(
+            (
+                f"{one['relevant_first']}, {one['irrelevant_first']}",
+                label,
+                *(row["not_relevant"], row["relevant"], sum(row.values())),
+            )
+            for one in document["orders"]
+            for label, row in _order_rows(one["counts"])
+        ),
+        2,
+    )
+    return [table for table in (debates, settled, persistence, orders) if table.rows]
+
+
+def _name(campaign: Document) -> tuple[str, str]:
+    return str(campaign["campaign"]), campaign["name"]
+
+
+def _order_rows(counts: Mapping[str, Mapping[str, int]]) -> list[tuple[str, Mapping[str, int]]]:
+    total = {label: sum(row[label] for row in counts.values()) for label in ("not_relevant", "relevant")}
+    words = {"not_relevant": _("not relevant"), "relevant": _("relevant")}
+    return [*((words[label], counts[label]) for label in words), (_("total"), total)]
+
+
+def _recall_names(of: str = "") -> list[str]:
+    names = (_("recall of not relevant"), _("recall of relevant"), _("balanced accuracy"))
+    return [f"{name}, {of}" if of else name for name in names]
+
+
+def _recalls(measured: Document | None) -> list[Cell]:
+    return [Figure(measured[name]["value"] if measured else None) for name in RECALLS]
+
+
+def _value(measured: Document | None) -> float | None:
+    return measured["balanced_accuracy"]["value"] if measured else None

@@ -1,0 +1,25 @@
+"""Addresses of the workshop of aspects."""
+
+from django.urls import URLPattern, path
+
+from annotation.work.aspects.views import aspects, passages, reviews, second
+
+urlpatterns: list[URLPattern] = [
+    path("c/<slug:name>/aspects/", aspects.queries, name="aspects"),
+    path("c/<slug:name>/aspects/export/", aspects.export, name="aspects_export"),
+    path("c/<slug:name>/aspects/second-person/", second.sample, name="aspects_sample"),
+    path("c/<slug:name>/aspects/second-person/weigh/", second.weigh_anew, name="aspects_second"),
+    path("c/<slug:name>/aspects/review/", reviews.overview, name="aspect_reviews"),
+    path("c/<slug:name>/aspects/review/claim/", reviews.claim, name="aspect_review_claim"),
+    path("c/<slug:name>/aspects/review/<int:review>/", reviews.review, name="aspect_review"),
+    path("c/<slug:name>/aspects/review/<int:review>/undo/", reviews.undo, name="aspect_review_undo"),
+    path("c/<slug:name>/aspects/review/<int:review>/release/", reviews.release, name="aspect_review_release"),
+    path("c/<slug:name>/aspects/<int:query>/", aspects.workshop, name="aspects_workshop"),
+    path("c/<slug:name>/aspects/<int:query>/upload/", passages.upload, name="aspects_upload"),
+    path("c/<slug:name>/aspects/<int:query>/incoming/", aspects.incoming, name="aspects_incoming"),
+    path("c/<slug:name>/aspects/<int:query>/cut/<int:document>/", passages.cut, name="aspects_cut"),
+    path("c/<slug:name>/aspects/<int:query>/passages/<int:draft>/", passages.draft, name="aspects_draft"),
+    path("c/<slug:name>/aspects/<int:query>/passages/<int:draft>/again/", passages.again, name="aspects_again"),
+    path("c/<slug:name>/aspects/<int:query>/passages/<int:draft>/dismiss/", passages.dismiss, name="aspects_dismiss"),
+    path("c/<slug:name>/aspects/<int:query>/<slug:act>/", aspects.act, name="aspects_act"),
+]

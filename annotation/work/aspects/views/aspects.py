@@ -1,0 +1,226 @@
+"""Aspects: the list of queries, the editor of one query's aspects, and every act in it."""
+
+import re
+
+from django.db import transaction
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, StreamingHttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_GET, require_POST
+
+from annotation.access.audit_log.recording import record
+from annotation.access.permissions import Scope, action
+from annotation.work.aspects import drafts, forms, listing
+from annotation.work.aspects.reviews import blind_review_of, count_reviewed
+from annotation.work.aspects.workspace import incoming_of, load_workspace
+from annotation.work.queue.annotators import closed, why_closed
+from corpus.aspects import documents, revising
+from corpus.aspects.documents import NewPassage
+from corpus.aspects.entries import ANCHORS
+from corpus.aspects.exchange import export_lines
+from corpus.errors import BadInput
+from corpus.models import Document, Query
+
+# Suggested reasons for discarding a document; any other words may be given.
+REASONS = [
+    gettext_lazy("On topic, but states nothing that an aspect needs"),
+    gettext_lazy("Off topic"),
+    gettext_lazy("A heading, a menu or a list of references"),
+    gettext_lazy("Repeats another passage"),
+    gettext_lazy("Not verifiable or not credible"),
+]
+
+
+@action("adjudicate")
+@require_GET
+def queries(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """List the queries of a collection with the state of their aspects and passages."""
+    asked = request.GET
+    words = asked.get("q", "").strip()[:200]
+    state = asked.get("state", "") if asked.get("state") in listing.STATES else ""
+    # A bigint has 19 digits at most: a longer number is nobody's key, and PostgreSQL refuses it.
+    told = {name: asked.get(name, "") for name in ("after", "before")}
+    keys = {name: int(value) for name, value in told.items() if re.fullmatch("[0-9]{1,17}", value)}
+    context = {
+        "scope": scope,
+        "q": words,
+        "state": state,
+        "totals": listing.count_totals(scope.collection),
+        "reviewed": count_reviewed(scope.collection),
+        "listing": listing.list_queries(scope.collection, q=words, state=state, **keys),
+    }
+    return render(request, "aspects/queries.html", context)
+
+
+@action("adjudicate")
+@require_POST
+def export(request: HttpRequest, scope: Scope) -> StreamingHttpResponse:
+    """The aspects file, as `aspects NAME export F` writes it."""
+    record(scope, "aspects.exported")
+    answer = StreamingHttpResponse(export_lines(scope.collection), content_type="application/x-ndjson; charset=utf-8")
+    answer["Content-Disposition"] = f'attachment; filename="{scope.collection.name}-aspects.jsonl"'
+    return answer
+
+
+@action("adjudicate")
+@require_GET
+def workshop(request: HttpRequest, scope: Scope, query: int) -> HttpResponse:
+    """The editor of one query; with HX-Request its body alone, for news of fetched pages."""
+    found = query_of(scope, query)
+    # Who reviews the query gives weights of their own before they see the first ones.
+    if review := blind_review_of(scope.member, found):
+        return redirect("aspect_review", scope.collection.name, review.pk)
+    return render_workspace(request, scope, found, focus=request.GET.get("focus", ""))
+
+
+@action("adjudicate")
+@require_GET
+def incoming(request: HttpRequest, scope: Scope, query: int) -> HttpResponse:
+    """News of passages on their way in."""
+    found = query_of(scope, query)
+    context = {"scope": scope, "query": found, "desk": {"incoming": incoming_of(found)}}
+    return render(request, "aspects/_incoming.html", context)
+
+
+def query_of(scope: Scope, query: int) -> Query:
+    """A current query of the collection, or 404."""
+    return get_object_or_404(
+        Query.objects.select_related("collection"), pk=query, collection=scope.collection, is_current=True
+    )
+
+
+def render_workspace(
+    request: HttpRequest, scope: Scope, query: Query, *, focus: str = "", problem: str = "", failed: str = ""
+) -> HttpResponse:
+    """Render a query's workspace, whole or as its body for HTMX; a problem answers 422 and keeps what was typed."""
+    part = bool(request.headers.get("HX-Request"))
+    # HTMX swaps the message alone, so that all that was typed stays on the page.
+    if problem and part:
+        answer = render(request, "aspects/_problem.html", {"problem": problem}, status=422)
+        answer["HX-Retarget"], answer["HX-Reswap"] = "#problem", "innerHTML"
+        return answer
+    context = {
+        "scope": scope,
+        "desk": load_workspace(query),
+        "query": query,
+        "anchors": sorted(ANCHORS.items()),
+        "reasons": REASONS,
+        "parts": range(1, forms.MOST_PARTS + 1),
+        "focus": focus,
+        "problem": problem,
+        "failed": failed,
+        "typed": forms.typed_values(request.POST),
+    }
+    template = "aspects/_page.html" if part else "aspects/page.html"
+    return render(request, template, context, status=422 if problem else 200)
+
+
+@action("adjudicate")
+@require_POST
+def act(request: HttpRequest, scope: Scope, query: int, act: str) -> HttpResponse:
+    """Do one act on a query's aspects or documents, and show its workspace with the act done."""
+    found = query_of(scope, query)
+    try:
+        may_work(scope)
+        with transaction.atomic():
+            base = forms.read_row_number(request.POST, "base") if "base" in request.POST else None
+            focus = _revise_aspects(request, scope, found, act, base) or _put_documents(request, scope, found, act)
+            record(scope, "aspects.revised", query=found.external_id, did=act)
+    except BadInput as wrong:
+        return render_workspace(request, scope, found, problem=str(wrong), failed=act)
+    if request.headers.get("HX-Request"):
+        return render_workspace(request, scope, found, focus=focus)
+    return show_workshop(scope, found, focus)
+
+
+def show_workshop(scope: Scope, query: Query, focus: str) -> HttpResponseRedirect:
+    """Redirect to the editor of a query, with the focus on one of its elements."""
+    address = reverse("aspects_workshop", args=[scope.collection.name, query.pk])
+    return HttpResponseRedirect(f"{address}?focus={focus}#{focus}")
+
+
+def may_work(scope: Scope) -> None:
+    """BadInput for a member whose work is paused: nothing of theirs would count."""
+    if why := why_closed(closed(scope.member)):
+        raise BadInput(why)
+
+
+def _revise_aspects(request: HttpRequest, scope: Scope, query: Query, act: str, base: int | None) -> str | None:
+    """Do an act on the set as it was at revision `base`; the id of what is focused next, None for another act."""
+    post, author = request.POST, scope.member.assessor
+    name = forms.read_text(post, "aspect")
+    match act:
+        case "add":
+            revising.add_aspect(query, author, forms.read_wording(post), base=base)
+            return "add-text"
+        case "clarify":
+            revising.clarify_aspect(query, author, name, forms.read_wording(post, weighed=False), base=base)
+            return f"aspect-{name}"
+        case "weigh":
+            revising.weigh_aspects(query, author, forms.read_importances(post), base=base)
+            return "weights"
+        case "merge":
+            revising.merge_aspects(query, author, post.getlist("aspects"), forms.read_wording(post), base=base)
+        case "split":
+            # Parts without a text are left out.
+            parts = [f"_{n}" for n in range(1, forms.MOST_PARTS + 1) if forms.read_text(post, f"text_{n}").strip()]
+            wordings = [forms.read_wording(post, part) for part in parts]
+            revising.split_aspect(query, author, name, wordings, base=base)
+        case "remove":
+            revising.remove_aspect(query, author, name, base=base)
+        case "take-over":
+            revising.copy_earlier_aspects(query, author, base=base)
+        case "undo":
+            revising.undo_revision(query, author, forms.read_row_number(post, "number"))
+            return "undo"
+        case _:
+            return None
+    return "aspects-h"
+
+
+def _put_documents(request: HttpRequest, scope: Scope, query: Query, act: str) -> str:
+    """Do an act on the query's documents; the id of the element that has the focus next."""
+    post, author = request.POST, scope.member.assessor
+    aspects = post.getlist("aspects")
+    match act:
+        case "keep":
+            documents.keep(query, author, _get_document(request, scope), aspects)
+            return "next-card"
+        case "discard":
+            documents.discard(query, author, _get_document(request, scope), forms.read_text(post, "reason"))
+            return "next-card"
+        case "reopen":
+            document = _get_document(request, scope)
+            documents.reopen(query, author, document)
+            return f"card-{document.pk}"
+        case "join":
+            chosen = [int(value) for value in post.getlist("documents") if value.isdecimal() and len(value) < 18]
+            found = list(Document.objects.filter(pk__in=chosen, collection=scope.collection, is_current=True))
+            name = forms.read_text(post, "aspect")
+            documents.join(query, author, found, name)
+            return f"aspect-{name}"
+        case "paste":
+            address = forms.read_text(post, "source").strip()[:2000]
+            source = {"kind": "paste", **({"url": address} if address else {})}
+            title, text = forms.read_text(post, "title"), forms.read_text(post, "passage")
+            documents.add_passages(query, author, [NewPassage(title, text, aspects, {"source": source})])
+            return "passages-h"
+        case "bring":
+            name = forms.read_text(post, "document").strip()
+            known = Document.objects.filter(collection=scope.collection, external_id=name, is_current=True).first()
+            if known is None:
+                raise BadInput(_("No document has the id “%(id)s”.") % {"id": name})
+            documents.keep(query, author, known, aspects)
+            return "passages-h"
+        case "fetch":
+            drafts.request_page(scope.member, query, forms.read_text(post, "url"))
+            return "incoming-h"
+    raise Http404("Unknown action.")
+
+
+def _get_document(request: HttpRequest, scope: Scope) -> Document:
+    return get_object_or_404(
+        Document, pk=forms.read_row_number(request.POST, "document"), collection=scope.collection, is_current=True
+    )

@@ -1,0 +1,143 @@
+"""Context of a query's workspace: aspects with weights, documents to review, kept, discarded."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models.functions import Left, Length
+
+from annotation.models.aspects import PassageDraft
+from annotation.work.aspects.drafts import PENDING, State, is_silent
+from corpus.aspects.documents import as_passage
+from corpus.aspects.entries import AspectSnapshot, importance_weights, load_aspects
+from corpus.aspects.passages import joinable_groups
+from corpus.aspects.revising import earlier_revision, newest_revision, undoable_revision
+from corpus.models import Assessor, CurrentJudgment, Document, Judgment, Label, Pair, Query
+from corpus.models.aspects import Aspect, AspectRevision
+
+SHOWN = 3_000  # Characters of a document on its card; the rest is a click away.
+MOST = 100  # Documents of one query on the page.
+HISTORY = 50
+KEYS = 9  # Aspects that have a digit.
+
+
+@dataclass(frozen=True, slots=True)
+class AspectCard:
+    """A document of the query: to be reviewed, kept under aspects, or discarded with a reason."""
+
+    document: Document
+    text: str
+    more: int  # Characters that are not shown.
+    aspects: frozenset[str]
+    reason: str  # Why it was discarded; "" when it was not.
+
+    @property
+    def state(self) -> str:
+        """Return the document's state for this query: open, kept or discarded."""
+        return "kept" if self.aspects else "discarded" if self.reason else "open"
+
+    @property
+    def source(self) -> str:
+        """An address to open, where there is one."""
+        given = self.document.metadata.get("source")
+        url = given.get("url") if isinstance(given, dict) else self.document.metadata.get("url")
+        return url if isinstance(url, str) and url.startswith(("http://", "https://")) else ""
+
+
+def load_workspace(query: Query) -> dict[str, Any]:
+    """Load all data of one query's workspace page, in a fixed number of statements."""
+    newest = newest_revision(query)
+    if newest:
+        entries = load_aspects(newest.aspects)
+    else:
+        rows = list_aspects(query)
+        entries = tuple(AspectSnapshot(row.external_id, row.text, row.rationale, row.importance) for row in rows)
+    cards = _load_cards(query)
+    others = Query.objects.filter(collection_id=query.collection_id, is_current=True)
+    taken_back = Exists(AspectRevision.objects.filter(undoes=OuterRef("pk")))
+    history = AspectRevision.objects.filter(query=query).select_related("author").annotate(taken_back=taken_back)
+    return {
+        "number": newest.number if newest else 0,
+        "aspects": _build_aspects(entries, cards),
+        "to_review": [card for card in cards if card.state == "open"],
+        "discarded": [card for card in cards if card.state == "discarded"],
+        "kept": sum(card.state == "kept" for card in cards),
+        # How many documents are shown, when there may be more; else 0.
+        "cut_off": MOST if len(cards) >= MOST else 0,
+        "incoming": incoming_of(query),
+        "history": list(history.order_by("-number")[:HISTORY]),
+        "undoable": undoable_revision(query),
+        "before": others.filter(pk__lt=query.pk).order_by("-pk").values_list("pk", flat=True).first(),
+        "after": others.filter(pk__gt=query.pk).order_by("pk").values_list("pk", flat=True).first(),
+        # The set of an earlier text of the query, where this one has none.
+        "earlier": None if entries else earlier_revision(query),
+    }
+
+
+def list_aspects(query: Query) -> list[Aspect]:
+    """The current aspects of a query in their order."""
+    return list(Aspect.objects.filter(query=query, is_current=True).order_by("place", "pk"))
+
+
+def incoming_of(query: Query) -> list[dict[str, Any]]:
+    """Return the query's passage drafts, newest first; `pending` marks those that a worker is still fetching."""
+    found = []
+    # What waits for a worker or for a person.
+    states = [*PENDING, State.READY, State.FAILED]
+    for draft in PassageDraft.objects.filter(query=query, state__in=states).order_by("-pk"):
+        silent = is_silent(draft)
+        found.append({"draft": draft, "silent": silent, "pending": draft.state in PENDING and not silent})
+    return found
+
+
+def reviewable_pairs(query: Q, relevant_from: int) -> QuerySet[Pair]:
+    """Pairs to be reviewed: relevant by a label or a reference, or put under an aspect once (BRIGHT-Pro 3.3)."""
+    labels = Label.objects.filter(pair=OuterRef("pk"), aspect=None, grade__gte=relevant_from)
+    reference = CurrentJudgment.objects.filter(
+        pair=OuterRef("pk"), aspect=None, grade__gte=relevant_from, assessor__kind=Assessor.Kind.REFERENCE
+    )
+    touched = Judgment.objects.filter(pair=OuterRef("pk"), aspect__isnull=False)
+    return Pair.objects.filter(query, Exists(labels) | Exists(reference) | Exists(touched), document__is_current=True)
+
+
+def _load_cards(query: Query) -> list[AspectCard]:
+    """The query's documents that are relevant, or that somebody put under an aspect once."""
+    kept: dict[int, set[str]] = {}
+    reasons: dict[int, str] = {}
+    current = CurrentJudgment.objects.filter(aspect__query=query, aspect__is_current=True)
+    for pair, aspect, grade, comment in current.values_list("pair", "aspect__external_id", "grade", "comment"):
+        if grade:
+            kept.setdefault(pair, set()).add(aspect)
+        else:
+            reasons[pair] = comment or "·"
+    rows = list(
+        reviewable_pairs(Q(query=query), query.collection.relevant_from)
+        .annotate(said=Exists(current.filter(pair=OuterRef("pk"))))
+        .annotate(shown=Left("document__text", SHOWN), length=Length("document__text"))
+        .values_list("pk", "document", "shown", "length")
+        # What waits for review comes first, so that it is never cut off by what does not.
+        .order_by("said", "document__external_id")[:MOST]
+    )
+    documents = Document.objects.defer("text").in_bulk([row[1] for row in rows])
+    return [
+        AspectCard(documents[document], shown, max(0, length - SHOWN), frozenset(kept.get(pk, ())), reasons.get(pk, ""))
+        for pk, document, shown, length in rows
+    ]
+
+
+def _build_aspects(entries: Sequence[AspectSnapshot], cards: Sequence[AspectCard]) -> list[dict[str, Any]]:
+    """Return the aspects with weights, keys and cards, and groups that may be joined."""
+    by_weight = importance_weights([entry.importance for entry in entries])
+    shown = []
+    for place, (entry, weight) in enumerate(zip(entries, by_weight, strict=True), 1):
+        mine = [card for card in cards if entry.id in card.aspects]
+        key = str(place) if place <= KEYS else ""
+        # Contiguous by their chunks' numbers alone: whole texts are not loaded here, and joining looks again.
+        for card in mine:
+            card.document.text = card.text
+        by_id = {card.document.external_id: card.document for card in mine}
+        groups = joinable_groups([as_passage(document) for document in by_id.values()])
+        joinable = [[by_id[passage.id] for passage in group] for group in groups]
+        shown.append({"entry": entry, "weight": weight, "key": key, "cards": mine, "joinable": joinable})
+    return shown

@@ -1,0 +1,142 @@
+"""The arms of a collection: what was measured, and paired studies."""
+
+import json
+from datetime import date
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.dateparse import parse_date
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from actions.options import show_refusal, text_of
+from annotation.access.permissions import Scope, action
+from annotation.models import Study
+from annotation.work.experiments import report
+from annotation.work.experiments.page import build_page
+from annotation.work.experiments.studies import MOST, end_study, list_candidates, make_study
+from corpus.chart_downloads import download
+from corpus.collections.arm_allocation import ARMS
+from corpus.collections.options import ArmWeights
+from corpus.errors import BadInput
+from corpus.models import Collection
+from corpus.numbered import numbered_or_404
+
+
+class StudyForm(forms.Form):
+    """The form that starts a debate effect study: its pairs, people and overlap."""
+
+    pairs = forms.IntegerField(
+        min_value=1,
+        max_value=MOST,
+        initial=50,
+        label=gettext_lazy("Pairs"),
+        help_text=gettext_lazy("Drawn at random from the escalated pairs."),
+    )
+    overlap = forms.IntegerField(
+        min_value=1,
+        max_value=25,
+        initial=3,
+        label=gettext_lazy("People per group and pair"),
+        help_text=gettext_lazy("Usually three: an odd number always gives a majority."),
+    )
+    people = forms.MultipleChoiceField(
+        widget=forms.CheckboxSelectMultiple,
+        label=gettext_lazy("Participants"),
+        help_text=gettext_lazy("They are assigned to two groups at random."),
+    )
+    gold = forms.BooleanField(
+        required=False,
+        initial=True,
+        label=gettext_lazy("Only pairs with a reference grade, so that correct votes can be counted"),
+    )
+
+    def __init__(self, data: Any = None, *, collection: Collection) -> None:
+        super().__init__(data)
+        names = list_candidates(collection).order_by("user__username").values_list("pk", "user__username")
+        self.fields["people"].choices = [(str(pk), name) for pk, name in names]  # type: ignore[attr-defined]
+
+
+@action("admin", "GET")
+def debate_effect(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Arms side by side, changed minds, seconds saved, paired studies."""
+    return _render_debate_effect(request, scope, StudyForm(collection=scope.collection))
+
+
+@action("admin", "GET")
+def debate_effect_json(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """The same as one JSON document, with every study."""
+    text = json.dumps(_build_document(request, scope), indent=1, ensure_ascii=False)
+    return HttpResponse(text, content_type="application/json", headers=_download_headers(scope, "json"))
+
+
+@action("admin", "GET")
+def debate_effect_csv(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Download the debate effect study as CSV, a line for each statistic."""
+    text = "".join(report.csv_lines(_build_document(request, scope)))
+    return HttpResponse(text, content_type="text/csv; charset=utf-8", headers=_download_headers(scope, "csv"))
+
+
+@action("admin", "POST")
+def new_study(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Draw pairs and groups, and reserve the pairs for them."""
+    form = StudyForm(request.POST, collection=scope.collection)
+    if not form.is_valid():
+        return _render_debate_effect(request, scope, form, status=422)
+    given = form.cleaned_data
+    try:
+        make_study(
+            by=scope,
+            collection=scope.collection,
+            people=[int(one) for one in given["people"]],
+            pairs=given["pairs"],
+            overlap=given["overlap"],
+            gold=given["gold"],
+            seed=scope.collection.seed,
+        )
+    except BadInput as wrong:
+        show_refusal(form, wrong)
+        return _render_debate_effect(request, scope, form, status=422)
+    messages.success(request, _("Study started. Participants receive its pairs first."))
+    return redirect("debate_effect", scope.collection.name)
+
+
+@action("admin", "POST")
+def stop_study(request: HttpRequest, scope: Scope, study: int) -> HttpResponse:
+    """Withdraw what is open of a study."""
+    end_study(scope, numbered_or_404(Study.objects, scope.collection, study, _("Study not found.")))
+    messages.success(request, _("Study ended. Judgments are kept."))
+    return redirect("debate_effect", scope.collection.name)
+
+
+def _render_debate_effect(request: HttpRequest, scope: Scope, form: StudyForm, status: int = 200) -> HttpResponse:
+    since = _parse_since(request)
+    source = f"{scope.collection.name}, {date.today().isoformat()}"
+    found = report.measure_debate_effect(scope.collection, since)
+    page, charts = build_page(found, report.list_studies(scope.collection), source)
+    if file := download(request, charts):
+        return file
+    context = {"scope": scope, "page": page, "form": form, "since": since}
+    names = {arm: text_of(ArmWeights, arm).title for arm in ARMS}
+    context |= {"weights": [(name, scope.collection.arms.get(arm, 0)) for arm, name in names.items()]}
+    return render(request, "experiments/debate_effect.html", context, status=status)
+
+
+def _build_document(request: HttpRequest, scope: Scope) -> dict[str, object]:
+    found = report.measure_debate_effect(scope.collection, _parse_since(request))
+    return report.build_json_document(found, report.list_studies(scope.collection, most=1000))
+
+
+def _parse_since(request: HttpRequest) -> date | None:
+    """Parse the day from which votes count; None where it is missing or unreadable."""
+    try:
+        return parse_date(request.GET.get("since", ""))
+    except ValueError:
+        return None
+
+
+def _download_headers(scope: Scope, ending: str) -> dict[str, str]:
+    return {"Content-Disposition": f'attachment; filename="{scope.collection.name}-arms.{ending}"'}

@@ -1,0 +1,83 @@
+"""Decisions of annotators and what follows them in the same transaction: quality control and the next claim.
+
+The functions take a psycopg connection inside a transaction that the caller opened, by
+`assignment.in_transaction`. Each stores its decision, claims the next item and returns the id of its
+assignment, or None where no item is left. The same decision sent again with its token changes
+nothing and returns the same. They raise the errors of the queue: Unknown, DecisionRefused, TooSoon.
+"""
+
+from typing import Any
+
+from psycopg import Connection
+
+from annotation.work.quality_control import batches, onboarding
+from annotation.work.queue import assignment
+from annotation.work.queue import statements as sql
+from annotation.work.queue.annotators import AnnotatorContext, SubmittedAnswer
+from annotation.work.queue.check_scheduling import QUALIFICATION
+
+# One claim in so many ignores the watermark, because judges add items that belong before it.
+FROM_THE_START = 16
+
+
+def submit(db: Connection[Any], annotator: AnnotatorContext, answer: SubmittedAnswer) -> int | None:
+    """Store a judgment, and claim the next task; after a blind judgment the same lease continues with the debate."""
+    own = assignment.submit_judgment(db, annotator, answer)
+    return own.id if own is not None and own.asks_first else claim_next(db, annotator, own)
+
+
+def skip(db: Connection[Any], annotator: AnnotatorContext, item: int, token: str, reason: str) -> int | None:
+    """Skip a task with a reason, and claim the next."""
+    return claim_next(db, annotator, assignment.skip(db, annotator, item, token, reason))
+
+
+def flag(db: Connection[Any], annotator: AnnotatorContext, item: int, token: str, note: str) -> int | None:
+    """Flag a task for the adjudicators with a note, and claim the next."""
+    return claim_next(db, annotator, assignment.flag(db, annotator, item, token, note))
+
+
+def claim(db: Connection[Any], annotator: AnnotatorContext, *, catches_up: bool = False) -> int | None:
+    """Renew the member's open lease, or claim a new one; `catches_up`: with an attention check that was skipped."""
+    lease = assignment.renew_lease(db, annotator)
+    return _claim_new(db, annotator, None, catches_up=catches_up) if lease is None else lease
+
+
+def claim_query(db: Connection[Any], annotator: AnnotatorContext) -> int | None:
+    """Claim a task and, with a new lease, up to 20 open tasks of the same query, as one lease group."""
+    open_lease = assignment.lock_open_lease(db, annotator)
+    lease = claim(db, annotator, catches_up=True)
+    if open_lease is None and lease is not None:
+        assignment.claim_lease_group(db, annotator, lease)
+    return lease
+
+
+def claim_next(db: Connection[Any], annotator: AnnotatorContext, own: assignment.OwnAssignment | None) -> int | None:
+    """Claim the lease after a decision on `own`, None where the decision was stored already; return its id.
+
+    Returns None after a practice pair: its author first reads the feedback.
+    """
+    if own is None:
+        return claim(db, annotator)
+    if own.reason == QUALIFICATION and own.priority < 0:
+        return None
+    # After a late decision or one in a lease group another lease may be open, which is renewed.
+    if own.state != "open" or own.place:
+        return claim(db, annotator)
+    return _claim_new(db, annotator, annotator.watermark if own.id % FROM_THE_START else None)
+
+
+def _claim_new(
+    db: Connection[Any], annotator: AnnotatorContext, watermark: tuple[float, int] | None, *, catches_up: bool = False
+) -> int | None:
+    """Claim a new lease, in the qualification test where the member takes it; close a complete batch before."""
+    if annotator.closed:
+        return None
+    if annotator.trial is not None:
+        values = {"kind": QUALIFICATION, "trial": annotator.trial, "lent": 0, "separate": 0}
+        lease = assignment.claim_lease(db, sql.CLAIM_INSTEAD, annotator, **values)
+        if lease is None:
+            onboarding.decide(annotator.membership)
+        return lease
+    if annotator.ends_batch:
+        batches.close(annotator.membership)
+    return assignment.claim_next_task(db, annotator, watermark, catches_up=catches_up)

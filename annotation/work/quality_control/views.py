@@ -1,0 +1,240 @@
+"""Admin pages of quality control: checks, the qualification test, consent, experts, gold samples."""
+
+from collections.abc import Callable
+from functools import wraps
+
+from django import forms
+from django.contrib import messages
+from django.db import transaction
+from django.db.models import Count, Q
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from actions.options import ActionForm
+from actions.pages import answer_action, form_of
+from annotation.access.audit_log.recording import record
+from annotation.access.permissions import Scope, action
+from annotation.models import Membership
+from annotation.models.quality_control import ArgumentsRequest, Batch, ConsentText, GoldSet
+from annotation.work.quality_control import attention_checks, consent, gold, gold_reasons, onboarding, qualification
+from annotation.work.quality_control.forms import ChecksForm, ConsentForm, GoldForm, SizeForm
+from annotation.work.settings.services import change_settings
+from corpus.errors import BadInput
+from corpus.labels import reference_grades
+from corpus.numbered import numbered_or_404
+
+SETTINGS = ("checks", "repeats", "batch", "qualification", "pass_mark")
+
+
+def _explain_refusal(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+    """Show the settings with the reason, where the view raises BadInput."""
+
+    @wraps(view)
+    def answered(request: HttpRequest, scope: Scope, **kwargs: int) -> HttpResponse:
+        try:
+            return view(request, scope, **kwargs)
+        except BadInput as error:
+            return _render_quality_settings(request, scope, problem=str(error), status=422)
+
+    return answered
+
+
+@action("admin", "GET", "POST")
+def quality_settings(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Show and save the settings: checks, repeats, batches, the test, consent."""
+
+    def show(form: ActionForm) -> HttpResponse:
+        return _render_quality_settings(request, scope, form=form, status=422 if form.is_bound else 200)
+
+    def done(changed: list[str]) -> str:
+        messages.success(request, _("Settings saved."))
+        return reverse("quality_control", args=[scope.collection.name])
+
+    return answer_action(request, scope, change_settings, _settings_form(request, scope), show, done)
+
+
+def _settings_form(request: HttpRequest | None, scope: Scope) -> ActionForm:
+    initial = {name: getattr(scope.collection, name) for name in SETTINGS}
+    return form_of(change_settings, request, only=SETTINGS, initial=initial)
+
+
+@action("admin", "POST")
+@_explain_refusal
+def make_checks(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Make attention checks of gold pairs."""
+    form = ChecksForm(request.POST, prefix="checks")
+    if not form.is_valid():
+        return _render_quality_settings(request, scope, sizes=form, status=422)
+    given = form.cleaned_data
+    n = attention_checks.make_checks(
+        collection=scope.collection, count=given["size"], seed=given["seed"], by=scope.user, form=given["form"]
+    )
+    return _confirm(request, scope, ngettext("%(n)s check created.", "%(n)s checks created.", n) % {"n": n})
+
+
+@action("admin", "POST")
+def withdraw_checks(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Withdraw all attention checks."""
+    n = attention_checks.withdraw_checks(collection=scope.collection, by=scope.user)
+    text = ngettext("%(n)s check withdrawn.", "%(n)s checks withdrawn.", n)
+    return _confirm(request, scope, text % {"n": n})
+
+
+@action("admin", "POST")
+@_explain_refusal
+def write_arguments(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Let the models write debates about gold pairs that have offline words only."""
+    with transaction.atomic():
+        asked = gold_reasons.write_later(scope.collection, by=scope.user)
+    if not asked:
+        raise BadInput(_("No model is configured to write debates, or they are already being written."))
+    return _confirm(request, scope, _("Debates are being written. Reload the page to see progress."))
+
+
+@action("admin", "POST")
+@_explain_refusal
+def make_qualification(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Make a new qualification test."""
+    form = SizeForm(request.POST, prefix="test")
+    if not form.is_valid():
+        return _render_quality_settings(request, scope, test=form, status=422)
+    given = form.cleaned_data
+    qualification.make_test(collection=scope.collection, size=given["size"], seed=given["seed"], by=scope.user)
+    text = _("The test is ready. Annotators who have not passed one take it before they receive pairs.")
+    return _confirm(request, scope, text)
+
+
+@action("admin", "POST")
+@_explain_refusal
+def write_consent(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Write a new version of what annotators agree to; with `stop`, nobody is asked any more."""
+    if "stop" in request.POST:
+        consent.disable_consent(collection=scope.collection, by=scope.user)
+        return _confirm(request, scope, _("Consent is no longer requested. Recorded consents are kept."))
+    form = ConsentForm(request.POST)
+    if not form.is_valid():
+        return _render_quality_settings(request, scope, text=form, status=422)
+    number = consent.write(collection=scope.collection, text=form.cleaned_data["text"], by=scope.user)
+    text = _("Version %(number)s is active. Everyone must agree before their next pair.")
+    return _confirm(request, scope, text % {"number": number})
+
+
+def _confirm(request: HttpRequest, scope: Scope, text: str, page: str = "quality_control") -> HttpResponse:
+    messages.success(request, text)
+    return redirect(page, scope.collection.name)
+
+
+def _render_quality_settings(
+    request: HttpRequest, scope: Scope, *, status: int = 200, **given: forms.BaseForm | str
+) -> HttpResponse:
+    """Render the page with the forms or the problem that are given in place of its own."""
+    # The newest text also where none is asked for any more: the form begins with it.
+    held = ConsentText.current(scope.collection)
+    ordinary, gold_pairs = attention_checks.read_features(scope.collection)
+    free = qualification.free_gold_pairs(scope.collection, reference_grades(scope.collection))
+    writing = ArgumentsRequest.objects.filter(collection=scope.collection).order_by("-pk").first()
+    context = {
+        "scope": scope,
+        "form": _settings_form(None, scope),
+        "sizes": ChecksForm(prefix="checks", initial={"size": 20, "seed": scope.collection.seed}),
+        "test": SizeForm(prefix="test", initial={"size": 20, "seed": scope.collection.seed}),
+        "text": ConsentForm(initial={"text": held.text if held else _(consent.DEFAULT)}),
+        "problem": "",
+        "consent": held if scope.collection.consent_version else None,
+        "pool": attention_checks.count_pool(scope.collection, ordinary, gold_pairs),
+        "arguments": gold_reasons.forecast_arguments(scope.collection, ordinary, gold_pairs),
+        "writing": writing,
+        "writing_waits": gold_reasons.is_pending(writing),
+        # A test has at least one pair after practice.
+        "test_room": free[: gold.PRACTICE + 1].count() > gold.PRACTICE,
+        "tests": qualification.list_tests(scope.collection),
+        "annotators": qualification.list_annotators(scope.collection),
+        # Closed ones, and of them those with missed checks and those without any check.
+        "batches": Batch.objects.filter(membership__collection=scope.collection).aggregate(
+            closed=Count("pk"), missed=Count("pk", filter=Q(missed__gt=0)), unchecked=Count("pk", filter=Q(checks=0))
+        ),
+        "returned": onboarding.returned_batches(membership__collection=scope.collection, reversed_by=None),
+        **given,
+    }
+    return render(request, "quality_control/quality_control.html", context, status=status)
+
+
+@action("admin", "POST")
+@_explain_refusal
+def person_qualification(request: HttpRequest, scope: Scope, member: int) -> HttpResponse:
+    """Let a member who failed take another test or, with `pass`, work without one."""
+    row = scope.find_member(member)
+    if "pass" in request.POST:
+        qualification.let_pass(membership=row, by=scope.user)
+        words = _("Test waived for %(name)s.")
+    else:
+        qualification.allow_retake(membership=row, by=scope.user)
+        words = _("%(name)s can take the test again.")
+    return _confirm(request, scope, words % {"name": row.user.username})
+
+
+@action("admin", "POST")
+def person_expert(request: HttpRequest, scope: Scope, member: int) -> HttpResponse:
+    """Make somebody an expert (`on` = 1), or no expert any more."""
+    row, on = scope.find_member(member), request.POST.get("on") == "1"
+    with transaction.atomic():
+        Membership.objects.filter(pk=row.pk).update(is_expert=on)
+        # Experts make the truth that others are measured by, so the log says who chose them.
+        record(scope, "member.expert", concerns=row.user, expert=on)
+    words = _("%(name)s can now grade gold pairs.") if on else _("%(name)s no longer grades gold pairs.")
+    return _confirm(request, scope, words % {"name": row.user.username}, "gold")
+
+
+# Gold: the samples, and what was said about them
+
+
+USUAL = 50  # Pairs of a sample, unless the form says otherwise.
+
+
+@action("admin", "GET", "POST")
+def gold_sets(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Show the gold samples and how far they are; POST draws one."""
+    form = GoldForm(request.POST or None, initial={"size": USUAL, "seed": scope.collection.seed, "spot": 0.2})
+    problem = ""
+    if request.method == "POST" and form.is_valid():
+        given = form.cleaned_data
+        try:
+            made = gold.draw(collection=scope.collection, by=scope.user, **given)
+        except BadInput as error:
+            problem = str(error)
+        else:
+            n = made.pairs.filter(practice=False).count()
+            return _confirm(request, scope, _("%(n)s pairs drawn, plus practice pairs.") % {"n": n}, "gold")
+    members = Membership.objects.filter(collection=scope.collection, is_active=True).select_related("user")
+    context = {
+        "scope": scope,
+        "form": form,
+        "problem": problem,
+        "sets": gold.list_progress(scope.collection),
+        "members": members.order_by("-is_expert", "user__username"),
+        "drawn": USUAL + gold.PRACTICE,
+        "arguments": gold_reasons.of_sample(scope.collection, USUAL + gold.PRACTICE),
+    }
+    return render(request, "quality_control/gold.html", context, status=422 if form.is_bound else 200)
+
+
+@action("admin", "POST")
+def gold_end(request: HttpRequest, scope: Scope, gold_set: int) -> HttpResponse:
+    """End a gold sample: its remaining pairs are not assigned any more."""
+    rows = GoldSet.objects.select_related("collection")
+    row = numbered_or_404(rows, scope.collection, gold_set, _("Gold sample not found."))
+    gold.end(gold_set=row, by=scope.user)
+    return _confirm(request, scope, _("The sample has ended. Expert grades are kept."), "gold")
+
+
+@action("admin", "GET")
+def gold_answers(request: HttpRequest, scope: Scope, gold_set: int) -> HttpResponse:
+    """Show every pair of a sample with what was said about it."""
+    row = numbered_or_404(GoldSet.objects, scope.collection, gold_set, _("Gold sample not found."))
+    # A sample has hundreds of pairs, so that all their answers are read together.
+    pairs = row.pairs.select_related("pair__query", "pair__document").prefetch_related("answers__membership__user")
+    context = {"scope": scope, "gold_set": row, "pairs": pairs.order_by("place")}
+    return render(request, "quality_control/gold_answers.html", context)

@@ -1,0 +1,144 @@
+"""What the queue knows of an annotator: limits and counts, whether the queue is closed to them, their answers."""
+
+import json
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from django.utils.translation import gettext as _
+
+from annotation.models import Membership, Role
+from annotation.work.queue.check_scheduling import count_passed_checks, schedule_item
+from corpus.collections.arm_allocation import ALL_ROUNDS, SHOWN_ONLY, Weights, draw_arm, weights_of
+
+Closed = Literal["", "paused", "consent", "failed"]
+
+
+def closed(membership: Membership) -> Closed:
+    """Return why a member gets no task; "" where the queue or the qualification test is open to them."""
+    if membership.paused_at is not None:
+        return "paused"
+    if membership.consent < membership.collection.consent_version:
+        return "consent"
+    if membership.failed_at is not None and needs_qualification(membership):
+        return "failed"
+    return ""
+
+
+def needs_qualification(membership: Membership) -> bool:
+    """Return whether the member must first pass the qualification test, which only annotators take."""
+    has_open_test = membership.collection.qualification and membership.qualified_at is None
+    return has_open_test and membership.role == Role.ANNOTATOR
+
+
+def why_closed(closed: str) -> str:
+    """Return the message that explains a result of `closed` to whoever sent a decision; "" where it is accepted."""
+    if closed in ("", "consent"):
+        return ""
+    if closed == "paused":
+        return _("Your access is paused; this was not saved.")
+    return _("You have not passed the qualification test; this was not saved.")
+
+
+@dataclass(frozen=True, slots=True)
+class AnnotatorContext:
+    """A member's limits, experiment arms and batches in the queue, and whether it is closed to them."""
+
+    membership: int
+    assessor: int
+    collection: int
+    minutes: int
+    watermark: tuple[float, int] | None = None
+    weights: Weights = SHOWN_ONLY
+    seed: int = 0
+    drawn: int = 0  # Items whose arm was drawn for this member so far.
+    rounds: str = ALL_ROUNDS  # The rounds of a debate that are shown.
+    lent: int = 0  # Items that were assigned to this member so far.
+    closed_to: int = 0  # Of those, how many are in closed batches.
+    # Size of a batch, share of attention checks (0 before any are made), share of repeats.
+    shares: tuple[int, float, float] = (20, 0.0, 0.0)
+    closed: str = ""  # Why nothing is assigned (`closed`); empty: the queue is open.
+    grades: int = 1  # The highest grade of the collection's scale.
+    least_ms: int = 0  # A grade that comes sooner after its pair was shown is refused.
+    # Number of the qualification test to take before all other tasks; None where none is needed.
+    trial: int | None = None
+
+    @classmethod
+    def of(cls, membership: Membership) -> "AnnotatorContext":
+        """Return the context of a membership whose collection is loaded."""
+        priority, position, collection = (
+            membership.watermark_priority,
+            membership.watermark_place,
+            membership.collection,
+        )
+        return cls(
+            membership=membership.pk,
+            assessor=membership.assessor_id,
+            collection=membership.collection_id,
+            minutes=collection.lease_minutes,
+            watermark=None if priority is None or position is None else (priority, position),
+            weights=weights_of(collection.arms),
+            seed=collection.seed,
+            drawn=membership.arms_drawn,
+            rounds=collection.rounds,
+            lent=membership.lent,
+            closed_to=membership.closed_to,
+            shares=(collection.batch, collection.checks if collection.has_checks else 0.0, collection.repeats),
+            closed=closed(membership),
+            grades=collection.grades,
+            least_ms=collection.min_judgment_ms,
+            trial=membership.trial if needs_qualification(membership) else None,
+        )
+
+    def arm_at(self, number: int) -> str:
+        """Return the arm of this member's `number`-th draw (from 0); "" where everybody reads the debate."""
+        return "" if self.weights == SHOWN_ONLY else draw_arm(self.weights, self.seed, self.membership, number)
+
+    @property
+    def ends_batch(self) -> bool:
+        """Return whether all items of a batch are assigned, after which its attention checks are evaluated."""
+        size, checks, _repeats = self.shares
+        return checks > 0 and self.lent - self.closed_to >= size
+
+    @property
+    def instead(self) -> str:
+        """Return the kind of the next item: check, repeat, or "" for an item of the queue."""
+        size, checks, repeats = self.shares
+        return schedule_item(**self._position, checks=checks, repeats=repeats, size=size)
+
+    @property
+    def batch_begins(self) -> int:
+        """Return the number of the first item in the batch of the next item."""
+        return self.lent - (self.lent - self.closed_to) % self.shares[0]
+
+    @property
+    def passed(self) -> int:
+        """Return how many scheduled checks of this batch lie before the next item or soon after it."""
+        size, checks, _repeats = self.shares
+        return count_passed_checks(**self._position, checks=checks, size=size)
+
+    @property
+    def _position(self) -> dict[str, int]:
+        return {"seed": self.seed, "annotator": self.membership, "number": self.lent, "closed_to": self.closed_to}
+
+
+@dataclass(frozen=True, slots=True)
+class SubmittedAnswer:
+    """A submitted judgment. `token`: the lease's; `milliseconds`: time on the page, if known."""
+
+    item: int  # The item's id, or its public id.
+    token: str
+    grade: int
+    comment: str = ""
+    milliseconds: int | None = None
+    idle: int | None = None  # Milliseconds of these with the page hidden or untouched.
+    # Characters of the document that the author marked as evidence: [start, end).
+    spans: tuple[tuple[int, int], ...] = ()
+
+    def fields(self, held: float) -> dict[str, Any]:
+        """Return the columns to store. Times are at most the `held` seconds since the assignment."""
+        # A browser's clock may be wrong, and pay is compared with medians of these times.
+        most = max(0, round(held * 1000))
+        spent = None if self.milliseconds is None else min(self.milliseconds, most)
+        idle = None if spent is None or self.idle is None else min(self.idle, spent)
+        marked = json.dumps(self.spans) if self.spans else None
+        return {"grade": self.grade, "comment": self.comment, "milliseconds": spent, "idle": idle, "spans": marked}

@@ -1,0 +1,1 @@
+"""Settings of a collection, and its texts in versions: instruction and guidelines."""

@@ -1,0 +1,40 @@
+"""Rules of sites for programs that fetch pages (RFC 9309). A person who names one page is not such a program."""
+
+import json
+from urllib.parse import urljoin, urlsplit
+from urllib.robotparser import RobotFileParser
+
+from corpus.url_fetch.pages import FetchLimits, fetch_page
+from corpus.url_fetch.problems import NoPage
+
+AGENT = "Quorum"
+LIMITS = FetchLimits(bytes=500_000, seconds=10.0)  # What RFC 9309 wants to be read of the file, at the least.
+
+
+class RobotRules:
+    """The rules of sites, each read once."""
+
+    def __init__(self) -> None:
+        self._sites: dict[str, RobotFileParser] = {}
+
+    def check(self, url: str) -> None:
+        """Raise NoPage where the site forbids the page, or does not say, being out of order."""
+        parts = urlsplit(url)
+        site = f"{parts.scheme}://{parts.netloc}"
+        if site not in self._sites:
+            self._sites[site] = _read_rules(site)
+        if not self._sites[site].can_fetch(AGENT, url):
+            raise NoPage("robots", host=parts.hostname or "")
+
+
+def _read_rules(site: str) -> RobotFileParser:
+    rules = RobotFileParser()
+    try:
+        page = fetch_page(urljoin(site, "/robots.txt"), LIMITS)
+        rules.parse(page.body.decode("utf-8", "replace").splitlines())
+    except NoPage as problem:
+        code, values = json.loads(problem.stored)
+        # A site without the file allows everything; one that cannot answer allows nothing for now.
+        is_open = code == "media" or (code == "status" and 400 <= values["status"] < 500)
+        rules.parse([] if is_open else ["User-agent: *", "Disallow: /"])
+    return rules

@@ -1,0 +1,381 @@
+"""The import pages: what files hold, the check with its counts, corrections, the import, and all that can go wrong."""
+
+import html
+import io
+import json
+import os
+import re
+import signal
+import subprocess
+import zipfile
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from django.db import connection, transaction
+from django.test import Client
+from django.utils import timezone
+
+from annotation.data.imports import importing
+from annotation.data.imports import page as page_module
+from annotation.models import AuditEntry, Role
+from annotation.models.imports import FileImport, Upload
+from benchmark.models import Ranking, Run
+from config.env import ROOT
+from corpus.importing import columns, detection
+from corpus.models import Assessor, Document, Judgment, Label, Pair, Query
+from jobs import leases
+from jobs.processes import spawn_child, stop_children
+from judges.engine import worker_pool
+from tests.engine_parts import FAST
+from tests.factories import client_of, make_collection, make_member
+from tests.imported_files import bring, correct, start, work_off
+from tests.instances import until
+
+pytestmark = pytest.mark.django_db
+DOCUMENTS = "id,title,text\nd1,One,First.\nd2,,Second.\n"
+QUERIES = "id,Query Text\nq1,Which?\n"
+PAIRS = "qid,docid\nq1,d1\n"
+ALL = {"docs.csv": DOCUMENTS, "queries.csv": QUERIES, "pairs.csv": PAIRS}
+
+
+def page(client: Client, row: FileImport) -> str:
+    response = client.get(f"/c/birds/import/{row.number}/")
+    assert response.status_code == 200
+    return html.unescape(" ".join(response.content.decode().split()))
+
+
+def contents() -> list[int]:
+    return [model.objects.count() for model in (Document, Query, Pair, Judgment)]
+
+
+def counts_of(text: str) -> dict[str, list[int]]:
+    """The table of counts: new, changed, unchanged."""
+    rows = re.findall(r'<th scope="row">([^<]+)</th>((?:\s*<td class="num">\d+</td>)+)', text)
+    return {what: [int(n) for n in re.findall(r">(\d+)<", cells)] for what, cells in rows}
+
+
+def test_csv_files_are_recognised_checked_and_imported(charlie: Client, var: Path) -> None:
+    row = bring(charlie, "birds", ALL)
+    shown = page(charlie, row)
+    for words in ("Documents</option>", "Queries</option>", "Pairs to judge</option>", "Second.", "Which?"):
+        assert words in shown, words
+    assert 'aria-label="Column Query Text"' in shown
+    assert counts_of(shown) == {"Documents": [2, 0, 0], "Queries": [1, 0, 0], "Pairs": [1, 0, 0]}
+    assert contents() == [0, 0, 0, 0], "a check changes nothing"
+    row = start(charlie, row)
+    assert row.is_imported and contents() == [2, 1, 1, 0]
+    shown = page(charlie, row)
+    assert "Judge offline" in shown and "refused" not in shown
+    assert not Upload.objects.exists() and not list((var / "uploads" / "birds").iterdir())
+    entry = AuditEntry.objects.get(act="import.files")
+    assert entry.details == {"files": ["docs.csv", "queries.csv", "pairs.csv"], "number": row.number}
+    assert "Earlier imports" in charlie.get("/c/birds/import/").content.decode()
+
+
+def test_the_second_time_the_check_says_what_is_new_changed_and_the_same(charlie: Client) -> None:
+    start(charlie, bring(charlie, "birds", ALL))
+    more = ALL | {"docs.csv": DOCUMENTS.replace("Second.", "Other.") + "d3,,Third.\n"}
+    refused = bring(charlie, "birds", more)
+    assert refused.state == "failed"
+    shown = page(charlie, refused)
+    assert 'docs.csv, line 3: "d2" exists with different text; choose to update what changed' in shown
+    correct(charlie, refused, {"update": "on"})
+    assert counts_of(page(charlie, refused)) == {"Documents": [1, 1, 1], "Queries": [0, 0, 1], "Pairs": [0, 0, 1]}
+    again = bring(charlie, "birds", ALL | {"docs.csv": "id,text\nd3,Third.\n"})
+    assert again.state == "ready" and Document.objects.count() == 2
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        (ALL | {"pairs.csv": "qid,docid\nq1,d1\nq1,d9\n"}, 'pairs.csv, line 3: no document has the id "d9"'),
+        ({"docs.csv": DOCUMENTS}, "No file contains queries, and the collection has none"),
+    ],
+)
+def test_a_refused_check_names_file_and_line_and_nothing_is_imported(
+    charlie: Client, files: dict[str, str | bytes], said: str
+) -> None:
+    row = bring(charlie, "birds", files)
+    assert row.state == "failed" and row.error.startswith(said) and contents() == [0, 0, 0, 0]
+    shown = page(charlie, row)
+    assert "Nothing was imported" in shown and "control_import" not in shown
+    assert said in html.unescape(shown)
+    charlie.post(f"/c/birds/import/{row.number}/start/")
+    row.refresh_from_db()
+    assert row.dry_run and not AuditEntry.objects.filter(act="import.files").exists(), "what is wrong cannot start"
+
+
+@pytest.mark.parametrize(("files", "said"), [({"x.csv": b""}, "the file is empty"), ({}, "Choose one or more files.")])
+def test_what_cannot_be_taken_keeps_the_form_with_the_reason(
+    charlie: Client, files: dict[str, bytes], said: str
+) -> None:
+    sent = [io.BytesIO(content) for content in files.values()]
+    for file, name in zip(sent, files, strict=True):
+        file.name = name
+    response = charlie.post("/c/birds/import/", {"files": sent})
+    assert response.status_code == 422 and said in html.unescape(response.content.decode())
+    assert not FileImport.objects.exists() and not Upload.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("id,text,text\n1,x,y\n", 'x.csv, line 1: two columns have the header "text"; rename one'),
+        ("Frage,Antwort\nWarum?,Darum.\n", "Left out: say what its columns are"),
+    ],
+)
+def test_a_file_that_is_not_recognised_is_left_out_with_the_reason(
+    charlie: Client, text: str | bytes, said: str
+) -> None:
+    row = bring(charlie, "birds", {"x.csv": text})
+    assert row.state == "failed" and row.error.startswith("x.csv"), "what a person chose is not left out by itself"
+    assert said in page(charlie, row)
+    correct(charlie, row, {"kind-0": ""})
+    assert said in page(charlie, row), "the reason stays as long as nobody chose"
+    correct(charlie, row, {"kind-0": "skip"})
+    assert row.error.startswith("No file to import")
+
+
+def test_columns_that_no_header_names_are_chosen_on_the_page(charlie: Client) -> None:
+    row = bring(charlie, "birds", {"x.csv": "Frage,Antwort,Note\nWarum?,Darum.,1\nWarum?,So.,0\n"})
+    correct(charlie, row, {"field-0-0": "query", "field-0-1": "query"})
+    assert row.state == "failed"
+    assert 'the columns "Frage" and "Antwort" are both "query"; choose one' in page(charlie, row)
+    chosen = {"field-0-0": "query", "field-0-1": "text", "field-0-2": "grade", "kind-0": "by-columns"}
+    correct(charlie, row, chosen)
+    assert counts_of(page(charlie, row)) == {
+        "Documents": [2, 0, 0], "Queries": [1, 0, 0], "Pairs": [2, 0, 0], "Grades": [2, 0, 0],
+    }  # fmt: skip
+    start(charlie, row)
+    assert contents() == [2, 1, 2, 2]
+
+
+def test_the_page_says_which_columns_are_not_read_and_what_helps(charlie: Client) -> None:
+    text = "query,chunk,label,source\nWhich bird?,A robin.,1,web\nWhich bird?,Another.,0,web\n"
+    row = bring(charlie, "birds", {"x.csv": text})
+    shown = html.unescape(page(charlie, row))
+    assert 'No column is the document that "label" is about: map "chunk" to "text"' in shown
+    correct(charlie, row, {"field-0-1": "text", "kind-0": "by-columns"})
+    shown = html.unescape(page(charlie, row))
+    assert "Columns that are not read:" in shown and '<span class="mono">source</span>: each row is a pair' in shown
+    assert counts_of(shown)["Grades"] == [2, 0, 0]
+
+
+def test_json_lines_that_could_be_either_are_what_the_person_says(charlie: Client) -> None:
+    row = bring(
+        charlie, "birds", {"a.jsonl": '{"_id": "1", "text": "A."}\n', "b.jsonl": '{"_id": "2", "text": "B."}\n'}
+    )
+    assert [one["holds"]["kind"] for one in row.files] == ["documents", "documents"], "parts of one, until told"
+    assert "bm25" not in row.options, "no pair is added that nobody asked for"
+    correct(charlie, row, {"kind-1": "queries", "bm25": "3"})
+    assert row.is_checked and row.report["new"]["queries"] == 1
+    correct(charlie, row, {"kind-0": "skip", "kind-1": "queries", "bm25": "3"})
+    assert row.error.startswith("No file contains documents")
+
+
+def test_a_zip_of_a_beir_folder_is_imported(charlie: Client) -> None:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("beir/corpus.jsonl", '{"_id": "d1", "title": "", "text": "First."}\n')
+        archive.writestr("beir/queries.jsonl", '{"_id": "q1", "text": "Which?"}\n')
+        archive.writestr("beir/qrels/dev.tsv", "query-id\tcorpus-id\tscore\nq1\td1\t0\n")
+        archive.writestr("beir/qrels/test.tsv", "query-id\tcorpus-id\tscore\nq1\td1\t1\n")
+        archive.writestr("beir/qrels/train.tsv", "query-id\tcorpus-id\tscore\nq1\td1\t1\n")
+    row = bring(charlie, "birds", {"beir.zip": file.getvalue()})
+    # The same pair has two grades: one error names both files, and a split is chosen by leaving the other out.
+    dev, test = (f"beir.zip/beir/qrels/{split}.tsv" for split in ("dev", "test"))
+    assert row.error == f"{test}, line 2: grade 1, but {dev}, line 2, has 0 for this pair; leave one file out"
+    place = [one["member"] for one in row.files].index("beir/qrels/dev.tsv")
+    correct(charlie, row, {f"kind-{place}": "skip"})
+    shown = page(charlie, row)
+    assert "Grades come from 2 files." in shown and "beir.zip/beir/qrels/train.tsv</span>: 1 grade" in shown
+    start(charlie, row)
+    assert contents() == [1, 1, 1, 1] and Judgment.objects.get().grade == 1
+
+
+STUDIO = [
+    {"id": 1, "data": {"query": "Which?", "document": "First."},
+     "annotations": [{"completed_by": {"email": f"{who}@site.example"},
+                      "result": [{"from_name": "fit", "type": "choices", "value": {"choices": [said]}}]}
+                     for who, said in (("alice", "Relevant"), ("bob", "Not relevant"), ("dora", "Relevant"))]},
+]  # fmt: skip
+
+
+def test_judgments_of_another_tool_settle_pairs_unless_the_person_says_that_they_measure(charlie: Client) -> None:
+    row = bring(charlie, "birds", {"studio.json": json.dumps(STUDIO)})
+    assert "Queries, documents and pairs" in page(charlie, row) and 'aria-label="Column fit"' in page(charlie, row)
+    row = start(charlie, row)
+    assert contents() == [1, 1, 1, 3] and Label.objects.get().grade == 1
+    assert "3 labels" not in page(charlie, row) and "1 label was settled" in page(charlie, row)
+    names = set(Assessor.objects.filter(kind="human-import").values_list("name", flat=True))
+    assert names == {"alice@site.example", "bob@site.example", "dora@site.example"}
+    other = make_collection("owls")
+    client = client_of(make_member(other, "charlie", Role.ADMIN))
+    row = bring(client, "owls", {"studio.json": json.dumps(STUDIO)})
+    correct(client, row, {"graded_by": "judge"})
+    start(client, row)
+    assert Assessor.objects.filter(collection=other, kind="judge-import").count() == 3
+    assert not Label.objects.filter(pair__collection=other).exists()
+
+
+def test_queries_are_numbered_by_their_place_where_the_person_says_so(charlie: Client) -> None:
+    files = ALL | {"queries.csv": "id,Query Text\n365,Which?\n", "pairs.csv": "qid,docid\n1,d1\n"}
+    row = bring(charlie, "birds", files)
+    assert row.error.startswith('pairs.csv, line 2: no query has the id "1"; ')
+    refused = charlie.post(f"/c/birds/import/{row.number}/", {"graded_by": "ghosts"})
+    assert refused.status_code == 422
+    correct(charlie, row, {"query_ids": "position"})
+    start(charlie, row)
+    assert Query.objects.get().external_id == "1" and contents() == [2, 1, 1, 0]
+
+
+def test_the_page_has_words_for_every_kind_of_file_and_column() -> None:
+    assert page_module.KINDS.keys() == set(detection.KINDS)
+    assert page_module.FIELDS.keys() == set(columns.EVERY_FIELD)
+
+
+def test_a_ranking_that_is_imported_is_a_run_of_the_benchmark(charlie: Client) -> None:
+    ranking = "q1 Q0 d1 1 2.5 x\nq1 Q0 d2 2 1.5 x\n"
+    files = {"docs.csv": DOCUMENTS, "queries.csv": QUERIES, "system A.run": ranking}
+    row = bring(charlie, "birds", files)
+    assert not Run.objects.exists(), "a check keeps nothing"
+    start(charlie, row)
+    assert (row.report["runs"], Run.objects.get().name, contents()[2]) == (1, "system-A", 2)
+    assert Ranking.objects.get().documents == list(
+        Document.objects.order_by("external_id").values_list("pk", flat=True)
+    )
+    again = start(charlie, bring(charlie, "birds", files))
+    assert (again.report["runs"], Run.objects.count()) == (0, 1)
+    assert (
+        "The benchmark has a run called system-A already."
+        in charlie.get(f"/c/birds/import/{again.number}/").content.decode()
+    )
+
+
+def test_an_import_starts_once_and_is_not_corrected_after(charlie: Client) -> None:
+    row = bring(charlie, "birds", ALL)
+    for _ in range(2):
+        charlie.post(f"/c/birds/import/{row.number}/start/")
+    assert AuditEntry.objects.filter(act="import.files").count() == 1
+    late = charlie.post(f"/c/birds/import/{row.number}/", {"update": "on"})
+    assert late.status_code == 422 and "This import has already started." in late.content.decode()
+    work_off()
+    assert contents() == [2, 1, 1, 0]
+
+
+def test_cancelling_in_the_middle_leaves_nothing_and_checking_again_starts_over(
+    charlie: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = bring(charlie, "birds", ALL)
+    charlie.post(f"/c/birds/import/{row.number}/start/")
+    real = importing.plan_files
+
+    def cancel_first(job: FileImport):
+        charlie.post(f"/c/birds/import/{row.number}/cancel/")
+        return real(job)
+
+    monkeypatch.setattr(importing, "plan_files", cancel_first)
+    work_off()
+    row.refresh_from_db()
+    assert row.state == "cancelled" and contents() == [0, 0, 0, 0]
+    assert "Nothing was imported, and the files are kept." in page(charlie, row)
+    monkeypatch.undo()
+    correct(charlie, row, {})
+    assert row.is_checked
+    start(charlie, row)
+    assert contents() == [2, 1, 1, 0]
+
+
+def test_what_was_cancelled_is_resumed_and_what_was_refused_is_corrected(charlie: Client) -> None:
+    row = bring(charlie, "birds", ALL)
+    charlie.post(f"/c/birds/import/{row.number}/start/")
+    charlie.post(f"/c/birds/import/{row.number}/cancel/")
+    work_off()
+    assert contents() == [0, 0, 0, 0]
+    address = f"/c/birds/import/{row.number}/go-on/"
+    assert address in page(charlie, row)
+    charlie.post(address)
+    work_off()
+    row.refresh_from_db()
+    assert row.is_imported and contents() == [2, 1, 1, 0]
+    assert AuditEntry.objects.filter(act="import.files").count() == 2, "started, and resumed"
+    again = charlie.post(address, follow=True).content.decode()
+    assert "Only an import that was cancelled or failed can be resumed." in again
+    refused = bring(charlie, "birds", {"documents.csv": "id,text\nd9,\n"})
+    assert refused.state == "failed" and f"/c/birds/import/{refused.number}/go-on/" not in page(charlie, refused)
+
+
+def test_discarding_deletes_the_files_and_an_import_that_ended_stays(charlie: Client) -> None:
+    row = bring(charlie, "birds", ALL)
+    charlie.post(f"/c/birds/import/{row.number}/discard/")
+    assert not FileImport.objects.exists() and not Upload.objects.exists()
+    done = start(charlie, bring(charlie, "birds", ALL))
+    charlie.post(f"/c/birds/import/{done.number}/discard/")
+    assert FileImport.objects.get() == done
+    assert charlie.post(f"/c/birds/import/{done.number}/pause/").status_code == 404
+
+
+def test_a_worker_that_lost_its_lease_imports_nothing(charlie: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    row = bring(charlie, "birds", ALL)
+    charlie.post(f"/c/birds/import/{row.number}/start/")
+    late = leases.claim(FileImport)
+    assert late is not None
+    FileImport.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
+    work_off()
+    assert contents() == [2, 1, 1, 0]
+    importing.perform_import(late)
+    row.refresh_from_db()
+    assert row.is_imported and contents() == [2, 1, 1, 0]
+
+
+def test_files_that_were_swept_are_named_with_what_to_do(charlie: Client) -> None:
+    row = bring(charlie, "birds", ALL)
+    Upload.objects.all().delete()
+    row = start(charlie, row)
+    assert row.error == "docs.csv: the file was deleted, as uploads are after a day; upload it again"
+    assert contents() == [0, 0, 0, 0]
+
+
+def test_the_page_polls_until_the_job_is_over(charlie: Client) -> None:
+    row = bring(charlie, "birds", ALL)
+    assert charlie.get(f"/c/birds/import/{row.number}/", headers={"HX-Request": "true"}).status_code == 286
+    FileImport.objects.update(state="running", done=12_345, total=20_000, phase="documents", dry_run=False)
+    part = charlie.get(f"/c/birds/import/{row.number}/", headers={"HX-Request": "true"})
+    assert part.status_code == 200 and "Reading documents: 12,345 rows read." in part.content.decode()
+    assert "<html" not in part.content.decode()
+
+
+@pytest.mark.slow
+@pytest.mark.django_db(transaction=True)
+def test_an_import_whose_worker_is_killed_in_the_middle_is_done_once_by_another(
+    instance: dict[str, str], charlie: Client
+) -> None:
+    row = bring(charlie, "birds", ALL)
+    charlie.post(f"/c/birds/import/{row.number}/start/")
+    workers: list[subprocess.Popen[str]] = []
+
+    def begin() -> subprocess.Popen[str]:
+        command = worker_pool.worker_command(1, f"import-{len(workers)}")
+        workers.append(spawn_child(command, {**instance, **FAST}, cwd=ROOT, stderr=subprocess.DEVNULL))
+        return workers[-1]
+
+    def is_waiting_for_lock() -> bool:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'corpus_pair'::regclass")
+            return bool(cursor.fetchone()[0])
+
+    try:
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute("LOCK TABLE corpus_pair IN ACCESS EXCLUSIVE MODE")  # documents are in, pairs are not
+            first = begin()
+            until(is_waiting_for_lock)
+            os.killpg(first.pid, signal.SIGKILL)
+            first.wait()
+        assert contents() == [0, 0, 0, 0]
+        begin()
+        until(lambda: FileImport.objects.filter(state="ready", dry_run=False).exists())
+        until(lambda: not Upload.objects.exists())
+    finally:
+        stop_children(workers)
+    assert contents() == [2, 1, 1, 0]

@@ -1,0 +1,321 @@
+"""The page of models: the judges file in the browser, keys, the test of a model, debaters and panel."""
+
+import tomllib
+from pathlib import Path
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+
+from annotation.models import AuditEntry, Role
+from config.env import ROOT
+from judges.models import JudgeVersion, Panel
+from judges.models.probes import JudgeProbe
+from judges.panels.configuration import store_judges_file
+from judges.panels.file_text import write_judges_text
+from judges.panels.judges_file import parse
+from judges.panels.offline_panel import ensure_offline
+from tests.factories import make_collection, make_member, make_user
+from tests.modelserver.fixtures import KEY, LocalModels
+
+pytestmark = pytest.mark.django_db
+OPENAI = '[[judge]]\nname = "one"\nprovider = "openai"\nmodel = "gpt-4o-mini"\n'
+SECRET = "sk-never-on-a-page-0123456789"
+VARIABLE = "BOOKS_API_KEY"
+
+
+@pytest.fixture
+def books():
+    ensure_offline()
+    return make_collection("books")
+
+
+@pytest.fixture
+def olga(books, client):
+    """An owner of the site, signed in."""
+    user = make_user("olga", is_owner=True)
+    client.force_login(user)
+    return user
+
+
+@pytest.fixture
+def charlie(books, client):
+    """An admin of the collection, signed in."""
+    user = make_member(books, "charlie", Role.ADMIN).user
+    client.force_login(user)
+    return user
+
+
+def load(client, text, **more):
+    return client.post("/c/books/models/load/", {"text": text, "load": "1", **more})
+
+
+def page(client):
+    response = client.get("/c/books/models/")
+    assert response.status_code == 200
+    return response
+
+
+def configured():
+    return set(JudgeVersion.objects.exclude(provider="offline").values_list("name", flat=True))
+
+
+# The file
+
+
+def test_an_owner_pastes_a_file_and_it_is_loaded_as_the_command_does(client, olga):
+    assert load(client, OPENAI).status_code == 302
+    assert JudgeVersion.objects.get(name="one").api_key_env == "OPENAI_API_KEY"
+    assert Panel.objects.get(is_default=True).ensemble == ["one"]
+    entry = AuditEntry.objects.get(act="judges.configured")
+    assert entry.details["judges"] == ["one"]
+    response = page(client)
+    (row,) = response.context["models"]
+    assert row["judge"].name == "one" and row["votes"] and not row["debates"]
+    assert "openai, gpt-4o-mini" in response.content.decode()
+
+
+def test_a_mistake_is_shown_with_its_line_and_nothing_is_half_written(client, olga):
+    text = OPENAI + '[[judge]]\nname = "two"\nprovider = "openai"\nmodel = "m"\ntemprature = 1\n'
+    response = load(client, text)
+    assert response.status_code == 422 and configured() == set()
+    (error,) = response.context["file_form"].non_field_errors()
+    assert "judges.toml, line 9" in error and "temprature is unknown" in error
+    assert response.context["file_form"]["text"].value() == text, "what was typed stays"
+
+
+def test_an_uploaded_file_takes_the_place_of_the_text_and_is_shown_where_it_is_wrong(client, olga):
+    upload = SimpleUploadedFile("panel.toml", (OPENAI + "x = 1\n").encode())
+    response = load(client, "nothing", file=upload)
+    assert response.status_code == 422 and "panel.toml, line 5" in response.content.decode()
+    assert response.context["file_form"]["text"].value() == OPENAI + "x = 1\n"
+    assert load(client, "", file=SimpleUploadedFile("panel.toml", OPENAI.encode())).status_code == 302
+    assert configured() == {"one"}
+    assert load(client, "", file=SimpleUploadedFile("x.toml", b"\xff\xfe")).status_code == 422
+
+
+def test_the_form_puts_a_model_at_the_end_of_the_file_and_loads_it(client, olga):
+    load(client, OPENAI)
+    shown = page(client).context["file_form"]["text"].value()
+    model = {"provider": "openai-compatible", "model": "org/llama 3", "base_url": "http://127.0.0.1:9/v1"}
+    response = client.post(
+        "/c/books/models/load/",
+        {"text": shown, "add": "1", **model, "api_key_env": VARIABLE, "more": "input_price = 1\noutput_price = 2"},
+    )
+    assert response.status_code == 302, response.context["file_form"].errors
+    made = JudgeVersion.objects.get(name="llama-3")
+    assert (made.model, made.base_url, made.api_key_env, made.input_price) == (
+        "org/llama 3",
+        "http://127.0.0.1:9/v1",
+        VARIABLE,
+        1.0,
+    )
+    assert Panel.objects.get(is_default=True).ensemble == ["one"], "the file's panel stays"
+    response = client.post("/c/books/models/load/", {"text": shown, "add": "1", "provider": "azure", "model": "m"})
+    assert response.status_code == 422 and response.context["file_form"]["model"].value() == "m"
+
+
+@pytest.mark.parametrize("again", [1, 2])
+def test_the_text_that_is_shown_changes_nothing_when_it_is_loaded(again, books):
+    store_judges_file(parse((Path(ROOT) / "docs/judges-example.toml").read_text()))
+    for _time in range(again):
+        text = write_judges_text(Panel.objects.get(is_default=True))
+        done = store_judges_file(parse(text))
+    assert {one["change"] for one in done["judges"]} == {"unchanged"} and done["panel"]["change"] == "unchanged"
+    assert tomllib.loads(text)["panel"]["name"]
+
+
+# What a browser must not bring
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        'provider = "azure"\nbase_url = "https://x.openai.azure.com"\napi_version = "1"\ntoken_command = ["id"]',
+        'provider = "openai-compatible"\nbase_url = "https://evil.example/v1"\napi_key_env = "SECRET_KEY"',
+        'provider = "openai-compatible"\nbase_url = "https://evil.example/v1"\napi_key_env = "OPENAI_API_KEY"',
+        'provider = "openai"\nbase_url = "https://evil.example/v1"',
+        'provider = "azure"\nbase_url = "https://evil.example"\napi_version = "1"',
+        'provider = "openai-compatible"\nbase_url = "file:///etc/passwd"',
+        'provider = "openai-compatible"\nbase_url = "ftp://evil.example/"',
+    ],
+)
+def test_a_file_from_a_browser_runs_no_command_and_sends_no_key_elsewhere(client, olga, keys):
+    response = load(client, f'[[judge]]\nname = "bad"\nmodel = "m"\n{keys}\n')
+    assert response.status_code == 422 and configured() == set()
+    assert response.context["file_form"].non_field_errors()
+
+
+def test_what_the_command_loaded_may_stand_in_the_text(client, olga):
+    text = '[[judge]]\nname = "own"\nmodel = "m"\nprovider = "openai"\nbase_url = "https://proxy.example/v1"\n'
+    store_judges_file(parse(text))
+    assert load(client, page(client).context["file_form"]["text"].value()).status_code == 302
+
+
+def test_only_owners_load_files_admins_see_test_and_choose(client, books, charlie):
+    assert load(client, OPENAI).status_code == 403 and configured() == set()
+    assert "file_form" not in page(client).context
+    client.force_login(make_member(books, "alice", Role.ANNOTATOR).user)
+    assert client.get("/c/books/models/").status_code == 403
+
+
+# Keys and tests
+
+
+def test_each_model_says_whether_its_key_is_set_and_no_page_shows_the_key(client, olga, monkeypatch):
+    text = f'[[judge]]\nname = "one"\nprovider = "openai-compatible"\nmodel = "m"\napi_key_env = "{VARIABLE}"\n'
+    load(client, text + 'base_url = "http://127.0.0.1:9/v1"\n')
+    monkeypatch.delenv(VARIABLE, raising=False)
+    (row,) = page(client).context["models"]
+    assert (row["has_key"], row["needs_key"]) == (False, True)
+    monkeypatch.setenv(VARIABLE, SECRET)
+    response = page(client)
+    assert response.context["models"][0]["has_key"]
+    assert VARIABLE in response.content.decode() and SECRET not in response.content.decode()
+
+
+@pytest.fixture
+def local(client, olga, model_server: LocalModels, monkeypatch):
+    """A model of the local server, added in the form."""
+    monkeypatch.setenv(VARIABLE, KEY)
+    model = {"provider": "openai-compatible", "model": "yes", "base_url": model_server.openai, "api_key_env": VARIABLE}
+    prices = {"more": "input_price = 1\noutput_price = 2"}
+    assert client.post("/c/books/models/load/", {"text": "", "add": "1", **model, **prices}).status_code == 302
+    return model_server
+
+
+def test_a_model_is_tested_with_one_or_two_calls_and_its_price_is_shown(client, local):
+    response = client.post("/c/books/models/test/", {"judge": "yes"}, follow=True)
+    probe = JudgeProbe.objects.get()
+    assert probe.passes and 1 <= len(local.requests()) == probe.calls <= 2 and probe.cost and probe.cost > 0
+    (row,) = response.context["models"]
+    assert row["probe"] == probe and row["most_cost"] >= probe.cost
+    said = list(response.context["messages"])[-1]
+    assert "yes works (" in said.message and KEY not in response.content.decode()
+    assert AuditEntry.objects.filter(act="judge.tested").count() == 1
+
+
+def test_a_model_without_its_key_is_told_so_and_no_call_is_counted(client, local, monkeypatch):
+    monkeypatch.delenv(VARIABLE)
+    response = client.post("/c/books/models/test/", {"judge": "yes"}, follow=True)
+    probe = JudgeProbe.objects.get()
+    assert not probe.passes and probe.calls == 0 and local.requests() == []
+    said = list(response.context["messages"])[-1].message
+    assert VARIABLE in said and "restart" in said
+    assert "0 calls" not in response.content.decode() and "1 call, $0" not in response.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("given", "field"),
+    [
+        ({"model": ""}, "model"),
+        ({"provider": "openai-compatible"}, "base_url"),
+        (
+            {"provider": "openai-compatible", "base_url": "http://127.0.0.1:9/v1", "api_key_env": "SECRET"},
+            "api_key_env",
+        ),
+    ],
+)
+def test_what_a_new_model_lacks_is_said_at_its_field(client, olga, given, field):
+    response = client.post(
+        "/c/books/models/load/", {"text": "", "add": "1", "provider": "openai", "model": "m", **given}
+    )
+    assert response.status_code == 422 and configured() == set()
+    assert list(response.context["file_form"].errors) == [field]
+
+
+def test_a_search_service_is_said_to_search_and_to_cost_so_much_a_call(client, olga):
+    priced = {"name": "web", "provider": "tavily", "api_key_env": VARIABLE, "parameters": {"call_price": 0.008}}
+    web = JudgeVersion.objects.create(model="search", **priced)
+    JudgeVersion.objects.create(name="other", provider="exa", model="search", api_key_env=VARIABLE)
+    text = " ".join(page(client).content.decode().split())
+    assert text.count('<a href="/c/books/import/web/">searches the web</a>') == 2
+    assert "$0.008 for each call" in text and "Set call_price in the judges file" in text
+    assert "0.0 in" not in text and "Test<span" in text
+    prices = " ".join(client.get("/c/books/prices/").content.decode().split())
+    assert "Each call: $0.008" in prices and ">judges file</td>" in prices
+    assert f"/c/books/prices/{web.pk}/" not in prices and client.get(f"/c/books/prices/{web.pk}/").status_code == 404
+
+
+def test_a_model_that_fails_says_the_remedy_and_a_server_that_repeats_the_key_is_masked(client, local):
+    local.script({"yes": {"fault": "echo-key"}})
+    response = client.post("/c/books/models/test/", {"judge": "yes"}, follow=True)
+    text = response.content.decode()
+    assert not JudgeProbe.objects.get().passes and VARIABLE in text
+    assert KEY not in text and KEY not in str(list(JudgeProbe.objects.values()))
+
+
+def test_a_model_that_does_not_answer_is_given_up_after_a_while(client, local, monkeypatch):
+    monkeypatch.setattr("annotation.home.judge_setup.views.TEST_SECONDS", 0.3)
+    local.script({"yes": {"fault": "hang"}})
+    response = client.post("/c/books/models/test/", {"judge": "yes"}, follow=True)
+    said = list(response.context["messages"])[-1]
+    assert "0.3" in said.message and not JudgeProbe.objects.exists()
+
+
+def test_built_in_and_unknown_judges_are_not_tested(client, charlie):
+    for name in ("offline-bm25", "nobody", ""):
+        assert client.post("/c/books/models/test/", {"judge": name}).status_code == 404
+    assert client.get("/c/books/models/test/").status_code == 405
+
+
+def test_what_a_test_found_stands_in_the_row(client, olga):
+    load(client, OPENAI)
+    found = {
+        "schema_modes": {"json_schema": "refused", "json_object": "works"},
+        "logprobs": 5,
+        "temperature": 0.0,
+        "temperature_taken": True,
+        "thinks": True,
+        "reasoning_tokens": 120,
+        "reasoning_text": True,
+        "context": 8192,
+        "usage": ["prompt_tokens"],
+    }
+    judge = JudgeVersion.objects.get(name="one")
+    JudgeProbe.objects.create(judge=judge, passes=False, problem="Set schema_mode", found=found, warnings=["A note"])
+    text = page(client).content.decode()
+    for words in ("<del>json_schema</del>", "5 alternatives", "120 tokens", "8,192", "A note.", "Set schema_mode."):
+        assert words in text
+
+
+def test_the_page_takes_few_statements_however_many_models(client, olga, django_assert_max_num_queries):
+    for number in range(30):
+        JudgeVersion.objects.create(name=f"j{number}", provider="openai", model="m")
+    page(client)
+    with django_assert_max_num_queries(20):
+        page(client)
+
+
+# Debaters and panel
+
+
+def test_an_admin_chooses_debaters_and_panel_of_the_collection(client, charlie):
+    for name in ("a", "b", "c"):
+        JudgeVersion.objects.create(name=name, provider="openai", model=name)
+    chosen = {"debate_for": "a", "debate_against": "b", "judge": ["a", "b", "c"]}
+    assert client.post("/c/books/models/panel/", chosen).status_code == 302
+    made = Panel.objects.get(name="books:chosen")
+    assert (made.debate, made.ensemble, made.majority, made.is_default) == (["a", "b"], ["a", "b", "c"], 2, False)
+    assert AuditEntry.objects.get(act="panel.used").details["judges"] == ["a", "b", "c"]
+    assert client.post("/c/books/models/panel/", {"judge": ["a"]}).status_code == 302
+    made.refresh_from_db()
+    assert (made.debate, made.ensemble) == ([], ["a"])
+
+
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        {"judge": ["a", "b"]},
+        {"judge": []},
+        {"judge": ["a"], "debate_for": "a"},
+        {"judge": ["a"], "debate_for": "offline-bm25", "debate_against": "a"},
+        {"judge": ["nobody"]},
+    ],
+)
+def test_a_panel_that_cannot_be_keeps_what_was_chosen(client, charlie, chosen):
+    for name in ("a", "b"):
+        JudgeVersion.objects.create(name=name, provider="openai", model=name)
+    response = client.post("/c/books/models/panel/", chosen)
+    assert response.status_code == 422 and not Panel.objects.filter(name="books:chosen").exists()
+    assert response.context["members"].errors
+    assert list(response.context["members"]["judge"].value()) == chosen["judge"]

@@ -1,0 +1,119 @@
+"""Accounts in a real Chromium: an invitation, a second factor, the audit log."""
+
+import re
+import time
+from pathlib import Path
+
+import pytest
+from allauth.mfa.totp.internal.auth import format_hotp_value, hotp_value
+
+from annotation.access.audit_log.recording import record
+from annotation.models import AuditEntry, Role, User
+from annotation.people.accounts.passwords import PasswordHasher
+from tests.factories import make_collection, make_member, make_user
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+NEW = "a long enough secret"
+
+
+def code_of(secret: str) -> str:
+    """What an authenticator app shows now."""
+    return format_hotp_value(hotp_value(secret, int(time.time()) // 30))
+
+
+def with_password(user: User) -> User:
+    """The password of tests, as the served site stores it: the tests' own hasher is a fast one that it refuses."""
+    user.password = PasswordHasher().encode(f"{user.username}-password", "salt" * 4)
+    user.save(update_fields=["password"])
+    return user
+
+
+def sign_in(page, username: str, password: str = "") -> None:
+    page.goto("/accounts/login/")
+    page.get_by_label("Username").fill(username)
+    page.get_by_label("Password").fill(password or f"{username}-password")
+    page.get_by_role("button", name="Sign in", exact=True).click()
+    page.wait_for_url(lambda url: "/accounts/login/" not in url)
+
+
+def test_an_invitation_leads_from_the_admins_page_to_the_collection(new_page, violations, console):
+    birds = make_collection("birds", title="Birds")
+    admin = new_page(user=make_member(birds, "charlie", Role.ADMIN).user)
+    admin.goto("/c/birds/members/")
+    admin.get_by_label("Names or email addresses").fill("Alice of the library")
+    admin.get_by_role("button", name="Invite", exact=True).click()
+    link = admin.locator("input[id^=link-]").input_value()
+    visitor = new_page()
+    visitor.goto(link)
+    assert violations(visitor) == []
+    visitor.get_by_label("Username").fill("alice")
+    for field in visitor.locator("input[type=password]").all():
+        field.fill(NEW)
+    visitor.get_by_role("button", name="Create account and join").click()
+    visitor.wait_for_url("**/c/birds/judge/**")
+    assert "Welcome" in visitor.locator("main").inner_text()
+    again = new_page()
+    again.goto(link)
+    assert "works once" in again.locator("main").inner_text()
+    console.clear()  # the closed link says 410
+    acts = set(AuditEntry.objects.values_list("act", flat=True))
+    assert {"invitation.made", "invitation.accepted", "account.made", "member.joined", "session.in"} <= acts
+
+
+@pytest.mark.slow
+def test_a_second_factor_is_turned_on_used_and_replaced_by_a_recovery_code(new_page, violations):
+    with_password(make_user("alice"))
+    page = new_page()
+    sign_in(page, "alice")
+    page.goto("/accounts/")
+    page.get_by_role("link", name="Two-factor authentication").click()
+    page.get_by_role("link", name="Turn on").click()
+    assert violations(page) == []
+    page.get_by_label("Password").fill("alice-password")
+    page.get_by_role("button", name="Continue").click()
+    page.wait_for_url("**/second-factor/on/**")
+    box = page.locator("svg.qr").bounding_box()
+    assert box["width"] >= 180, "large enough for a phone's camera"
+    assert violations(page) == []
+    secret = page.get_by_role("textbox", name="Key").input_value()
+    page.get_by_label("Authenticator code").fill(code_of(secret))
+    page.get_by_role("button", name="Turn on").click()
+    page.wait_for_url("**/recovery-codes/**")
+    codes = page.locator("ul.codes li").all_inner_texts()
+    assert len(codes) == 10
+    assert violations(page) == []
+    phone = new_page(**PHONE)
+    sign_in(phone, "alice")
+    phone.wait_for_url("**/second-factor/code/")
+    assert violations(phone) == []
+    phone.get_by_label("Code").fill(code_of(secret))
+    phone.get_by_role("button", name="Sign in", exact=True).click()
+    phone.wait_for_url(re.compile(r"/$"))
+    without_phone = new_page()
+    sign_in(without_phone, "alice")
+    without_phone.get_by_label("Code").fill(codes[3])
+    without_phone.get_by_role("button", name="Sign in", exact=True).click()
+    without_phone.wait_for_url(re.compile(r":\d+/$"))
+    page.goto("/accounts/recovery-codes/")
+    assert len(page.locator("ul.codes li").all()) == 9
+
+
+def test_the_audit_log_is_filtered_paged_and_downloaded(new_page):
+    birds = make_collection("birds", title="Birds")
+    alice = make_member(birds, "alice", Role.ADMIN).user
+    for number in range(60):
+        record(alice, "settings.changed", birds, number=number)
+    page = new_page(user=alice)
+    page.goto("/c/birds/audit-log/")
+    page.get_by_role("link", name="Older").click()
+    page.wait_for_url("**before=*")
+    assert page.locator("tbody tr").count() == 10
+    page.get_by_label("Action", exact=True).select_option("settings.changed")
+    page.get_by_role("button", name="Filter").click()
+    page.wait_for_url("**act=settings.changed**")
+    with page.expect_download() as got:
+        page.get_by_role("button", name="CSV").click()
+    assert got.value.suggested_filename == "audit-log.csv"
+    assert len(Path(got.value.path()).read_text().splitlines()) == 61

@@ -1,0 +1,42 @@
+"""From the start page to kappa, and to the pairs behind a low one, counted in real clicks."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from annotation.models import Role
+from corpus.models import Collection
+from tests.annotation.quality.label_quality.test_quality_page import books as judged_books
+from tests.factories import make_member
+from tests.plugin_browser import Clicks
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+books = judged_books
+
+
+def test_kappa_is_one_click_from_the_start_page_and_the_pairs_behind_a_low_one_two(
+    books: Collection, new_page: Callable[..., Any], clicks: Clicks, instance: dict[str, str]
+) -> None:
+    page = clicks(new_page(user=make_member(books, "charlie", Role.ADMIN).user))
+    page.goto("/c/books/")
+    page.get_by_role("link", name="Quality", exact=True).click()
+    page.wait_for_url("**/quality/**")
+    assert "kappa" in page.locator("#agreement").inner_text().lower()
+    assert page.locator(".matrix").count() == 1 and clicks.of(page) == 1
+    page.locator("#agreement a[href*='cell=disagree']").first.click()
+    page.wait_for_url("**/agreement/two/**")
+    assert page.locator("main tbody tr").count() > 0 and clicks.of(page) == 2
+
+
+def test_a_chinese_phone_sets_no_name_of_a_row_one_character_a_line(
+    books: Collection, new_page: Callable[..., Any], instance: dict[str, str]
+) -> None:
+    charlie = make_member(books, "charlie", Role.ADMIN).user
+    page = new_page(user=charlie, viewport={"width": 390, "height": 844}, locale="zh-CN")
+    page.goto("/c/books/quality/")
+    widths = page.locator(".table-scroll > .table tbody th[scope=row]").evaluate_all(
+        "all => all.map(one => one.offsetWidth)"
+    )
+    assert widths and min(widths) >= 90

@@ -1,0 +1,221 @@
+"""`panel NAME`: from stored votes, labels made elsewhere and reference grades to a document."""
+
+import json
+from io import StringIO
+
+import pytest
+from django.core.management import call_command
+
+from annotation.quality.panels.report import choose_panel
+from corpus.errors import BadInput
+from corpus.importing.assess import import_judgments
+from tests.evidence import make_assessor, make_campaign, make_judge
+from tests.factories import make_collection
+from tests.panel_scene import PAIRS, add_pairs, answers, cast, refer, vote
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def books():
+    """One query with so many documents."""
+    books = make_collection("books", grades=3, relevant_from=2)
+    add_pairs(books, "q1", [f"d{n}" for n in range(PAIRS)])
+    return books
+
+
+@pytest.fixture
+def voted(books):
+    """Judges j0 to j6 and `coin` voted in one campaign; there is no reference. Returns votes and truth."""
+    votes, truth = answers(1)
+    vote(books, votes)
+    return votes, truth
+
+
+@pytest.fixture
+def judged(books, voted):
+    """The same, and the reference knows everything."""
+    refer(books, voted[1])
+    return voted
+
+
+@pytest.fixture
+def bring(books, tmp_path):
+    """Import a judge's grades that were made elsewhere."""
+
+    def run(name, verdicts):
+        rows = [f"q1,d{n},{3 if yes else 0}" for n, yes in enumerate(verdicts)]
+        path = tmp_path / f"{name}.csv"
+        path.write_text("query_id,doc_id,grade\n" + "\n".join(rows) + "\n")
+        import_judgments(books, path, assessor=name, kind="judge")
+
+    return run
+
+
+def panel(*options: str) -> dict:
+    out = StringIO()
+    call_command("panel", "books", *options, "--json", stdout=out, stderr=StringIO())
+    return json.loads(out.getvalue())
+
+
+def refused(*options: str) -> str:
+    out, err = StringIO(), StringIO()
+    with pytest.raises(SystemExit) as end:
+        call_command("panel", "books", *options, "--json", stdout=out, stderr=err)
+    assert (end.value.code, out.getvalue()) == (2, "")
+    return err.getvalue()
+
+
+def sets_of(found: dict) -> list[set[str]]:
+    return [set(one["judges"]) for one in [*found["by_mean"], *found["by_largest"]]]
+
+
+def test_the_coin_is_never_proposed_and_the_copy_made_elsewhere_is_named(judged, bring):
+    votes, _ = judged
+    bring("gpt", votes[0])
+    found = panel()
+    assert found["copies"] == [["j0", "gpt"]]
+    assert found["subsets"] == 21, "seven of nine: not the coin, and of the copies only one"
+    assert all("coin" not in one and not {"j0", "gpt"} <= one for one in sets_of(found))
+    coin = next(one for one in found["candidates"] if one["name"] == "coin")
+    assert not coin["passes"] and coin["why_not"].startswith("no better than chance (p = ")
+    assert found["proposed"] == found["by_mean"][0] and found["reason"] is None
+
+
+def test_without_gold_the_same_by_the_majority_of_the_others(voted, bring):
+    votes, _ = voted
+    bring("gpt", votes[0])
+    found = panel()
+    assert found["floor"]["measure"] == "kappa_majority"
+    assert found["gold"] == {"pairs": 0, "relevant": 0, "unused": "no reference grade on these pairs"}
+    assert found["copies"] == [["j0", "gpt"]]
+    assert found["by_mean"] and all("coin" not in one for one in sets_of(found))
+    assert found["proposed"]["error_correlation"] is None and found["proposed"]["effective_votes"] is None
+
+
+def test_every_figure_of_the_document(judged):
+    votes, truth = judged
+    found = panel("--bootstrap", "50")
+    assert (found["pairs"], found["gold"]["pairs"], found["gold"]["relevant"]) == (120, 120, int(truth.sum()))
+    first = next(one for one in found["candidates"] if one["name"] == "j0")
+    recalls = votes[0][truth == 1].mean(), 1 - votes[0][truth == 0].mean()
+    assert first["balanced_accuracy"]["value"] == pytest.approx(sum(recalls) / 2)
+    assert (first["pairs"], first["relevant"]) == (120, int(votes[0].sum()))
+    assert first["cost_per_pair"] == pytest.approx(0.001)
+    assert first["leave_one_out"]["n"] <= 120 and first["kappa_majority"]["value"] > 0.3
+    assert len(found["pairwise"]) == 28
+    two = found["pairwise"][0]
+    assert two["kappa"]["low"] < two["kappa"]["value"] < two["kappa"]["high"]
+    best = found["proposed"]
+    kappas = {frozenset((one["a"], one["b"])): one["kappa"]["value"] for one in found["pairwise"]}
+    mine = [kappas[frozenset((a, b))] for n, a in enumerate(best["judges"]) for b in best["judges"][:n]]
+    assert best["mean_kappa"] == pytest.approx(sum(mine) / 10)
+    assert best["largest_kappa"] == pytest.approx(max(mine)) == kappas[frozenset(best["largest_between"])]
+    assert best["cost_per_pair"] == pytest.approx(sum(0.001 * (int(name[1]) + 1) for name in best["judges"]))
+    assert 3 < best["effective_votes"] <= 5 and best["balanced_accuracy"]["value"] > 0.9
+    assert set(best["without"]) == set(best["judges"]) and best["usable"]
+
+
+def test_only_pairs_that_all_candidates_judged_are_compared(judged, bring):
+    votes, _ = judged
+    bring("few", votes[0][:60])
+    found = panel()
+    assert found["pairs"] == 60
+    assert panel("--candidates", "j0,j1,j2")["pairs"] == 120
+
+
+def test_who_judged_too_few_pairs_is_left_out_with_the_reason(judged, bring):
+    bring("few", [1] * 19)
+    found = panel()
+    assert found["left_out"] == [{"name": "few", "reason": "judged 19 pairs, 20 are needed"}]
+    assert "few judged fewer than 20 pairs" in refused("--candidates", "few,j0")
+
+
+def test_candidates_that_share_no_pairs_are_refused_with_whom_to_leave_out(judged, bring, books, tmp_path):
+    path = tmp_path / "late.csv"
+    add_pairs(books, "q2", [f"e{n}" for n in range(30)])
+    rows = [f"q2,e{n},{n % 2}" for n in range(30)]
+    path.write_text("query_id,doc_id,grade\n" + "\n".join(rows) + "\n")
+    import_judgments(books, path, assessor="late", kind="judge")
+    said = refused()
+    assert "The 9 candidates share 0 pairs, and 20 are needed. Without late the others share 120" in said
+
+
+def test_an_old_version_of_a_judge_is_left_out_unless_named(judged, books):
+    votes, _ = judged
+    newer = make_judge("j0", version=2)
+    cast(make_campaign(books, [newer]), newer, votes[1])
+    found = panel()
+    assert found["left_out"] == [{"name": "j0@1", "reason": "an older version"}]
+    named = panel("--candidates", "j0@1,j1,j2")
+    old = next(one for one in named["candidates"] if one["name"] == "j0@1")
+    assert old["note"] == "version 1 voted, version 2 is configured now" and old["usable"]
+
+
+def test_an_import_is_usable_only_where_a_judge_of_its_name_is_configured(judged, bring):
+    votes, _ = judged
+    bring("elsewhere", votes[2])
+    bring("ready", votes[3])
+    make_judge("ready")
+    notes = {one["name"]: (one["usable"], one["note"]) for one in panel()["candidates"]}
+    assert notes["elsewhere"] == (False, "imported; no judge of this name is configured")
+    assert notes["ready"] == (True, "imported; m-ready is configured under this name")
+    assert notes["j1"] == (True, None)
+
+
+def test_the_price_of_a_vote_counts_failed_tries_and_forgets_the_cache(books):
+    votes, _ = answers(2)
+    judges = [make_judge(name) for name in ("paid", "cached", "unknown")]
+    campaign = make_campaign(books, judges)
+    cast(campaign, judges[0], votes[0], 0, cost=0.002)
+    cast(campaign, judges[0], votes[0], 0, cost=0.001, counts=False, number=9)
+    cast(campaign, judges[1], votes[1], 1, cost=0.0, cached=True)
+    cast(campaign, judges[2], votes[2], 2, cost=None)
+    found = choose_panel(books).found
+    assert {one.name: one.cost for one in found.candidates} == {
+        "paid": pytest.approx(0.003),
+        "cached": None,
+        "unknown": None,
+    }
+
+
+def test_of_references_that_differ_the_pair_has_no_gold(judged, books):
+    _, truth = judged
+    refer(books, [1 - truth[0], *truth[1:]], name="second")
+    assert panel()["gold"]["pairs"] == 119
+
+
+def test_people_and_the_reference_are_no_candidates(judged, books):
+    make_assessor(books, "alice")
+    assert "--candidates: Only judges and imported judges can be candidates, not qrels." in refused(
+        "--candidates", "qrels,j0"
+    )
+
+
+def test_bad_input_is_said_in_one_line(judged):
+    for options, words in (
+        (["--candidates", "nobody"], "No assessor named nobody"),
+        (["--candidates", "j0,j0"], "--candidates names a judge twice"),
+        (["--candidates", "j0"], "only j0 did"),
+        (["--floor", "2"], "--floor 2.0: balanced accuracy and kappa are numbers up to 1"),
+        (["--floor", "nan"], "--floor nan"),
+        (["--bootstrap", "-1"], "cannot be negative"),
+    ):
+        said = refused(*options)
+        assert words in said and "\n" not in said.strip()
+
+
+def test_a_collection_without_votes_says_what_to_do(books):
+    assert "none did: run a campaign, or import labels" in refused()
+    with pytest.raises(BadInput):
+        choose_panel(books)
+
+
+def test_people_read_the_same_in_words(judged, bring):
+    votes, _ = judged
+    bring("gpt", votes[0])
+    out = StringIO()
+    call_command("panel", "books", stdout=out, stderr=StringIO())
+    said = out.getvalue()
+    assert "Below the floor: coin" in said and "j0 and gpt are copies" in said
+    assert 'For the judges file: ensemble = ["j' in said

@@ -1,0 +1,224 @@
+"""The workshop in a browser: a query is decomposed, weighed, reviewed and exported by keyboard alone (check 11)."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from annotation.models import Membership
+from annotation.models.aspects import PassageDraft
+from annotation.work.aspects import drafts, second
+from corpus.aspects import documents, revising
+from corpus.aspects.entries import Wording
+from corpus.models import Collection, Document, Label, Query
+from corpus.models.aspects import Aspect
+from tests.aspects_scene import ICE, ice_scene
+from tests.open_web import NOISY, open_web
+
+pytestmark = pytest.mark.browser
+LIGHT = {"viewport": {"width": 1280, "height": 900}}
+DARK = {**LIGHT, "color_scheme": "dark"}
+PHONE = {"viewport": {"width": 375, "height": 700}, "has_touch": True, "is_mobile": True}
+LOOKS = [LIGHT, *(pytest.param(look, marks=pytest.mark.slow) for look in (DARK, PHONE))]
+WHY = "Without it the answer is wrong."
+Scene = tuple[Collection, Query, dict[str, Membership]]
+
+
+@pytest.fixture
+def scene(instance: dict[str, str]) -> Scene:
+    return ice_scene()
+
+
+def fits(page: Any) -> bool:
+    return bool(page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth"))
+
+
+def focused(page: Any) -> str:
+    """Id of the element that has the focus; the page's body has none."""
+    return str(page.evaluate("document.activeElement.id || document.activeElement.tagName"))
+
+
+def settled(page: Any) -> None:
+    """Until what was asked for is on the page."""
+    page.wait_for_function("() => !document.querySelector('.htmx-request, .htmx-swapping, .htmx-settling')")
+
+
+def act(page: Any, key: str) -> None:
+    """A key that sends something: the desk is another one after it."""
+    number = page.locator("#desk").get_attribute("data-number")
+    page.keyboard.press(key)
+    page.locator(f"#desk:not([data-number='{number}'])").wait_for()
+    settled(page)
+
+
+def add(page: Any, text: str, strength: str) -> None:
+    """From the add form's first field, by Tab and arrows alone."""
+    page.keyboard.type(text)
+    page.keyboard.press("Tab")
+    page.keyboard.type(WHY)
+    page.keyboard.press("Tab")
+    for _ in range({"5": 2, "4": 1, "3": 0}[strength]):
+        page.keyboard.press("ArrowRight")
+    act(page, "Enter")
+    assert focused(page) == "add-text"
+
+
+def test_a_query_is_decomposed_weighed_reviewed_and_exported_by_keyboard(
+    scene: Scene, new_page: Callable[..., Any], violations: Callable[[Any], list[str]], tmp_path: Path
+) -> None:
+    _collection, query, people = scene
+    page = new_page(user=people["bob"].user, **LIGHT)
+    page.goto(f"/c/ice/aspects/{query.pk}/")
+    assert violations(page) == []
+    page.locator("#add-text").focus()
+    add(page, "Ice flows under its own weight", "5")
+    add(page, "Heat melts the base", "3")
+    page.keyboard.press("Escape")
+    assert violations(page) == []
+
+    page.keyboard.press("w")
+    assert focused(page) == "w-a1-5"
+    page.keyboard.press("ArrowLeft")
+    assert page.locator("[data-weight]").first.text_content() == "0.57"
+    act(page, "Enter")
+    assert list(Aspect.objects.order_by("place").values_list("importance", flat=True)) == [4, 3]
+    assert focused(page) == "weights"
+
+    page.keyboard.press("j")
+    first = Document.objects.get(external_id="Ice_sheet_0")
+    assert focused(page) == f"card-{first.pk}"
+    page.keyboard.press("1")
+    act(page, "Enter")
+    assert focused(page) == f"card-{Document.objects.get(external_id='Ice_sheet_1').pk}"
+    page.keyboard.press("1")
+    page.keyboard.press("2")
+    act(page, "Enter")
+    page.keyboard.press("2")
+    act(page, "Enter")
+    page.keyboard.press("0")
+    page.keyboard.type("Off topic")
+    act(page, "Enter")
+    assert focused(page) == "review-h"
+    assert violations(page) == []
+
+    page.keyboard.press("u")
+    page.locator("article.passage").wait_for()
+    settled(page)
+    assert focused(page) == "undo"
+    page.keyboard.press("0")
+    page.keyboard.type("It is a menu")
+    act(page, "Enter")
+
+    page.goto("/c/ice/aspects/")
+    assert violations(page) == []
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Export (JSON lines)").press("Enter")
+    rows = [json.loads(line) for line in Path(download.value.path()).read_text().splitlines()]
+    assert [(row["aspect_id"], row["importance"], row["doc_ids"]) for row in rows] == [
+        ("a1", 4, ["Ice_sheet_0", "Ice_sheet_1"]),
+        ("a2", 3, ["Ice_sheet_1", "Ice_sheet_2"]),
+    ]
+    assert Label.objects.filter(aspect__isnull=False, grade=0).count() == 2
+
+
+def test_what_was_typed_stays_when_it_could_not_be_saved(
+    scene: Scene, new_page: Callable[..., Any], console: list[str]
+) -> None:
+    _collection, query, people = scene
+    page = new_page(user=people["bob"].user, **LIGHT)
+    page.goto(f"/c/ice/aspects/{query.pk}/")
+    page.fill("#add-text", "Flow")
+    page.fill("#add-rationale", "One. Two. Three sentences.")
+    page.locator("#add button").click()
+    page.locator("#problem .notice").wait_for()
+    assert "one or two sentences" in page.locator("#problem").text_content()
+    assert page.evaluate("document.activeElement.closest('#problem') !== null")
+    assert page.input_value("#add-rationale") == "One. Two. Three sentences."
+    page.fill("#add-rationale", WHY)
+    page.locator("#add button").click()
+    page.locator(".aspect").wait_for()
+    assert page.locator("#problem .notice").count() == 0
+    console[:] = [line for line in console if "422" not in line]
+
+
+@pytest.mark.slow
+def test_a_page_is_fetched_refined_and_spread_over_two_aspects(
+    scene: Scene,
+    new_page: Callable[..., Any],
+    violations: Callable[[Any], list[str]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    _collection, query, people = scene
+    for text in ("Flow", "Heat"):
+        revising.add_aspect(query, people["bob"].assessor, Wording(text, WHY))
+    page = new_page(user=people["bob"].user, **LIGHT)
+    page.goto(f"/c/ice/aspects/{query.pk}/")
+    page.keyboard.press("f")
+    assert focused(page) == "fetch-url"
+    page.keyboard.type("http://ice.example/why")
+    page.keyboard.press("Enter")
+    page.locator("#incoming").wait_for()
+    assert violations(page) == []
+    with open_web(monkeypatch) as web:
+        web.page("/why", NOISY)
+        drafts.fetch_draft(PassageDraft.objects.get().pk)
+    page.get_by_role("link", name="Edit text").click()
+    assert violations(page) == []
+    assert "penguins" not in page.input_value("#passage")
+    page.fill("#passage", f"{ICE[0]} {ICE[2]} Buy skis.")
+    page.get_by_role("button", name="sentence by sentence").press("Enter")
+    page.locator("select[name=s]").first.wait_for()
+    assert violations(page) == []
+    for key in ("1", "^", "2", "^", "0"):
+        page.keyboard.press(key)
+    page.get_by_role("button", name="Save passages").press("Enter")
+    page.wait_for_url("**/aspects/*/?focus=passages-h*")
+    made = Document.objects.filter(external_id__startswith="passage-")
+    assert {row.text for row in made} == {ICE[0], ICE[2]}
+    assert {row.metadata["source"]["url"] for row in made} == {"http://ice.example/why"}
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_the_pages_are_accessible_and_fit_in_every_look(
+    scene: Scene, new_page: Callable[..., Any], violations: Callable[[Any], list[str]], look: dict[str, Any]
+) -> None:
+    _collection, query, people = scene
+    bob, dana = people["bob"], people["dana"]
+    for text, importance in (("Ice flows under its own weight", 5), ("Heat melts the base", 3), ("W" * 400, 2)):
+        revising.add_aspect(query, bob.assessor, Wording(text, WHY, importance))
+    long = Document.objects.get(external_id="Ice_sheet_1")
+    Document.objects.filter(pk=long.pk).update(text="Longwordwithoutanyspace" * 40 + " " + ICE[1] * 60)
+    documents.keep(query, bob.assessor, Document.objects.get(external_id="Ice_sheet_0"), ["a1"])
+    documents.keep(query, bob.assessor, long, ["a1"])
+    documents.discard(query, bob.assessor, Document.objects.get(external_id="Ice_sheet_3"), "Off topic")
+    PassageDraft.objects.create(query=query, asked_by=bob, url="http://ice.example/", state="failed", error="Too slow.")
+    arabic, chinese = (Query.objects.get(external_id=name) for name in ("q2", "q3"))
+    revising.add_aspect(arabic, bob.assessor, Wording("يتدفق الجليد تحت وزنه", "لأن الجليد يزحف تحت الضغط.", 4))
+    sample = second.draw_sample(bob)
+    task = second.next_task(sample, dana)
+    second.submit_reading(sample, dana, task.revision.pk, {entry.id: 3 for entry in task.entries})
+    page = new_page(user=dana.user, **look)
+    found = {}
+    pages = ("", *(f"{one.pk}/" for one in (query, arabic, chinese)), f"{query.pk}/cut/{long.pk}/")
+    for part in (*pages, "second-person/", "second-person/weigh/"):
+        page.goto(f"/c/ice/aspects/{part}")
+        if part == f"{query.pk}/":
+            page.evaluate("document.querySelectorAll('#desk details, #keys').forEach(one => { one.open = true; })")
+        found[part] = violations(page) + ([] if fits(page) else ["scrolls sideways"])
+    assert {part: problems for part, problems in found.items() if problems} == {}
+
+
+@pytest.mark.slow
+def test_a_key_is_changed_and_kept(scene: Scene, new_page: Callable[..., Any]) -> None:
+    _collection, query, people = scene
+    page = new_page(user=people["bob"].user)
+    page.goto(f"/c/ice/aspects/{query.pk}/")
+    page.keyboard.press("?")
+    page.locator("#keys kbd[role=button]", has_text=re.compile("^a$")).click()
+    page.keyboard.press("z")
+    page.reload()
+    page.keyboard.press("z")
+    assert page.locator("#add[open]").count() == 0 and page.locator("#add > summary kbd").inner_text() == "z"

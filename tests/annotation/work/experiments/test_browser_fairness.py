@@ -1,0 +1,189 @@
+"""The reveal arm and the page of the arms in a real Chromium."""
+
+import pytest
+from django.db.models import F
+
+from annotation.models import Role
+from annotation.work.experiments.studies import make_study
+from corpus.models import Item, Judgment, Label
+from judges.models import JudgeVersion
+from tests.annotation.work.experiments.test_fairness import answer
+from tests.annotation.work.judging.test_browser_judging import PHONE
+from tests.evidence import make_assessor, make_judgment
+from tests.factories import make_collection, make_document, make_member, make_pair, make_query
+from tests.judging_scene import TEXT, debating_campaign, escalate, make_scene
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+REVEAL = {"shown": 0, "hidden": 0, "reveal": 1}
+READ = 600
+"""Milliseconds after which the page takes a final vote: longer than the second half of a double click."""
+
+
+@pytest.fixture
+def books():
+    return make_collection("books", title="Python's reference", arms=REVEAL)
+
+
+@pytest.fixture
+def alice(books):
+    return make_member(books, "alice")
+
+
+def begin(page) -> None:
+    page.goto("/c/books/judge/")
+    page.locator("[data-queue=waiting] button").click()
+    page.wait_for_selector("#desk[data-step=first]")
+
+
+def reveal(page, key: str) -> None:
+    page.keyboard.press(key)
+    page.wait_for_selector("#desk[data-step=final]")
+    page.wait_for_timeout(READ)
+
+
+def cast() -> list[tuple[str, int | None]]:
+    return list(Judgment.objects.order_by("pk").values_list("step", "grade"))
+
+
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
+def test_a_vote_then_the_debate_then_the_final_vote_by_keyboard(books, alice, new_page, violations, instance, scheme):
+    item, _ = make_scene(books, 2)
+    page = new_page(user=alice.user, color_scheme=scheme)
+    begin(page)
+    assert page.locator("#debate, .document mark").count() == 0
+    assert violations(page) == []
+    page.keyboard.press("c")
+    page.keyboard.type("from the text alone")
+    page.keyboard.press("Escape")
+    reveal(page, "0")
+    assert page.evaluate("document.activeElement.id") == "debate"
+    assert "Your first judgment: 0 not relevant" in page.locator(".why").inner_text()
+    assert page.locator("#comment-text").input_value() == "from the text alone"
+    assert violations(page) == []
+    page.reload()
+    page.wait_for_selector("#desk[data-step=final] #debate")
+    page.wait_for_timeout(READ)
+    page.keyboard.press("1")
+    page.wait_for_selector("#desk[data-step=first]")
+    assert cast() == [("first", 0), ("final", 1)]
+    assert Label.objects.get(pair=item.pair).grade == 1
+    page.keyboard.press("u")
+    page.wait_for_selector("#desk[data-step=final]")
+    page.keyboard.press("u")
+    page.wait_for_function("() => document.querySelector('#desk').dataset.step === 'first'")
+    assert page.locator("#debate").count() == 0
+    assert cast()[2:] == [("final", None), ("first", None)]
+
+
+def test_a_double_click_is_one_vote_in_both_steps(books, alice, new_page, instance):
+    make_scene(books, 3)
+    page = new_page(user=alice.user)
+    begin(page)
+    page.locator(".grade").first.dblclick()
+    page.wait_for_selector("#desk[data-step=final]")
+    page.wait_for_timeout(READ)
+    assert cast() == [("first", 1)]
+    page.locator(".grade").first.click()
+    page.wait_for_selector("#desk[data-step=first]")
+    page.keyboard.press("1")
+    page.keyboard.press("1")
+    page.wait_for_selector("#desk[data-step=final]")
+    page.wait_for_timeout(READ)
+    assert cast() == [("first", 1), ("final", 1), ("first", 1)]
+
+
+@pytest.mark.slow
+def test_a_double_click_on_a_page_of_a_whole_query_is_one_vote(books, alice, new_page, instance):
+    query = make_query(books)
+    for _ in range(2):
+        escalate(debating_campaign(books), make_pair(books, query, make_document(books, TEXT)))
+        JudgeVersion.objects.filter(version=1).update(version=F("pk") + 100)
+    page = new_page(user=alice.user)
+    page.goto("/c/books/judge/query/")
+    page.get_by_role("button", name="Start a query").click()
+    page.wait_for_selector(".pair-card[data-step=first]")
+    page.locator(".pair-card .grade").first.dblclick()
+    page.wait_for_selector(".pair-card[data-step=final]")
+    page.wait_for_timeout(READ)
+    assert cast() == [("first", 1)]
+    page.locator(".pair-card[data-step=final] .grade").last.click()
+    page.wait_for_selector(".pair-card.settled")
+    assert cast() == [("first", 1), ("final", 0)]
+
+
+def test_a_second_tab_on_the_blind_page_casts_no_final_vote(books, alice, new_page, console, instance):
+    make_scene(books, 2)
+    page = new_page(user=alice.user)
+    begin(page)
+    other = new_page(user=alice.user)
+    other.goto("/c/books/judge/")
+    other.wait_for_selector("#desk[data-step=first]")
+    reveal(page, "1")
+    other.keyboard.press("0")
+    other.get_by_role("heading", name="Your answer was not saved").wait_for()
+    assert "1 relevant" in other.get_by_role("alert").inner_text()
+    assert cast() == [("first", 1)]
+    other.keyboard.press("1")
+    other.wait_for_selector("#desk[data-step=final]")
+    assert "Your first judgment: 1 relevant" in other.locator(".why").inner_text()
+    other.wait_for_timeout(READ)
+    assert cast() == [("first", 1)]
+    other.keyboard.press("0")
+    other.wait_for_selector("#desk[data-step=first]")
+    page.keyboard.press("1")
+    page.get_by_role("heading", name="Your answer was not saved").wait_for()
+    page.keyboard.press("1")
+    page.wait_for_selector("#desk[data-step=first]")
+    assert cast() == [("first", 1), ("final", 0)]
+    assert all("409" in line for line in console)
+    console.clear()
+
+
+@pytest.mark.slow
+def test_both_steps_on_a_phone_and_without_scripts(books, alice, new_page, violations, instance):
+    make_scene(books, 2)
+    page = new_page(user=alice.user, **PHONE)
+    begin(page)
+    assert violations(page) == []
+    page.locator(".grade").first.tap()
+    page.wait_for_selector("#desk[data-step=final]")
+    page.wait_for_timeout(READ)
+    assert violations(page) == []
+    plain = new_page(user=alice.user, java_script_enabled=False)
+    plain.goto("/c/books/judge/")
+    assert plain.locator("#debate").is_visible()
+    plain.locator(".grade").last.click()
+    assert plain.locator("#debate").count() == 0
+    assert cast() == [("first", 1), ("final", 0)]
+
+
+@pytest.fixture
+def judged(books, alice):
+    """Some votes in every arm, and a study that has begun."""
+    items = make_scene(books, 18, overlap=2)
+    for place, item in enumerate(items):
+        make_judgment(item.pair, make_assessor(books, "gold", "reference"), place % 2)
+    Item.objects.filter(pk__in=[item.pk for item in items[:4]]).update(arm="shown")
+    Item.objects.filter(pk__in=[item.pk for item in items[4:8]]).update(arm="hidden")
+    bob = make_member(books, "bob")
+    for member, turns in ((alice, "1001100011000111"), (bob, "1011001001010101")):
+        for place, grade in enumerate(turns):
+            answer(member, int(grade), seconds=20 + place)
+    others = [make_member(books, f"person-{number}") for number in range(4)]
+    make_study(by=None, collection=books, people=[m.pk for m in others], pairs=4, overlap=2)
+    for member in others:
+        for turn in range(4):
+            answer(member, turn % 2, seconds=10 + turn)
+    make_study(by=None, collection=books, people=[m.pk for m in others], pairs=1, overlap=2)
+    return books
+
+
+def test_axe_finds_nothing_on_the_page_of_the_arms(judged, new_page, violations, instance):
+    charlie = make_member(judged, "charlie", Role.ADMIN)
+    page = new_page(user=charlie.user)
+    page.goto("/c/books/debate-effect/")
+    page.locator("#new-study summary").click()
+    assert violations(page) == []
+    page.goto("/c/books/settings/")
+    assert violations(page) == []
+    page.locator("#arms").scroll_into_view_if_needed()

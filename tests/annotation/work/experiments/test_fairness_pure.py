@@ -1,0 +1,254 @@
+"""What is computed of the arms, of changed minds, of times and of the paired study: by hand, on a few votes."""
+
+from math import isclose
+
+import numpy as np
+import pytest
+
+from annotation.agreement.measures import compute_measures
+from annotation.work.experiments import paired, votes
+from annotation.work.experiments.paired import ArmCell, JudgedPair, judged_pairs, paired_table
+from annotation.work.experiments.votes import (
+    MOMENTS,
+    Vote,
+    bootstrap_statistic,
+    both_votes,
+    count_flips,
+    debate_gain,
+    flip_table,
+    median_seconds,
+    seconds_saved,
+    side_by_side,
+)
+
+T, F, NONE = True, False, None
+P, Q = 1, 2
+
+REVEALED = [
+    # item, person, truth, first, final
+    (1, P, T, 1, 1),  # right, stays
+    (2, P, T, 1, 0),  # right to wrong, to "against"
+    (3, P, F, 1, 0),  # wrong to right, to "against"
+    (4, P, F, 0, 1),  # right to wrong, to "for"
+    (5, P, T, 0, 1),  # wrong to right, to "for"
+    (6, P, NONE, 0, 1),  # flips, nobody knows whether rightly
+    (1, Q, T, 0, 0),  # wrong, stays
+    (4, Q, F, 0, 0),  # right, stays
+]
+
+
+def cast(rows=REVEALED) -> list[Vote]:
+    return [
+        Vote(item, person, "reveal", step, bool(said), truth)
+        for item, person, truth, first, final in rows
+        for step, said in (("first", first), ("final", final))
+    ]
+
+
+def near(statistic, value, low, high, n):
+    assert statistic.n == n
+    assert statistic.reason is None
+    found = (statistic.value, statistic.low, statistic.high)
+    assert found == pytest.approx((value, low, high), abs=5e-4)
+
+
+def test_the_flip_table_equals_a_count_by_hand():
+    found = count_flips(both_votes(cast()))
+    assert (found.n, found.known) == (8, 7)
+    counts = (found.right_right, found.right_wrong, found.wrong_right, found.wrong_wrong)
+    assert counts == (2, 2, 2, 1)
+    # Clopper and Pearson of 2 of 4, 2 of 3 and 5 of 8.
+    near(found.right_to_wrong, 2 / 4, 0.0676, 0.9324, 4)
+    near(found.wrong_to_right, 2 / 3, 0.0943, 0.9916, 3)
+    near(found.flipped, 5 / 8, 0.2449, 0.9148, 8)
+
+
+def test_flips_by_the_side_that_they_go_to():
+    by_side, _by_person = flip_table(both_votes(cast()))
+    to_for, to_against = by_side["for"], by_side["against"]
+    # First said "not relevant": items 4, 5, 6 of P and 1, 4 of Q. Right were both on 4, one of them flips.
+    assert (to_for.n, to_for.right_wrong, to_for.right_right, to_for.wrong_right, to_for.wrong_wrong) == (5, 1, 1, 1, 1)
+    assert (to_for.right_to_wrong.value, to_for.wrong_to_right.value) == (1 / 2, 1 / 2)
+    # First said "relevant": items 1, 2, 3 of P.
+    assert (to_against.n, to_against.right_wrong, to_against.right_right, to_against.wrong_right) == (3, 1, 1, 1)
+    assert (to_against.right_to_wrong.value, to_against.wrong_to_right.value) == (1 / 2, 1.0)
+
+
+def test_a_first_vote_that_was_given_anew_and_one_without_a_final_vote_are_no_flips():
+    rows = cast([(1, P, T, 1, 0)])
+    seen = [Vote(2, P, "reveal", "first", True, T, blind=False), Vote(2, P, "reveal", "final", False, T)]
+    alone = [Vote(3, P, "reveal", "first", True, T)]
+    assert [final.item for _, final in both_votes([*rows, *seen, *alone])] == [1]
+
+
+def test_without_votes_every_share_is_undefined_with_a_reason():
+    none = count_flips([])
+    found = [none.flipped, none.right_to_wrong, none.wrong_to_right]
+    assert [(one.value, one.low, one.high, one.n) for one in found] == [(None, None, None, 0)] * 3
+    assert [one.reason for one in found] == [
+        "nobody has voted both times yet", "no first vote was correct", "no first vote was wrong",
+    ]  # fmt: skip
+    for side in side_by_side([], bootstrap=20):
+        assert (side.accuracy.value, side.accuracy.reason) == (None, "no votes yet")
+        assert side.agreement.value is None and side.agreement.reason
+
+
+def timed(arm: str, item: int, person: int, seconds: float, **more) -> Vote:
+    return Vote(item, person, arm, "final", True, seconds=seconds, **more)
+
+
+TIMED = [
+    timed("hidden", 1, P, 10), timed("hidden", 1, Q, 20), timed("hidden", 2, P, 30),
+    timed("shown", 3, P, 5), timed("shown", 4, P, 15), timed("shown", 5, Q, 10),
+]  # fmt: skip
+
+
+def test_seconds_saved_are_the_difference_of_the_medians():
+    found = {side.moment.key: side.seconds for side in side_by_side(TIMED, bootstrap=400)}
+    assert (found["hidden"].value, found["hidden"].n) == (20, 2)
+    assert (found["shown"].value, found["shown"].n) == (10, 3)
+    saved = seconds_saved(TIMED, bootstrap=400)
+    assert (saved.value, saved.n) == (10, 5)
+    # Two items hidden: (1, 1) 15, (1, 2) 20, (2, 2) 30. Three shown: from 5 to 15. So from 0 to 25.
+    assert (saved.low, saved.high) == (0, 25)
+    assert found["reveal-first"].reason == "no time measured"
+
+
+def test_items_are_drawn_with_all_their_votes():
+    hidden = TIMED[:3]
+    values = median_seconds(hidden, np.array([0, 0, 1]))(np.array([[2.0, 0.0], [1.0, 1.0], [0.0, 2.0]]))
+    assert list(values) == [15, 20, 30]
+
+
+def test_one_item_has_a_value_and_no_interval_and_one_arm_saves_nothing():
+    hidden = side_by_side(TIMED[2:3], bootstrap=50)[0].seconds
+    assert (hidden.value, hidden.low) == (30, None)
+    saved = seconds_saved(TIMED[2:3], bootstrap=50)
+    assert (saved.value, saved.reason) == (None, "one of the two arms has no measured time")
+
+
+def known(arm: str, item: int, person: int, said: int, truth: bool) -> Vote:
+    return Vote(item, person, arm, "final", bool(said), truth)
+
+
+def test_arms_side_by_side_by_hand():
+    """Hidden: 4 votes, right 2. Shown: 4 votes, right 3; recall of relevant 2/2, of not relevant 1/2."""
+    rows = [
+        known("hidden", 1, P, 1, T), known("hidden", 1, Q, 0, T),
+        known("hidden", 2, P, 0, F), known("hidden", 2, Q, 1, F),
+        known("shown", 3, P, 1, T), known("shown", 3, Q, 1, T), known("shown", 4, P, 1, F), known("shown", 4, Q, 0, F),
+    ]  # fmt: skip
+    found = {side.moment.key: side for side in side_by_side(rows, bootstrap=200)}
+    hidden, shown = found["hidden"], found["shown"]
+    assert (hidden.items, hidden.votes, hidden.people) == (2, 4, 2)
+    near(hidden.accuracy, 2 / 4, 0.0676, 0.9324, 4)
+    near(shown.accuracy, 3 / 4, 0.1941, 0.9937, 4)
+    assert (shown.recall_relevant.value, shown.recall_not_relevant.value) == (1.0, 0.5)
+    assert shown.balanced_accuracy.value == 0.75
+    # Equal couples: hidden 0 of 2 items, shown 1 of 2. Alpha of the hidden: 1 - 3 x (1 + 1) / (2 x 2).
+    assert (hidden.percent.value, shown.percent.value) == (0.0, 0.5)
+    assert hidden.agreement.value == pytest.approx(1 - 3 * 2 / 4)
+    gained = debate_gain(votes.accuracy, rows, bootstrap=300)
+    assert (gained.value, gained.n) == (0.25, 4)
+    # Shown: item 3 both right, item 4 half; hidden: always half. So from 0 to 0.5.
+    assert (gained.low, gained.high) == (0.0, 0.5)
+
+
+def test_agreement_of_the_reveal_arm_is_of_blind_votes_with_the_final_ones_apart():
+    rows = cast([(1, P, NONE, 1, 1), (1, Q, NONE, 0, 1), (2, P, NONE, 0, 0), (2, Q, NONE, 0, 0)])
+    found = {side.moment.key: side for side in side_by_side(rows, bootstrap=0)}
+    assert (found["reveal-first"].percent.value, found["reveal-final"].percent.value) == (0.5, 1.0)
+    assert [moment.key for moment in MOMENTS if moment.blind] == ["hidden", "reveal-first"]
+
+
+YES3, YES2, YES1, YES0 = (T, T, T), (T, T, F), (T, F, F), (F, F, F)
+STUDY = [
+    #       hidden                shown                 truth
+    JudgedPair(1, ArmCell(YES3, (9,)), ArmCell(YES3, (6,)), T),
+    JudgedPair(2, ArmCell(YES1, (20, 10, 30)), ArmCell(YES2, (10, 11, 12)), T),
+    JudgedPair(3, ArmCell(YES0, (8,)), ArmCell(YES0, (8,)), F),
+    JudgedPair(4, ArmCell(YES2, (12,)), ArmCell(YES0, (14,)), F),
+]
+
+
+def test_the_table_of_the_paired_study_by_hand():
+    """Hidden: equal couples 1, 1/3, 1, 1/3, half yes: kappa (2/3 - 1/2) / (1/2). Shown: 1, 1/3, 1, 1; 5 of 12 yes."""
+    table = paired_table(STUDY, 3, bootstrap=300)
+    assert (table.pairs, table.known, table.ties) == (4, 4, 0)
+    assert table.hidden.fleiss.value == pytest.approx(1 / 3)
+    chance = (5 / 12) ** 2 + (7 / 12) ** 2
+    assert table.shown.fleiss.value == pytest.approx((10 / 12 - chance) / (1 - chance))
+    # Majorities hidden: yes, no, no, yes; shown: yes, yes, no, no; truth: yes, yes, no, no.
+    near(table.hidden.recall_relevant, 1 / 2, 0.0126, 0.9874, 2)
+    assert (table.hidden.recall_not_relevant.value, table.hidden.balanced_accuracy.value) == (1 / 2, 1 / 2)
+    near(table.shown.recall_relevant, 1.0, 0.1581, 1.0, 2)
+    assert (table.shown.recall_not_relevant.value, table.shown.balanced_accuracy.value) == (1.0, 1.0)
+    assert table.difference.balanced_accuracy.value == 1 / 2
+    assert table.difference.fleiss.value == pytest.approx(table.shown.fleiss.value - 1 / 3)
+    # Medians of the pairs: hidden 9, 20, 8, 12; shown 6, 11, 8, 14; saved 3, 9, 0, -2.
+    assert (table.hidden.seconds.value, table.shown.seconds.value) == (10.5, 9.5)
+    assert table.difference.seconds.value == 1.5
+    assert -2 <= table.difference.seconds.low <= 1.5 <= table.difference.seconds.high <= 9
+
+
+def test_fleiss_kappa_equals_the_one_of_the_agreement_page():
+    cells = [ArmCell(tuple(bool(int(vote)) for vote in votes)) for votes in ("111", "110", "000", "010", "111", "100")]
+    grades = np.array([[int(cell.votes[person]) for cell in cells] for person in range(3)])
+    mine = float(paired.fleiss_kappa(cells)(np.ones((1, len(cells))))[0])
+    assert isclose(mine, compute_measures(grades).fleiss.value)
+
+
+def test_an_arm_has_fleiss_kappa_over_pairs_with_the_same_number_of_votes():
+    """Three of six people on each pair."""
+    cast = [
+        Vote(item, (item + place) % 6, "shown", "final", bool((item * 7 + place * place) % 3))
+        for item in range(20)
+        for place in range(3)
+    ]
+    found = next(one for one in side_by_side(cast, bootstrap=0) if one.moment.key == "shown")
+    cells = [ArmCell(tuple(vote.relevant for vote in cast if vote.item == item)) for item in range(20)]
+    assert found.fleiss.n == 20
+    assert isclose(found.fleiss.value, float(paired.fleiss_kappa(cells)(np.ones((1, 20)))[0]))
+
+
+def test_pairs_that_a_group_has_not_finished_wait_and_ties_are_counted():
+    started = JudgedPair(5, ArmCell((T, T)), ArmCell(YES3), T)
+    assert paired_table([*STUDY, started], 3, bootstrap=0).pairs == 4
+    tied = JudgedPair(6, ArmCell((T, F)), ArmCell((T, T)), T)
+    table = paired_table([tied], 2, bootstrap=0)
+    assert (table.known, table.ties, table.hidden.recall_relevant.value) == (1, 1, None)
+    assert table.hidden.recall_relevant.reason == paired.NO_GOLD
+
+
+def test_a_study_without_votes_is_undefined_with_reasons():
+    table = paired_table([], 3)
+    for row in (table.hidden, table.shown, table.difference):
+        assert row.fleiss.value is None and row.fleiss.reason == "no pair has all votes from both groups yet"
+        assert row.balanced_accuracy.value is None and row.balanced_accuracy.reason
+        assert row.seconds.value is None and row.seconds.reason
+    everybody_says_yes = [JudgedPair(1, ArmCell(YES3), ArmCell(YES3), T)]
+    assert paired_table(everybody_says_yes, 3).hidden.fleiss.reason.startswith("all grades are the same")
+
+
+def test_rows_become_pairs():
+    rows = [(7, "hidden", T, 3.0, NONE), (7, "shown", F, None, NONE), (8, "shown", T, 2.0, T)]
+    assert judged_pairs(rows) == [
+        JudgedPair(7, ArmCell((T,), (3.0,)), ArmCell((F,)), NONE),
+        JudgedPair(8, ArmCell(()), ArmCell((T,), (2.0,)), T),
+    ]
+
+
+def test_an_interval_covers_the_difference_that_was_planted():
+    """Accuracy 0.9 against 0.7 on 300 items each: the interval holds 0.2, and not 0."""
+    random = np.random.default_rng(3)
+    rows = [
+        known(arm, number + offset, P, int(random.random() < right), T)
+        for arm, offset, right in (("shown", 0, 0.9), ("hidden", 1000, 0.7))
+        for number in range(300)
+    ]
+    found = debate_gain(votes.accuracy, rows, bootstrap=500)
+    assert 0 < found.low < 0.2 < found.high < 0.35
+
+
+def test_a_difference_of_nothing_is_undefined():
+    assert bootstrap_statistic("nobody", (lambda w: w[:, 0], 1), (lambda w: w[:, 0], 0)).reason == "nobody"

@@ -1,0 +1,88 @@
+"""A debate in words: turns, missing turns, and nothing of a model that becomes a tag."""
+
+import pytest
+from django.template.loader import render_to_string
+
+from annotation.work.judging.debates import DebateTurn, debate_of, text_of
+
+EVIL = "<script>alert(1)</script>"
+
+
+def drawn(turn: DebateTurn) -> str:
+    """The turn as pages show it."""
+    return render_to_string("judging/_turn.html", {"turn": turn, "work": {"document": text_of("One.")}})
+
+
+def turn(side: str, verdict: int | None, reason: str, *quotes: tuple[str, int | None]) -> dict[str, object]:
+    places = [
+        {"text": text, "start": start, "end": None if start is None else start + len(text)} for text, start in quotes
+    ]
+    return {"side": side, "round": 1, "verdict": verdict, "reason": reason, "quotes": places}
+
+
+def test_a_turn_says_its_verdict_and_reason_in_the_reasons_language() -> None:
+    (round_,) = debate_of([turn("for", 1, "يجيب النص عن السؤال.")]).rounds
+    said, silent = round_.turns
+    assert "says relevant" in drawn(said)
+    assert '<p lang="ar" dir="rtl">' in drawn(said)
+    assert "no readable answer" in drawn(silent)
+    assert "<p" not in drawn(silent)
+
+
+@pytest.mark.parametrize(
+    ("side", "verdict", "concedes"), [("for", 1, False), ("for", 0, True), ("against", 0, False), ("against", 1, True)]
+)
+def test_who_gives_up_its_side_concedes(side: str, verdict: int, concedes: bool) -> None:
+    (round_,) = debate_of([turn(side, verdict, "So.")]).rounds
+    shown = drawn(round_.turns[side == "against"])
+    assert ("concedes: " in shown) == concedes and ("not relevant" in shown) == (verdict == 0)
+
+
+def test_what_a_model_wrote_stays_text() -> None:
+    (round_,) = debate_of([{**turn("against", 0, EVIL, (EVIL, 0), (EVIL, None)), "judge": EVIL}]).rounds
+    html = drawn(round_.turns[1])
+    assert "<script" not in html
+    assert html.count("&lt;script") == 4, "name, reason and two quotes"
+
+
+def test_a_sentence_that_both_rounds_quote_has_one_label_and_one_way_back() -> None:
+    second = {**turn("for", 1, "Again.", ("One.", 0)), "round": 2}
+    debate = debate_of([turn("for", 1, "First.", ("One.", 0)), second])
+    assert [span.label for span in debate.spans] == ["F1"]
+    assert [drawn(round_.turns[0]).count('id="by-F1"') for round_ in debate.rounds] == [1, 0]
+
+
+def test_a_side_that_comes_over_without_a_new_quote_is_marked() -> None:
+    mark = "Changed sides without new evidence"
+    (round_,) = debate_of([turn("for", 1, "Yes."), turn("against", 1, "Well then.", ("Nowhere.", None))]).rounds
+    assert [mark in drawn(said) for said in round_.turns] == [False, True]
+    (round_,) = debate_of([turn("for", 1, "Yes."), turn("against", 1, "It says so.", ("One.", 0))]).rounds
+    assert not any(mark in drawn(said) for said in round_.turns)
+
+
+def test_four_agents_are_two_couples_of_a_round_and_three_leave_no_silent_fourth():
+    def said(side: str, couple: int, reason: str) -> dict[str, object]:
+        return {"side": side, "round": 1, "couple": couple, "verdict": 1, "reason": reason, "quotes": []}
+
+    turns = [said("for", 0, "A speaks."), said("against", 0, "B speaks."), said("for", 1, "C speaks.")]
+    first, second = debate_of(turns).rounds
+    assert [(first.number, first.couple), (second.number, second.couple)] == [(1, 0), (1, 1)]
+    assert ["A speaks" in drawn(first.turns[0]), "B speaks" in drawn(first.turns[1])] == [True, True]
+    assert len(second.turns) == 1 and "C speaks" in drawn(second.turns[0])
+    four = debate_of([*turns, said("against", 1, "D speaks.")]).rounds[1]
+    assert len(four.turns) == 2 and "D speaks" in drawn(four.turns[1])
+
+
+def test_a_quote_links_to_its_place_and_the_first_one_is_linked_back() -> None:
+    quoted = turn("for", 1, "So.", ("One < two.", 0), ("One < two.", 0))
+    (round_,) = debate_of([quoted]).rounds
+    html = drawn(round_.turns[0])
+    assert html.count('href="#quote-F1"') == 2 and html.count('id="by-F1"') == 1
+    assert html.count("<q>One &lt; two.</q>") == 2
+
+
+def test_a_quote_that_is_not_in_the_document_is_struck_out_and_never_a_tag() -> None:
+    (round_,) = debate_of([turn("against", 0, "So.", ("<img src=x>", None))]).rounds
+    html = drawn(round_.turns[1])
+    assert "<s>&lt;img src=x&gt;</s>" in html and "not in the document" in html
+    assert "href" not in html

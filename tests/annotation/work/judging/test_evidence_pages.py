@@ -1,0 +1,213 @@
+"""Editing contribution and evidence on the judging page: plain forms, HTMX, undo, lost leases, programs that grade."""
+
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from annotation.models import Assignment, Membership, Role
+from corpus.collections.task_order import LAST
+from corpus.evidence.targets import newest_targets
+from corpus.models import Collection, Item, Judgment, Label, Pair, Target
+from judges.campaigns import counters, selectors
+from judges.models import Campaign
+from tests.annotation.work.judging.test_judging_pages import HTMX, claim, signed_in
+from tests.factories import make_collection, make_document, make_item, make_member, make_pair, make_query
+from tests.judging_scene import make_scene
+
+pytestmark = pytest.mark.django_db
+
+TEXTS = {
+    "contribution": "It says when water boils.",
+    "evidence": "Water boils at 100 °C.",
+}
+PROBLEM = "not in the document: “101”"
+
+
+def failed_texts(pair: Pair) -> Item:
+    """A judge wrote about the pair, twice, and it failed."""
+    campaign = Campaign.objects.create(collection=pair.collection, policy="evidence", panel="writer", state="finished")
+    counters.add(campaign.pk, "pairs", 1)
+    counters.add(campaign.pk, "escalated:evidence", 1)
+    scores = {"evidence_faithfulness": 1, "language": 5}
+    judged = {"judge": "measurer", "as": "fidelity to teacher", "scores": scores, "given": scores}
+    Target.objects.create(
+        pair=pair, version=1, kind="judge", writer="writer", good=False,
+        contribution="It tells the boiling point.", evidence="Water boils at 101 °C <b>always</b>.",
+        measures={"problems": [PROBLEM], "judged": judged},
+    )  # fmt: skip
+    return make_item(pair, "evidence", campaign=campaign.pk, priority=LAST)
+
+
+@pytest.fixture
+def collection() -> Collection:
+    return make_collection("books")
+
+
+@pytest.fixture
+def item(collection: Collection) -> Item:
+    document = make_document(collection, "Water boils at 100 °C at sea level. Ice melts at 0 °C.")
+    pair = make_pair(collection, make_query(collection, "When does water boil?"), document)
+    Label.objects.create(pair=pair, grade=1, origin="debate")
+    return failed_texts(pair)
+
+
+@pytest.fixture
+def alice(collection: Collection) -> Membership:
+    return make_member(collection, "alice")
+
+
+@pytest.fixture
+def client(alice: Membership) -> Client:
+    return signed_in(alice)
+
+
+def status_of(item: Item) -> dict[str, Any]:
+    return selectors.campaign_status(item.collection, Campaign.objects.get(policy="evidence"))
+
+
+def test_the_page_shows_the_texts_and_what_failed(item: Item, client: Client) -> None:
+    page = client.post("/c/books/judge/next/", headers=HTMX).text
+    assert PROBLEM.capitalize() in page
+    assert "fidelity to teacher" in page
+    assert "Water boils at 101 °C &lt;b&gt;always&lt;/b&gt;." in page
+    assert "failed its checks" in page
+    assert 'name="grade"' not in page
+
+
+def test_saved_texts_are_a_new_version_by_the_person(item: Item, client: Client) -> None:
+    answer = client.post("/c/books/judge/evidence/", {**claim(client), **TEXTS, "milliseconds": "1200"})
+    assert (answer.status_code, answer["Location"]) == (303, "/c/books/judge/")
+    target = newest_targets(item.collection).get()
+    assert (target.kind, target.writer, target.version, target.item) == ("person", "alice", 2, item)
+    assert (target.contribution, target.evidence) == (TEXTS["contribution"], TEXTS["evidence"])
+    assert target.measures["rules"]["fidelity"] == 1.0
+    assert target.measures["milliseconds"] == 1200
+    item.refresh_from_db()
+    assert (item.state, item.done, item.taken) == ("settled", 1, 1)
+    assert not Judgment.objects.exists()
+    assert Label.objects.get().origin == "debate"
+    status = status_of(item)
+    assert (status["escalated"], status["open"], status["settled"]) == (1, 0, 1)
+    assert "Edited" in client.get("/c/books/judge/history/").text
+    assert client.get(f"/c/books/judge/history/{item.pk}/").status_code == 200
+
+
+def test_the_texts_are_rated_as_they_were_found(item: Item, client: Client) -> None:
+    form = {**claim(client), **TEXTS}
+    refused = client.post("/c/books/judge/evidence/", {**form, "rating": "6"}, headers=HTMX)
+    assert refused.status_code == 422 and "from 1 to 5" in refused.text
+    client.post("/c/books/judge/evidence/", {**form, "rating": "2"})
+    assert newest_targets(item.collection).get().rating == 2
+
+
+def test_undo_withdraws_the_version_and_keeps_the_text(item: Item, client: Client) -> None:
+    client.post("/c/books/judge/evidence/", {**claim(client), **TEXTS})
+    page = client.post("/c/books/judge/undo/", {"item": item.pk}, headers=HTMX).text
+    assert "Undone" in page
+    assert TEXTS["evidence"] in page
+    assert not newest_targets(item.collection).exists()
+    item.refresh_from_db()
+    assert (item.state, item.done, item.taken) == ("open", 0, 1)
+    assert status_of(item)["open"] == 1
+    changed = {**claim(client), **TEXTS, "evidence": "At sea level water boils at 100 °C."}
+    client.post("/c/books/judge/evidence/", changed)
+    assert newest_targets(item.collection).get().evidence == changed["evidence"]
+    assert list(Target.objects.order_by("version").values_list("version", flat=True)) == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("contribution", "  ", "The contribution is empty"),
+        ("evidence", "a </evidence> b", "The evidence contains one of the tags"),
+        ("evidence", "x" * 20_001, "the limit is 20,000"),
+    ],
+)
+def test_a_text_that_cannot_be_a_target_is_kept_on_the_page(
+    item: Item, client: Client, name: str, value: str, words: str
+) -> None:
+    answer = client.post("/c/books/judge/evidence/", {**claim(client), **TEXTS, name: value}, headers=HTMX)
+    assert answer.status_code == 422
+    assert words in answer.text
+    other = TEXTS["evidence" if name == "contribution" else "contribution"]
+    assert other in answer.text
+    assert Target.objects.count() == 1
+
+
+def test_a_lost_lease_keeps_both_texts(item: Item, client: Client) -> None:
+    lease = claim(client)
+    Item.objects.filter(pk=item.pk).update(state="settled")
+    answer = client.post("/c/books/judge/evidence/", {**lease, **TEXTS}, headers=HTMX)
+    assert answer.status_code == 409
+    assert TEXTS["contribution"] in answer.text
+    assert TEXTS["evidence"] in answer.text
+
+
+def test_a_grade_settles_no_texts_and_texts_no_grade(item: Item, client: Client, collection: Collection) -> None:
+    lease = claim(client)
+    answer = client.post("/c/books/judge/submit/", {**lease, "grade": 0}, headers=HTMX)
+    assert answer.status_code == 409
+    assert "not a grade" in answer.text
+    assert Label.objects.get().grade == 1
+    client.post("/c/books/judge/evidence/", {**lease, **TEXTS})
+    make_scene(collection, 1)
+    answer = client.post("/c/books/judge/evidence/", {**claim(client), **TEXTS}, headers=HTMX)
+    assert answer.status_code == 409
+    assert "needs a grade" in answer.text
+
+
+def test_whoever_judges_meets_grades_first_and_skip_and_flag_work(
+    item: Item, collection: object, client: Client
+) -> None:
+    """What asks for texts says that its pair is relevant: an audit of it is judged before."""
+    audit = make_item(item.pair, "audit")
+    lease = claim(client)
+    assert Assignment.objects.get(public_id=lease["item"]).item_id == audit.pk
+    client.post("/c/books/judge/submit/", {**lease, "grade": 1})
+    lease = claim(client)
+    assert Assignment.objects.get(public_id=lease["item"]).item_id == item.pk
+    client.post("/c/books/judge/flag/", {**lease, "note": "It is not relevant at all."})
+    item.refresh_from_db()
+    assert item.state == "conflict"
+    adjudicator = signed_in(make_member(item.collection, "bob", Role.ADJUDICATOR))
+    page = adjudicator.get("/c/books/adjudicate/").text
+    assert "It is not relevant at all." in page
+    assert Assignment.objects.filter(state="done").count() == 2
+
+
+def test_a_later_grade_counts_though_texts_were_settled_after_its_item(item: Item, client: Client) -> None:
+    """Items that ask for texts settle no label: an older item's grade still does."""
+    older = make_item(item.pair, "audit")
+    Item.objects.filter(pk=item.pk).update(state="settled", taken=1, done=1)
+    Item.objects.filter(pk=older.pk).update(priority=-1)
+    client.post("/c/books/judge/submit/", {**claim(client), "grade": 0})
+    assert (Label.objects.get().grade, Label.objects.get().origin) == (0, "people")
+
+
+def test_the_pairs_page_shows_every_version_to_admins(item: Item, client: Client, collection: Collection) -> None:
+    client.post("/c/books/judge/evidence/", {**claim(client), **TEXTS})
+    admin = signed_in(make_member(collection, "charlie", Role.ADMIN))
+    page = admin.get(f"/c/books/pairs/{item.pair_id}/").text
+    assert TEXTS["evidence"] in page
+    assert PROBLEM.capitalize() in page
+    assert "Fidelity to teacher, judged by measurer" in page
+    assert "Version 2</strong> by alice" in page
+
+
+def test_an_admin_starts_the_writing_on_the_campaigns_page(item: Item, collection: Collection, client: Client) -> None:
+    admin = signed_in(make_member(collection, "charlie", Role.ADMIN))
+    page = admin.get("/c/books/campaigns/").text
+    assert "<strong>0</strong> of 1 relevant pair has usable evidence" in page
+    given = {"write-writer": "offline-writer", "write-measure": "offline-measurer"}
+    assert client.post("/c/books/campaigns/evidence/", given).status_code == 403
+    page = admin.post("/c/books/campaigns/evidence/", given, follow=True).text
+    assert "Nothing to do" in page, "its only relevant pair waits for a person"
+    other = make_pair(collection, None, make_document(collection, "Water boils at 100 °C."))
+    Label.objects.create(pair=other, grade=1, origin="debate")
+    page = admin.post("/c/books/campaigns/evidence/", given, follow=True).text
+    assert "generating evidence for 1 pair" in page
+    campaign = Campaign.objects.order_by("-pk")[0]
+    assert (campaign.policy, campaign.state, campaign.work.get().pair) == ("evidence", "running", other)
+    wrong = admin.post("/c/books/campaigns/evidence/", {"write-writer": "nobody"})
+    assert wrong.status_code == 422

@@ -1,0 +1,363 @@
+"""The queue on a real PostgreSQL: claims, leases, submits, skips, flags, undo."""
+
+import threading
+from collections import Counter
+from datetime import timedelta
+
+import psycopg
+import pytest
+from django.db import connection
+from django.utils import timezone
+
+from annotation.models import Assignment, Role
+from annotation.people.accounts.members import set_active
+from annotation.work.adjudication import conflicts
+from annotation.work.judging import submitting
+from annotation.work.queue import assignment
+from annotation.work.queue.annotators import AnnotatorContext, SubmittedAnswer
+from annotation.work.queue.assignment import DecisionRefused, Unknown
+from annotation.work.queue.undo import undo_decision
+from corpus.labels import rebuild_labels
+from corpus.models import ExportRecord, Item, Judgment, Label
+from judges.models import Campaign, Tally
+from tests.factories import make_collection, make_item, make_member, make_pair
+from tests.queue_scene import claim, flag, skip, submit
+
+pytestmark = pytest.mark.django_db
+
+
+def expire(lease: Assignment) -> None:
+    Assignment.objects.filter(pk=lease.pk).update(lease_until=timezone.now() - timedelta(minutes=1))
+
+
+@pytest.fixture
+def collection():
+    return make_collection(overlap=1)
+
+
+@pytest.fixture
+def alice(collection):
+    return make_member(collection, "alice")
+
+
+@pytest.fixture
+def bob(collection):
+    return make_member(collection, "bob", Role.ADJUDICATOR)
+
+
+@pytest.fixture
+def charlie(collection):
+    return make_member(collection, "charlie", Role.ADJUDICATOR)
+
+
+def items(collection, count: int, **values: object) -> list[Item]:
+    return [make_item(make_pair(collection), **values) for _ in range(count)]
+
+
+def test_a_claim_lends_the_first_item_and_asking_again_gives_the_same(collection, alice):
+    later, first = items(collection, 2)
+    Item.objects.filter(pk=first.pk).update(priority=-1)
+    lease = claim(alice)
+    assert lease.item_id == first.pk
+    assert claim(alice).pk == lease.pk
+    assert Item.objects.get(pk=first.pk).taken == 1
+    assert Item.objects.get(pk=later.pk).taken == 0
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_claims_of_one_member_at_the_same_moment_are_one_lease(collection, alice):
+    items(collection, 20)
+    lent: list[int | None] = []
+    barrier = threading.Barrier(6)
+
+    def ask() -> None:
+        with connect() as db:
+            barrier.wait()
+
+            def once() -> int | None:
+                with db.transaction():
+                    return submitting.claim(db, AnnotatorContext.of(alice))
+
+            lent.append(assignment.retry_on_conflict(once))
+
+    threads = [threading.Thread(target=ask) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(lent) == 6
+    assert len(set(lent)) == 1
+    assert Assignment.objects.filter(membership=alice).count() == 1
+
+
+def test_no_more_people_than_the_overlap_get_an_item(collection, alice, bob, charlie):
+    (item,) = items(collection, 1, overlap=2)
+    assert claim(alice).item_id == claim(bob).item_id == item.pk
+    assert claim(charlie) is None
+
+
+def test_nobody_was_on_a_page_for_longer_than_the_lease(collection, alice):
+    (item,) = items(collection, 1)
+    lease = claim(alice)
+    Assignment.objects.filter(pk=lease.pk).update(lent_at=timezone.now() - timedelta(seconds=5))
+    submit(alice, lease, 1, milliseconds=3_600_000, idle=7_200_000)
+    judgment = Judgment.objects.get(item=item)
+    assert 5_000 <= judgment.milliseconds < 30_000
+    assert judgment.idle_milliseconds == judgment.milliseconds
+
+
+def test_submit_settles_labels_and_claims_the_next(collection, alice):
+    campaign = Campaign.objects.create(collection=collection, policy="debate", panel="offline")
+    first, second = items(collection, 2, campaign=campaign.pk)
+    lent = claim(alice)
+    Assignment.objects.filter(pk=lent.pk).update(lent_at=timezone.now() - timedelta(minutes=1))
+    lease = submit(alice, lent, 1, comment="clear", milliseconds=1234, idle=234, spans=((4, 9), (12, 20)))
+    assert lease.item_id == second.pk
+    item = Item.objects.get(pk=first.pk)
+    assert (item.state, item.done, item.taken) == ("settled", 1, 1)
+    judgment = Judgment.objects.get(item=first)
+    assert (judgment.grade, judgment.step, judgment.arm, judgment.comment, judgment.milliseconds) == (
+        1, "final", "shown:all", "clear", 1234,
+    )  # fmt: skip
+    assert (judgment.idle_milliseconds, judgment.spans) == (234, [[4, 9], [12, 20]])
+    assert Label.objects.get(pair=first.pair).origin == "people"
+    assert sum(Tally.objects.filter(campaign=campaign, key="settled").values_list("value", flat=True)) == 1
+    assert submit(alice, lease, 0) is None
+
+
+def test_the_same_token_again_answers_the_same_and_counts_once(collection, alice):
+    items(collection, 3)
+    lease = claim(alice)
+    following = submit(alice, lease, 1)
+    assert submit(alice, lease, 1).pk == following.pk
+    with pytest.raises(DecisionRefused, match="already judged this pair, perhaps in another window: 1 relevant"):
+        submit(alice, lease, 0)
+    assert list(Judgment.objects.values_list("grade", flat=True)) == [1]
+
+
+def test_a_submit_costs_at_most_six_statements(collection, alice, monkeypatch):
+    items(collection, 3, overlap=3)
+    lease = claim(alice)
+    counted = []
+    plain = assignment.fetch_tuples
+    monkeypatch.setattr(assignment, "fetch_tuples", lambda *args: counted.append(args) or plain(*args))
+    submit(alice, lease, 1)
+    assert 3 <= len(counted) <= 6
+
+
+def test_a_tie_goes_to_an_adjudicator_who_did_not_judge_it(collection, alice, bob, charlie):
+    (item,) = items(collection, 1, overlap=2)
+    submit(alice, claim(alice), 1)
+    submit(bob, claim(bob), 0, comment="off topic")
+    assert Item.objects.get(pk=item.pk).state == "conflict"
+    assert not Label.objects.exists()
+    assert not conflicts.find_conflicts(bob).exists()
+    assert conflicts.find_conflicts(charlie).get().pk == item.pk
+    assert {(o["grade"], o["comment"]) for o in conflicts.list_opinions(item)} == {(1, ""), (0, "off topic")}
+    with pytest.raises(DecisionRefused):
+        conflicts.adjudicate(bob, item.pk, 1)
+    conflicts.adjudicate(charlie, item.pk, 0)
+    conflicts.adjudicate(charlie, item.pk, 0)
+    label = Label.objects.get(pair=item.pair)
+    assert (label.grade, label.origin) == (0, "adjudicator")
+    assert Judgment.objects.filter(step="adjudication").count() == 1
+
+
+def test_a_flag_goes_to_the_adjudicators_and_others_may_still_finish(collection, alice, bob, charlie):
+    (item,) = items(collection, 1, overlap=3)
+    lease, other = claim(alice), claim(bob)
+    flag(alice, lease, "two questions in one")
+    assert Item.objects.get(pk=item.pk).state == "conflict"
+    assert claim(charlie) is None
+    submit(bob, other, 1)
+    assert Item.objects.get(pk=item.pk).state == "conflict"
+    assert [(o["grade"], o["note"]) for o in conflicts.list_opinions(item) if o["flagged"]] == [
+        (None, "two questions in one")
+    ]
+
+
+def test_a_skip_returns_the_item_to_the_others_and_never_to_the_skipper(collection, alice, bob):
+    item, second = items(collection, 2)
+    lease = claim(alice)
+    skip(alice, lease, "language")
+    returned = Item.objects.get(pk=item.pk)
+    assert returned.taken == 0
+    assert returned.place != item.place
+    assert submit(alice, Assignment.objects.get(membership=alice, state="open"), 1) is None
+    assert claim(bob).item_id == item.pk
+    assert second.pk != item.pk
+
+
+def test_an_expired_lease_returns_to_the_queue_and_a_late_answer_still_counts_while_there_is_room(
+    collection, alice, bob
+):
+    item, *_ = items(collection, 1)
+    lease = claim(alice)
+    expire(lease)
+    assert claim(bob).item_id == item.pk
+    assert Assignment.objects.get(pk=lease.pk).state == "returned"
+    with pytest.raises(DecisionRefused, match="reassigned"):
+        submit(alice, lease, 1)
+    expire(Assignment.objects.get(membership=bob))
+    assignment.in_transaction(lambda db: assignment.fetch_dicts(db, assignment.sql.EXPIRE, membership=alice.pk))
+    submit(alice, lease, 1)
+    assert Item.objects.get(pk=item.pk).state == "settled"
+    with pytest.raises(DecisionRefused, match="resolved"):
+        submit(bob, Assignment.objects.get(membership=bob), 0)
+    assert Item.objects.get(pk=item.pk).taken == 1
+
+
+def test_a_lease_that_ran_out_unnoticed_is_still_its_holders(collection, alice):
+    items(collection, 2)
+    lease = claim(alice)
+    expire(lease)
+    assert claim(alice).pk == lease.pk
+    assert Assignment.objects.get(pk=lease.pk).lease_until > timezone.now()
+
+
+def test_an_item_whose_lease_ran_out_is_not_lost_for_a_lone_annotator_but_comes_after_all_new_ones(
+    collection, alice, bob
+):
+    first, second = items(collection, 2)
+    expire(claim(alice))
+    assignment.in_transaction(lambda db: assignment.fetch_dicts(db, assignment.sql.EXPIRE, membership=bob.pk))
+    lease = claim(alice)
+    assert lease.item_id == second.pk
+    assert submit(alice, lease, 1).item_id == first.pk
+
+
+def test_a_new_item_before_the_watermark_is_found(collection, alice):
+    items(collection, 2, priority=5.0)
+    lease = claim(alice)
+    (urgent,) = items(collection, 1, priority=-5.0)
+    lease = submit(alice, lease, 1)
+    lease = submit(alice, lease, 1) if lease.item_id != urgent.pk else lease
+    assert lease.item_id == urgent.pk
+
+
+def test_undo_reopens_the_same_lease_withdraws_and_gives_the_next_one_back(collection, alice):
+    campaign = Campaign.objects.create(collection=collection, policy="debate", panel="offline")
+    first, second = items(collection, 2, campaign=campaign.pk)
+    lease = claim(alice)
+    following = submit(alice, lease, 1, comment="sure")
+    undo_decision(alice, first.pk)
+    again = claim(alice)
+    assert again.pk == lease.pk
+    assert again.token != lease.token
+    assert not Label.objects.exists()
+    assert Tally.objects.get(campaign=campaign, key="settled").value == 0
+    given_back = Item.objects.get(pk=second.pk)
+    assert given_back.taken == 0
+    assert given_back.place != following.item.place
+    with pytest.raises(DecisionRefused, match="out of date"):
+        submit(alice, lease, 1)
+    assert submit(alice, again, 0).item_id == second.pk
+    chain = list(Judgment.objects.order_by("pk").values_list("grade", "supersedes__grade"))
+    assert chain == [(1, None), (None, 1), (0, None)]
+    assert Label.objects.get().grade == 0
+    assert rebuild_labels(collection) == 0
+    assert Assignment.objects.filter(membership=alice, item=first).count() == 1
+
+
+def test_undo_of_a_skip_and_of_a_flag(collection, alice):
+    (item,) = items(collection, 1)
+    lease = claim(alice)
+    skip(alice, lease)
+    undo_decision(alice, item.pk)
+    lease = claim(alice)
+    assert lease.item_id == item.pk
+    flag(alice, lease, "odd")
+    undo_decision(alice, item.pk)
+    fresh = Item.objects.get(pk=item.pk)
+    assert (fresh.state, fresh.taken, fresh.done) == ("open", 1, 0)
+    assert submit(alice, claim(alice), 1) is None
+    assert Item.objects.get(pk=item.pk).state == "settled"
+
+
+def test_undo_is_refused_when_something_used_the_judgment(collection, alice, bob, charlie):
+    (item,) = items(collection, 1, overlap=2)
+    submit(alice, claim(alice), 1)
+    submit(bob, claim(bob), 1)
+    with pytest.raises(DecisionRefused, match="later judgment"):
+        undo_decision(alice, item.pk)
+    undo_decision(bob, item.pk)
+    submit(bob, claim(bob), 0)
+    export = ExportRecord.objects.create(collection=collection, export=1)
+    with pytest.raises(DecisionRefused, match="export"):
+        undo_decision(bob, item.pk)
+    export.delete()
+    conflicts.adjudicate(charlie, item.pk, 0)
+    with pytest.raises(DecisionRefused, match="adjudicator"):
+        undo_decision(bob, item.pk)
+    with pytest.raises(Unknown):
+        undo_decision(charlie, item.pk)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_eight_raw_clients_race_without_deadlock_and_nothing_is_taken_twice(collection):
+    """Eight psycopg connections submit and claim as fast as they can; every statement is the web's own."""
+    items(collection, 40, overlap=3)
+    desks = [AnnotatorContext.of(make_member(collection, f"annotator{n}")) for n in range(8)]
+    failed: list[BaseException] = []
+
+    def work(desk: AnnotatorContext) -> None:
+        try:
+            _judge_all(desk)
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=work, args=(desk,)) for desk in desks]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed
+    rows = list(Item.objects.values_list("state", "taken", "done", "overlap"))
+    assert {(taken, done) for _, taken, done, _ in rows} == {(3, 3)}
+    assert {state for state, *_ in rows} <= {"settled", "conflict"}
+    assert Judgment.objects.count() == 40 * 3
+    per_pair = Counter(Judgment.objects.values_list("item_id", "assessor_id"))
+    assert set(per_pair.values()) == {1}
+    assert rebuild_labels(collection) == 0
+
+
+def connect() -> psycopg.Connection:
+    """A raw client of the test's database."""
+    settings = connection.settings_dict
+    host, port = settings["HOST"], settings["PORT"] or None
+    return psycopg.connect(host=host, port=port, dbname=settings["NAME"], user=settings["USER"], autocommit=True)
+
+
+def _judge_all(desk: AnnotatorContext) -> None:
+    with connect() as db:
+
+        def inside(call):
+            def once():
+                with db.transaction():
+                    return call(db, desk)
+
+            return assignment.retry_on_conflict(once)
+
+        idle = 0
+        lent = inside(submitting.claim)
+        while idle < 5:
+            if lent is None:
+                idle += 1
+                threading.Event().wait(0.02)
+                lent = inside(submitting.claim)
+                continue
+            (lease,) = assignment.fetch_dicts(
+                db, "SELECT item_id, token FROM annotation_assignment WHERE id = %(lent)s", lent=lent
+            )
+            answer = SubmittedAnswer(lease["item_id"], lease["token"], (lease["item_id"] + desk.membership) % 2)
+            lent = inside(lambda db, desk, answer=answer: submitting.submit(db, desk, answer))
+
+
+def test_what_a_deactivated_member_holds_goes_back_at_once(collection, alice, bob):
+    (item,) = items(collection, 1)
+    lease = claim(alice)
+    assert claim(bob) is None
+    set_active(membership=alice, active=False)
+    assert claim(bob).item_id == item.pk
+    lease.refresh_from_db()
+    assert lease.state == "returned"
