@@ -27,6 +27,12 @@ class BadOption(BadInput):
         super().__init__(" ".join(sentences).removesuffix("."))  # As of all BadInput, the reader's text ends it.
 
 
+class StateConflict(QuorumError):
+    """A sound request that the state of things refuses: somebody or something was first. Exit 2, or a 409."""
+
+    exit_code = 2
+
+
 class OptionWouldHelp(BadOption):
     """Wrong input that an option would let pass, so that a command names the option last."""
 

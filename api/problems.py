@@ -26,10 +26,8 @@ from psycopg.errors import UniqueViolation
 from pydantic import AfterValidator, ConfigDict
 
 from actions.options import say_problem
-from annotation.work.judging.forms import Invalid
-from annotation.work.queue.assignment import DecisionRefused, TooSoon, Unknown
 from api.etags import PreconditionFailed
-from corpus.errors import BadOption, Deleted, QuorumError
+from corpus.errors import BadOption, Deleted, QuorumError, StateConflict
 from corpus.holding import explain_race
 
 logger = logging.getLogger(__name__)
@@ -119,10 +117,10 @@ def handle_problems(api: NinjaAPI) -> None:
             api.add_exception_handler(kind, handle)  # type: ignore[arg-type]
 
     # The errors of services with their one clear line, BadInput above all.
-    answers(QuorumError, Invalid, TooSoon, status=422)
+    answers(QuorumError, status=422)
     api.add_exception_handler(BadOption, refuse_option)  # type: ignore[arg-type]
     # The request is well formed, but somebody or something closed the pair first.
-    answers(DecisionRefused, status=409)
+    answers(StateConflict, status=409)
     answers(PreconditionFailed, status=412)
     answers(PermissionDenied, status=403)
     answers(BadRequest, status=400)
@@ -130,7 +128,6 @@ def handle_problems(api: NinjaAPI) -> None:
         api.add_exception_handler(kind, _refuse_race)  # type: ignore[arg-type]
     api.add_exception_handler(SuspiciousOperation, refuse_body)  # type: ignore[arg-type]
     api.add_exception_handler(Http404, lambda request, error: refuse(404, str(error) or _("Not found.")))
-    api.add_exception_handler(Unknown, lambda request, error: refuse(404, _("This pair was never assigned to you.")))
     api.add_exception_handler(HttpError, _refuse_http_error)  # type: ignore[arg-type]
     api.add_exception_handler(ValidationError, _refuse_validation)  # type: ignore[arg-type]
 

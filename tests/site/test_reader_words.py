@@ -28,8 +28,8 @@ FLAG = re.compile(r"(?<![\w-])--[a-z]|`")
 ROOMS = ("actions", "annotation", "api", "benchmark", "config", "corpus", "jobs", "judges", "store", "training")
 # Calls that make an error or a message, and the place of its sentence among their arguments.
 ERRORS = (
-    "BadInput BadRequest DecisionRefused Deleted DoesNotFit Http404 Incomplete Invalid MergeDiffers PermissionDenied "
-    "QuorumError RefusedTraining StoreUnavailable ValidationError"
+    "BadInput BadRequest DecisionRefused Deleted DoesNotFit Http404 Incomplete MergeDiffers PermissionDenied "
+    "QuorumError RefusedTraining StateConflict StoreUnavailable ValidationError"
 )
 SENTENCE = dict.fromkeys(ERRORS.split(), 0) | {"BadOption": 1, "OptionWouldHelp": 1, "add_error": 1}
 MESSAGES = ("error", "info", "success", "warning")  # of django.contrib.messages

@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from django.http import Http404, HttpRequest
-from django.utils.translation import gettext as _
+from django.http import HttpRequest
 from ninja import Field, Router, Schema
 from ninja.decorators import decorate_view
 
@@ -12,7 +11,6 @@ from annotation.work.adjudication import conflicts
 from annotation.work.judging import forms, page
 from annotation.work.judging.api import BIG, DecidedIn, PairTextsOut, show_texts
 from annotation.work.judging.forms import LONGEST
-from annotation.work.queue.assignment import Unknown
 from api.authentication import JUDGE, may, scope_of
 from api.idempotency import once
 from api.problems import Given, clean_text
@@ -69,19 +67,16 @@ def read_conflict(request: HttpRequest, name: str, leave: int | None = None) -> 
 def resolve_conflict(request: HttpRequest, name: str, body: DecisionIn) -> Any:
     """Resolve a conflict; the next one comes with the answer."""
     scope = scope_of(request)
-    try:
-        conflicts.adjudicate(
-            scope.member,
-            body.item,
-            forms.check_grade(body.grade, scope.collection),
-            comment=clean_text(body.comment),
-            milliseconds=body.milliseconds,
-            # From the signed stamp the server knows how long the conflict was open; `milliseconds` is the
-            # client's measure.
-            shown_ms=forms.parse_shown({"shown": body.shown}, forms.CONFLICT, scope.member, body.item),
-        )
-    except Unknown:
-        raise Http404(_("Pair not found.")) from None
+    conflicts.adjudicate(
+        scope.member,
+        body.item,
+        forms.check_grade(body.grade, scope.collection),
+        comment=clean_text(body.comment),
+        milliseconds=body.milliseconds,
+        # From the signed stamp the server knows how long the conflict was open; `milliseconds` is the
+        # client's measure.
+        shown_ms=forms.parse_shown({"shown": body.shown}, forms.CONFLICT, scope.member, body.item),
+    )
     return _show_conflict(scope)
 
 
@@ -90,10 +85,7 @@ def resolve_conflict(request: HttpRequest, name: str, body: DecisionIn) -> Any:
 def undo_resolution(request: HttpRequest, name: str, body: DecidedIn) -> Any:
     """Take your own decision back; the conflict comes with the answer."""
     scope = scope_of(request)
-    try:
-        conflicts.undo_adjudication(scope.member, body.item)
-    except Unknown:
-        raise Http404(_("You have no decision to undo.")) from None
+    conflicts.undo_adjudication(scope.member, body.item)
     return _show_conflict(scope, show=body.item)
 
 

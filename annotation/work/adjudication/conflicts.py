@@ -6,6 +6,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Count, Exists, F, IntegerField, OuterRef, Q, QuerySet, Value, Window
 from django.db.models.functions import Mod
+from django.http import Http404
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from psycopg import Connection
@@ -18,7 +19,6 @@ from annotation.work.queue.assignment import (
     DecidedAlready,
     DecisionRefused,
     EndedWith,
-    Unknown,
     arm_of,
     check_time,
     fetch_dicts,
@@ -116,14 +116,14 @@ def adjudicate(
     idle: int | None = None,
     shown_ms: int | None = None,
 ) -> None:
-    """Resolve a conflict; the same decision again changes nothing. Raises Unknown, DecisionRefused and TooSoon."""
+    """Resolve a conflict; the same decision again changes nothing. Raises Http404, DecisionRefused and BadInput."""
     assessor, collection = membership.assessor_id, membership.collection
     adjudicator = {"membership": membership.pk, "assessor": assessor, "collection": collection.pk}
 
     def resolve(db: Connection[Any]) -> None:
         rows = fetch_dicts(db, _CONFLICT, item=item_id, **adjudicator)
         if not rows:
-            raise Unknown
+            raise Http404(_("Pair not found."))
         (conflict,) = rows
         if not conflict["waits"]:
             # Read now, because the locking statement, which may have waited, saw the rows from before its wait.
@@ -163,11 +163,11 @@ _RESOLVE = read_sql(__file__, "resolve_conflict")
 
 @transaction.atomic
 def undo_adjudication(membership: Membership, item_id: int) -> None:
-    """Undo an adjudicator's own decision on an item, which is a conflict again. Raises Unknown and DecisionRefused."""
+    """Undo an adjudicator's own decision on an item, which is a conflict again. Raises Http404 and DecisionRefused."""
     item = Item.objects.select_for_update().filter(pk=item_id, collection=membership.collection_id).first()
     decision = _newest_adjudication(membership, item.pk) if item else None
     if item is None or decision is None or decision.grade is None or item.state != Item.State.SETTLED:
-        raise Unknown
+        raise Http404(_("You have no decision to undo."))
     exported = ExportRecord.is_exported(item.collection_id, decision.created_at)
     reason = why_not_undo(now=timezone.now(), ended_at=decision.created_at, exported=exported)
     if reason:

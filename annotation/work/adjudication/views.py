@@ -2,15 +2,15 @@
 
 from typing import Any
 
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
-from django.utils.translation import gettext as _
 
 from annotation.access.permissions import Scope, action
 from annotation.work.adjudication import conflicts
 from annotation.work.judging import forms, page
 from annotation.work.judging.views import render_pair_page
-from annotation.work.queue.assignment import DecidedAlready, DecisionRefused, TooSoon, Unknown
+from annotation.work.queue.assignment import DecidedAlready, DecisionRefused
+from corpus.errors import BadInput
 
 
 @action("adjudicate", "GET", "HEAD")
@@ -37,12 +37,10 @@ def adjudicate_submit(request: HttpRequest, scope: Scope) -> HttpResponse:
             idle=forms.parse_milliseconds(request.POST, "idle"),
             shown_ms=forms.parse_shown(request.POST, forms.CONFLICT, scope.member, item),
         )
-    except Unknown:
-        raise Http404(_("Pair not found.")) from None
     except DecisionRefused as error:
         decided = item if isinstance(error, DecidedAlready) else None
         return _render_conflict(request, scope, status=409, problem=str(error), decided=decided)
-    except (forms.Invalid, TooSoon) as error:
+    except BadInput as error:
         # The same conflict again, which may not be the first one that waits.
         return _render_conflict(request, scope, status=422, problem=str(error), show=item)
     return _show_conflict(request, scope, settled=item)
@@ -54,9 +52,7 @@ def adjudicate_undo(request: HttpRequest, scope: Scope) -> HttpResponse:
     try:
         item = forms.parse_whole_number(request.POST, "item")
         conflicts.undo_adjudication(scope.member, item)
-    except Unknown:
-        raise Http404(_("You have no decision to undo.")) from None
-    except (DecisionRefused, forms.Invalid) as error:
+    except (DecisionRefused, BadInput) as error:
         return _render_conflict(request, scope, status=409, problem=str(error))
     # The page of a refused decision sends its comment with the undo, to be shown on the reopened conflict.
     return _show_conflict(request, scope, show=item, typed=forms.parse_text(request.POST, "comment"))

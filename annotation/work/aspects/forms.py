@@ -9,7 +9,6 @@ from django.http import QueryDict
 from django.utils.translation import gettext as _
 
 from annotation.work.aspects.review_steps import CRITERIA, LONGEST_REASON, ReviewedDecision, Verdict
-from annotation.work.judging.forms import Invalid
 from annotation.work.judging.forms import parse_whole_number as _whole
 from corpus.aspects.documents import NewPassage
 from corpus.aspects.entries import ANCHORS, Wording
@@ -21,10 +20,7 @@ MOST_PARTS = 4  # Aspects into which one is split at a time.
 
 def read_row_number(post: QueryDict, name: str) -> int:
     """Read the number of a row. Raises BadInput."""
-    try:
-        return _whole(post, name)
-    except Invalid as wrong:
-        raise BadInput(str(wrong)) from None
+    return _whole(post, name)
 
 
 def read_text(post: QueryDict, name: str) -> str:

@@ -10,11 +10,12 @@ from django.utils.translation import gettext_noop
 from psycopg import Connection
 
 from annotation.models import Membership
-from annotation.work.judging.forms import Invalid, parse_item, parse_milliseconds
+from annotation.work.judging.forms import parse_item, parse_milliseconds
 from annotation.work.judging.page import RATINGS
 from annotation.work.judging.submitting import claim_next
 from annotation.work.queue import assignment
 from annotation.work.queue.annotators import AnnotatorContext
+from corpus.errors import BadInput
 from corpus.evidence import measures as evidence
 from corpus.evidence.targets import locked_pair, next_version
 from corpus.models import Target
@@ -47,10 +48,10 @@ class SubmittedTexts:
 
 
 def parse_texts(data: QueryDict, membership: Membership) -> tuple[SubmittedTexts]:
-    """Parse the form of contribution and evidence. Raises Invalid."""
+    """Parse the form of contribution and evidence. Raises BadInput."""
     rating = data.get("rating", "")
     if rating not in ("", *map(str, RATINGS)):
-        raise Invalid(_("Choose a rating from 1 to 5. Nothing was saved."))
+        raise BadInput(_("Choose a rating from 1 to 5. Nothing was saved."))
     texts = SubmittedTexts(
         item=parse_item(data, membership),
         token=data.get("token", ""),
@@ -63,19 +64,19 @@ def parse_texts(data: QueryDict, membership: Membership) -> tuple[SubmittedTexts
 
 
 def check_texts(texts: SubmittedTexts) -> SubmittedTexts:
-    """Return the texts. Raises Invalid where they cannot be a contribution and evidence."""
+    """Return the texts. Raises BadInput where they cannot be a contribution and evidence."""
     try:
         evidence.check_target(texts.target.contribution, texts.target.evidence)
     except evidence.Malformed as error:
         problem = str(error)
-        raise Invalid(_("%(problem)s. Nothing was saved.") % {"problem": problem[0].upper() + problem[1:]}) from None
+        raise BadInput(_("%(problem)s. Nothing was saved.") % {"problem": problem[0].upper() + problem[1:]}) from None
     return texts
 
 
 def _parse_field(data: QueryDict, name: str) -> str:
     value = data.get(name, "").replace("\x00", "").replace("\r\n", "\n").strip()
     if len(value) > LONGEST:
-        raise Invalid(_(TOO_LONG[name]) % {"count": f"{len(value):,}", "most": f"{LONGEST:,}"})
+        raise BadInput(_(TOO_LONG[name]) % {"count": f"{len(value):,}", "most": f"{LONGEST:,}"})
     return value
 
 

@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 
 from annotation.models import Assignment, Membership
 from annotation.work.queue.annotators import SubmittedAnswer
+from corpus.errors import BadInput
 from corpus.models import Collection
 
 LONGEST = 5_000  # Characters of a comment or note.
@@ -17,10 +18,6 @@ LONGEST = 5_000  # Characters of a comment or note.
 DRAFTED = {"comment": LONGEST, "note": LONGEST, "contribution": 20_000, "evidence": 20_000, "spans": 2_000}
 CONFLICT, GOLD = "conflict", "gold"  # Kinds of tasks that have no lease.
 SALT = "annotation.work.judging.shown"
-
-
-class Invalid(Exception):
-    """A field has a wrong value; the message names the field and says what it accepts."""
 
 
 def parse_answer(data: QueryDict, membership: Membership) -> tuple[SubmittedAnswer]:
@@ -43,17 +40,17 @@ def parse_item(data: QueryDict, membership: Membership) -> int:
 
 
 def parse_grade(data: QueryDict, collection: Collection) -> int:
-    """Parse the grade. Raises Invalid where it is missing or not on the collection's scale."""
+    """Parse the grade. Raises BadInput where it is missing or not on the collection's scale."""
     if not data.get("grade"):
-        raise Invalid(_("Choose a grade. Nothing was saved."))
+        raise BadInput(_("Choose a grade. Nothing was saved."))
     return check_grade(parse_whole_number(data, "grade"), collection)
 
 
 def check_grade(grade: int, collection: Collection) -> int:
-    """Return the grade. Raises Invalid where it is beyond the collection's scale."""
+    """Return the grade. Raises BadInput where it is beyond the collection's scale."""
     if grade > collection.grades:
         message = _("%(value)s is outside the scale of 0 to %(grades)s. Nothing was saved.")
-        raise Invalid(message % {"value": grade, "grades": collection.grades})
+        raise BadInput(message % {"value": grade, "grades": collection.grades})
     return grade
 
 
@@ -61,7 +58,7 @@ def parse_whole_number(data: QueryDict, name: str) -> int:
     """Parse a whole number of at most 18 digits, which fits PostgreSQL's bigint."""
     value = data.get(name, "")
     if not (value.isascii() and value.isdigit()) or len(value) > 18:
-        raise Invalid(_("The field %(name)s must be a whole number. Nothing was saved.") % {"name": name})
+        raise BadInput(_("The field %(name)s must be a whole number. Nothing was saved.") % {"name": name})
     return int(value)
 
 
@@ -74,7 +71,7 @@ def parse_skip(data: QueryDict, membership: Membership) -> tuple[int, str, str]:
     """Parse the item, the token of its lease, and the reason for skipping it."""
     item, reason = parse_whole_number(data, "item"), data.get("reason", "")
     if reason not in Assignment.SkipReason.values:
-        raise Invalid(_("Choose a reason for skipping. Nothing was changed."))
+        raise BadInput(_("Choose a reason for skipping. Nothing was changed."))
     return item, data.get("token", ""), reason
 
 
@@ -96,18 +93,18 @@ def parse_spans(data: QueryDict) -> tuple[tuple[int, int], ...]:
     if not value:
         return ()
     if not re.fullmatch(r"[0-9]{1,9}-[0-9]{1,9}(,[0-9]{1,9}-[0-9]{1,9}){0,99}", value, re.ASCII):
-        raise Invalid(_("The marked evidence could not be read. Nothing was saved; mark it again."))
+        raise BadInput(_("The marked evidence could not be read. Nothing was saved; mark it again."))
     marks = (map(int, part.split("-")) for part in value.split(","))
     return check_spans([(start, end) for start, end in marks])
 
 
 def check_spans(marks: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    """Return the marks in order. Raises Invalid where they are empty, overlap or lie beyond any text."""
+    """Return the marks in order. Raises BadInput where they are empty, overlap or lie beyond any text."""
     ordered = tuple(sorted(marks))
     previous_end = 0
     for start, end in ordered:
         if not previous_end <= start < end < 1_000_000_000:
-            raise Invalid(_("Marked passages overlap or are empty. Nothing was saved; mark them again."))
+            raise BadInput(_("Marked passages overlap or are empty. Nothing was saved; mark them again."))
         previous_end = end
     return ordered
 

@@ -7,11 +7,10 @@ from django.urls import reverse
 from annotation.access.permissions import Scope, action
 from annotation.models.quality_control import GoldAnswer
 from annotation.work.judging import forms, page
-from annotation.work.judging.forms import Invalid, parse_text
+from annotation.work.judging.forms import parse_text
 from annotation.work.judging.views import render_pair_page
 from annotation.work.quality_control import gold
-from annotation.work.queue.assignment import TooSoon
-from corpus.errors import BadInput
+from corpus.errors import BadInput, StateConflict
 
 Who = GoldAnswer.Who
 
@@ -45,9 +44,9 @@ def _answer_gold(request: HttpRequest, scope: Scope, who: str) -> HttpResponse:
                 milliseconds=forms.parse_milliseconds(request.POST),
                 shown_ms=forms.parse_shown(request.POST, forms.GOLD, scope.member, item),
             )
-        except (Invalid, TooSoon) as error:
-            problem, status = str(error), 422
         except BadInput as error:
+            problem, status = str(error), 422
+        except StateConflict as error:
             problem, status = str(error), 409
         else:
             if not request.headers.get("HX-Request"):

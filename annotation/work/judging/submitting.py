@@ -3,7 +3,7 @@
 The functions take a psycopg connection inside a transaction that the caller opened, by
 `assignment.in_transaction`. Each stores its decision, claims the next item and returns the id of its
 assignment, or None where no item is left. The same decision sent again with its token changes
-nothing and returns the same. They raise the errors of the queue: Unknown, DecisionRefused, TooSoon.
+nothing and returns the same. They raise the errors of the queue: Http404, DecisionRefused, BadInput.
 """
 
 from typing import Any

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from annotation.access.permissions import Scope, action
 from annotation.models import Assignment, Membership
 from annotation.work.judging import evidence, forms, page, submitting
-from annotation.work.judging.forms import Invalid, parse_draft, parse_item, parse_text
+from annotation.work.judging.forms import parse_draft, parse_item, parse_text
 from annotation.work.quality_control import onboarding
 from annotation.work.queue import assignment, undo
 from annotation.work.queue.annotators import AnnotatorContext, closed
@@ -31,25 +31,19 @@ DECISIONS: dict[str, tuple[Callable[..., tuple[Any, ...]], Callable[..., Any], C
 
 
 def store_decision(request: HttpRequest, scope: Scope, act: str, *, claims_next: bool) -> None:
-    """Parse the form of a decision and store it in one transaction. Raises Invalid, TooSoon, DecisionRefused, Http404.
+    """Parse the form of a decision and store it in one transaction. Raises BadInput, DecisionRefused, Http404.
 
     `claims_next`: the same transaction claims the member's next pair.
     """
     parse, store_and_claim, store = DECISIONS[act]
     decision = parse(request.POST, scope.member)
     annotator = AnnotatorContext.of(scope.member)
-    try:
-        assignment.in_transaction(lambda db: (store_and_claim if claims_next else store)(db, annotator, *decision))
-    except assignment.Unknown:
-        raise Http404(_("This pair was never assigned to you.")) from None
+    assignment.in_transaction(lambda db: (store_and_claim if claims_next else store)(db, annotator, *decision))
 
 
 def withdraw_decision(request: HttpRequest, scope: Scope, item: int) -> None:
     """Undo a decision, and save what the form sends as the draft of its pair. Raises DecisionRefused and Http404."""
-    try:
-        undo.undo_decision(scope.member, item)
-    except assignment.Unknown:
-        raise Http404(_("You have no decision to undo.")) from None
+    undo.undo_decision(scope.member, item)
     # The page of a refused decision also sends what was written with it.
     if typed := parse_draft(request.POST):
         Assignment.objects.filter(membership=scope.member, item=item, state=Assignment.State.OPEN).update(draft=typed)
@@ -83,7 +77,7 @@ def judge_decide(request: HttpRequest, scope: Scope, act: str) -> HttpResponse:
     """
     try:
         store_decision(request, scope, act, claims_next=True)
-    except (Invalid, assignment.TooSoon) as error:
+    except BadInput as error:
         return render_task(request, scope, status=422, problem=str(error))
     except assignment.DecisionRefused as error:
         texts = [request.POST.get(name, "").strip() for name in ("contribution", "evidence")]
@@ -102,7 +96,7 @@ def judge_draft(request: HttpRequest, scope: Scope) -> HttpResponse:
     annotator, data = AnnotatorContext.of(scope.member), request.POST
     try:
         item = parse_item(data, scope.member)
-    except Invalid as error:
+    except BadInput as error:
         return HttpResponse(str(error), status=422, content_type="text/plain; charset=utf-8")
     is_saved = assignment.in_transaction(
         lambda db: assignment.save_draft(db, annotator, item, data.get("token", ""), parse_draft(data))
@@ -115,7 +109,7 @@ def judge_undo(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Undo the decision on an item and show its pair, whose lease is open again."""
     try:
         withdraw_decision(request, scope, parse_item(request.POST, scope.member))
-    except (assignment.DecisionRefused, Invalid) as error:
+    except (assignment.DecisionRefused, BadInput) as error:
         return render_task(request, scope, status=409, problem=str(error))
     return respond_with_next(request, scope, taken_back=True)
 
@@ -216,7 +210,7 @@ def judge_query_decide(request: HttpRequest, scope: Scope, act: str) -> HttpResp
     item = _item_of_card(request, scope)
     try:
         store_decision(request, scope, act, claims_next=False)
-    except (Invalid, assignment.TooSoon) as error:
+    except BadInput as error:
         return _render_card(request, scope, item, problem=str(error), status=422)
     except assignment.DecisionRefused as error:
         changes = isinstance(error, assignment.DecidedAlready) and undo.may_undo(scope.member, item)
@@ -238,7 +232,7 @@ def judge_query_undo(request: HttpRequest, scope: Scope) -> HttpResponse:
 def _item_of_card(request: HttpRequest, scope: Scope) -> int:
     try:
         return parse_item(request.POST, scope.member)
-    except Invalid as error:
+    except BadInput as error:
         # Without an item there is no card that could show the message.
         raise BadRequest(str(error)) from None
 
@@ -299,7 +293,7 @@ def judge_consent(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Record the member's consent to the current text, and show the next pair."""
     try:
         onboarding.accept_consent(membership=scope.member, version=forms.parse_whole_number(request.POST, "version"))
-    except (BadInput, Invalid) as error:
+    except BadInput as error:
         return render_task(request, scope, status=409, problem=str(error))
     scope.member.refresh_from_db(fields=["consent"])
     return respond_with_next(request, scope)
@@ -321,7 +315,7 @@ def judge_guidelines(request: HttpRequest, scope: Scope) -> HttpResponse:
     if request.method == "POST":
         try:
             version = forms.parse_whole_number(request.POST, "version")
-        except Invalid as error:
+        except BadInput as error:
             return HttpResponse(str(error), status=422, content_type="text/plain; charset=utf-8")
         # Never a version that does not exist, and never an older one than before.
         version = min(version, scope.collection.guideline_version)

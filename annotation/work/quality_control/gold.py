@@ -23,7 +23,7 @@ from annotation.models.quality_control import GoldAnswer, GoldPair, GoldSet
 from annotation.work.quality_control import attention_checks, gold_reasons
 from annotation.work.quality_control.matching import Form
 from annotation.work.queue.assignment import check_time
-from corpus.errors import BadInput
+from corpus.errors import BadInput, StateConflict
 from corpus.holding import hold
 from corpus.labels import EXPERTS
 from corpus.models import Assessor, Collection, Judgment, Pair
@@ -161,7 +161,10 @@ def record_answer(
     milliseconds: int | None = None,
     shown_ms: int | None = None,
 ) -> GoldAnswer:
-    """Keep what an expert or senior says; beyond practice it is the reference grade. Raises BadInput, TooSoon."""
+    """Keep what an expert or senior says; beyond practice it is the reference grade.
+
+    Raises StateConflict for a pair that is gone or not this person's to grade, BadInput for a grade sent too soon.
+    """
     row = (
         GoldPair.objects.select_for_update(of=("self",))
         .select_related("gold_set", "pair")
@@ -169,7 +172,7 @@ def record_answer(
         .first()
     )
     if row is None:
-        raise BadInput(_("Gold pair not found"))
+        raise StateConflict(_("Gold pair not found"))
     known = list(GoldAnswer.objects.filter(gold_pair=row).order_by("pk"))
     own = [one for one in known if one.membership_id == membership.pk and one.who == who]
     # The same answer sent twice is one answer.
@@ -177,11 +180,11 @@ def record_answer(
         return own[-1]
     check_time(membership.collection.min_judgment_ms, shown_ms, milliseconds)
     if who == Who.SENIOR and any(one.membership_id == membership.pk and one.who == Who.EXPERT for one in known):
-        raise BadInput(_("You graded this pair. Another reviewer must check it"))
+        raise StateConflict(_("You graded this pair. Another reviewer must check it"))
     others = [one for one in known if one.who == who and one.membership_id != membership.pk]
     if others and not row.practice:
         # Practice is graded by everybody; other pairs by one expert.
-        raise BadInput(_("Another person graded this pair while you were reading it. Here is the next one"))
+        raise StateConflict(_("Another person graded this pair while you were reading it. Here is the next one"))
     reference = None
     if not row.practice:
         kind = Assessor.Kind.REFERENCE

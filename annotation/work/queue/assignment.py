@@ -15,6 +15,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 
 import psycopg
 from django.db import DatabaseError, connection, transaction
+from django.http import Http404
 from django.utils.translation import gettext as _
 from psycopg import errors
 from psycopg.rows import tuple_row
@@ -26,6 +27,7 @@ from annotation.work.queue.annotators import AnnotatorContext, SubmittedAnswer, 
 from annotation.work.queue.check_scheduling import CHECK, SEPARATE
 from corpus.collections.arm_allocation import ALL_ROUNDS, HIDDEN, REVEAL, SHOWN
 from corpus.collections.task_order import MEASURING
+from corpus.errors import BadInput, StateConflict
 from corpus.labels import name_grade
 
 T = TypeVar("T")
@@ -79,7 +81,7 @@ class OwnAssignment(NamedTuple):
         return self.arm == REVEAL and self.reason != "audit" and self.first_grade is None
 
 
-class DecisionRefused(Exception):
+class DecisionRefused(StateConflict):
     """The decision is not accepted any more; the message tells its author why."""
 
 
@@ -130,14 +132,6 @@ class EndedWith(NamedTuple):
                 "sent now was not saved."
             ),
         }.get(self.kind, _("You already judged this pair, perhaps in another window."))
-
-
-class TooSoon(Exception):
-    """The grade came sooner than anybody can read the pair; the message says so."""
-
-
-class Unknown(Exception):
-    """The item was never assigned to this member."""
 
 
 def arm_of(reason: str, arm: str = "", rounds: str = ALL_ROUNDS) -> str:
@@ -194,7 +188,7 @@ def submit_judgment(
     5. Store the judgment, the label and the counters in one statement.
 
     Returns the assignment as it was before; None where the same answer is stored already. Raises
-    Unknown, DecisionRefused and TooSoon.
+    Http404, DecisionRefused and BadInput.
     """
     own = _lock_assignment(
         db,
@@ -271,7 +265,7 @@ def submit_texts(
 ) -> OwnAssignment | None:
     """Resolve an item that asks for texts, which `write` stores. Return None where the same texts are stored already.
 
-    Raises Unknown and DecisionRefused.
+    Raises Http404 and DecisionRefused.
     """
     own = _lock_assignment(db, annotator, item, token, EndedWith("texts", texts=texts))
     if own is None:
@@ -417,13 +411,13 @@ def _lock_assignment(
     """Lock the member's assignment and its item, named by the item's id or by its public id, for a decision on it.
 
     Returns None where this very decision is stored already: the same form sent twice, by a double
-    press or a reload. Raises Unknown; DecidedAlready where another decision is stored, so that nobody
+    press or a reload. Raises Http404; DecidedAlready where another decision is stored, so that nobody
     reads "Saved." about an answer that is dropped; DecisionRefused for any other reason why the
     decision is not accepted.
     """
     rows = fetch_tuples(db, sql.OWN, {"membership": annotator.membership, "number": item})
     if not rows:
-        raise Unknown
+        raise Http404(_("This pair was never assigned to you."))
     if refusal := why_closed(annotator.closed):
         raise DecisionRefused(refusal)
     own = OwnAssignment(*rows[0])
@@ -470,9 +464,9 @@ def lock_open_lease(db: psycopg.Connection[Any], annotator: AnnotatorContext) ->
 
 
 def check_time(least: int, *measured: float | None) -> None:
-    """Raise TooSoon where a duration, measured by the server or the browser, is below `least` milliseconds."""
+    """Raise BadInput where a duration, measured by the server or the browser, is below `least` milliseconds."""
     if any(duration is not None and duration < least for duration in measured):
-        raise TooSoon(
+        raise BadInput(
             _(
                 "This pair had only just arrived, so your press was taken for a second one on the pair before. Nothing "
                 "was saved, and what you typed is still here: look at the pair and judge it."

@@ -4,6 +4,7 @@ from datetime import timedelta
 
 from django.db.models import F, Q
 from django.db.models.functions import Now
+from django.http import Http404
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -14,7 +15,6 @@ from annotation.work.queue.assignment import (
     EVIDENCE,
     SHARDS,
     DecisionRefused,
-    Unknown,
     in_transaction,
     resolved_counter,
 )
@@ -28,7 +28,7 @@ from store.sql import execute, read_sql
 
 
 def undo_decision(membership: Membership, item: int) -> None:
-    """Undo a decision, in the reveal arm the final judgment first. Raises Unknown, and DecisionRefused with the reason.
+    """Undo a decision, in the reveal arm the final judgment first. Raises Http404, and DecisionRefused with the reason.
 
     1. Lock the assignment and the member's open leases.
     2. Undo a blind judgment by itself: its lease stays open, with the debate hidden again.
@@ -55,7 +55,7 @@ def _undo_once(membership: Membership, item_id: int) -> None:
         Assignment.objects.filter(pk=own.pk).update(first=withdrawal, token=new_token(), served_at=Now())
         return
     if own is None or own.state not in (Assignment.State.DONE, Assignment.State.SKIPPED):
-        raise Unknown
+        raise Http404(_("You have no decision to undo."))
     # The lease claimed with this decision has the same place: 0 outside a group.
     leases = {item: row for item, row in leases.items() if row.place == own.place}
     # In the order of their ids, so that two people who undo at the same moment never wait for each other.

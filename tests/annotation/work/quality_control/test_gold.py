@@ -7,7 +7,7 @@ from django.test.utils import CaptureQueriesContext
 from annotation.models import Membership, Role
 from annotation.models.quality_control import GoldAnswer, GoldPair
 from annotation.work.quality_control import gold
-from corpus.errors import BadInput
+from corpus.errors import BadInput, StateConflict
 from corpus.labels import reference_grades
 from corpus.models import Judgment, Label
 from tests.factories import make_collection, make_document, make_member, make_pair, make_query
@@ -93,7 +93,7 @@ def test_experts_practise_first_then_share_the_pairs_and_what_they_say_is_the_re
     assert not Judgment.objects.exists()
     first = gold.next_for_expert(alice)
     gold.record_answer(membership=alice, gold_pair=first.pk, who="expert", grade=1, comment="It says so.")
-    with pytest.raises(BadInput, match="Another person graded"):
+    with pytest.raises(StateConflict, match="Another person graded"):
         gold.record_answer(membership=bob, gold_pair=first.pk, who="expert", grade=0)
     while (row := gold.next_for_expert(bob)) is not None:
         gold.record_answer(membership=bob, gold_pair=row.pk, who="expert", grade=0)
@@ -109,7 +109,7 @@ def test_the_senior_looks_at_the_random_share_never_at_their_own_and_their_word_
         gold.record_answer(membership=alice, gold_pair=row.pk, who="expert", grade=1)
     assert gold.next_for_senior(alice) is None
     own = GoldPair.objects.filter(spot=True).first()
-    with pytest.raises(BadInput, match="Another reviewer"):
+    with pytest.raises(StateConflict, match="Another reviewer"):
         gold.record_answer(membership=alice, gold_pair=own.pk, who="senior", grade=1)
     grades = iter([1, 1, 1, 0])
     while (row := gold.next_for_senior(carol)) is not None:

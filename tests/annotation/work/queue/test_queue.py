@@ -7,6 +7,7 @@ from datetime import timedelta
 import psycopg
 import pytest
 from django.db import connection
+from django.http import Http404
 from django.utils import timezone
 
 from annotation.models import Assignment, Role
@@ -15,7 +16,7 @@ from annotation.work.adjudication import conflicts
 from annotation.work.judging import submitting
 from annotation.work.queue import assignment
 from annotation.work.queue.annotators import AnnotatorContext, SubmittedAnswer
-from annotation.work.queue.assignment import DecisionRefused, Unknown
+from annotation.work.queue.assignment import DecisionRefused
 from annotation.work.queue.undo import undo_decision
 from corpus.labels import rebuild_labels
 from corpus.models import ExportRecord, Item, Judgment, Label
@@ -289,7 +290,7 @@ def test_undo_is_refused_when_something_used_the_judgment(collection, alice, bob
     conflicts.adjudicate(charlie, item.pk, 0)
     with pytest.raises(DecisionRefused, match="adjudicator"):
         undo_decision(bob, item.pk)
-    with pytest.raises(Unknown):
+    with pytest.raises(Http404):
         undo_decision(charlie, item.pk)
 
 
