@@ -12,7 +12,7 @@ from benchmark.agents.protocol import FoundDocument
 from benchmark.agents.traces import TOP
 from benchmark.models import Run
 from benchmark.runs import dense, embedding, rankings, sparse
-from benchmark.runs.builders import Stopped, Tell, find_run
+from benchmark.runs.builders import Progress, ShouldStop, find_run
 from benchmark.runs.vector_search import FolderVectors
 from benchmark.runs.vectors import text_digest
 from corpus.errors import BadInput
@@ -121,8 +121,8 @@ def open_retriever(
     given: dict[str, Any],
     campaign: Campaign,
     judges: Sequence[Judge],
-    tell: Tell,
-    stopped: Stopped,
+    tell: Progress,
+    stopped: ShouldStop,
 ) -> Retriever | None:
     """The retriever, ready to search; None when the work was stopped meanwhile. Documents are embedded first."""
     recipe = given["recipe"]

@@ -1,4 +1,4 @@
-"""Runs: rankings of systems, made here or imported."""
+"""API operations on runs: the rankings of systems, made here or imported."""
 
 from datetime import datetime
 from typing import Any, Literal
@@ -52,13 +52,13 @@ class RunOut(Schema):
 
 
 class RunEstimateOut(JobEstimateOut):
-    """Expected calls to models of making a run, and their cost; `asks` false: none."""
+    """Expected model calls of making a run, and their cost; `asks` is false for runs without calls."""
 
     asks: bool
 
 
 class ImportedRunOut(Schema):
-    """A run that was imported, and what was left out of its file."""
+    """An imported run, and what was skipped of its file."""
 
     number: int
     name: str
@@ -81,8 +81,8 @@ def _find_run(request: HttpRequest, number: int) -> Run:
 
 
 def _show_run(row: Run) -> dict[str, Any]:
-    shown = ("name", "kind", "state", "depth", "done", "total", "error", "created_at", "search")
-    return {"number": row.pk, **{name: getattr(row, name) for name in shown}}
+    fields = ("name", "kind", "state", "depth", "done", "total", "error", "created_at", "search")
+    return {"number": row.pk, **{name: getattr(row, name) for name in fields}}
 
 
 def _show_cost(estimate: Estimate | None) -> dict[str, Any]:
@@ -112,41 +112,41 @@ def import_runs(
 
 @router.get(f"{HERE}/runs/{{number}}", auth=may("admin"), response=RunOut)
 def read_run(request: HttpRequest, name: str, number: int) -> Any:
-    """Read a run, and how far it is."""
+    """Read a run and its progress."""
     return _show_run(_find_run(request, number))
 
 
 @router.delete(f"{HERE}/runs/{{number}}", auth=may("admin", MANAGE), response={204: None})
 def delete_run(request: HttpRequest, name: str, number: int) -> Any:
-    """Delete a run: it stands in no list any more, and its name is free."""
+    """Delete a run: it disappears from all lists, and its name is free."""
     scope = scope_of(request)
     with transaction.atomic():
-        found = hold_row(_find_run(request, number), no_key=True)
-        # Its row stays, for reports name it.
-        if found.is_deleted:
+        run = hold_row(_find_run(request, number), no_key=True)
+        # The row stays, because reports refer to it.
+        if run.is_deleted:
             raise deleted_meanwhile()
-        require_match(request, RunOut, _show_run(found))
-        services.delete_run(Actor.of(scope), found)
+        require_match(request, RunOut, _show_run(run))
+        services.delete_run(Actor.of(scope), run)
     return Status(204, None)
 
 
 @router.get(f"{HERE}/runs/{{number}}/file", auth=may("admin"), openapi_extra=TREC)
 def read_run_file(request: HttpRequest, name: str, number: int) -> Any:
     """Download a run in TREC's format."""
-    found = _find_run(request, number)
-    if found.state != JobState.READY:
+    run = _find_run(request, number)
+    if run.state != JobState.READY:
         raise Http404(_("This run is not ready yet."))
-    return send_lines(rankings.write_trec(found), f"{found.name}.run")
+    return send_lines(rankings.write_trec(run), f"{run.name}.run")
 
 
 @router.post(f"{HERE}/runs/{{number}}/{{act}}", auth=may("admin", MANAGE), response=RunOut)
 @decorate_view(once)
 def control_run(request: HttpRequest, name: str, number: int, act: Literal["cancel", "go-on"]) -> Any:
     """Cancel a run, or make the rest of one that was cancelled or failed."""
-    scope, found = scope_of(request), _find_run(request, number)
+    scope, run = scope_of(request), _find_run(request, number)
     with transaction.atomic():
-        if not {"cancel": RUNS.cancel, "go-on": RUNS.go_on}[act](found):
+        if not {"cancel": RUNS.cancel, "go-on": RUNS.go_on}[act](run):
             raise BadInput(_("No changes made: the run's state no longer allows this action."))
-        record_act(scope, "run.control", run=found.name, what=act)
-    found.refresh_from_db()
-    return _show_run(found)
+        record_act(scope, "run.control", run=run.name, what=act)
+    run.refresh_from_db()
+    return _show_run(run)

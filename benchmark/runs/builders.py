@@ -1,4 +1,4 @@
-"""Runs that are made here, as jobs that may ask models. What makes a kind of run is a module of its own (KINDS)."""
+"""Runs that are made here, as jobs that may ask models. Each kind of run has a module that makes it (KINDS)."""
 
 from collections.abc import Callable, Sequence
 from importlib import import_module
@@ -25,8 +25,8 @@ from judges.model_jobs.options import replace_limits
 from judges.models import Campaign
 from judges.records import Judge
 
-DEPTH = 100  # Documents of a query unless somebody asks for others.
-STORE_S = 1.0  # Seconds of work that a killed worker loses, at most.
+DEPTH = 100  # Documents per query by default.
+STORE_S = 1.0  # The most seconds of work that a killed worker loses.
 
 # Dotted paths of makers, imported on first use.
 KINDS = {
@@ -41,31 +41,31 @@ KINDS = {
     Run.Kind.RERANK_FOLDER: "benchmark.runs.folder_reranking",
 }
 
-Tell = Callable[..., None]  # tell(done, total, phase=""): how far the maker is, and with what.
-Stopped = Callable[[], bool]
+Progress = Callable[..., None]  # progress(done, total, phase=""): called as the work proceeds.
+ShouldStop = Callable[[], bool]
 
 
 class Maker(Protocol):
-    """The interface of a maker's module.
+    """The interface of a module that makes runs of a kind.
 
-    One that asks models also has `judges(recipe)`, all of them in their present versions, and
+    A module that asks models also has `judges(recipe)`, which returns their current versions, and
     `estimate(collection, recipe)`.
     """
 
     def check(self, collection: Collection, recipe: dict[str, Any]) -> dict[str, Any]:
-        """Return the completed recipe. Raises BadInput for what is wrong before any work begins."""
+        """Return the completed recipe. Raises BadInput for an invalid one."""
 
-    def make(self, run: Run, progress: Tell, stopped: Stopped) -> None:
-        """Store a ranking for every query that has none yet, batch by batch; return soon after `stopped()` is true."""
+    def make(self, run: Run, progress: Progress, should_stop: ShouldStop) -> None:
+        """Rank every query that has no ranking yet, batch by batch; return soon after `should_stop()` is true."""
 
 
 def maker_module(kind: str) -> Maker:
-    """The module that makes runs of this kind."""
+    """Import the module that makes runs of this kind."""
     return cast(Maker, import_module(KINDS[Run.Kind(kind)]))
 
 
 class Runs(ModelJobKind[Run]):
-    """Runs by a maker. A run is called by its name, and is the same where its recipe is."""
+    """Runs as jobs. A run is known by its name; a start with the same name and recipe joins it."""
 
     model, task, purpose = Run, "benchmark.make_run", "run"
     name, home = "system", "runs"
@@ -73,14 +73,14 @@ class Runs(ModelJobKind[Run]):
     started, controlled, detail = "run.started", "run.control", "run"
 
     def plan(self, collection: Collection, options: Options) -> JobPlan:
-        """Complete the recipe: `kind`, `name`, `depth`, and what the maker of the kind reads."""
+        """Complete the recipe: `kind`, `name`, `depth`, and the options of the kind's module."""
         kind, of_all = str(options["kind"]), (rankings.KEEP_SELF, rankings.SYNTHETIC)
         maker: Any = maker_module(kind)
         total = len(rankings.current_queries(collection, options))
         if not total:
             raise BadInput(_("%(name)s has no queries") % {"name": collection.name})
-        own = {key: value for key, value in options.items() if value is not None}
-        recipe = {**maker.check(collection, own), **{key: True for key in of_all if options.get(key)}}
+        named_options = {key: value for key, value in options.items() if value is not None}
+        recipe = {**maker.check(collection, named_options), **{key: True for key in of_all if options.get(key)}}
         columns = {"kind": kind, "name": options.get("name", ""), "depth": int(options.get("depth", DEPTH))}
         columns["instruction"] = str(recipe.get("instruction", ""))
         return JobPlan(recipe, maker.judges(recipe) if hasattr(maker, "judges") else [], None, total, columns)
@@ -91,28 +91,28 @@ class Runs(ModelJobKind[Run]):
         return cast("Estimate | None", maker.estimate(collection, plan.options)) if plan.judges else None
 
     def find_or_create(self, collection: Collection, plan: JobPlan, row: dict[str, Any]) -> tuple[Run, bool]:
-        """Return the run of this name where it is the same, else create it. Raises BadInput for a taken name."""
+        """Return the run of this name if it is the same, otherwise create it. Raises BadInput for a taken name."""
         run = find_run(collection, row["name"])
         if run is None:
             check_name(collection, row["name"])
-            # The name's unique constraint decides between two starts, hence no look before.
+            # The unique constraint on the name decides between two simultaneous starts.
             try:
                 with transaction.atomic():
                     return Run.objects.create(collection=collection, **row), True
-            except IntegrityError:  # somebody took the name in between
+            except IntegrityError:  # another start took the name in between
                 raise name_taken_error(collection, row["name"]) from None
-        same = replace_limits(run.recipe, {}) == plan.options and (run.kind, run.depth) == (row["kind"], row["depth"])
-        if not same:
+        has_same_recipe = replace_limits(run.recipe, {}) == plan.options
+        if not has_same_recipe or (run.kind, run.depth) != (row["kind"], row["depth"]):
             raise name_taken_error(collection, run.name)
         return run, False
 
     def judges_of(self, job: Run) -> Sequence[Judge]:
-        """Return whom a run asks; nobody, where its maker asks no model."""
+        """Return the judges that a run asks, if any."""
         maker: Any = maker_module(job.kind)
         return maker.judges(job.recipe) if hasattr(maker, "judges") else []
 
     def count_done(self, job: Run) -> tuple[int, int]:
-        """Count the ranked queries, and all."""
+        """Count the ranked queries, and all queries."""
         total = len(rankings.current_queries(job.collection, job.recipe))
         return total - len(rankings.unranked_queries(job)), total
 
@@ -121,19 +121,19 @@ class Runs(ModelJobKind[Run]):
         maker_module(job.kind).make(job, lease.progress, lease.should_stop)
 
     def campaign_of(self, job: Run, purpose: str = "") -> Campaign:
-        """Return the campaign that keeps the run's calls."""
+        """Return the campaign that records the run's calls."""
         return super().campaign_of(job, purpose or self.name_of(job))
 
     def name_of(self, job: Run) -> str:
-        """Return what people call a run."""
+        """Return the name of a run in messages."""
         return f"run {job.name}"
 
     def describe(self, job: Run) -> dict[str, Any]:
-        """Return what the audit log keeps of a run."""
+        """Return what the audit log records of a run."""
         return {"run": job.name}
 
     def describe_start(self, job: Run) -> dict[str, Any]:
-        """Return what the audit log keeps of a start."""
+        """Return what the audit log records of a start."""
         return {"run": job.name, "kind": job.kind}
 
     def address_of(self, job: Run) -> str:
@@ -149,29 +149,29 @@ RUNS = Runs()
 
 
 def check_name(collection: Collection, name: str) -> None:
-    """Raises BadInput for a name that no run may have, or that one has."""
+    """Raise BadInput for an invalid or taken name."""
     try:
         RUN_NAME(name)
     except ValidationError as error:
-        told = _("Run %(name)s: %(why)s") % {"name": repr(name), "why": error.messages[0]}
-        raise BadOption("name", told.removesuffix(".")) from None
+        message = _("Run %(name)s: %(why)s") % {"name": repr(name), "why": error.messages[0]}
+        raise BadOption("name", message.removesuffix(".")) from None
     if find_run(collection, name) is not None:
         raise name_taken_error(collection, name)
 
 
 def name_taken_error(collection: Collection, name: str) -> BadOption:
-    """The error for a name that stands already, to be raised."""
-    told = _("%(collection)s already has a run %(name)s: choose another name, or delete that run")
-    return BadOption("name", told % {"collection": collection.name, "name": name})
+    """Return the error for a taken name."""
+    message = _("%(collection)s already has a run %(name)s: choose another name, or delete that run")
+    return BadOption("name", message % {"collection": collection.name, "name": name})
 
 
 def find_run(collection: Collection, name: str) -> Run | None:
-    """The collection's run of this name, however far it is."""
+    """Return the collection's run of this name in any state."""
     return Run.objects.select_related("collection").filter(collection=collection, name=name, is_deleted=False).first()
 
 
 def ready_run(collection: Collection, name: str, option: str = "run") -> Run:
-    """The collection's run of this name, once it is made. Raises BadOption."""
+    """Return the collection's finished run of this name. Raises BadOption."""
     run = find_run(collection, name)
     values = {"collection": collection.name, "name": name}
     if run is None:
@@ -181,23 +181,23 @@ def ready_run(collection: Collection, name: str, option: str = "run") -> Run:
     return run
 
 
-def each_query(
-    run: Run, rank: Callable[[Query], RankedQuery], progress: Tell, stopped: Stopped, phase: str = ""
+def rank_each_query(
+    run: Run, rank: Callable[[Query], RankedQuery], progress: Progress, should_stop: ShouldStop, phase: str = ""
 ) -> None:
-    """Rank every query that has no ranking yet, and store what there is every second."""
-    waiting = rankings.unranked_queries(run)
+    """Rank every query that has no ranking yet, and store the new rankings every second."""
+    queries = rankings.unranked_queries(run)
     total = len(rankings.current_queries(run.collection, run.recipe))
-    done, since = total - len(waiting), monotonic()
+    done, stored_at = total - len(queries), monotonic()
     batch: dict[int, RankedQuery] = {}
     progress(done, total, phase)
     # Stored by time and not by number: a query may take milliseconds or minutes.
-    for query in waiting:
-        if stopped():
+    for query in queries:
+        if should_stop():
             break
         batch[query.pk] = rank(query)
-        if monotonic() - since >= STORE_S:
+        if monotonic() - stored_at >= STORE_S:
             rankings.store(run, batch)
-            done, batch, since = done + len(batch), {}, monotonic()
+            done, batch, stored_at = done + len(batch), {}, monotonic()
             progress(done, total, phase)
     rankings.store(run, batch)
     progress(done + len(batch), total, phase)

@@ -1,6 +1,6 @@
-"""Runs by an embedding model in a folder: its vectors, kept in VAR, are searched (RTriever 5.2).
+"""Runs by an embedding model in a folder: a search over its vectors (RTriever 5.2).
 
-Vectors are kept by the hash of the model's weights.
+Vectors are stored in VAR by the hash of the model's weights.
 """
 
 from collections.abc import Mapping, Sequence
@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from benchmark.models import Run
-from benchmark.runs.builders import Stopped, Tell
+from benchmark.runs.builders import Progress, ShouldStop
 from benchmark.runs.model_folders import check_folder, check_weights, reader_of
 from benchmark.runs.vector_index import keep_facts
 from benchmark.runs.vector_search import FolderVectors, IndexedVectors
-from benchmark.runs.vectors import Found, Store, Vectors, text_digest, vectors_folder
+from benchmark.runs.vectors import NearestDocuments, Store, Vectors, text_digest, vectors_folder
 from corpus.models import Collection
 from judges.records import Judge
 
@@ -23,20 +23,23 @@ class TextEncoder(Protocol):
     """A model that turns texts into vectors."""
 
     def encode(self, texts: Sequence[str]) -> tuple[Vectors, int]:
-        """Return vectors (n, size), and how many tokens were read."""
+        """Return vectors (n, size), and the number of tokens."""
 
 
 def check(collection: Collection, recipe: dict[str, Any]) -> dict[str, Any]:
-    """`model` (a folder), `query_prefix` (else the model's own), `document_prefix`, `device`. Raises BadOption."""
-    folder, about = check_folder(KIND, recipe)
+    """Complete `model` (a folder), `query_prefix` (by default the model's), `document_prefix`, `device`.
+
+    Raises BadOption.
+    """
+    folder, recorded = check_folder(KIND, recipe)
     prefix = str(recipe.get("query_prefix") or reader_of(KIND).read_query_prefix(folder))
-    return {**about, "query_prefix": prefix, "document_prefix": str(recipe.get("document_prefix") or "")}
+    return {**recorded, "query_prefix": prefix, "document_prefix": str(recipe.get("document_prefix") or "")}
 
 
-def make(run: Run, progress: Tell, stopped: Stopped) -> None:
-    """Embed the documents that VAR lacks, then rank the queries that have no ranking yet."""
+def make(run: Run, progress: Progress, should_stop: ShouldStop) -> None:
+    """Embed the documents without a vector, then rank the queries that have no ranking yet."""
     check_weights(run.recipe)
-    FolderSearch(run.recipe).rank_all(run, progress, stopped)
+    FolderSearch(run.recipe).rank_all(run, progress, should_stop)
 
 
 class FolderSearch(FolderVectors[Store], IndexedVectors):
@@ -50,18 +53,18 @@ class FolderSearch(FolderVectors[Store], IndexedVectors):
         """Embed documents and store their vectors."""
         self.store.add([text_digest(text) for text in texts], self.model.encode(texts)[0])
 
-    def rank_texts(self, texts: Sequence[str], depths: Sequence[int]) -> list[Found]:
+    def rank_texts(self, texts: Sequence[str], depths: Sequence[int]) -> list[NearestDocuments]:
         """Rank documents (primary keys) for any texts."""
         vectors, _tokens = self.model.encode([self.recipe["query_prefix"] + text for text in texts])
-        found = self.rank_vectors(vectors, depths)
+        results = self.rank_vectors(vectors, depths)
         self.measuring_s = self.nearest.measuring_s
-        return found
+        return results
 
     def keep_facts(self, run: Run) -> None:
-        """Store how many lists of the index were searched, and the recall."""
+        """Store the number of index lists that were searched, and the recall."""
         keep_facts(run, self.nearest)
 
 
 def named_by_weights(recipe: Mapping[str, Any], provider: str = "folder") -> Judge:
-    """The name of a folder's vectors, as of a judge's: by what decides them, the weights."""
+    """Return a judge that identifies the vectors of a folder by its weights."""
     return Judge(name=Path(recipe["model"]).name, provider=provider, model=recipe["weights"], id=0)

@@ -1,9 +1,9 @@
-"""Qrels and runs from files, recognised by content; what is wrong is told with its line. Pure."""
+"""Readers of qrels and run files, recognised by content; problems are reported with their lines. Pure."""
 
 import math
 import struct
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from django.utils.translation import gettext as _
@@ -19,27 +19,27 @@ SHOWN = 20  # Bad lines that are listed; the rest is counted.
 
 
 def read_qrels(path: Path, fields: Mapping[str, str] | None = None) -> dict[str, dict[str, int]]:
-    """Read qrels: query id -> document id -> grade. `fields`: what columns are, where their headers do not say so.
+    """Read qrels: query id -> document id -> grade. `fields`: the meaning of columns without a known header.
 
-    Raises BadInput for bad rows and for a pair with two grades. A grade below 0 stays: the pair is
-    in the pool, and nobody judged it, as trec_eval has it.
+    Raises BadInput for bad rows and for a pair with two grades. Grades below 0 stay: such a pair is
+    in the pool and not judged, as in trec_eval.
     """
     source = FileSource(path, fields=fields)
-    found: dict[str, dict[str, int]] = {}
-    bad: list[str] = []
+    qrels: dict[str, dict[str, int]] = {}
+    problems: list[str] = []
     for row in read_grades(source, TOP_GRADE, by_ids=True):
         if row.problem:
-            bad.append(f"{source.place(row.line)}: {row.problem}")
-        # A pair may stand twice with the same grade, as some published qrels do.
-        elif found.setdefault(row.query, {}).setdefault(row.document, row.grade) != row.grade:
-            words = _('document "%(document)s" has another grade for query "%(query)s" above')
-            told = words % {"document": row.document, "query": row.query}
-            bad.append(f"{source.place(row.line)}: {told}")
-    if bad:
-        raise BadInput(list_problems(path, bad))
-    if not found:
+            problems.append(f"{source.place(row.line)}: {row.problem}")
+        # A pair may be listed twice with the same grade, as in some published qrels.
+        elif qrels.setdefault(row.query, {}).setdefault(row.document, row.grade) != row.grade:
+            template = _('document "%(document)s" has another grade for query "%(query)s" above')
+            problem = template % {"document": row.document, "query": row.query}
+            problems.append(f"{source.place(row.line)}: {problem}")
+    if problems:
+        raise BadInput(list_problems(path, problems))
+    if not qrels:
         raise BadInput(_("%(file)s contains no grades: there is nothing to measure") % {"file": path})
-    return found
+    return qrels
 
 
 def describe_line(line: int, problem: str) -> str:
@@ -47,27 +47,33 @@ def describe_line(line: int, problem: str) -> str:
     return _("line %(line)s: %(problem)s") % {"line": line, "problem": problem}
 
 
-def list_problems(path: Path, bad: Sequence[str]) -> str:
-    """The first twenty and the total: `FILE: line 3: ...; line 7: ... and 5 more (25 lines in all)`."""
-    told: dict[str, object] = {"file": path, "problems": "; ".join(bad[:SHOWN])}
-    if len(bad) <= SHOWN:
-        return _("%(file)s: %(problems)s") % told
-    words = _("%(file)s: %(problems)s and %(more)s more (%(total)s lines in all)")
-    return words % {**told, "more": f"{len(bad) - SHOWN:,}", "total": f"{len(bad):,}"}
+def list_problems(path: Path, problems: Sequence[str]) -> str:
+    """Format the first twenty and the total: `FILE: line 3: ...; line 7: ... and 5 more (25 lines in all)`."""
+    values: dict[str, object] = {"file": path, "problems": "; ".join(problems[:SHOWN])}
+    if len(problems) <= SHOWN:
+        return _("%(file)s: %(problems)s") % values
+    template = _("%(file)s: %(problems)s and %(more)s more (%(total)s lines in all)")
+    return template % {**values, "more": f"{len(problems) - SHOWN:,}", "total": f"{len(problems):,}"}
 
 
 def read_run(path: Path, fields: Mapping[str, str] | None = None) -> dict[str, dict[str, float]]:
-    """Read a run: query id -> document id -> score, best first. Raises BadInput for bad lines, and duplicates.
+    """Read a run: query id -> document id -> score, best first. Raises BadInput for bad lines and duplicates.
 
-    `fields`: what columns are, where their headers do not say so.
+    `fields`: the meaning of columns without a known header.
     """
-    found = RunFile(path, fields)
-    found.problems.refuse(path)
-    return {query: dict(one.best_first(found.documents)) for query, one in found.queries.items()}
+    file = RunFile(path, fields)
+    if file.problems:
+        raise BadInput(file.problems.describe(path))
+    run: dict[str, dict[str, float]] = {}
+    for query, lines in file.queries.items():
+        # By float32, as trec_eval compares, so that ties are the same ones; then by document id descending.
+        pairs = zip(lines.scores, (file.documents[position] for position in lines.documents), strict=True)
+        run[query] = {document: score for score, document in sorted(pairs, reverse=True)}
+    return run
 
 
 class Problems:
-    """Problems of a file, by line: the first of each line, told together."""
+    """The first problem of each line of a file."""
 
     def __init__(self) -> None:
         self._lines: dict[int, str] = {}
@@ -79,43 +85,32 @@ class Problems:
     def __bool__(self) -> bool:
         return bool(self._lines)
 
-    def told(self, path: Path) -> str:
-        """Tell the problems in the order of the lines."""
+    def describe(self, path: Path) -> str:
+        """Describe the problems in the order of the lines."""
         return list_problems(path, [describe_line(line, problem) for line, problem in sorted(self._lines.items())])
-
-    def refuse(self, path: Path) -> None:
-        """Raises BadInput when there is a problem."""
-        if self:
-            raise BadInput(self.told(path))
 
 
 class RunLines:
-    """The lines of one query: positions in the file's documents, scores, numbers of the lines."""
+    """The lines of one query: positions in the file's documents, scores, and line numbers."""
 
     __slots__ = ("documents", "lines", "scores")
 
     def __init__(self) -> None:
         self.documents, self.scores, self.lines = array("i"), array("f"), array("q")
 
-    def best_first(self, names: Sequence[str]) -> Iterator[tuple[str, float]]:
-        """Documents and scores by score (float32) descending, then by document id descending."""
-        # float32 as trec_eval compares, so that ties are the same ones.
-        pairs = zip(self.scores, (names[at] for at in self.documents), strict=True)
-        return ((name, score) for score, name in sorted(pairs, reverse=True))
-
 
 class RunFile:
     """A run read from a file, about 16 bytes a line, with its problems by line.
 
-    TREC's column of ranks is not read, as trec_eval does not: the scores decide. In MS MARCO's runs
-    of three columns (query, document, rank) the first rank has the highest score. Raises BadInput
-    for a file without lines.
+    TREC's column of ranks is ignored, as in trec_eval: the scores decide. In MS MARCO's runs of
+    three columns (query, document, rank) the first rank gets the highest score. Raises BadInput for
+    a file without lines.
     """
 
     def __init__(self, path: Path | FileSource, fields: Mapping[str, str] | None = None) -> None:
         self.problems = Problems()
         self.documents: list[str] = []
-        """Every document id that the file names, once."""
+        """The distinct document ids of the file."""
         self.queries: dict[str, RunLines] = {}
         self.tag = ""
         self.lines = 0
@@ -125,7 +120,7 @@ class RunFile:
             raise BadInput(_("%(file)s holds no line: it is not a run") % {"file": path})
 
     def _read(self, source: FileSource) -> None:
-        known: dict[str, int] = {}
+        positions: dict[str, int] = {}
         queries, problems = self.queries, self.problems
         for number, query, document, score, tag, problem in read_run_lines(source):
             self.tag = tag or self.tag
@@ -134,38 +129,39 @@ class RunFile:
                 continue
             value = _parse_float32(score)
             if not math.isfinite(value):
-                is_none = math.isnan(value)
-                words = _("the score is not a number: %(score)s") if is_none else _("the score is infinite: %(score)s")
-                problems.add(number, words % {"score": repr(score[:40])})
+                template = _("the score is infinite: %(score)s")
+                if math.isnan(value):
+                    template = _("the score is not a number: %(score)s")
+                problems.add(number, template % {"score": repr(score[:40])})
                 continue
             if max(len(query), len(document)) > MAX_ID:
                 problems.add(number, _("an id is longer than %(most)s characters") % {"most": MAX_ID})
                 continue
-            of = queries.get(query)
-            if of is None:
-                of = queries[query] = RunLines()
-            # Numbers for names: a document id of 20 letters stands once, not in each line.
-            of.documents.append(known.setdefault(document, len(known)))
-            of.scores.append(value)
-            of.lines.append(number)
+            run_lines = queries.get(query)
+            if run_lines is None:
+                run_lines = queries[query] = RunLines()
+            # Positions instead of ids: an id of 20 characters is stored once, not for each line.
+            run_lines.documents.append(positions.setdefault(document, len(positions)))
+            run_lines.scores.append(value)
+            run_lines.lines.append(number)
             self.lines += 1
-        self.documents = list(known)
+        self.documents = list(positions)
 
     def _find_duplicates(self) -> None:
-        for query, of in self.queries.items():
-            if len(set(of.documents)) == len(of.documents):
+        for query, run_lines in self.queries.items():
+            if len(set(run_lines.documents)) == len(run_lines.documents):
                 continue
-            first: dict[int, int] = {}
-            for at, line in zip(of.documents, of.lines, strict=True):
-                if first.setdefault(at, line) != line:
-                    words = _('document "%(document)s" is listed twice for query "%(query)s" (line %(line)s)')
-                    told = {"document": self.documents[at], "query": query, "line": first[at]}
-                    self.problems.add(line, words % told)
+            first_lines: dict[int, int] = {}
+            for position, line in zip(run_lines.documents, run_lines.lines, strict=True):
+                if first_lines.setdefault(position, line) != line:
+                    template = _('document "%(document)s" is listed twice for query "%(query)s" (line %(line)s)')
+                    values = {"document": self.documents[position], "query": query, "line": first_lines[position]}
+                    self.problems.add(line, template % values)
 
 
 def _parse_float32(text: str) -> float:
-    """Parse a number as float32 holds it; NaN for what is none, inf for what is too large."""
-    if "_" in text:  # Python's own way to write a number, and nobody else's
+    """Parse a number as float32; NaN for text that is not a number, inf for a number that is too large."""
+    if "_" in text:  # Only Python accepts underscores in numbers.
         return math.nan
     try:
         return _FLOAT.unpack(_FLOAT.pack(float(text)))[0]  # type: ignore[no-any-return]
@@ -176,15 +172,15 @@ def _parse_float32(text: str) -> float:
 
 
 def write_run(path: Path, ranking: dict[str, dict[str, float]], tag: str) -> int:
-    """A TREC run, queries in the given order, documents by score, id descending; lines."""
+    """Write a TREC run, documents by score, then id descending; return the number of lines."""
     lines = 0
-    # Renamed when it is whole: nobody reads half a run.
-    part = path.with_name(f".{path.name}.part")
-    with part.open("x", encoding="utf-8") as file:
+    # Renamed when complete, so that nobody reads half a run.
+    partial_path = path.with_name(f".{path.name}.part")
+    with partial_path.open("x", encoding="utf-8") as file:
         for query, documents in ranking.items():
-            ordered = sorted(sorted(documents.items(), reverse=True), key=lambda one: -one[1])
-            for rank, (document, score) in enumerate(ordered, 1):
+            pairs = sorted(sorted(documents.items(), reverse=True), key=lambda pair: -pair[1])
+            for rank, (document, score) in enumerate(pairs, 1):
                 file.write(f"{query} Q0 {document} {rank} {score:.9g} {tag}\n")
                 lines += 1
-    part.rename(path)
+    partial_path.rename(path)
     return lines

@@ -1,4 +1,4 @@
-"""Runs out of a reranked run and BM25: each candidate's score of both, combined by benchmark.runs.hybrid_scores."""
+"""Hybrid runs of a reranked run and BM25: each candidate's two scores combined by benchmark.runs.hybrid_scores."""
 
 from collections.abc import Callable
 from time import perf_counter
@@ -11,20 +11,20 @@ from django.utils.translation import gettext_lazy
 
 from benchmark.models import Run
 from benchmark.runs import builders, hybrid_scores, lexical, rankings
-from benchmark.runs.builders import Stopped, Tell, each_query
+from benchmark.runs.builders import Progress, ShouldStop, rank_each_query
 from benchmark.runs.hybrid_scores import Scores
 from benchmark.runs.rankings import RankedQuery
 from corpus.errors import BadInput, BadOption
 from corpus.models import Collection, Query
 
-# What the reranked run's scores are: log odds, which go through the sigmoid; ERank's grades times
-# their probability, among which an answer without a grade has a mark; or to be taken as they are.
-TOLD = {
+# Kinds of a reranked run's scores: log odds, to which the sigmoid is applied; ERank's grades times
+# their probability, with a mark for answers without a grade; or scores to use unchanged.
+SCORE_KINDS = {
     "margins": gettext_lazy("log odds; the sigmoid was applied before combining"),
     "grades": gettext_lazy("grades; an answer without a grade counts as the lowest of its query"),
     "plain": gettext_lazy("used unchanged, without the sigmoid"),
 }
-# Of imported scores nobody says what they are. A score below 0 that is no mark tells margins from shares and grades.
+# The kind of imported scores is not known. A score below 0 other than the mark shows that they are margins.
 BELOW = """
 SELECT COALESCE(bool_or(score < 0 AND score <> %(mark)s), false), COALESCE(bool_or(score = %(mark)s), false)
 FROM benchmark_ranking CROSS JOIN unnest(scores) AS score WHERE run_id = %(run)s"""
@@ -35,24 +35,27 @@ PREPARED: dict[str, Callable[[Scores], Scores]] = {
     "grades": hybrid_scores.impute_ungraded,
     "plain": np.asarray,
 }
-"""What is combined of each kind of scores."""
+"""The preparation of each kind of scores before they are combined."""
 
 
 def check(collection: Collection, recipe: dict[str, Any]) -> dict[str, Any]:
-    """`run` (the reranked one) or `runs` (BM25's and it), `method`, `k1`, `b`, `scores`, `weights`. Raises BadInput."""
+    """Complete `run` (reranked) or `runs` (BM25 and reranked), `method`, `k1`, `b`, `scores`, `weights`.
+
+    Raises BadInput.
+    """
     parameters, name = dict(recipe), str(recipe.get("run") or "")
     if names := list(recipe.get("runs", ())):
         if len(set(names)) != 2 or len(names) != 2 or name:
-            told = _("Name two runs, the BM25 run and the run with scored documents, or only the second one as run")
-            raise BadOption("runs", told)
+            message = _("Name two runs, the BM25 run and the run with scored documents, or only the second one as run")
+            raise BadOption("runs", message)
         first, name = builders.ready_run(collection, names[0], "runs"), names[1]
         if first.kind != Run.Kind.BM25:
-            told = _("Run %(name)s is not a BM25 run made here: name only the reranked run, with k1 and b for BM25")
-            raise BadOption("runs", told % {"name": first.name})
+            message = _("Run %(name)s is not a BM25 run made here: name only the reranked run, with k1 and b for BM25")
+            raise BadOption("runs", message % {"name": first.name})
         parameters = first.recipe | parameters
     if not name:
-        told = _("A hybrid run needs a reranked run. Name one; the BM25 scores of its documents are computed")
-        raise BadOption("run", told)
+        message = _("A hybrid run needs a reranked run. Name one; the BM25 scores of its documents are computed")
+        raise BadOption("run", message)
     run, method = builders.ready_run(collection, name), recipe["method"]
     return {
         "method": method,
@@ -65,38 +68,38 @@ def check(collection: Collection, recipe: dict[str, Any]) -> dict[str, Any]:
 
 
 def kind_of_scores(run: Run) -> str:
-    """Return one of TOLD: what the model of the run writes; of runs without a known model, what their scores are."""
-    if run.kind == Run.Kind.RERANK_FOLDER and (written := run.recipe.get("writes")):
-        return str(written)
+    """Return one of SCORE_KINDS: what the model of the run writes, or for other runs what their scores look like."""
+    if run.kind == Run.Kind.RERANK_FOLDER and (kind := run.recipe.get("writes")):
+        return str(kind)
     with connection.cursor() as cursor:
         cursor.execute(BELOW, {"run": run.pk, "mark": hybrid_scores.NO_GRADE})
         has_margins, has_marks = cursor.fetchone()
     return "margins" if has_margins else "grades" if has_marks else "plain"
 
 
-def scores_told(run: Run) -> str:
-    """Say how a hybrid read the reranked run's scores; empty for other runs."""
-    if run.kind != Run.Kind.HYBRID or (told := TOLD.get(run.recipe.get("scores", ""))) is None:
+def describe_scores(run: Run) -> str:
+    """Describe how a hybrid reads the reranked run's scores; empty for other runs."""
+    if run.kind != Run.Kind.HYBRID or (description := SCORE_KINDS.get(run.recipe.get("scores", ""))) is None:
         return ""
-    return _("scores of %(run)s: %(told)s") % {"run": run.recipe["run"], "told": told}
+    return _("scores of %(run)s: %(told)s") % {"run": run.recipe["run"], "told": description}
 
 
-def make(run: Run, progress: Tell, stopped: Stopped) -> None:
-    """Make the run query by query; its seconds are BM25's and combining's alone."""
+def make(run: Run, progress: Progress, should_stop: ShouldStop) -> None:
+    """Make the run query by query; its seconds are only those of BM25 and of combining."""
     recipe = run.recipe
-    index = lexical.index_of(run, recipe, progress, stopped)
+    index = lexical.index_of(run, recipe, progress, should_stop)
     candidates = rankings.scores_of(recipe["run_id"])
 
     def rank(query: Query) -> RankedQuery:
-        begin = perf_counter()
+        started_at = perf_counter()
         documents, scores = candidates.get(query.pk, (np.empty(0, np.int64), np.empty(0)))
-        # A document that left the index has no BM25 score: half a combination would rank it wrongly.
+        # A document that left the index has no BM25 score, and would be ranked wrongly without it.
         if not index.holds(documents):
-            told = _("Documents in run %(name)s have since changed or been removed: create or import it again")
-            raise BadInput(told % {"name": recipe["run"]})
+            message = _("Documents in run %(name)s have since changed or been removed: create or import it again")
+            raise BadInput(message % {"name": recipe["run"]})
         bm25 = index.scores(query.text, documents)
-        ready = PREPARED[recipe["scores"]](scores)
-        combined = hybrid_scores.combine_scores(bm25, ready, recipe["method"], recipe["weights"])
-        return RankedQuery(documents, combined, perf_counter() - begin)
+        prepared = PREPARED[recipe["scores"]](scores)
+        combined = hybrid_scores.combine_scores(bm25, prepared, recipe["method"], recipe["weights"])
+        return RankedQuery(documents, combined, perf_counter() - started_at)
 
-    each_query(run, rank, progress, stopped)
+    rank_each_query(run, rank, progress, should_stop)

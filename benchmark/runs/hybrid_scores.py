@@ -1,9 +1,9 @@
-"""A reranker's scores with BM25's over the same candidates: normalise, weigh, add (ERank, appendix G). Pure.
+"""Combining a reranker's scores with BM25's over the same candidates: normalise, weigh, add (ERank, appendix G). Pure.
 
-Three ways that the literature on BRIGHT uses, each per query: min-max with 0.1 of BM25 and 0.9 of
-the reranker (Rank-R1), z-scores with 0.2 and 0.8 (ERank), and 100 times the reranker's score plus
-BM25's as it is (JudgeRank). The candidates are those of the reranked run, each with its own BM25
-score; a reranker's score is from 0 to 1, so that margins (log odds) go through the sigmoid first.
+Three methods from the literature on BRIGHT, each per query: min-max with 0.1 of BM25 and 0.9 of the
+reranker (Rank-R1), z-scores with 0.2 and 0.8 (ERank), and 100 times the reranker's score plus
+BM25's unchanged (JudgeRank). The candidates are those of the reranked run, each with its own BM25
+score. A reranker's score is from 0 to 1, so the sigmoid is applied to margins (log odds) first.
 Scores that are all equal say nothing about the order and become 0.
 """
 
@@ -22,36 +22,36 @@ def minmax_scale(scores: Scores) -> Scores:
 
 
 def zscore(scores: Scores) -> Scores:
-    """Scale scores to mean 0 and (population) deviation 1; all 0 where they are equal."""
-    # By the range first: the deviation of equal floats may come out above 0, and would blow up their rounding.
+    """Scale scores to mean 0 and (population) standard deviation 1; all are 0 where they are equal."""
+    # The range is tested because the deviation of equal floats may be slightly above 0, which would magnify rounding.
     spread = float(scores.std()) if len(scores) and np.ptp(scores) else 0.0
     return (scores - scores.mean()) / spread if spread else np.zeros_like(scores)
 
 
 def sigmoid(margins: Scores) -> Scores:
-    """Turn margins into shares, without overflow."""
-    found: Scores = 0.5 * (1 + np.tanh(margins / 2))
-    return found
+    """Turn margins into probabilities, without overflow."""
+    probabilities: Scores = 0.5 * (1 + np.tanh(margins / 2))
+    return probabilities
 
 
 NO_GRADE = -1.0
-"""An ERank run's value for an answer without a grade: below every grade x probability."""
+"""The score in an ERank run of an answer without a grade: below every grade x probability."""
 
 
 def impute_ungraded(scores: Scores) -> Scores:
-    """Give answers without a grade the lowest score of their query: no other query, and no scale, depends on them."""
+    """Give answers without a grade the lowest score of their query."""
     graded = scores[scores != NO_GRADE]
     lowest = graded.min() if len(graded) else 0.0
     return np.where(scores == NO_GRADE, lowest, scores)
 
 
 METHODS: dict[str, Callable[[Scores], Scores]] = {"minmax": minmax_scale, "zscore": zscore, "sum": np.asarray}
-# Of BM25 and of the reranker, in this order.
+# Weights of BM25 and of the reranker.
 WEIGHTS = {"minmax": (0.1, 0.9), "zscore": (0.2, 0.8), "sum": (1.0, 100.0)}
 
 
 def combine_scores(bm25: Scores, scores: Scores, method: str, weights: Sequence[float] | None = None) -> Scores:
-    """The score of each candidate of a query, from BM25's and the reranker's, in order."""
-    of_bm25, of_reranker = weights or WEIGHTS[method]
-    normal = METHODS[method]
-    return of_bm25 * normal(bm25) + of_reranker * normal(scores)
+    """Return the score of each candidate of a query, from BM25's and the reranker's in the same order."""
+    bm25_weight, reranker_weight = weights or WEIGHTS[method]
+    normalise = METHODS[method]
+    return bm25_weight * normalise(bm25) + reranker_weight * normalise(scores)

@@ -1,4 +1,4 @@
-"""TREC runs from files into a collection: all of them, or nothing and every problem by its line."""
+"""Import of TREC runs from files: all of them, or none and a list of problems by line."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,38 +27,38 @@ from jobs.models import JobState
 BATCH = 500  # Queries stored together.
 ENDINGS = (".gz", ".run", ".txt", ".trec", ".tsv", ".res", ".out")
 Keys = Mapping[str, int]
-# A run with what --json says of it: lines stored and left out (`excluded`: their query excludes the
-# document, as in BRIGHT), and `missing_queries` that it has nothing for: they count 0.
+# A run with counts for JSON output: lines stored and skipped (`excluded`: their query excludes the
+# document, as in BRIGHT), and `missing_queries` without results, which count 0.
 ImportedRun = tuple[Run, dict[str, Any]]
 
 
 def name_of(path: Path) -> str:
-    """The name that a run gets from its file: without the usual endings."""
+    """Return the name of a run from its file, without the usual endings."""
     name = path.name
-    # Several endings may follow each other: run.txt.gz.
+    # A name may have several endings: run.txt.gz.
     while (shorter := Path(name).stem) != name and name.lower().endswith(ENDINGS):
         name = shorter
     return name
 
 
 def paths_by_name(files: Sequence[str]) -> dict[str, Path]:
-    """Paths by run name, of `FILE` or `NAME=FILE`. BadInput when two runs share one."""
+    """Return paths by run name, from `FILE` or `NAME=FILE`. Raises BadInput when two runs share a name."""
     paths: dict[str, Path] = {}
     for text in files:
         before, equals, after = text.partition("=")
         is_named = bool(equals) and not Path(text).exists()
         name, path = (before, Path(after)) if is_named else (name_of(Path(text)), Path(text))
         if name in paths:
-            raise BadInput(f"Two runs would be called {name}: name one of them, as in other={path}")
+            raise BadInput(f"Two runs would be called {name}. Name one of them, as in other={path}.")
         paths[name] = path
     return paths
 
 
 def run_name(file: str) -> str:
-    """Return a file's name as a run's name: without folder and endings, other letters as `-`."""
+    """Return a run's name from a file's: without folder and endings, and with `-` for invalid characters."""
     stem = name_of(Path(file.replace("\\", "/")))
-    fine = "".join(letter if letter.isascii() and (letter.isalnum() or letter in "._+-") else "-" for letter in stem)
-    return fine.lstrip("._+-")[:100] or "run"
+    name = "".join(letter if letter.isascii() and (letter.isalnum() or letter in "._+-") else "-" for letter in stem)
+    return name.lstrip("._+-")[:100] or "run"
 
 
 def import_runs(
@@ -74,74 +74,74 @@ def import_runs(
 ) -> list[ImportedRun]:
     """Import runs by their names. Raises BadInput with what is wrong in each file: its first 20 lines, and the total.
 
-    `skip_unknown` leaves out, and counts, lines whose query or document the collection does not
-    know. `columns`: what the columns of a table are, where their headers do not say so.
+    `skip_unknown` skips and counts lines whose query or document is not in the collection.
+    `columns`: the meaning of a table's columns without a known header.
     """
     for name in files:
         builders.check_name(collection, name)
     current = Query.objects.filter(collection=collection, is_current=True)
     queries: dict[str, int] = dict(current.values_list("external_id", "pk"))
-    read, wrong = {}, []
+    files_read, problems = {}, []
     for name, path in files.items():
         try:
             file = RunFile(path, columns)
         except BadInput as error:
-            wrong.append(str(error))
+            problems.append(str(error))
             continue
         documents = _document_keys(collection, file.documents)
-        known = np.array([name in documents for name in file.documents], dtype=bool)
-        for query, of in file.queries.items() if not skip_unknown else ():
+        is_known = np.array([name in documents for name in file.documents], dtype=bool)
+        for query, run_lines in file.queries.items() if not skip_unknown else ():
             if query not in queries:
-                for line in of.lines:
+                for line in run_lines.lines:
                     file.problems.add(line, _('no query has the id "%(id)s"') % {"id": query})
                 continue
-            # The arrays of ids are int32: half the memory of a file of millions of lines.
-            for at in np.flatnonzero(~known[np.frombuffer(of.documents, dtype=np.int32)]):
-                told = _('no document has the id "%(id)s"') % {"id": file.documents[of.documents[at]]}
-                file.problems.add(of.lines[at], told)
+            # Positions are int32, which halves the memory for a file of millions of lines.
+            for position in np.flatnonzero(~is_known[np.frombuffer(run_lines.documents, dtype=np.int32)]):
+                message = _('no document has the id "%(id)s"') % {"id": file.documents[run_lines.documents[position]]}
+                file.problems.add(run_lines.lines[position], message)
         if file.problems:
-            wrong.append(file.problems.told(path))
-        read[name] = (file, documents)
-        progress("lines of runs", sum(one.lines for one, _ in read.values()))
-    if wrong:
-        raise BadInput("; ".join(wrong))
-    # All runs or none: every file was read, and every problem of each told at once, before the first run is stored.
+            problems.append(file.problems.describe(path))
+        files_read[name] = (file, documents)
+        progress("lines of runs", sum(run_file.lines for run_file, _ in files_read.values()))
+    if problems:
+        raise BadInput("; ".join(problems))
+    # All runs or none: every file was read, and all problems were reported at once, before the first run is stored.
     with transaction.atomic():
-        found = []
-        for name, (file, documents) in read.items():
+        imported = []
+        for name, (file, documents) in files_read.items():
             run = Run(collection=collection, name=name, instruction=instruction, made_by=by)
             run.recipe = {rankings.KEEP_SELF: True} if keep_self else {}
-            found.append(_store_run(run, files[name], file, queries, documents))
-        return found
+            imported.append(_store_run(run, files[name], file, queries, documents))
+        return imported
 
 
 def keep_runs(collection: Collection, sources: Sequence[FileSource], options: ImportOptions) -> tuple[int, list[str]]:
-    """Keep the runs of an import as runs, by the names of their files; return how many are new, and names taken.
+    """Store the run files of an import as runs named after their files; return the number stored, and taken names.
 
-    A name that has a run already is that run, whatever it holds. Lines of ranks below those that
-    became pairs may name unknown texts.
+    A file whose name a run already has is skipped. Lines of ranks below those that became pairs may
+    name unknown queries or documents.
     """
     current = Query.objects.filter(collection=collection, is_current=True)
     queries = dict(current.values_list("external_id", "pk"))
-    new, taken = 0, []
+    new_count, taken_names = 0, []
     for source in sources:
         name = re.sub(r"[^A-Za-z0-9._+-]+", "-", name_of(Path(source.name))).strip("-.")[:60] or "run"
         if builders.find_run(collection, name) is not None:
-            taken.append(name)
+            taken_names.append(name)
             continue
         builders.check_name(collection, name)
         file = RunFile(source)
         if file.problems:
-            raise BadInput(file.problems.told(Path(source.name)))
+            raise BadInput(file.problems.describe(Path(source.name)))
         run = Run(collection=collection, name=name)
         run.recipe = {rankings.KEEP_SELF: True} if options.keep_self else {}
         _store_run(run, Path(source.name), file, queries, _document_keys(collection, file.documents))
-        new += 1
-    return new, taken
+        new_count += 1
+    return new_count, taken_names
 
 
 def _document_keys(collection: Collection, names: list[str]) -> dict[str, int]:
-    """Primary keys of the documents that the collection knows."""
+    """Return primary keys of the collection's documents by their external ids."""
     with connection.cursor() as cursor:
         cursor.execute(
             """SELECT external_id, id FROM corpus_document
@@ -152,55 +152,67 @@ def _document_keys(collection: Collection, names: list[str]) -> dict[str, int]:
 
 
 def _store_run(run: Run, path: Path, file: RunFile, queries: Keys, documents: Keys) -> ImportedRun:
-    """Save the run, which is not in the database yet, with the rankings of its file."""
-    # 0 stands for a document that the collection does not know; keys begin at 1.
-    keys = np.array([documents.get(one, 0) for one in file.documents], dtype=np.int64)
-    found, unknown_documents = {}, 0
-    for query, of in file.queries.items():
+    """Save a new run with the rankings of its file."""
+    # 0 for a document that is not in the collection; keys begin at 1.
+    keys = np.array([documents.get(name, 0) for name in file.documents], dtype=np.int64)
+    rankings_by_query, unknown_documents = {}, 0
+    for query, run_lines in file.queries.items():
         if query in queries:
-            ranked = keys[np.frombuffer(of.documents, dtype=np.int32)]
-            known = ranked > 0
-            unknown_documents += int((~known).sum())
-            found[queries[query]] = RankedQuery(ranked[known], np.frombuffer(of.scores, dtype=np.float32)[known])
-    lines = sum(len(one.documents) for one in found.values())
+            ranked = keys[np.frombuffer(run_lines.documents, dtype=np.int32)]
+            is_known = ranked > 0
+            unknown_documents += int((~is_known).sum())
+            rankings_by_query[queries[query]] = RankedQuery(
+                ranked[is_known], np.frombuffer(run_lines.scores, dtype=np.float32)[is_known]
+            )
+    lines = sum(len(ranking.documents) for ranking in rankings_by_query.values())
     if not lines:
-        words = _("%(file)s: no line names both a query and a document of %(name)s; is it another's run?")
-        raise BadInput(words % {"file": path, "name": run.collection.name})
-    names = {key: one for one, key in documents.items()}
+        message = _("%(file)s: no line names both a query and a document of %(name)s; is it another's run?")
+        raise BadInput(message % {"file": path, "name": run.collection.name})
+    names = {key: name for name, key in documents.items()}
     run.kind, run.state, run.total = Run.Kind.IMPORTED, JobState.READY, len(queries)
     run.save()
-    # In parts, so that one statement does not hold a million rankings.
-    waiting, stored = iter(found), 0
-    while part := list(islice(waiting, BATCH)):
-        stored += rankings.store(run, {query: found[query] for query in part}, names)
+    # In batches, so that no statement contains a million rankings.
+    remaining_queries, stored_lines = iter(rankings_by_query), 0
+    while batch := list(islice(remaining_queries, BATCH)):
+        stored_lines += rankings.store(run, {query: rankings_by_query[query] for query in batch}, names)
     unknown = {
-        "unknown_queries": sum(len(of.lines) for query, of in file.queries.items() if query not in queries),
+        "unknown_queries": sum(
+            len(run_lines.lines) for query, run_lines in file.queries.items() if query not in queries
+        ),
         "unknown_documents": unknown_documents,
     }
-    run.depth = max(len(one.documents) for one in found.values())
-    run.done, run.recipe = len(found), {**run.recipe, "file": path.name, "tag": file.tag, "lines": stored, **unknown}
+    run.depth = max(len(ranking.documents) for ranking in rankings_by_query.values())
+    run.done = len(rankings_by_query)
+    run.recipe = {**run.recipe, "file": path.name, "tag": file.tag, "lines": stored_lines, **unknown}
     run.save()
-    left_out = {**unknown, "excluded": lines - stored, "missing_queries": len(queries) - len(found)}
-    return run, {"name": run.name, "queries": len(found), "lines": stored, **left_out, "depth": run.depth}
+    return run, {
+        "name": run.name,
+        "queries": run.done,
+        "lines": stored_lines,
+        **unknown,
+        "excluded": lines - stored_lines,
+        "missing_queries": len(queries) - run.done,
+        "depth": run.depth,
+    }
 
 
 def format_imported(counts: Mapping[str, Any]) -> str:
-    """A line for people on an imported run."""
-    left = {
+    """Return a line of text about an imported run."""
+    omissions = {
         "lines with an unknown query left out": counts["unknown_queries"],
         "lines with an unknown document left out": counts["unknown_documents"],
         "lines left out that their query excludes or is itself": counts["excluded"],
         "queries missing (they count 0)": counts["missing_queries"],
     }
     lines = f"{counts['name']}: {counts['lines']:,} lines of {counts['queries']:,} queries"
-    return ", ".join([lines, *(f"{number:,} {what}" for what, number in left.items() if number)])
+    return ", ".join([lines, *(f"{count:,} {description}" for description, count in omissions.items() if count)])
 
 
 @contextmanager
 def saved_uploads(uploads: Sequence["UploadedFile[Any]"]) -> Iterator[list[Path]]:
-    """The uploads under their own names in the block; BadInput uses the uploaded names."""
+    """Save uploads under their own names for the block; BadInput uses the uploaded names."""
     with TemporaryDirectory() as folder:
-        paths = [Path(folder, str(place), Path(one.name or "file").name) for place, one in enumerate(uploads)]
+        paths = [Path(folder, str(number), Path(upload.name or "file").name) for number, upload in enumerate(uploads)]
         for path, upload in zip(paths, uploads, strict=True):
             path.parent.mkdir()
             with path.open("wb") as file:
@@ -208,5 +220,5 @@ def saved_uploads(uploads: Sequence["UploadedFile[Any]"]) -> Iterator[list[Path]
         try:
             yield paths
         except BadInput as error:
-            # Paths of the temporary folder would say nothing to whoever uploaded the file.
+            # Paths of the temporary folder would mean nothing to the person who uploaded the file.
             raise BadInput(re.sub(rf"{re.escape(folder)}/\d+/", "", str(error))) from None

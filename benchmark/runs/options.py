@@ -1,4 +1,4 @@
-"""What the making of a run and the import of runs can be told."""
+"""Options for making a run and for importing runs."""
 
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
@@ -15,7 +15,7 @@ from judges.model_jobs.options import LIMITS, PaidOptions
 Kind = Run.Kind
 System = Literal["bm25", "hybrid", "rewrite", "reasoning", "dense", "rerank", "embedding", "sparse", "rerank-folder"]
 COMMON = ("name", "depth", "keep_self")
-# What the page of a system asks for, beside COMMON.
+# The options on the page of a system, in addition to COMMON.
 TAKES: dict[str, tuple[str, ...]] = {
     Kind.BM25: ("k1", "b"),
     Kind.HYBRID: ("run", "method", "scores", "k1", "b"),
@@ -26,7 +26,7 @@ TAKES: dict[str, tuple[str, ...]] = {
     Kind.SPARSE: ("model", "batch_size"),
     Kind.RERANK_FOLDER: ("run", "model", "prompt", "instruction", "top", "batch_size"),
 }
-# What a system takes beyond that.
+# Further options of a system.
 BEYOND: dict[str, tuple[str, ...]] = {
     Kind.HYBRID: ("runs", "weights"),
     Kind.REWRITE: ("k1", "b"),
@@ -36,8 +36,8 @@ BEYOND: dict[str, tuple[str, ...]] = {
     Kind.SPARSE: ("device",),
     Kind.RERANK_FOLDER: ("instructions", "device"),
 }
-NEEDS = ("judge", "model")  # Without these no system that takes them can work.
-OFFERED = ("judge", "run", "model")  # What a page offers of; where there is nothing no run can be made.
+NEEDS = ("judge", "model")  # Required by every system that takes them.
+OFFERED = ("judge", "run", "model")  # Options with choices on the page; without any choice no run can be made.
 METHODS = {Kind.HYBRID: ("minmax", "zscore", "sum"), Kind.REWRITE: ("hyde", "query2doc", "mugi")}
 METHOD_WORDS = {
     "minmax": _("min-max: 0.1 × BM25 + 0.9 × reranker"),
@@ -50,7 +50,7 @@ METHOD_WORDS = {
 
 
 class RunOptions(PaidOptions):
-    """What the making of a run can be told, a system by TAKES and BEYOND."""
+    """Options for making a run; TAKES and BEYOND say which a system takes."""
 
     system: System = option(
         _("Type"),
@@ -144,22 +144,22 @@ class RunOptions(PaidOptions):
 
     leaves_out: ClassVar = {
         "page": {
-            "system": "chosen before the form is shown, for it decides what the form asks",
-            "runs": "two names and a file's weights: for whoever repeats a paper, by the shell",
-            "weights": "the same",
-            "instructions": "a file",
-            "device": "a page takes the usual one",
-            "synthetic": "such queries are in no qrels: for studies, by the shell",
+            "system": "selected before the form is shown, because the fields depend on it",
+            "runs": "for reproducing a paper, by a command",
+            "weights": "for reproducing a paper, by a command",
+            "instructions": "read from a file by the command",
+            "device": "the page uses the default device",
+            "synthetic": "such queries are in no qrels: for studies, by a command",
         },
-        "command": {"instructions": "the command reads them from a file of JSON Lines"},
+        "command": {"instructions": "the command reads them from a JSON Lines file"},
     }
 
     @field_validator("weights")
     @classmethod
     def two_weights(cls, weights: tuple[float, ...]) -> tuple[float, ...]:
-        if weights and not (len(weights) == 2 and all(0 <= one < 1e9 for one in weights) and any(weights)):
-            told = _("Weights must be two numbers of at least 0: for BM25 and for the reranked run")
-            raise BadOption("weights", told)
+        if weights and not (len(weights) == 2 and all(0 <= weight < 1e9 for weight in weights) and any(weights)):
+            message = _("Weights must be two numbers of at least 0: for BM25 and for the reranked run")
+            raise BadOption("weights", message)
         return weights
 
     @field_validator("over")
@@ -179,15 +179,15 @@ class RunOptions(PaidOptions):
             if not getattr(self, name):
                 raise BadOption(name, _("The system %(system)s needs this.") % {"system": self.system})
         if self.method is not None and self.method not in METHODS[Kind(self.system)]:
-            known = ", ".join(METHODS[Kind(self.system)])
-            raise BadOption("method", _("Choose one of %(known)s.") % {"known": known})
+            methods = ", ".join(METHODS[Kind(self.system)])
+            raise BadOption("method", _("Choose one of %(known)s.") % {"known": methods})
         if self.instruction and self.query_prefix:
             raise BadOption("query_prefix", _("An instruction and a prefix both stand before the query: set only one."))
         return self
 
     @property
-    def called(self) -> str:
-        """The run's name: bm25, hybrid-zscore, hyde-JUDGE, RUN+JUDGE, sparse-FOLDER or RUN+FOLDER unless told."""
+    def run_name(self) -> str:
+        """Return the run's name, by default bm25, hybrid-zscore, hyde-JUDGE, RUN+JUDGE, sparse-FOLDER or RUN+FOLDER."""
         if self.name:
             return self.name
         folder = Path(self.model).name
@@ -200,20 +200,20 @@ class RunOptions(PaidOptions):
         return "-".join(part for part in parts.get(Kind(self.system), (self.system, self.judge)) if part)
 
     def for_job(self) -> dict[str, Any]:
-        """Return what a run is made of, its limits among it; only what was told."""
+        """Return the recipe of a run with its limits, without options left at their defaults."""
         recipe = self.model_dump(exclude_defaults=True, exclude={"system", "name", "depth", "over"})
         recipe |= {name: list(value) for name in ("runs", "weights") if (value := getattr(self, name))}
         if self.system in METHODS:
             recipe.setdefault("method", METHODS[Kind(self.system)][0])
         if self.system in (Kind.REWRITE, Kind.REASONING):
             kind, _colon, judge = (self.over or str(Kind.BM25)).partition(":")
-            own = {name: recipe.pop(name) for name in ("k1", "b") if name in recipe}
-            recipe["over"] = {"kind": kind, **({"judge": judge} if judge else {}), **own}
-        return recipe | {"kind": self.system, "name": self.called, "depth": self.depth}
+            parameters = {name: recipe.pop(name) for name in ("k1", "b") if name in recipe}
+            recipe["over"] = {"kind": kind, **({"judge": judge} if judge else {}), **parameters}
+        return recipe | {"kind": self.system, "name": self.run_name, "depth": self.depth}
 
 
 class RunImportOptions(Options):
-    """What the import of runs can be told, beside their files."""
+    """Options for importing runs, in addition to their files."""
 
     run: str = option(_("Name"), _("For a single file. Replaces the file name."), default="", at_most=100)
     instruction: str = option(
@@ -226,4 +226,4 @@ class RunImportOptions(Options):
     skip_unknown: bool = option(_("Skip queries and documents that are not in the collection"), default=False)
     keep_self: bool = option(_("Keep a query that is also a document in its own ranking"), default=False)
 
-    leaves_out: ClassVar = {"command": {"run": "a command names files: NAME=FILE"}}
+    leaves_out: ClassVar = {"command": {"run": "the command names files as NAME=FILE"}}

@@ -1,7 +1,7 @@
-"""Reranking of any run at an endpoint in Cohere's and Jina's shape.
+"""Reranking of any run at an endpoint in the format of Cohere and Jina.
 
-The model always sees the query as it stands: what the first run searched for (a rewriting, a
-reasoning) is not shown to it.
+The model always sees the original query, and not the text that the first run searched for (a
+rewriting, a reasoning).
 """
 
 import json
@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 
 from benchmark.models import Ranking, Run
 from benchmark.runs import builders, llm_budget, rankings
-from benchmark.runs.builders import Stopped, Tell
+from benchmark.runs.builders import Progress, ShouldStop
 from benchmark.runs.rankings import RankedQuery
 from benchmark.runs.vector_search import texts_of
 from corpus.errors import BadOption
@@ -32,13 +32,13 @@ from judges.retrieval.model_requests import RetrievalReply, RetrievalRequest, Wa
 
 T = TypeVar("T")
 ROLE = "rank"
-TOP = 100  # Documents of a query that are reranked, unless the recipe says otherwise.
-TOGETHER = 100  # Documents of one call, at most.
-WRITTEN_TOGETHER = 20  # The same where evidence is written of each: more are refused by `serve_model`.
+TOP = 100  # Documents per query that are reranked by default.
+TOGETHER = 100  # The most documents in one call.
+WRITTEN_TOGETHER = 20  # The same where evidence is written for each; `serve_model` rejects more.
 
 
 def check(collection: Collection, recipe: dict[str, Any]) -> dict[str, Any]:
-    """`run` (a name), `judge`, `instruction` or `instructions`, `top`. Raises BadInput."""
+    """Complete `run` (a name), `judge`, `instruction` or `instructions`, `top`. Raises BadInput."""
     return check_first_run(collection, recipe) | {"judge": llm_budget.judge_of(ROLE, recipe).name}
 
 
@@ -48,52 +48,59 @@ def judges(recipe: Mapping[str, Any]) -> list[Judge]:
 
 
 def check_first_run(collection: Collection, recipe: dict[str, Any]) -> dict[str, Any]:
-    """Return what a reranked run keeps of `run`, `top`, `instruction` and `instructions`. Raises BadInput.
+    """Return what a reranked run records of `run`, `top`, `instruction` and `instructions`. Raises BadInput.
 
-    `instruction` is said with every query, else its definition of relevance; `instructions`: by
-    query id, in place of either (FollowIR changes those of some queries).
+    `instruction` is sent with every query; without it, the query's definition of relevance is.
+    `instructions` replace either by query id (FollowIR changes those of some queries).
     """
-    first, own = builders.ready_run(collection, str(recipe.get("run") or "")), str(recipe.get("instruction") or "")
-    # A recipe's own words hold for all queries; else each query brings its definition.
-    told = {"instruction": own or collection.instruction, "by_query": not own, "rubric": collection.rubric}
-    changed = dict(recipe.get("instructions") or {})
-    known = Query.objects.filter(collection=collection, is_current=True, external_id__in=changed)
-    if unknown := sorted(changed.keys() - set(known.values_list("external_id", flat=True))):
+    first = builders.ready_run(collection, str(recipe.get("run") or ""))
+    instruction = str(recipe.get("instruction") or "")
+    # Without an instruction in the recipe, each query has its definition of relevance.
+    recorded: dict[str, Any] = {
+        "instruction": instruction or collection.instruction,
+        "by_query": not instruction,
+        "rubric": collection.rubric,
+    }
+    instructions = dict(recipe.get("instructions") or {})
+    rows = Query.objects.filter(collection=collection, is_current=True, external_id__in=instructions)
+    if unknown := sorted(instructions.keys() - set(rows.values_list("external_id", flat=True))):
         values = {"query": repr(unknown[0]), "collection": collection.name}
         raise BadOption("instructions", _("%(collection)s has no query %(query)s") % values)
-    told |= {"instructions": changed} if changed else {}
-    return {"run": first.name, "run_id": first.pk, "top": recipe.get("top") or TOP, **told}
+    recorded |= {"instructions": instructions} if instructions else {}
+    return {"run": first.name, "run_id": first.pk, "top": recipe.get("top") or TOP, **recorded}
 
 
-def make(run: Run, progress: Tell, stopped: Stopped) -> None:
-    """Rank the first run's best documents anew; those below `top` are left out."""
+def make(run: Run, progress: Progress, should_stop: ShouldStop) -> None:
+    """Rerank the best documents of the first run; those below `top` are left out."""
     campaign = builders.RUNS.campaign_of(run)
     (judge,) = model_requests.judges_in(campaign)
 
     def work(batch: Sequence[Query]) -> tuple[dict[int, RankedQuery], RetrievalReply]:
         documents = first_documents(run.recipe, batch)
         texts = texts_of([key for keys in documents.values() for key in keys])
-        asked = []
+        requests = []
         for query in batch:
             instruction, parts = instruction_for(run.recipe, query), [texts[key] for key in documents[query.pk]]
             calls = tuple(
-                RetrievalRequest(ROLE, at, plain_prompt(ROLE, [query.text, *part], instruction), documents=tuple(part))
-                for at, part in enumerate(_split_documents(parts, judge))
+                RetrievalRequest(
+                    ROLE, index, plain_prompt(ROLE, [query.text, *part], instruction), documents=tuple(part)
+                )
+                for index, part in enumerate(_split_documents(parts, judge))
             )
-            asked.append(Wanted(query.pk, query.text, calls, instruction))
-        answered = model_requests.ask_model(campaign, judge, asked, stopped=stopped)
-        said = llm_budget.answered_queries(answered, batch)
-        used = model_requests.usage_by_query(campaign, list(said), [ROLE])
-        found = {}
+            requests.append(Wanted(query.pk, query.text, calls, instruction))
+        reply = model_requests.ask_model(campaign, judge, requests, stopped=should_stop)
+        answers = llm_budget.answered_queries(reply, batch)
+        usage = model_requests.usage_by_query(campaign, list(answers), [ROLE])
+        rankings_by_query = {}
         # Scores come call by call, in the order in which the documents were split.
-        for key, (_query, turns) in said.items():
+        for key, (_query, turns) in answers.items():
             scores = [score for turn in turns for score in scores_of(turn)]
             # A query of one document, or none, is not sent: there is nothing to order.
             ranked = RankedQuery(documents[key], scores or [0.0] * len(documents[key]))
-            found[key] = llm_budget.add_usage(ranked, used.get(key))
-        return found, answered
+            rankings_by_query[key] = llm_budget.add_usage(ranked, usage.get(key))
+        return rankings_by_query, reply
 
-    llm_budget.each_batch(run, work, progress, stopped)
+    llm_budget.rank_batches(run, work, progress, should_stop)
 
 
 def estimate(collection: Collection, recipe: dict[str, Any]) -> Estimate:
@@ -107,53 +114,53 @@ def estimate(collection: Collection, recipe: dict[str, Any]) -> Estimate:
         for query in sample
         for part in _split_documents([texts[key] for key in documents[query.pk]], judge)
     ]
-    # As many calls for each query as the sample needed, on average.
+    # As many calls per query as for the sample, on average.
     calls = len(queries) * len(prompts) // max(1, len(sample))
     return of_calls(judge, calls, prompts, {}, 0)
 
 
 def first_documents(recipe: dict[str, Any], batch: Sequence[Query]) -> dict[int, list[int]]:
-    """Return by query the first run's documents, best first; [] for a query that it lacks."""
+    """Return by query the first run's best documents, best first; [] for a query that it lacks."""
     rows = Ranking.objects.filter(run=recipe["run_id"], query__in=batch).values_list("query_id", "documents")
-    found = {query: documents[: recipe["top"]] for query, documents in rows}
-    return {query.pk: found.get(query.pk, []) for query in batch}
+    documents_of = {query: documents[: recipe["top"]] for query, documents in rows}
+    return {query.pk: documents_of.get(query.pk, []) for query in batch}
 
 
 def instruction_for(recipe: dict[str, Any], query: Query) -> str:
-    """Return the instruction: the recipe's for this query, or for all, or the query's definition of relevance."""
-    if (changed := recipe.get("instructions", {}).get(query.external_id)) is not None:
-        return str(changed)
-    own = str(recipe["instruction"])
-    return Rubric(recipe.get("rubric", AUTO), own).of(query).statement if recipe["by_query"] else own
+    """Return the recipe's instruction for this query or for all queries, or the query's definition of relevance."""
+    if (replacement := recipe.get("instructions", {}).get(query.external_id)) is not None:
+        return str(replacement)
+    instruction = str(recipe["instruction"])
+    return Rubric(recipe.get("rubric", AUTO), instruction).of(query).statement if recipe["by_query"] else instruction
 
 
 def _split_documents(documents: Sequence[T], judge: Judge) -> list[list[T]]:
-    """Split documents into few calls of like size; none where nothing is to be ordered."""
+    """Split documents into few calls of similar size; no calls for fewer than two documents."""
     if len(documents) < 2:
         return []
-    # Parts are alike in size, so that the last call is not left with a document or two.
+    # Of similar size, so that the last call does not have only a document or two.
     number = -(-len(documents) // (WRITTEN_TOGETHER if judge.parameters.get("evidence") else TOGETHER))
     bounds = np.linspace(0, len(documents), number + 1).astype(int).tolist()
     return [list(documents[begin:end]) for begin, end in pairwise(bounds)]
 
 
 def load_evidence(run: Run, queries: Sequence[Query]) -> dict[tuple[int, int], str] | None:
-    """The evidence that a run's own reranker wrote while it ranked, by query and document; None: it writes none."""
+    """Load the evidence that the run's reranker wrote, by query and document; None if it writes none."""
     if run.kind != Run.Kind.RERANK or run.campaign is None:
         return None
-    # In the version that it ranked with.
+    # The version that ranked.
     (judge,) = model_requests.judges_in(Campaign.objects.get(pk=run.campaign))
     if not judge.parameters.get("evidence"):
         return None
-    places = first_documents(run.recipe, queries)
-    # Answers alone: a refused call wrote none.
-    calls = RetrievalCall.objects.filter(campaign=run.campaign, role=ROLE, outcome="labelled", query__in=places)
-    found: dict[tuple[int, int], str] = {}
+    documents_of = first_documents(run.recipe, queries)
+    # Only answered calls have evidence.
+    calls = RetrievalCall.objects.filter(campaign=run.campaign, role=ROLE, outcome="labelled", query__in=documents_of)
+    evidence: dict[tuple[int, int], str] = {}
     for query, part, raw in calls.order_by("id").values_list("query", "sample", "raw"):
-        assert query is not None  # calls of this role are about a query
-        # The same split as when it was asked, so that an index in the answer means the same document.
-        documents = _split_documents(places[query], judge)[part]
-        for one in json.loads(zlib.decompress(bytes(raw)))["results"]:
-            if text := (one.get("evidence") or "").strip():
-                found[query, documents[one["index"]]] = text
-    return found
+        assert query is not None  # Calls of this role are about a query.
+        # The same split as in the request, so that an index in the answer means the same document.
+        documents = _split_documents(documents_of[query], judge)[part]
+        for result in json.loads(zlib.decompress(bytes(raw)))["results"]:
+            if text := (result.get("evidence") or "").strip():
+                evidence[query, documents[result["index"]]] = text
+    return evidence

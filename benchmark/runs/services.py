@@ -1,4 +1,4 @@
-"""Services of runs: what is made here, what comes from files, and what is deleted."""
+"""Services of runs: make, import, delete."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -25,17 +25,17 @@ from judges.campaigns.estimates import Estimate
 
 @action(RUNS.started, noted=lambda _options, run: RUNS.describe_start(run))
 def make_run(actor: Actor, collection: Collection, options: RunOptions) -> Run:
-    """Make a run, by a worker; the same again goes on. Raises BadOption and BadInput."""
+    """Start a run, which a worker makes; the same options again resume it. Raises BadOption and BadInput."""
     return RUNS.start_or_join(collection, _read_recipe(actor, options), actor.name)
 
 
 def estimate_run(actor: Actor, collection: Collection, options: RunOptions) -> Estimate | None:
-    """Estimate what making a run would ask of models and cost; nothing starts."""
+    """Estimate the model calls and the cost of making a run; nothing starts."""
     return RUNS.estimate_cost(collection, _read_recipe(actor, options))
 
 
 def _read_recipe(actor: Actor, options: RunOptions) -> dict[str, Any]:
-    """Return what a run is made of. Who may name any folder is the shell."""
+    """Return the recipe of a run. Only commands may name any folder."""
     recipe = options.for_job()
     if actor.scope is not None and options.model:
         if options.model not in offered_folders(partial(fits, Run.Kind(options.system))):
@@ -46,7 +46,7 @@ def _read_recipe(actor: Actor, options: RunOptions) -> dict[str, Any]:
 
 @action("run.control", noted=lambda _options, run: {"run": run.name, "what": "delete"})
 def delete_run(actor: Actor, run: Run) -> Run:
-    """Delete a run: it leaves every table and frees its name. Its rankings stay, since qrels and reports name them."""
+    """Delete a run: it disappears from every table, and its name is free. Its rankings stay for qrels and reports."""
     leases.cancel(run)
     Run.objects.filter(pk=run.pk).update(is_deleted=True)
     return run
@@ -62,18 +62,18 @@ def import_runs(
     columns: Mapping[str, str] | None = None,
     progress: staging.ImportProgress = staging.ignore_progress,
 ) -> list[ImportedRun]:
-    """Import runs by their names, all or none. Raises BadInput with the lines that are wrong."""
-    about = options.model_dump(exclude={"run"})
-    return importing.import_runs(collection, files, actor.name, columns=columns, progress=progress, **about)
+    """Import runs by their names, all or none. Raises BadInput with the lines that have problems."""
+    parameters = options.model_dump(exclude={"run"})
+    return importing.import_runs(collection, files, actor.name, columns=columns, progress=progress, **parameters)
 
 
 def import_uploads(
     actor: Actor, collection: Collection, options: RunImportOptions, uploads: Sequence["UploadedFile[Any]"]
 ) -> list[ImportedRun]:
-    """Import uploaded files, each a run named after its file, or as options say for one."""
+    """Import uploaded files, each as a run named after its file; a single file may be named by the options."""
     if options.run and len(uploads) > 1:
-        told = _("A name can be given for one file only. Several files keep their own names.")
-        raise BadOption("run", told)
+        message = _("A name can be given for one file only. Several files keep their own names.")
+        raise BadOption("run", message)
     names = [options.run or importing.run_name(upload.name or "run") for upload in uploads]
     if len(set(names)) < len(names):
         raise BadInput(_("Two files have the same name: each run needs its own name"))

@@ -1,7 +1,7 @@
-"""Runs by a sparse encoder in a folder (SPLADE): terms with learned weights, kept in VAR, are searched exactly.
+"""Runs by a sparse encoder in a folder (SPLADE): an exact search over terms with learned weights, stored in VAR.
 
 A document's score is the sum over the terms that it shares with the query of the products of both
-weights. Documents that share none are not returned.
+weights. Documents that share no term are not returned.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,15 +12,23 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from benchmark.models import Run
-from benchmark.runs.builders import Stopped, Tell
+from benchmark.runs.builders import Progress, ShouldStop
 from benchmark.runs.embedding import named_by_weights
 from benchmark.runs.model_folders import check_folder, check_weights, reader_of
 from benchmark.runs.vector_search import FolderVectors
-from benchmark.runs.vectors import Found, Places, TextStore, append_at, nearest_vectors, text_digest, vectors_folder
+from benchmark.runs.vectors import (
+    NearestDocuments,
+    Positions,
+    TextStore,
+    append_at,
+    nearest_vectors,
+    text_digest,
+    vectors_folder,
+)
 from corpus.models import Collection
 
 KIND = Run.Kind.SPARSE
-BATCH_SIZE = 32  # Texts of one forward pass, unless the recipe says otherwise.
+BATCH_SIZE = 32  # Texts in one forward pass, by default.
 
 
 class SparseEncoder(Protocol):
@@ -31,18 +39,18 @@ class SparseEncoder(Protocol):
 
 
 def check(collection: Collection, recipe: dict[str, Any]) -> dict[str, Any]:
-    """`model` (a folder), `device`, `batch_size`. Raises BadOption."""
+    """Complete `model` (a folder), `device`, `batch_size`. Raises BadOption."""
     return {**check_folder(KIND, recipe)[1], "batch_size": recipe.get("batch_size", BATCH_SIZE)}
 
 
-def make(run: Run, progress: Tell, stopped: Stopped) -> None:
-    """Encode the documents that VAR lacks, then rank the queries that have no ranking yet."""
+def make(run: Run, progress: Progress, should_stop: ShouldStop) -> None:
+    """Encode the documents without stored weights, then rank the queries that have no ranking yet."""
     check_weights(run.recipe)
-    SparseSearch(run.recipe).rank_all(run, progress, stopped)
+    SparseSearch(run.recipe).rank_all(run, progress, should_stop)
 
 
 class SparseStore(TextStore):
-    """The weights of all texts by one model: terms and weights of one text after another, and where each text ends."""
+    """The weights of all texts by one model: terms and weights of consecutive texts, and where each text ends."""
 
     @property
     def ends(self) -> Path:
@@ -56,32 +64,32 @@ class SparseStore(TextStore):
     def weights(self) -> Path:
         return self.folder / "weights"
 
-    def rows(self, places: Places) -> csr_array:
-        """Return the weights at these places, (n, vocabulary)."""
-        if not len(places):
+    def rows(self, positions: Positions) -> csr_array:
+        """Return the weights at these positions, (n, vocabulary)."""
+        if not len(positions):
             return csr_array((0, self.size), dtype=np.float32)
         ends = np.memmap(self.ends, dtype="<i8", mode="r")
         # A text begins where the one before it ends; the first begins at 0.
-        begins = np.where(places > 0, ends[places - 1], 0)
-        lengths = ends[places] - begins
+        begins = np.where(positions > 0, ends[positions - 1], 0)
+        lengths = ends[positions] - begins
         bounds = np.concatenate([[0], np.cumsum(lengths)])
         if not bounds[-1]:  # An empty file cannot be mapped.
-            return csr_array((len(places), self.size), dtype=np.float32)
-        # For each number of a row, where it lies in the file: one look-up for all rows.
-        at = np.repeat(begins - bounds[:-1], lengths) + np.arange(bounds[-1])
-        terms = np.memmap(self.terms, dtype="<i4", mode="r")[at]
-        weights = np.memmap(self.weights, dtype="<f4", mode="r")[at]
-        return csr_array((weights, terms, bounds), shape=(len(places), self.size))
+            return csr_array((len(positions), self.size), dtype=np.float32)
+        # The index in the file of each number of each row, so that all rows are read at once.
+        indices = np.repeat(begins - bounds[:-1], lengths) + np.arange(bounds[-1])
+        terms = np.memmap(self.terms, dtype="<i4", mode="r")[indices]
+        weights = np.memmap(self.weights, dtype="<f4", mode="r")[indices]
+        return csr_array((weights, terms, bounds), shape=(len(positions), self.size))
 
     def add(self, digests: Sequence[bytes], rows: csr_array) -> None:
-        """Append the vectors that are not stored yet. Raises BadInput where the model had another vocabulary before."""
-        with self.adding(digests, int(rows.shape[1])) as fresh:
-            added = rows[list(fresh.values())]
-            begin = int(np.memmap(self.ends, dtype="<i8", mode="r")[len(self.places) - 1]) if self.places else 0
-            append_at(self.terms, begin * 4, added.indices.astype("<i4").tobytes())
-            append_at(self.weights, begin * 4, added.data.astype("<f4").tobytes())
-            # Ends last but for the hashes: they say how many terms count.
-            append_at(self.ends, len(self.places) * 8, (begin + added.indptr[1:]).astype("<i8").tobytes())
+        """Append the weights that are not stored yet. Raises BadInput where the model's vocabulary has changed."""
+        with self.adding(digests, int(rows.shape[1])) as new_positions:
+            new_rows = rows[list(new_positions.values())]
+            begin = int(np.memmap(self.ends, dtype="<i8", mode="r")[len(self.positions) - 1]) if self.positions else 0
+            append_at(self.terms, begin * 4, new_rows.indices.astype("<i4").tobytes())
+            append_at(self.weights, begin * 4, new_rows.data.astype("<f4").tobytes())
+            # After the terms and weights, and before the hashes: the ends say how many terms count.
+            append_at(self.ends, len(self.positions) * 8, (begin + new_rows.indptr[1:]).astype("<i8").tobytes())
 
     def pack(self, begin: int, end: int) -> dict[str, Any]:
         rows = self.rows(np.arange(begin, end))
@@ -95,23 +103,23 @@ class SparseStore(TextStore):
 class SparseSearch(FolderVectors[SparseStore]):
     """A search by the product of weights."""
 
-    together = 64  # Each query takes a number for every term of the vocabulary.
+    together = 64  # Few, because each query takes a number for every term of the vocabulary.
 
     def __init__(self, recipe: Mapping[str, Any]) -> None:
         super().__init__(recipe, SparseStore(vectors_folder(), named_by_weights(recipe, "sparse-folder")))
-        folder, opened = Path(recipe["model"]), reader_of(KIND).open_sparse_encoder
-        self.model: SparseEncoder = opened(folder, recipe["device"], recipe["batch_size"])
+        folder, open_encoder = Path(recipe["model"]), reader_of(KIND).open_sparse_encoder
+        self.model: SparseEncoder = open_encoder(folder, recipe["device"], recipe["batch_size"])
 
     def add(self, texts: Sequence[str]) -> None:
         """Encode documents and store their weights."""
         self.store.add([text_digest(text) for text in texts], self.model.encode_documents(texts))
 
-    def rank_texts(self, texts: Sequence[str], depths: Sequence[int]) -> list[Found]:
+    def rank_texts(self, texts: Sequence[str], depths: Sequence[int]) -> list[NearestDocuments]:
         """Rank documents (primary keys) for any texts."""
 
         def rows(begin: int, end: int) -> csr_array:
-            return self.store.rows(self.places[begin:end])
+            return self.store.rows(self.positions[begin:end])
 
-        found = nearest_vectors(self.model.encode_queries(texts).toarray(), len(self.keys), rows, depths)
-        # A score of 0 shares no term with the query: such documents are not found.
-        return [(self.keys[places[scores > 0]], scores[scores > 0]) for places, scores in found]
+        results = nearest_vectors(self.model.encode_queries(texts).toarray(), len(self.keys), rows, depths)
+        # A document with a score of 0 shares no term with the query and is not returned.
+        return [(self.keys[positions[scores > 0]], scores[scores > 0]) for positions, scores in results]

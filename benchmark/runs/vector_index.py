@@ -1,8 +1,8 @@
-"""Search among many vectors by an index in a file that is mapped, not read: faiss's inverted lists (docs/adr/0032).
+"""Search among many vectors by an index in a memory-mapped file: faiss's inverted lists (docs/adr/0032).
 
-Up to LARGEST_EXACT documents every vector is compared. Above, only those in the lists nearest to
-the query; how many lists is decided by the recall against an exact search, measured on the first
-queries.
+Up to LARGEST_EXACT documents every vector is compared. Above that, only the vectors in the lists
+nearest to the query are; the number of lists follows from the recall against an exact search,
+measured on the first queries.
 """
 
 import fcntl
@@ -19,42 +19,42 @@ import numpy as np
 from django.utils.translation import gettext as _
 
 from benchmark.models import Run
-from benchmark.runs.builders import Stopped, Tell
-from benchmark.runs.vectors import Found, Places, Store, Vectors, nearest_vectors
+from benchmark.runs.builders import Progress, ShouldStop
+from benchmark.runs.vectors import NearestDocuments, Positions, Store, Vectors, nearest_vectors
 from corpus.errors import BadInput
 from corpus.models import Collection
 
-LARGEST_EXACT = 200_000  # Documents.
-RECALL = 0.99  # Of the documents of an exact search, on average; lists are added until it is reached.
-SAMPLED = 50  # Queries that are searched exactly, too.
-FIRST_PROBED = 8  # Lists of a query, to begin with.
-HELD_BYTES = 1 << 28  # Of vectors, while lists are trained or filled.
+LARGEST_EXACT = 200_000  # The most documents that are searched exactly.
+RECALL = 0.99  # Mean recall against an exact search; lists are added until it is reached.
+SAMPLED = 50  # Queries on which the recall is measured.
+FIRST_PROBED = 8  # Lists that are searched for a query at first.
+HELD_BYTES = 1 << 28  # Vectors in memory while lists are trained or filled.
 ROWS = 8192  # Vectors added at once.
-PER_LIST = 39  # Vectors for each list that faiss wants to train on.
-KEPT = 2  # Indexes of a collection by one model: two runs may put different words before documents.
-TIE = 1e-5  # Scores that differ by less are equal: sums of another order.
+PER_LIST = 39  # Vectors per list that faiss needs for training.
+INDEXES_KEPT = 2  # Indexes per collection and model: two runs may have different prefixes of documents.
+TIE = 1e-5  # Scores that differ by less are equal, except for the order of summation.
 VERSION = 1
 
 
 @dataclass(slots=True)
 class ExactSearch:
-    """A search that compares all vectors. `rows(begin, end)` gives them in documents' order."""
+    """A search that compares all vectors. `rows(begin, end)` returns them in the order of the documents."""
 
     documents: int
     rows: Callable[[int, int], Vectors]
     measuring_s: float = 0.0
 
-    def search(self, queries: Vectors, depths: Sequence[int]) -> list[Found]:
+    def search(self, queries: Vectors, depths: Sequence[int]) -> list[NearestDocuments]:
         """Return positions and scores of each query's nearest documents, best first."""
         return nearest_vectors(queries, self.documents, self.rows, depths)
 
     def facts(self) -> dict[str, Any]:
-        """Return what a run's page says of it: nothing."""
+        """Return the facts for a run's page: none."""
         return {}
 
 
 class IndexedSearch:
-    """A search in the lists nearest to each query; as many lists as the wanted recall takes on the first queries."""
+    """A search in the lists nearest to each query; their number is chosen for RECALL on the first queries."""
 
     def __init__(self, index: Any, exact: ExactSearch, probed: int = FIRST_PROBED) -> None:
         self.index, self.exact = index, exact
@@ -64,37 +64,40 @@ class IndexedSearch:
         self.depth = 0
         self.measuring_s = 0.0
 
-    def search(self, queries: Vectors, depths: Sequence[int]) -> list[Found]:
+    def search(self, queries: Vectors, depths: Sequence[int]) -> list[NearestDocuments]:
         """Return positions and scores of each query's nearest documents, best first."""
-        begin = perf_counter()
-        if (left := SAMPLED - len(self.recalls)) > 0:
-            self._measure(queries[:left], depths[:left])
-        self.measuring_s += perf_counter() - begin
+        started_at = perf_counter()
+        if (missing_count := SAMPLED - len(self.recalls)) > 0:
+            self._measure(queries[:missing_count], depths[:missing_count])
+        self.measuring_s += perf_counter() - started_at
         return self._probe(queries, depths)
 
-    def _probe(self, queries: Vectors, depths: Sequence[int]) -> list[Found]:
+    def _probe(self, queries: Vectors, depths: Sequence[int]) -> list[NearestDocuments]:
         import faiss
 
-        asked = faiss.SearchParametersIVF()
-        asked.nprobe = self.probed
-        most = min(max(depths), self.exact.documents)
-        scores, places = self.index.search(np.ascontiguousarray(queries, dtype=np.float32), most, params=asked)
-        found = []
-        for own_scores, own_places, depth in zip(scores, places, depths, strict=True):
-            there = own_places >= 0  # the lists that were looked at may hold fewer
-            kept_scores, kept = own_scores[there], own_places[there].astype(np.int64)
-            order = np.lexsort((kept, -kept_scores))[:depth]
-            found.append((kept[order], kept_scores[order]))
-        return found
+        parameters = faiss.SearchParametersIVF()
+        parameters.nprobe = self.probed
+        largest_depth = min(max(depths), self.exact.documents)
+        scores, positions = self.index.search(
+            np.ascontiguousarray(queries, dtype=np.float32), largest_depth, params=parameters
+        )
+        results = []
+        for own_scores, own_positions, depth in zip(scores, positions, depths, strict=True):
+            is_filled = own_positions >= 0  # The searched lists may contain fewer documents.
+            found_scores, found_positions = own_scores[is_filled], own_positions[is_filled].astype(np.int64)
+            order = np.lexsort((found_positions, -found_scores))[:depth]
+            results.append((found_positions[order], found_scores[order]))
+        return results
 
     def _measure(self, queries: Vectors, depths: Sequence[int]) -> None:
-        """Compare with an exact search, and look at more lists until the recall is as wanted."""
-        wanted = self.exact.search(queries, depths)
+        """Compare with an exact search, and search more lists until RECALL is reached."""
+        exact_results = self.exact.search(queries, depths)
         while True:
             recalls = list(self.recalls)
-            for (_places, exact), (_found, scores) in zip(wanted, self._probe(queries, depths), strict=True):
-                # Of equal scores at the end of an exact result any document counts.
-                share = (scores >= exact[-1] - TIE).sum() / len(exact) if len(exact) else 1.0
+            results = self._probe(queries, depths)
+            for (_exact_positions, exact_scores), (_positions, scores) in zip(exact_results, results, strict=True):
+                # Of documents with the same score as the last exact one, any counts.
+                share = (scores >= exact_scores[-1] - TIE).sum() / len(exact_scores) if len(exact_scores) else 1.0
                 recalls.append(float(share))
             if float(np.mean(recalls)) >= RECALL or self.probed >= self.lists:
                 break
@@ -102,7 +105,7 @@ class IndexedSearch:
         self.recalls, self.depth = recalls, max(self.depth, *depths)
 
     def facts(self) -> dict[str, Any]:
-        """Return what a run's page says of it."""
+        """Return the facts for a run's page."""
         return {
             "documents": self.exact.documents,
             "lists": self.lists,
@@ -118,25 +121,30 @@ NOTHING = ExactSearch(0, lambda _begin, _end: np.empty((0, 0), np.float32))  # B
 
 
 def open_search(
-    store: Store, places: Places, collection: Collection, probed: int | None, tell: Tell, stopped: Stopped
+    store: Store,
+    positions: Positions,
+    collection: Collection,
+    probed: int | None,
+    progress: Progress,
+    should_stop: ShouldStop,
 ) -> VectorSearcher | None:
-    """Return a search over the vectors at `places`, one a document; None when the work was stopped meanwhile.
+    """Return a search over the vectors at `positions`, one per document; None when the work was stopped.
 
-    `probed`: how many lists the same run looked at before.
+    `probed`: the number of lists that the same run searched before.
     """
-    exact = ExactSearch(len(places), lambda begin, end: store.rows(places[begin:end]))
-    if len(places) <= LARGEST_EXACT:
+    exact = ExactSearch(len(positions), lambda begin, end: store.rows(positions[begin:end]))
+    if len(positions) <= LARGEST_EXACT:
         return exact
     import faiss  # loads libraries that small collections do not need
 
-    # Names that begin with a dot are neither backed up nor published.
-    named = sha256(f"{VERSION} {store.size} ".encode() + places.tobytes()).hexdigest()[:20]
-    folder = store.folder / ".indexes" / f"{collection.pk}-{named}"
+    # Folders whose names begin with a dot are neither backed up nor published.
+    digest = sha256(f"{VERSION} {store.size} ".encode() + positions.tobytes()).hexdigest()[:20]
+    folder = store.folder / ".indexes" / f"{collection.pk}-{digest}"
     folder.parent.mkdir(parents=True, exist_ok=True)
     with (folder.parent / "lock").open("w") as lock:
-        # One process builds it; the others wait, and open it.
+        # One process builds the index; the others wait and open it.
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if not folder.exists() and not _build_index(folder, store, places, tell, stopped):
+        if not folder.exists() and not _build_index(folder, store, positions, progress, should_stop):
             return None
         os.utime(folder)
         _remove_old_indexes(folder)
@@ -145,71 +153,71 @@ def open_search(
     return IndexedSearch(index, exact, probed or FIRST_PROBED)
 
 
-def _build_index(folder: Path, store: Store, places: Places, tell: Tell, stopped: Stopped) -> bool:
-    """Train the lists, fill them in parts, join these on the disk. False when stopped."""
+def _build_index(folder: Path, store: Store, positions: Positions, progress: Progress, should_stop: ShouldStop) -> bool:
+    """Train the lists, fill them in parts, and join the parts on the disk. Return False when stopped."""
     import faiss
     from faiss.contrib.ondisk import merge_ondisk
 
-    needed = 2 * len(places) * (store.size * 4 + 8)
-    if shutil.disk_usage(folder.parent).free < needed:
-        said = _("The search index needs %(needed)s GB on the disk of QUORUM_VAR for a while: free some space")
-        raise BadInput(said % {"needed": f"{needed / 1e9:.1f}"})
-    new = folder.parent / "new"
-    shutil.rmtree(new, ignore_errors=True)  # of a process that was killed
-    new.mkdir()
+    needed_bytes = 2 * len(positions) * (store.size * 4 + 8)
+    if shutil.disk_usage(folder.parent).free < needed_bytes:
+        message = _("The search index needs %(needed)s GB on the disk of QUORUM_VAR for a while: free some space")
+        raise BadInput(message % {"needed": f"{needed_bytes / 1e9:.1f}"})
+    new_folder = folder.parent / "new"
+    shutil.rmtree(new_folder, ignore_errors=True)  # Left by a process that was killed.
+    new_folder.mkdir()
     try:
-        tell(0, len(places), _("search index"))
-        trained = _train_lists(store, places)
-        faiss.write_index(trained, str(new / "empty.index"))
+        progress(0, len(positions), _("search index"))
+        empty_index = _train_lists(store, positions)
+        faiss.write_index(empty_index, str(new_folder / "empty.index"))
         parts = []
-        held = max(ROWS, HELD_BYTES // (store.size * 4))
-        for begin in range(0, len(places), held):
-            part = faiss.read_index(str(new / "empty.index"))
-            for at in range(begin, min(begin + held, len(places)), ROWS):
-                if stopped():
+        rows_per_part = max(ROWS, HELD_BYTES // (store.size * 4))
+        for begin in range(0, len(positions), rows_per_part):
+            part = faiss.read_index(str(new_folder / "empty.index"))
+            for start in range(begin, min(begin + rows_per_part, len(positions)), ROWS):
+                if should_stop():
                     return False
-                rows = store.rows(places[at : min(at + ROWS, begin + held)])
-                part.add_with_ids(np.ascontiguousarray(rows), np.arange(at, at + len(rows), dtype=np.int64))
-                tell(at + len(rows), len(places), _("search index"))
-            parts.append(str(new / f"part-{begin}.index"))
+                rows = store.rows(positions[start : min(start + ROWS, begin + rows_per_part)])
+                part.add_with_ids(np.ascontiguousarray(rows), np.arange(start, start + len(rows), dtype=np.int64))
+                progress(start + len(rows), len(positions), _("search index"))
+            parts.append(str(new_folder / f"part-{begin}.index"))
             faiss.write_index(part, parts[-1])
-        merge_ondisk(trained, parts, str(new / "lists.ivfdata"))
-        faiss.write_index(trained, str(new / "lists.index"))
-        for name in (*parts, str(new / "empty.index")):
+        merge_ondisk(empty_index, parts, str(new_folder / "lists.ivfdata"))
+        faiss.write_index(empty_index, str(new_folder / "lists.index"))
+        for name in (*parts, str(new_folder / "empty.index")):
             Path(name).unlink()
-        new.rename(folder)
+        new_folder.rename(folder)
     finally:
-        shutil.rmtree(new, ignore_errors=True)
+        shutil.rmtree(new_folder, ignore_errors=True)
     return True
 
 
-def _train_lists(store: Store, places: Places) -> Any:
-    """Return an index without vectors, its lists found on a sample of the collection."""
+def _train_lists(store: Store, positions: Positions) -> Any:
+    """Return an index without vectors, its lists trained on a sample of the collection."""
     import faiss
 
-    sampled = max(1, min(len(places), HELD_BYTES // (store.size * 4)))
-    lists = max(1, min(int(4 * len(places) ** 0.5), sampled // PER_LIST))
-    chosen = places[(np.arange(sampled) * (len(places) / sampled)).astype(np.int64)]
+    sample_size = max(1, min(len(positions), HELD_BYTES // (store.size * 4)))
+    lists = max(1, min(int(4 * len(positions) ** 0.5), sample_size // PER_LIST))
+    sample = positions[(np.arange(sample_size) * (len(positions) / sample_size)).astype(np.int64)]
     index = faiss.IndexIVFFlat(faiss.IndexFlatIP(store.size), store.size, lists, faiss.METRIC_INNER_PRODUCT)
     index.cp.spherical = True
-    index.train(np.ascontiguousarray(store.rows(np.sort(chosen))))
+    index.train(np.ascontiguousarray(store.rows(np.sort(sample))))
     return index
 
 
 def _remove_old_indexes(newest: Path) -> None:
-    """Remove what a collection that changed, or is gone, has left."""
-    found = [one for one in newest.parent.glob("*-*") if one.is_dir()]
-    known = set(Collection.objects.values_list("pk", flat=True))
-    of_same = newest.name.partition("-")[0]
-    same = [one for one in found if one.name.partition("-")[0] == of_same]
-    same.sort(key=lambda folder: folder.stat().st_mtime, reverse=True)
-    gone = [one for one in found if int(one.name.partition("-")[0]) not in known]
-    for one in [*same[KEPT:], *gone]:
-        shutil.rmtree(one, ignore_errors=True)
+    """Remove indexes of earlier versions of a collection, and of deleted collections."""
+    folders = [folder for folder in newest.parent.glob("*-*") if folder.is_dir()]
+    collection_keys = set(Collection.objects.values_list("pk", flat=True))
+    collection_key = newest.name.partition("-")[0]
+    same_collection = [folder for folder in folders if folder.name.partition("-")[0] == collection_key]
+    same_collection.sort(key=lambda folder: folder.stat().st_mtime, reverse=True)
+    orphans = [folder for folder in folders if int(folder.name.partition("-")[0]) not in collection_keys]
+    for outdated in [*same_collection[INDEXES_KEPT:], *orphans]:
+        shutil.rmtree(outdated, ignore_errors=True)
 
 
 def keep_facts(run: Run, search: VectorSearcher) -> None:
-    """Store what a run's page says of its search, where that changed."""
+    """Store the facts of a run's search, if they changed."""
     facts = search.facts()
     if facts and run.search != facts:
         run.search = facts

@@ -1,4 +1,4 @@
-"""What all searches over vectors share: the documents' vectors are computed or asked for once, then queries ranked."""
+"""Base of all searches over vectors: documents' vectors are computed or requested once, then queries are ranked."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -11,130 +11,130 @@ from django.utils.translation import gettext as _
 
 from benchmark.models import Run
 from benchmark.runs import rankings
-from benchmark.runs.builders import Stopped, Tell
+from benchmark.runs.builders import Progress, ShouldStop
 from benchmark.runs.rankings import RankedQuery
 from benchmark.runs.shared_vectors import publish_vectors, share_vectors
 from benchmark.runs.vector_index import NOTHING, VectorSearcher, open_search
-from benchmark.runs.vectors import Found, Places, Store, TextStore, text_digest
+from benchmark.runs.vectors import NearestDocuments, Store, TextStore, text_digest
 from corpus.models import Collection, Document
 
-SEARCHED = 512  # Queries of one pass over all vectors: a pass reads them from the file.
-AHEAD = 1024  # Documents whose vectors are made before anything else happens, at most.
-Kept = TypeVar("Kept", bound=TextStore)
+SEARCHED = 512  # Queries in one pass over all vectors; each pass reads them from the file.
+AHEAD = 1024  # The most documents that are embedded between updates of the progress.
+StoreType = TypeVar("StoreType", bound=TextStore)
 
-# Of equal scores the search keeps the earlier document, and trec_eval the one whose id is higher.
+# In trec_eval's order of ties: of equal scores the search prefers the earlier document, trec_eval the higher id.
 KEYS = """
 SELECT id FROM corpus_document WHERE collection_id = %s AND is_current ORDER BY external_id COLLATE "C" DESC
 """
 
 
-def document_keys(collection: Collection) -> Places:
-    """Return primary keys of the current documents, by document id descending."""
-    with connection.cursor() as cursor:
-        cursor.execute(KEYS, [collection.pk])
-        return np.array([key for (key,) in cursor.fetchall()], dtype=np.int64)
-
-
 def texts_of(keys: Sequence[int]) -> dict[int, str]:
-    """Title and text of documents, as retrievers and rerankers get them."""
+    """Return title and text of documents, as retrievers and rerankers receive them."""
     rows = Document.objects.filter(pk__in=keys).values_list("pk", "title", "text")
     return {key: f"{title}\n{text}" if title else text for key, title, text in rows}
 
 
-class VectorSearch(ABC, Generic[Kept]):
-    """A search over what a model made of all documents of a collection."""
+class VectorSearch(ABC, Generic[StoreType]):
+    """A search over a model's representations of all documents of a collection."""
 
     ahead = AHEAD
 
-    def __init__(self, recipe: Mapping[str, Any], store: Kept) -> None:
+    def __init__(self, recipe: Mapping[str, Any], store: StoreType) -> None:
         self.recipe, self.store = recipe, store
-        self.keys, self.places = np.empty(0, np.int64), np.empty(0, np.int64)
+        self.keys, self.positions = np.empty(0, np.int64), np.empty(0, np.int64)
 
     @abstractmethod
     def add(self, texts: Sequence[str]) -> bool | None:
-        """Compute and keep documents' vectors. False: some are missing, so look once more."""
+        """Compute and store documents' vectors. Return False when some are missing and should be tried again."""
 
-    def open_index(self, collection: Collection, probed: int | None, progress: Tell, stopped: Stopped) -> bool:
-        """Make ready what searches. False when the run was stopped meanwhile."""
+    def open_index(
+        self, collection: Collection, probed: int | None, progress: Progress, should_stop: ShouldStop
+    ) -> bool:
+        """Open the index, if the search has one. Return False when the run was stopped."""
         return True
 
     def embed_documents(
-        self, collection: Collection, progress: Tell, stopped: Stopped, probed: int | None = None
+        self, collection: Collection, progress: Progress, should_stop: ShouldStop, probed: int | None = None
     ) -> bool:
-        """Make the vectors that no machine has. False when the run was stopped meanwhile.
+        """Compute the vectors that no machine has. Return False when the run was stopped.
 
-        `probed`: how much of an index the same run searched before.
+        `probed`: the number of index lists that the same run searched before.
         """
         share_vectors(self.store)
         try:
-            self.keys, digests = document_keys(collection), list[bytes]()
+            with connection.cursor() as cursor:
+                cursor.execute(KEYS, [collection.pk])
+                self.keys = np.array([key for (key,) in cursor.fetchall()], dtype=np.int64)
+            digests: list[bytes] = []
             progress(0, len(self.keys), _("document embeddings"))
             while len(digests) < len(self.keys):
-                if stopped():
+                if should_stop():
                     return False
-                part = self.keys[len(digests) : len(digests) + self.ahead].tolist()
-                known = texts_of(part)
-                texts = [self.recipe.get("document_prefix", "") + known[key] for key in part]
-                # A text is embedded once, however many documents have it.
-                missing = [text for text in dict.fromkeys(texts) if text_digest(text) not in self.store.places]
+                batch = self.keys[len(digests) : len(digests) + self.ahead].tolist()
+                text_of = texts_of(batch)
+                texts = [self.recipe.get("document_prefix", "") + text_of[key] for key in batch]
+                # A text is embedded once, however many documents it occurs in.
+                missing = [text for text in dict.fromkeys(texts) if text_digest(text) not in self.store.positions]
                 if missing and self.add(missing) is False:
                     continue
                 digests += map(text_digest, texts)
                 progress(len(digests), len(self.keys), _("document embeddings"))
-            self.places = self.store.find(digests)
-            return self.open_index(collection, probed, progress, stopped)
+            self.positions = self.store.find(digests)
+            return self.open_index(collection, probed, progress, should_stop)
         finally:
             publish_vectors(self.store)
 
 
-class FolderVectors(VectorSearch[Kept]):
-    """A search whose model lies in a folder and is asked in this process."""
+class FolderVectors(VectorSearch[StoreType]):
+    """A search whose model is in a folder and runs in this process."""
 
     together = SEARCHED  # Queries that are ranked in one pass.
-    measuring_s = 0.0  # Seconds that went into measuring the search, and not into searching.
+    measuring_s = 0.0  # Seconds spent on measuring the recall.
 
     @abstractmethod
-    def rank_texts(self, texts: Sequence[str], depths: Sequence[int]) -> list[Found]:
+    def rank_texts(self, texts: Sequence[str], depths: Sequence[int]) -> list[NearestDocuments]:
         """Rank documents (primary keys) for any texts."""
 
     def keep_facts(self, run: Run) -> None:
-        """Store what a run's page says of the search."""
+        """Store the facts of the search for the run's page."""
 
-    def rank_all(self, run: Run, progress: Tell, stopped: Stopped) -> None:
-        """Compute the vectors that VAR lacks, then rank the queries that have no ranking yet."""
-        if not self.embed_documents(run.collection, progress, stopped, run.search.get("probed")):
+    def rank_all(self, run: Run, progress: Progress, should_stop: ShouldStop) -> None:
+        """Compute missing vectors, then rank the queries that have no ranking yet."""
+        if not self.embed_documents(run.collection, progress, should_stop, run.search.get("probed")):
             return
-        # Documents that a query excludes are found all the same, so more are asked for.
-        left_out = rankings.excluded_documents(run.collection)
-        waiting, total = rankings.unranked_queries(run), len(rankings.current_queries(run.collection, run.recipe))
-        for at in range(0, len(waiting), self.together):
-            if stopped():
+        # The search also returns documents that a query excludes, so its depth is larger by their number.
+        excluded = rankings.excluded_documents(run.collection)
+        queries, total = rankings.unranked_queries(run), len(rankings.current_queries(run.collection, run.recipe))
+        for start in range(0, len(queries), self.together):
+            if should_stop():
                 return
-            batch = waiting[at : at + self.together]
-            progress(total - len(waiting) + at, total, _("searching"))
-            depths = [run.depth + len(left_out.get(query.pk, ())) for query in batch]
-            begin, measured = perf_counter(), self.measuring_s
-            found = self.rank_texts([query.text for query in batch], depths)
-            # The seconds of a batch are shared by its queries.
-            seconds = (perf_counter() - begin - (self.measuring_s - measured)) / len(batch)
-            pairs = zip(batch, found, strict=True)
-            rankings.store(run, {query.pk: RankedQuery(*of_query, seconds) for query, of_query in pairs})
+            batch = queries[start : start + self.together]
+            progress(total - len(queries) + start, total, _("searching"))
+            depths = [run.depth + len(excluded.get(query.pk, ())) for query in batch]
+            started_at, measuring_before = perf_counter(), self.measuring_s
+            results = self.rank_texts([query.text for query in batch], depths)
+            # The seconds of a batch are divided equally among its queries.
+            seconds = (perf_counter() - started_at - (self.measuring_s - measuring_before)) / len(batch)
+            pairs = zip(batch, results, strict=True)
+            rankings.store(run, {query.pk: RankedQuery(*ranking, seconds) for query, ranking in pairs})
             self.keep_facts(run)
         progress(total, total, _("searching"))
 
 
 class IndexedVectors(VectorSearch[Store]):
-    """A search by the cosine of dense vectors, above some number of documents by an index."""
+    """A search by the cosine of dense vectors, with an index above LARGEST_EXACT documents."""
 
     nearest: VectorSearcher = NOTHING
 
-    def open_index(self, collection: Collection, probed: int | None, progress: Tell, stopped: Stopped) -> bool:
-        """Open the search. False when it was stopped meanwhile."""
-        found = open_search(self.store, self.places, collection, probed, progress, stopped)
-        self.nearest = found or self.nearest
-        return found is not None
+    def open_index(
+        self, collection: Collection, probed: int | None, progress: Progress, should_stop: ShouldStop
+    ) -> bool:
+        """Open the index. Return False when the run was stopped."""
+        searcher = open_search(self.store, self.positions, collection, probed, progress, should_stop)
+        self.nearest = searcher or self.nearest
+        return searcher is not None
 
-    def rank_vectors(self, vectors: Any, depths: Sequence[int]) -> list[Found]:
+    def rank_vectors(self, vectors: Any, depths: Sequence[int]) -> list[NearestDocuments]:
         """Return documents (primary keys) and scores for the vectors of queries."""
-        found = self.nearest.search(vectors, depths) if len(vectors) else []
-        return [(self.keys[places], scores) for places, scores in found]
+        results = self.nearest.search(vectors, depths) if len(vectors) else []
+        return [(self.keys[positions], scores) for positions, scores in results]

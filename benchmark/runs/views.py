@@ -1,4 +1,4 @@
-"""Runs: the list, upload, making, TREC file, cancel, go on, delete."""
+"""Pages of runs: list, upload, form of a new run, TREC file, delete."""
 
 from functools import partial
 from typing import Any, cast
@@ -48,14 +48,14 @@ class FilesField(forms.FileField):
 
     def clean(self, data: Any, initial: Any = None) -> list[UploadedFile]:  # type: ignore[type-arg]
         """Clean each file by the rules of a single one."""
-        given = data if isinstance(data, list | tuple) else [data]
-        return [super(FilesField, self).clean(one, initial) for one in given] or super().clean(None, initial)
+        files = data if isinstance(data, list | tuple) else [data]
+        return [super(FilesField, self).clean(file, initial) for file in files] or super().clean(None, initial)
 
 
 @action("admin")
 @require_GET
 def runs(request: HttpRequest, scope: AccessScope) -> HttpResponse:
-    """All runs, the upload, what can be made. HTMX asks for the list meanwhile."""
+    """List the runs, with the upload form. HTMX polls the list while runs are being made."""
     return _render_page(request, scope, _upload_form(request))
 
 
@@ -91,44 +91,52 @@ def upload_runs(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     if not form.is_valid():
         return _render_page(request, scope, form)
     try:
-        about = cast(options.RunImportOptions, form.options.model_copy(update={"run": form.cleaned_data["name"]}))
-        imported = services.import_uploads(Actor.of(scope), scope.collection, about, form.cleaned_data["files"])
+        import_options = cast(
+            options.RunImportOptions, form.options.model_copy(update={"run": form.cleaned_data["name"]})
+        )
+        imported = services.import_uploads(
+            Actor.of(scope), scope.collection, import_options, form.cleaned_data["files"]
+        )
     except BadOption as error:
         show_refusal(form, error)
         return _render_page(request, scope, form)
     except BadInput as error:
         return _render_page(request, scope, form, str(error).split("; "))
     lines = sum(counts["lines"] for _run, counts in imported)
-    words = ngettext(
+    message = ngettext(
         "%(count)s run imported (%(lines)s lines).", "%(count)s runs imported (%(lines)s lines).", len(imported)
     )
-    messages.success(request, words % {"count": len(imported), "lines": f"{lines:,}"})
+    messages.success(request, message % {"count": len(imported), "lines": f"{lines:,}"})
     return redirect("runs", scope.collection.name)
 
 
 @action("admin")
 @require_http_methods(["GET", "POST"])
 def make_run(request: HttpRequest, scope: AccessScope) -> HttpResponse:
-    """The form of a type; what it will ask of models and cost; then a run that waits for a worker.
+    """Show the form of a type of run and its estimated cost, then start the run.
 
-    HTMX asks for the fields of another type with what was typed in those that both have.
+    HTMX asks for the fields of another type, with the values entered in common fields.
     """
     kind = request.GET.get("type") or str(Run.Kind.BM25)
     if kind not in options.TAKES:
         raise Http404(_("Unknown type of run."))
-    typed = {name: request.GET[name] for name in ("name", "depth") if request.GET.get(name)}
-    # A name that is another type's is no name that somebody typed.
-    if typed.get("name") in options.TAKES:
-        del typed["name"]
-    initial = {"name": kind, "method": next(iter(options.METHODS.get(Run.Kind(kind), ())), ""), **typed}
-    about: dict[str, Any] = {"fixed": {"system": kind}, "initial": initial, "choices": _offers(scope.collection, kind)}
-    form = form_of(services.make_run, request, only=(*options.COMMON, *options.TAKES[kind]), **about)
+    entered = {name: request.GET[name] for name in ("name", "depth") if request.GET.get(name)}
+    # The default name of another type was not entered by the user.
+    if entered.get("name") in options.TAKES:
+        del entered["name"]
+    initial = {"name": kind, "method": next(iter(options.METHODS.get(Run.Kind(kind), ())), ""), **entered}
+    form_options: dict[str, Any] = {
+        "fixed": {"system": kind},
+        "initial": initial,
+        "choices": _offers(scope.collection, kind),
+    }
+    form = form_of(services.make_run, request, only=(*options.COMMON, *options.TAKES[kind]), **form_options)
     if kind == Run.Kind.HYBRID:
         form.fields["run"].label = _("Reranked run")
 
     def show(form: Any) -> HttpResponse:
         context, fields = {"scope": scope, "form": form, "kind": Run.Kind(kind), "kinds": KINDS}, form.fields
-        form.lacks = next((one for one in options.OFFERED if one in fields and not fields[one].choices), "")
+        form.lacks = next((field for field in options.OFFERED if field in fields and not fields[field].choices), "")
         page = "benchmark/_make.html" if request.headers.get("HX-Request") else "benchmark/make.html"
         return render(request, page, context, status=422 if form.is_bound else 200)
 
@@ -138,7 +146,7 @@ def make_run(request: HttpRequest, scope: AccessScope) -> HttpResponse:
 
 
 def _offers(collection: Collection, kind: str) -> dict[str, list[tuple[Any, Any]]]:
-    """Return what can be chosen in the fields of a kind of run."""
+    """Return the choices of the fields of a kind of run."""
     takes, words = options.TAKES[kind], options.METHOD_WORDS
     dense = judges_for(ROLES["dense"]) if "over" in takes else []
     offers: dict[str, list[tuple[Any, Any]]] = {
@@ -150,7 +158,10 @@ def _offers(collection: Collection, kind: str) -> dict[str, list[tuple[Any, Any]
             ("plain", _("use as they are")),
         ],
         "judge": [(name, name) for name in judges_for(ROLES[kind])] if "judge" in takes else [],
-        "over": [("", _("BM25")), *((f"dense:{one}", _("embeddings of %(judge)s") % {"judge": one}) for one in dense)],
+        "over": [
+            ("", _("BM25")),
+            *((f"dense:{judge}", _("embeddings of %(judge)s") % {"judge": judge}) for judge in dense),
+        ],
     }
     if "model" in takes:
         offers["model"] = [(name, name) for name in offered_folders(partial(fits, Run.Kind(kind)))]
@@ -163,20 +174,20 @@ def _offers(collection: Collection, kind: str) -> dict[str, list[tuple[Any, Any]
 @action("admin")
 @require_GET
 def run_file(request: HttpRequest, scope: AccessScope, run: int) -> HttpResponseBase:
-    """The run as a TREC file, streamed."""
-    found = RUNS.find(scope.collection, run)
-    if found.state != JobState.READY:
+    """Stream the run as a TREC file."""
+    run_row = RUNS.find(scope.collection, run)
+    if run_row.state != JobState.READY:
         raise Http404(_("This run is not ready yet."))
-    return send_lines(rankings.write_trec(found), f"{found.name}.run")
+    return send_lines(rankings.write_trec(run_row), f"{run_row.name}.run")
 
 
 @action("admin")
 @require_http_methods(["GET", "POST"])
 def delete_run(request: HttpRequest, scope: AccessScope, run: int) -> HttpResponse:
     """Delete a run: GET asks, POST removes it from every table and frees its name."""
-    found = RUNS.find(scope.collection, run)
+    run_row = RUNS.find(scope.collection, run)
     if request.method == "GET":
-        return render(request, "benchmark/delete_run.html", {"scope": scope, "run": found})
-    services.delete_run(Actor.of(scope), found)
-    messages.success(request, _("Run %(name)s deleted.") % {"name": found.name})
+        return render(request, "benchmark/delete_run.html", {"scope": scope, "run": run_row})
+    services.delete_run(Actor.of(scope), run_row)
+    messages.success(request, _("Run %(name)s deleted.") % {"name": run_row.name})
     return redirect("runs", scope.collection.name)

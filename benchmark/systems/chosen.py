@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 
 from benchmark.models import Filling, Qrels, Report, Run
 from benchmark.report.tabling import CHANGE_FIELDS
-from benchmark.runs.hybrid import scores_told
+from benchmark.runs.hybrid import describe_scores
 from corpus.models import Collection, Label
 from jobs.models import JobState, LeasedJob
 from judges.model_jobs import pages
@@ -95,7 +95,7 @@ def stored_report(report: Report | None, runs: Iterable[Run]) -> StoredReport | 
     names = {int(system["run"]): str(system.get("name", "")) for system in (report.result or {}).get("systems", [])}
     current_names = {run.pk: run.name for run in runs}
     new_runs = [run.name for run in runs if run.state == JobState.READY and run.pk not in ids]
-    notes = {run.pk: note for run in runs if (note := scores_told(run))}
+    notes = {run.pk: note for run in runs if (note := describe_scores(run))}
     # The current name takes precedence over the one in the report.
     return StoredReport(report, names | current_names, new_runs, notes)
 

@@ -11,7 +11,7 @@ from benchmark.report import reports, services, tabling
 from benchmark.report.measures import RANKING
 from benchmark.report.naming import label_in
 from benchmark.report.verdict import explain_verdict, recall_shift
-from benchmark.runs.hybrid import scores_told
+from benchmark.runs.hybrid import describe_scores
 from benchmark.systems.chosen import ready_runs
 from corpus.commands import ActionCommand, write_tables
 
@@ -43,8 +43,8 @@ class Command(ActionCommand):
         if not self.given["runs"] and (shallow := [run.name for run in ready_runs(collection) if run not in runs]):
             self.stderr.write(f"left out, because they return fewer documents per query: {', '.join(shallow)}")
         for run in runs:
-            if told := scores_told(run):
-                self.say(f"  {run.name}: {told}")
+            if description := describe_scores(run):
+                self.say(f"  {run.name}: {description}")
         if out is not None:
             write_tables(out, [tabling.leaderboard_table(found, measure), *tabling.report_tables(found, measure)])
         numbers = {"before": report.before.number, "after": report.after.number}

@@ -11,7 +11,7 @@ from benchmark.models import Run
 from benchmark.runs import services
 from benchmark.runs.builders import RUNS
 from benchmark.runs.costs import run_cost
-from benchmark.runs.hybrid import scores_told
+from benchmark.runs.hybrid import describe_scores
 from benchmark.runs.model_folders import fits
 from benchmark.runs.options import RunOptions
 from benchmark.runs.rankings import KEEP_SELF, SYNTHETIC, current_queries
@@ -97,7 +97,7 @@ class Command(JobCommand):
             f"{tokens:,} tokens" if tokens else "",
             f"{cost['calls']:,} calls, {paid}" if cost["calls"] else "",
         ]
-        return "; ".join(filter(None, [", ".join(filter(None, parts)), scores_told(run)])), document
+        return "; ".join(filter(None, [", ".join(filter(None, parts)), describe_scores(run)])), document
 
 
 def read_instructions(file: Path) -> dict[str, str]:

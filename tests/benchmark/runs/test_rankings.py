@@ -74,7 +74,12 @@ def test_loading_gives_arrays_by_run_and_query_to_the_depth(books):
 
 @pytest.mark.parametrize(
     ("documents", "scores", "problem"),
-    [("aa", [1, 2], "twice"), ("ab", [1, float("nan")], "no number"), ("ab", [1, 1e39], "32 bits"), ("ab", [1], "one")],
+    [
+        ("aa", [1, 2], "twice"),
+        ("ab", [1, float("nan")], "not a number"),
+        ("ab", [1, 1e39], "32 bits"),
+        ("ab", [1], "too few"),
+    ],
 )
 def test_a_ranking_that_is_none_is_refused(books, documents, scores, problem):
     collection, keys, queries = books

@@ -85,7 +85,7 @@ def test_another_model_has_vectors_of_its_own_and_an_exchanged_one_is_refused(tm
     store.add([text_digest("a")], np.array([[1, 2]], dtype=np.float32))
     other = Judge("vectors", "embed-endpoint", "n", JUDGE.base_url, id=2)
     assert len(Store(tmp_path, other)) == 0
-    with pytest.raises(BadInput, match="vectors of 3 numbers and gave 2 before"):
+    with pytest.raises(BadInput, match="3 numbers and returned 2"):
         store.add([text_digest("b")], np.array([[1, 2, 3]], dtype=np.float32))
 
 

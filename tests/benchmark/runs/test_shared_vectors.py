@@ -49,7 +49,7 @@ def test_machines_give_each_other_what_they_added(turn_to: Turn, monkeypatch: py
     on_b = open_vectors(turn_to("b"))
     add(on_b, "plate", "heat")
     sharing.share_vectors(on_b)
-    assert set(on_b.places) == set(digests(["wing", "plate", "lift", "heat"]))
+    assert set(on_b.positions) == set(digests(["wing", "plate", "lift", "heat"]))
     sharing.share_vectors(open_vectors(turn_to("a")))
     on_a = open_vectors(turn_to("a"))
     for text in ("wing", "plate", "lift", "heat"):
@@ -83,7 +83,7 @@ def test_what_another_process_adds_while_parts_are_taken_over_is_shared_all_the_
     sharing.share_vectors(on_b)
     on_a = open_vectors(turn_to("a"))
     sharing.share_vectors(on_a)
-    assert set(on_a.places) == set(digests(["wing", "heat"]))
+    assert set(on_a.positions) == set(digests(["wing", "heat"]))
 
 
 def test_weights_of_terms_are_shared_alike(turn_to: Turn) -> None:

@@ -107,7 +107,7 @@ def test_an_index_is_built_once_for_the_same_documents_and_old_ones_go(birds, st
     (here / "999999999-of-a-collection-that-is-gone").mkdir()
     for number in (3_000, 2_000):
         open_search(store, places_of(store, number), birds, None, quiet, never)
-    assert len(list(here.glob("*-*"))) == vector_index.KEPT and not made.exists()
+    assert len(list(here.glob("*-*"))) == vector_index.INDEXES_KEPT and not made.exists()
 
 
 def test_a_build_that_is_stopped_or_has_no_room_leaves_nothing(birds, store: Store, monkeypatch) -> None:

@@ -104,7 +104,7 @@ def test_weights_that_a_kill_left_half_are_cut_away_and_a_shared_term_is_needed(
     rows = again.rows(again.find(digests("b", "empty", "a"))).toarray()
     assert rows.tolist() == [[3, 0, 0, 5], [0, 0, 0, 0], [0, 2, 0, 1]]
     assert again.rows(again.find(digests("empty"))).toarray().tolist() == [[0, 0, 0, 0]]
-    with pytest.raises(BadInput, match="vectors of 3 numbers and gave 4"):
+    with pytest.raises(BadInput, match="3 numbers and returned 4"):
         again.add(digests("c"), csr_array(np.ones((1, 3), dtype=np.float32)))
 
     class Encoder:
@@ -113,7 +113,7 @@ def test_weights_that_a_kill_left_half_are_cut_away_and_a_shared_term_is_needed(
 
     search = sparse.SparseSearch.__new__(sparse.SparseSearch)
     search.store, search.model, search.keys = again, Encoder(), np.array([7, 8, 9])  # type: ignore[assignment]
-    search.places = again.find(digests("a", "b", "empty"))
+    search.positions = again.find(digests("a", "b", "empty"))
     ((keys, scores),) = search.rank_texts(["q"], [3])
     assert (keys.tolist(), scores.tolist()) == ([8], [3.0])
 
