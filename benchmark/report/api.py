@@ -1,4 +1,4 @@
-"""Results of the benchmark: the leaderboard, and reports over two versions of the qrels."""
+"""API operations on the leaderboard, and on reports over two versions of the qrels."""
 
 from datetime import datetime
 from typing import Any
@@ -35,7 +35,7 @@ class ReportOut(Schema):
 
 
 class DifferenceOut(Schema):
-    """A system's mean less that of the best, with its interval and test, both corrected by Holm."""
+    """A system's mean minus that of the best, with its interval and test, both corrected by Holm."""
 
     run: int
     value: float | None
@@ -64,7 +64,7 @@ class SystemOut(Schema):
 
 
 class LeaderboardOut(Schema):
-    """All ready runs by the newest qrels."""
+    """All ready runs measured by the newest qrels."""
 
     state: str = Field(description="missing: nobody asked for it; else that of the report on the runs of now.")
     is_current: bool = Field(description="The systems are those of the report on the runs and qrels of now.")
@@ -89,9 +89,9 @@ def read_leaderboard(request: HttpRequest, name: str, measure: str = "ndcg") -> 
 @router.post(f"{HERE}/leaderboard", auth=may("admin", MANAGE), response=LeaderboardOut)
 def compute_leaderboard(request: HttpRequest, name: str) -> Any:
     """Compute today's leaderboard: a small one at once, a large one by a worker."""
-    # It takes no key: asked again, it is the same report.
+    # No idempotency key is needed: a repeated request gets the same report.
     scope = scope_of(request)
-    # Outside of its transaction: the lease of the work needs rows that are committed.
+    # Outside the service's transaction, because the lease needs a committed row.
     boards.make_small(services.ask_leaderboard(Actor.of(scope), scope.collection))
     return _show_leaderboard(scope.collection, "ndcg")
 
@@ -112,8 +112,8 @@ def _show_leaderboard(collection: Collection, measure: str) -> dict[str, Any]:
 
 
 def _show_report(row: Report) -> dict[str, Any]:
-    shown = ("state", "done", "total", "error", "created_at")
-    return {"number": row.number, "result": row.result or {}, **{name: getattr(row, name) for name in shown}}
+    fields = ("state", "done", "total", "error", "created_at")
+    return {"number": row.number, "result": row.result or {}, **{name: getattr(row, name) for name in fields}}
 
 
 @router.get(f"{HERE}/reports", auth=may("admin"), response=Page[ReportOut])

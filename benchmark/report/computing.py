@@ -1,4 +1,4 @@
-"""A report from arrays: two qrels versions, some runs. Pure. Shape: docs/workshop.md."""
+"""Computing a report on runs by two versions of the qrels, from arrays. Pure. Shape: docs/workshop.md."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,14 +11,14 @@ from benchmark.report import curves, measures, verdict
 from benchmark.report.graded_runs import NONE, Floats, Ints, Judgments, Rankings, Version, encode_pairs, stack_rankings
 from benchmark.significance.tests import Values, add_tests, count_swapped, kendall_tau, mean_changes, rank_means
 
-VERSION = 3  # Of the result's shape and of how it is computed: part of a report's key.
-STEPS = 5  # What `progress` counts.
+VERSION = 3  # Version of the result's shape and computation, which is part of a report's key.
+STEPS = 5  # Steps that `progress` counts.
 BAND = ("systems", "value", "low", "high")
 
 
 @dataclass(frozen=True)
 class ReportSystem:
-    """A run that takes part."""
+    """A run of the report."""
 
     run: int
     name: str
@@ -27,17 +27,17 @@ class ReportSystem:
 
 
 @dataclass(frozen=True)
-class Aspected:
-    """Values over the queries that have aspects; they depend on no version of the qrels."""
+class AspectValues:
+    """Values over the queries that have aspects; they do not depend on a version of the qrels."""
 
     queries: list[int]
     values: Mapping[str, Floats]  # Measure to (systems, queries).
-    k: int  # Where their measures cut: not always where the others do.
+    k: int  # Depth of the measures of aspects, which may differ from that of the others.
 
 
 @dataclass(frozen=True)
 class ReportQuestion:
-    """All that a report depends on."""
+    """The inputs of a report."""
 
     systems: Sequence[ReportSystem]
     before: Judgments
@@ -45,62 +45,69 @@ class ReportQuestion:
     k: int
     relevant_from: int = 1
     seed: int = 0
-    aspects: Aspected | None = None
+    aspects: AspectValues | None = None
 
     @cached_property
     def queries(self) -> list[int]:
-        """The queries that either version grades, or else the runs'; one that a version lacks counts 0 in it."""
-        graded = self.before.keys() | self.after.keys()
-        # Without any judged query the runs' own queries stand in, so that bounds of an unjudged pool can be computed.
-        return sorted(graded or {query for system in self.systems for query in system.rankings})
+        """Return the queries of both versions, or without any those of the runs; a missing query counts 0."""
+        judged = self.before.keys() | self.after.keys()
+        # Without judged queries those of the runs are used, so that bounds of an unjudged pool can be computed.
+        return sorted(judged or {query for system in self.systems for query in system.rankings})
 
 
 def compute_report(
-    asked: ReportQuestion, progress: Callable[[int, int], None] = lambda done, total: None
+    question: ReportQuestion, progress: Callable[[int, int], None] = lambda done, total: None
 ) -> tuple[dict[str, Any], dict[str, Values]]:
     """Compute the whole report: the result as JSON, and each query's values by measure.
 
     `progress(done, total)` is called between its steps.
     """
     progress(0, STEPS)
-    documents = stack_rankings([system.rankings for system in asked.systems], asked.queries, asked.k)
-    # Pairs as one number each: looking millions of them up is then one search in a sorted array.
+    documents = stack_rankings([system.rankings for system in question.systems], question.queries, question.k)
+    # One number per pair, so that looking up millions of pairs is a search in a sorted array.
     codes = encode_pairs(documents)
-    before, after = (Version.of(found, asked.queries) for found in (asked.before, asked.after))
-    grades = [measures.Graded(documents, one.look_up(codes), one, asked.relevant_from) for one in (before, after)]
-    values = {"hole": Values(None, measures.hole_at_k(*grades))}
-    values |= {key: Values(*map(measure, grades)) for key, measure in measures.BY_VERSION.items()}
+    before, after = (Version.of(judgments, question.queries) for judgments in (question.before, question.after))
+    graded = [
+        measures.Graded(documents, version.look_up(codes), version, question.relevant_from)
+        for version in (before, after)
+    ]
+    values = {"hole": Values(None, measures.hole_at_k(*graded))}
+    values |= {key: Values(*map(measure, graded)) for key, measure in measures.BY_VERSION.items()}
     progress(1, STEPS)
-    names = [system.name for system in asked.systems]
-    told = _compare_systems(values, measures.RANKING, names, asked.seed)
-    if (about := asked.aspects) is not None and about.queries:
-        # Tested apart: over other queries, so with random signs of their own.
-        own = {key: Values(None, found) for key, found in about.values.items()}
-        values |= own
-        told |= _compare_systems(own, tuple(own), names, asked.seed)
+    names = [system.name for system in question.systems]
+    rows = _compare_systems(values, measures.RANKING, names, question.seed)
+    if (aspects := question.aspects) is not None and aspects.queries:
+        # Tested separately: other queries need other random signs.
+        aspect_values = {key: Values(None, matrix) for key, matrix in aspects.values.items()}
+        values |= aspect_values
+        rows |= _compare_systems(aspect_values, tuple(aspect_values), names, question.seed)
     progress(2, STEPS)
-    found = curves.changed_labels(documents, before, after, asked.relevant_from)
-    growth, contribution = _pool_curves(asked, documents, before, after, found)
+    changes = curves.changed_labels(documents, before, after, question.relevant_from)
+    growth, contribution = _pool_curves(question, documents, before, after, changes)
     progress(4, STEPS)
-    holes = int(found.is_hole.sum())
-    relevant = {name: one.at_least(asked.relevant_from) for name, one in (("before", before), ("after", after))}
+    holes = int(changes.is_hole.sum())
+    relevant = {
+        name: version.at_least(question.relevant_from) for name, version in (("before", before), ("after", after))
+    }
     result = {
         "version": VERSION,
-        "k": asked.k,
-        "seed": asked.seed,
-        "relevant_from": asked.relevant_from,
-        "queries": asked.queries,
-        "queries_before": len(asked.before),
-        "queries_after": len(asked.after),
+        "k": question.k,
+        "seed": question.seed,
+        "relevant_from": question.relevant_from,
+        "queries": question.queries,
+        "queries_before": len(question.before),
+        "queries_after": len(question.after),
         "judged": {"before": len(before.codes), "after": len(after.codes)},
-        "relevant": {name: int(of_query.sum()) for name, of_query in relevant.items()},
-        "no_relevant": {name: int((of_query == 0).sum()) for name, of_query in relevant.items()},
+        "relevant": {name: int(counts.sum()) for name, counts in relevant.items()},
+        "no_relevant": {name: int((counts == 0).sum()) for name, counts in relevant.items()},
         "holes": holes,
-        "holes_in_unjudged_queries": curves.holes_in_unjudged_queries(found, before),
+        "holes_in_unjudged_queries": curves.holes_in_unjudged_queries(changes, before),
         "measures": list(values),
-        "systems": [_system_document(system, place, documents, told) for place, system in enumerate(asked.systems)],
-        **_over_systems(told, values),
-        "common": _common_queries(asked, documents, values, names),
+        "systems": [
+            _system_document(system, position, documents, rows) for position, system in enumerate(question.systems)
+        ],
+        **_over_systems(rows, values),
+        "common": _common_queries(question, documents, values, names),
         "orders": curves.ORDERS,
         "growth": growth,
         "marginal": contribution,
@@ -110,45 +117,45 @@ def compute_report(
             growth[-1]["rate"] if growth else None,
             {key: points[-1]["value"] if points else None for key, points in contribution.items()},
         ),
-        "aspects": {"queries": about.queries, "k": about.k} if about is not None and about.queries else None,
+        "aspects": {"queries": aspects.queries, "k": aspects.k} if aspects is not None and aspects.queries else None,
     }
     progress(STEPS, STEPS)
     return result, values
 
 
 def _common_queries(
-    asked: ReportQuestion, documents: Ints, values: Mapping[str, Values], names: list[str]
+    question: ReportQuestion, documents: Ints, values: Mapping[str, Values], names: list[str]
 ) -> dict[str, Any]:
-    """The figures over queries that every system answered and every version judges: no 0 there stands for a gap.
+    """Return the figures over queries that every system answered and every version judges.
 
-    Without `systems`: these are all queries, or none.
+    Without `systems` in the result the figures would be of all queries, or of none.
     """
     # A version that judges nothing would leave no query in common.
-    versions = [found for found in (asked.before, asked.after) if found]
-    is_judged = np.array([all(query in found for found in versions) for query in asked.queries])
-    places = np.flatnonzero(is_judged & (documents != NONE).any(axis=2).all(axis=0))
-    # With all or none of the queries the figures would only repeat the others, or be empty.
-    if len(places) in (0, len(asked.queries)):
-        return {"queries": len(places)}
-    some = {key: values[key].of(places) for key in ("hole", *measures.BY_VERSION)}
-    told = _compare_systems(some, measures.RANKING, names, asked.seed)
-    systems = [{key: rows[place] for key, rows in told.items()} for place in range(len(names))]
-    return {"queries": len(places), "systems": systems, **_over_systems(told, some)}
+    versions = [judgments for judgments in (question.before, question.after) if judgments]
+    is_judged = np.array([all(query in judgments for judgments in versions) for query in question.queries])
+    positions = np.flatnonzero(is_judged & (documents != NONE).any(axis=2).all(axis=0))
+    # With all queries the figures would repeat the others, and with none be empty.
+    if len(positions) in (0, len(question.queries)):
+        return {"queries": len(positions)}
+    common_values = {key: values[key].of(positions) for key in ("hole", *measures.BY_VERSION)}
+    rows_by_measure = _compare_systems(common_values, measures.RANKING, names, question.seed)
+    systems = [{key: rows[position] for key, rows in rows_by_measure.items()} for position in range(len(names))]
+    return {"queries": len(positions), "systems": systems, **_over_systems(rows_by_measure, common_values)}
 
 
 def _compare_systems(
     values: Mapping[str, Values], ranking: Sequence[str], names: list[str], seed: int
 ) -> dict[str, list[dict[str, Any]]]:
-    """Means by measure and system; tests, ranks and letters of measures that order systems."""
-    told = {key: mean_changes(one) for key, one in values.items()}
-    add_tests(told, {key: values[key] for key in ranking}, names, seed)
-    return told
+    """Return means by measure and system, with tests, ranks and letters for measures that rank systems."""
+    rows = {key: mean_changes(measure_values) for key, measure_values in values.items()}
+    add_tests(rows, {key: values[key] for key in ranking}, names, seed)
+    return rows
 
 
-def _over_systems(told: Mapping[str, Any], values: Mapping[str, Values]) -> dict[str, Any]:
-    """The unweighted means over the systems, and how their order moved: Kendall's tau, moved ranks, swapped pairs."""
+def _over_systems(rows_by_measure: Mapping[str, Any], values: Mapping[str, Values]) -> dict[str, Any]:
+    """Return unweighted means over the systems, and the change of order: Kendall's tau, moved ranks, swapped pairs."""
     means, order = {}, {}
-    for key, rows in told.items():
+    for key, rows in rows_by_measure.items():
         means[key] = {
             name: None if rows[0][name] is None else float(np.mean([row[name] for row in rows]))
             for name in ("before", "after", "change")
@@ -156,49 +163,58 @@ def _over_systems(told: Mapping[str, Any], values: Mapping[str, Values]) -> dict
     for key in measures.RANKING:
         moves: dict[str, float | None] = {"tau": None, "moved": 0, "swapped": 0}
         if (before := values[key].before) is not None:
-            # Means that differ by rounding alone share a rank, so nothing moves between them.
-            then, now = (found.mean(axis=1).tolist() for found in (before, values[key].after))
-            moved = sum(one != other for one, other in zip(rank_means(then), rank_means(now), strict=True))
-            moves = {"tau": kendall_tau(then, now), "moved": moved, "swapped": count_swapped(then, now)}
+            # Means that differ only by rounding share a rank, so that no move is counted between them.
+            means_before, means_after = (matrix.mean(axis=1).tolist() for matrix in (before, values[key].after))
+            moved_count = sum(
+                rank_before != rank_after
+                for rank_before, rank_after in zip(rank_means(means_before), rank_means(means_after), strict=True)
+            )
+            moves = {
+                "tau": kendall_tau(means_before, means_after),
+                "moved": moved_count,
+                "swapped": count_swapped(means_before, means_after),
+            }
         order[key] = moves
     return {"means": means, "order": order}
 
 
-def _system_document(system: ReportSystem, place: int, documents: Ints, told: Mapping[str, Any]) -> dict[str, Any]:
-    returned = (documents[place] != NONE).sum(axis=1)
+def _system_document(
+    system: ReportSystem, position: int, documents: Ints, rows_by_measure: Mapping[str, Any]
+) -> dict[str, Any]:
+    returned = (documents[position] != NONE).sum(axis=1)
     return {
         "run": system.run,
         "name": system.name,
         "kind": system.kind,
         "missing": int((returned == 0).sum()),
         "short": int(((returned > 0) & (returned < documents.shape[2])).sum()),
-        "values": {key: rows[place] for key, rows in told.items()},
+        "values": {key: rows[position] for key, rows in rows_by_measure.items()},
     }
 
 
 def _pool_curves(
-    asked: ReportQuestion, documents: Ints, before: Version, after: Version, found: curves.Changed
+    question: ReportQuestion, documents: Ints, before: Version, after: Version, changes: curves.ChangedLabels
 ) -> tuple[list[dict[str, Any]], dict[str, list[dict[str, Any]]]]:
     """Return the growth curve and each measure's marginal contributions (DREAM, appendix H).
 
     Both are means over seeded orders in which the systems join the pool.
     """
-    orders = curves.random_orders(len(asked.systems), asked.seed)
-    sizes = curves.pool_sizes(found, orders)
-    marginal = curves.marginal_contributions(documents, before, after, found, orders, asked.relevant_from)
+    orders = curves.random_orders(len(question.systems), question.seed)
+    sizes = curves.pool_sizes(changes, orders)
+    marginal = curves.marginal_contributions(documents, before, after, changes, orders, question.relevant_from)
     names = ("holes", "holes_low", "holes_high", "rate", "low", "high")
-    by_step, last = curves.mean_bands(curves.growth_rates(sizes)), curves.last_growth_rates(found)
-    if len(last) > 1:
-        # The last rate is computed over all systems, each as the last to join: ten orders sample it
-        # badly (ADR 0035). Where one system alone finds every hole it is none: the others' rates of
-        # 0 would say "saturated".
-        by_step[-1] = (None, None, None) if np.isnan(last).any() else curves.mean_bands(last[:, None])[0]
+    by_step, last_rates = curves.mean_bands(curves.growth_rates(sizes)), curves.last_growth_rates(changes)
+    if len(last_rates) > 1:
+        # The last rate is computed with each of the systems as the last to join, because ten orders
+        # would be a poor sample (ADR 0035). Where one system alone finds every hole, there is no
+        # rate: the others' rates of 0 would mean "saturated".
+        by_step[-1] = (None, None, None) if np.isnan(last_rates).any() else curves.mean_bands(last_rates[:, None])[0]
     bands = zip(curves.mean_bands(sizes.astype(np.float64)), by_step, strict=True)
     growth = [
         {"systems": m, **dict(zip(names, (*size, *rate), strict=True))} for m, (size, rate) in enumerate(bands, 1)
     ]
     contribution = {
-        key: [dict(zip(BAND, (m, *band), strict=True)) for m, band in enumerate(curves.mean_bands(one), 1)]
-        for key, one in marginal.items()
+        key: [dict(zip(BAND, (m, *band), strict=True)) for m, band in enumerate(curves.mean_bands(contributions), 1)]
+        for key, contributions in marginal.items()
     }
     return growth, contribution

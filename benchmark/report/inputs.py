@@ -9,7 +9,7 @@ from django.db.models import Max
 from benchmark.measures.aspects import QueryAspects, a_recall, alpha_ndcg, ideal_alpha_dcg
 from benchmark.models import Qrels, Report, Run
 from benchmark.qrels import reading
-from benchmark.report.computing import Aspected, ReportQuestion, ReportSystem
+from benchmark.report.computing import AspectValues, ReportQuestion, ReportSystem
 from benchmark.report.graded_runs import Floats, Judgments, Rankings
 from benchmark.report.naming import ASPECTS
 from benchmark.runs import rankings
@@ -28,20 +28,21 @@ ORDER BY a.query_id, a.place, a.id
 
 
 def aspects_mark(collection: Collection) -> int:
-    """Mark the state of the collection's aspects, whose history only grows; 0: it has none."""
-    found = AspectRevision.objects.filter(query__collection=collection).aggregate(newest=Max("pk"))
-    return found["newest"] or 0
+    """Return a number that identifies the state of the collection's aspects; 0 without aspects."""
+    # The newest revision identifies the state, because the history only grows.
+    newest: int | None = AspectRevision.objects.filter(query__collection=collection).aggregate(pk=Max("pk"))["pk"]
+    return newest or 0
 
 
 def load_question(report: Report) -> ReportQuestion:
-    """Load all that a report says it is about."""
+    """Load the inputs of a report."""
     runs = list(Run.objects.filter(pk__in=report.options["runs"], collection=report.collection))
     k = int(report.options["k"])
     aspects_k = int(report.options.get("aspects_k") or k)
-    # Measures of aspects may cut deeper than the others (25 in BRIGHT-Pro); each cuts what it gets.
-    loaded = rankings.load([run.pk for run in runs], max(k, aspects_k))
-    given = sorted(runs, key=lambda run: (run.name, run.pk))
-    systems = [ReportSystem(run.pk, run.name, run.kind, loaded[run.pk]) for run in given]
+    # Measures of aspects may be deeper than the others (25 in BRIGHT-Pro); each measure cuts at its depth.
+    run_rankings = rankings.load([run.pk for run in runs], max(k, aspects_k))
+    ordered_runs = sorted(runs, key=lambda run: (run.name, run.pk))
+    systems = [ReportSystem(run.pk, run.name, run.kind, run_rankings[run.pk]) for run in ordered_runs]
     before = load_judgments(report.before)
     return ReportQuestion(
         systems,
@@ -55,31 +56,31 @@ def load_question(report: Report) -> ReportQuestion:
 
 
 def load_judgments(version: Qrels) -> Judgments:
-    """The queries of which the version judges anything, as trec_eval counts queries."""
-    return {query: found for query, found in reading.load(version).items() if len(found[0])}
+    """Load the judged queries of a version, as trec_eval counts queries."""
+    return {query: judgments for query, judgments in reading.load(version).items() if len(judgments[0])}
 
 
-def measure_aspects(collection: Collection, runs: Sequence[Rankings], k: int) -> Aspected | None:
-    """Return alpha-nDCG@k and A-Recall@k of every run on queries with aspects, both forms; None without aspects."""
+def measure_aspects(collection: Collection, runs: Sequence[Rankings], k: int) -> AspectValues | None:
+    """Return both forms of alpha-nDCG@k and A-Recall@k of every run on queries with aspects; None without any."""
     with connection.cursor() as cursor:
         cursor.execute(SUPPORTS, {"collection": collection.pk, "relevant_from": collection.relevant_from})
         rows = list(cursor.fetchall())
-    # External ids of the documents that support any.
+    # External ids of the documents that support aspects.
     names = rankings.names_of(key for _, _, documents in rows for key in documents)
     by_query: dict[int, list[tuple[int, list[str]]]] = {}
     for query, importance, documents in rows:
         by_query.setdefault(query, []).append((importance, [names[key] for key in documents]))
-    found = {query: QueryAspects.of(aspects) for query, aspects in by_query.items()}
-    if not any(one.supports for one in found.values()):
+    aspects_of = {query: QueryAspects.of(aspects) for query, aspects in by_query.items()}
+    if not any(aspects.supports for aspects in aspects_of.values()):
         return None
-    queries = sorted(found)
+    queries = sorted(aspects_of)
     values: dict[str, Floats] = {key: np.zeros((len(runs), len(queries))) for key in ASPECTS}
-    for at, query in enumerate(queries):
-        whole = found[query]
-        for form, one in (("", whole), ("_one", whole.with_single_aspects())):
-            best = ideal_alpha_dcg(one, k)  # the same for every run, and the slow part
-            for place, ranked in enumerate(runs):
-                top = [names.get(int(key), "") for key in ranked.get(query, ())[:k]]
-                values[f"alpha_ndcg{form}"][place, at] = alpha_ndcg(top, one, k, best=best)
-                values[f"a_recall{form}"][place, at] = a_recall(top, one, k)
-    return Aspected(queries, values, k)
+    for column, query in enumerate(queries):
+        for form, aspects in (("", aspects_of[query]), ("_one", aspects_of[query].with_single_aspects())):
+            # The ideal is the same for every run, and takes the longest.
+            best = ideal_alpha_dcg(aspects, k)
+            for row, ranking in enumerate(runs):
+                top = [names.get(int(key), "") for key in ranking.get(query, ())[:k]]
+                values[f"alpha_ndcg{form}"][row, column] = alpha_ndcg(top, aspects, k, best=best)
+                values[f"a_recall{form}"][row, column] = a_recall(top, aspects, k)
+    return AspectValues(queries, values, k)

@@ -1,4 +1,4 @@
-"""The leaderboard: every ready run on the newest qrels, computed once for each set of both."""
+"""The leaderboard: every ready run by the newest qrels, computed once for each combination of runs and qrels."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,14 +21,14 @@ from corpus.models import Collection, Query
 from jobs import leases
 from jobs.models import JobState
 
-AT_ONCE = 5_000  # Runs times queries: up to here the reader waits for it, about a second; a worker makes larger ones.
-SHOWN = ("ndcg", "recall", "hit")  # Measures beside the one that is chosen.
+AT_ONCE = 5_000  # The most runs times queries that are computed while the reader waits, about a second.
+SHOWN = ("ndcg", "recall", "hit")  # Measures beside the selected one.
 LOW_FIRST = ("name", "unjudged", "seconds", "usd")
 
 
 @dataclass(frozen=True)
 class LeaderboardState:
-    """State of the leaderboard. `current`: today's report; `stored`: that or an earlier one, which can be shown."""
+    """State of the leaderboard. `current`: the report on current runs and qrels; `stored`: the newest finished one."""
 
     runs: list[Run]
     current: Report | None
@@ -36,44 +36,44 @@ class LeaderboardState:
 
     @property
     def ready(self) -> list[Run]:
-        """The runs that are measured."""
+        """Return the runs that are measured."""
         return [run for run in self.runs if run.state == JobState.READY]
 
     @property
     def in_progress(self) -> list[Run]:
-        """The runs that are being made."""
+        """Return the runs that are being made."""
         return [run for run in self.runs if not run.is_over]
 
     @property
     def is_missing(self) -> bool:
-        """Return whether a report could be computed, and nobody has asked for it yet."""
+        """Return whether a report can be computed and was not requested yet."""
         return bool(self.ready) and self.current is None
 
     @property
     def is_moving(self) -> bool:
-        """Return whether runs or the report are being computed: the page looks again."""
+        """Return whether runs or the report are being computed, so that the page polls."""
         return bool(self.in_progress) or (self.current is not None and not self.current.is_over)
 
 
 def load_leaderboard(collection: Collection) -> LeaderboardState:
-    """Read what there is; nothing is computed."""
+    """Load the state of the leaderboard; nothing is computed."""
     runs, version = chosen.runs_of(collection), versions.latest_version(collection)
     ready = [run for run in runs if run.state == JobState.READY]
     current = None
     if ready and version is not None:
         current = reports.find_report(collection, version, version, ready, chosen.common_depth(ready))
-    shown = current
+    report = current
     if current is None or current.state != JobState.READY:
         rows = Report.objects.filter(collection=collection, after=F("before"), state=JobState.READY)
-        shown = rows.select_related("before", "after").order_by("-pk").first()
-    return LeaderboardState(runs, current, chosen.stored_report(shown, runs))
+        report = rows.select_related("before", "after").order_by("-pk").first()
+    return LeaderboardState(runs, current, chosen.stored_report(report, runs))
 
 
 def make_small(report: Report) -> None:
-    """Make a waiting report in this process, if it is small enough for a reader to wait."""
+    """Compute a waiting report in this process, if it is small enough for a reader to wait."""
     queries = report.after.counts.get("queries") or Query.objects.filter(collection=report.collection_id).count()
     if not report.is_over and len(report.options["runs"]) * queries <= AT_ONCE:
-        # Claimed as a worker does, so that a reader and a worker never compute the same report.
+        # Claimed as by a worker, so that a reader and a worker never compute the same report.
         row = leases.claim(Report, pk=report.pk)
         if row is not None:
             reports.work_on_report(row)
@@ -82,7 +82,7 @@ def make_small(report: Report) -> None:
 def build_leaderboard(stored: StoredReport, measure: str, sort: str) -> dict[str, Any]:
     """Return the leaderboard: systems with the interval of their mean and the comparison with the best.
 
-    `sort`: a column; with a - in front the other way round.
+    `sort`: a column, with a leading - to reverse the order.
     """
     result = stored.result
     measure = measure if measure in RANKING else MEASURE
@@ -91,19 +91,19 @@ def build_leaderboard(stored: StoredReport, measure: str, sort: str) -> dict[str
     column = sort.removeprefix("-")
     keys = (measure, *others, *LOW_FIRST)
     column = column if column in keys else measure
-    # Systems without a value stand last, whichever way the others are sorted.
-    known = [row for row in rows if row["sorted"].get(column) is not None]
-    is_turned = sort.startswith("-") and column == sort.removeprefix("-")
-    known.sort(key=lambda row: row["sorted"][column], reverse=(column in LOW_FIRST) == is_turned)
-    rows = known + [row for row in rows if row["sorted"].get(column) is None]
+    # Systems without a value come last in both directions.
+    rows_with_value = [row for row in rows if row["sorted"].get(column) is not None]
+    is_reversed = sort.startswith("-") and column == sort.removeprefix("-")
+    rows_with_value.sort(key=lambda row: row["sorted"][column], reverse=(column in LOW_FIRST) == is_reversed)
+    rows = rows_with_value + [row for row in rows if row["sorted"].get(column) is None]
     return {
         "measure": measure,
         "label": label_in(result, measure),
         "measures": [(key, label_in(result, key)) for key in RANKING],
         "others": [(key, label_in(result, key)) for key in others],
         "column": column,
-        "is_turned": is_turned,
-        "direction": "ascending" if (column in LOW_FIRST) != is_turned else "descending",
+        "is_turned": is_reversed,
+        "direction": "ascending" if (column in LOW_FIRST) != is_reversed else "descending",
         "rows": rows,
         "k": stored.k,
         "queries": len(result["queries"]),
@@ -114,52 +114,55 @@ def build_leaderboard(stored: StoredReport, measure: str, sort: str) -> dict[str
 
 
 def _rows(stored: StoredReport, measure: str) -> list[dict[str, Any]]:
-    """The systems in the order of the measure, the best first."""
-    result, found = stored.result, []
-    # The first place goes to the best mean; of equal means to the first name.
-    best = min(range(len(result["systems"])), key=lambda at: _place(stored, measure, at))
-    for at in sorted(range(len(result["systems"])), key=lambda at: _place(stored, measure, at)):
-        one, cost = result["systems"][at], result["costs"][at]
-        values = {key: value["after"] for key, value in one["values"].items()}
-        low, high = result["intervals"][measure][at]
-        found.append(
+    """Return the systems in the order of the measure, the best first."""
+    result, rows = stored.result, []
+
+    # Of systems with the same mean the first by name is the best.
+    def rank_and_name(position: int) -> tuple[int, str]:
+        system = result["systems"][position]
+        return int(system["values"][measure]["rank_after"]), stored.name(system["run"])
+
+    order = sorted(range(len(result["systems"])), key=rank_and_name)
+    best = order[0]
+    for position in order:
+        system, cost = result["systems"][position], result["costs"][position]
+        values = {key: value["after"] for key, value in system["values"].items()}
+        low, high = result["intervals"][measure][position]
+        comparison = None
+        if position != best:
+            best_run = result["systems"][best]["run"]
+            comparison = {"run": best_run, **difference_of(result, measure, position, best)}
+        rows.append(
             {
-                "run": one["run"],
-                "name": stored.name(one["run"]),
-                "note": stored.notes.get(one["run"], ""),
-                "missing": one["missing"],
-                "place": one["values"][measure]["rank_after"],
-                "letters": one["values"][measure]["letters_after"],
+                "run": system["run"],
+                "name": stored.name(system["run"]),
+                "note": stored.notes.get(system["run"], ""),
+                "missing": system["missing"],
+                "place": system["values"][measure]["rank_after"],
+                "letters": system["values"][measure]["letters_after"],
                 "value": values[measure],
                 "low": low,
                 "high": high,
-                "best": None
-                if at == best
-                else {"run": result["systems"][best]["run"], **difference_of(result, measure, at, best)},
+                "best": comparison,
                 "values": values,
                 "cost": cost,
-                "sorted": {**values, **cost, "name": stored.name(one["run"]).lower()},
+                "sorted": {**values, **cost, "name": stored.name(system["run"]).lower()},
             }
         )
-    return found
+    return rows
 
 
-def _place(stored: StoredReport, measure: str, at: int) -> tuple[int, str]:
-    one = stored.result["systems"][at]
-    return int(one["values"][measure]["rank_after"]), stored.name(one["run"])
-
-
-def difference_of(result: Mapping[str, Any], measure: str, one: int, other: int) -> dict[str, Any]:
-    """The mean of one system less that of another, by their places, with its test and interval, both by Holm."""
-    # Pairs are stored once, the earlier system first; asked the other way round, the interval changes its sign.
-    first, second = sorted((one, other))
+def difference_of(result: Mapping[str, Any], measure: str, first: int, second: int) -> dict[str, Any]:
+    """Compare the means of two systems, by their positions, with test and interval corrected by Holm."""
+    # Pairs are stored once, the earlier system first; for the reverse order the interval changes its sign.
+    earlier, later = sorted((first, second))
     systems = result["systems"]
-    # Rows stand in the order of itertools.combinations.
-    row = first * len(systems) - first * (first + 1) // 2 + second - first - 1
-    # 0.0 - x instead of -x, because -0.0 would print with its sign.
-    p, corrected, low, high = result["pairs"][measure][row]
-    low, high = (low, high) if one < other else (0.0 - high, 0.0 - low)
-    value = systems[one]["values"][measure]["after"] - systems[other]["values"][measure]["after"]
+    # Pairs are in the order of itertools.combinations.
+    pair = earlier * len(systems) - earlier * (earlier + 1) // 2 + later - earlier - 1
+    # 0.0 - x instead of -x, because -0.0 would be printed with its sign.
+    p, corrected, low, high = result["pairs"][measure][pair]
+    low, high = (low, high) if first < second else (0.0 - high, 0.0 - low)
+    value = systems[first]["values"][measure]["after"] - systems[second]["values"][measure]["after"]
     is_significant = corrected < LEVEL
     return {"value": value, "low": low, "high": high, "p": p, "p_holm": corrected, "is_significant": is_significant}
 

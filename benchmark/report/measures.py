@@ -1,7 +1,7 @@
 """Measures by run and query from grades: arrays in, arrays out. Pure.
 
-`grades` and `documents` are (runs, queries, k) as benchmark.report.graded_runs makes them; every
-measure is (runs, queries). A query that a run lacks counts 0 in each. Means are over the queries.
+`grades` and `documents` are (runs, queries, k) arrays of benchmark.report.graded_runs; every
+measure is (runs, queries). A query that a run lacks counts 0. Means are over the queries.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,35 +16,33 @@ Gain = Callable[[Floats], Floats]
 
 
 def linear_gain(grades: Floats) -> Floats:
-    """The grade itself, as trec_eval has it."""
+    """Return the grade itself, as in trec_eval."""
     return grades
 
 
 def exponential_gain(grades: Floats) -> Floats:
-    """2^grade - 1 (DREAM J.1)."""
+    """Return 2^grade - 1 (DREAM J.1)."""
     return np.asarray(np.exp2(grades) - 1, dtype=np.float64)
 
 
 def dcg_discounts(k: int) -> Floats:
-    """1 / log2(rank + 1) for ranks 1 to k."""
+    """Return 1 / log2(rank + 1) for ranks 1 to k."""
     return 1 / np.log2(np.arange(2, k + 2, dtype=np.float64))
 
 
 def largest_discounted_sum(counts: Ints, k: int | None) -> Floats:
-    """The discounted sum of so many documents of gain 1 at the top, at most k; None: all."""
+    """Return the DCG of `counts` documents of gain 1 at the top, cut at k if not None."""
     longest = int(counts.max(initial=0)) if k is None else k
     # A sum of discounts for each possible number of documents, looked up by count.
     sums = np.concatenate([[0.0], np.cumsum(dcg_discounts(longest))])
-    found: Floats = sums[np.minimum(counts, longest)]
-    return found
+    discounted: Floats = sums[np.minimum(counts, longest)]
+    return discounted
 
 
 def ideal_dcg(levels: Sequence[int], at_least: Sequence[Ints], k: int, gain: Gain) -> Floats:
-    """The DCG of the best order, cut at k, from how many documents have each grade or a higher one.
-
-    The sorted grades are layers that lie on each other: a layer for each step from one grade to the next.
-    """
-    # Gain in steps from grade to grade: each document counts once for each grade that it reaches, which needs no sort.
+    """Return the DCG of the best order, cut at k, from the numbers of documents with each grade or a higher one."""
+    # The gain in steps from grade to grade: each document counts once for each grade that it
+    # reaches, so that no sorting is needed.
     steps = np.diff(gain(np.array([0, *levels], dtype=np.float64)))
     layers = [step * largest_discounted_sum(counts, k) for step, counts in zip(steps, at_least, strict=True)]
     return np.asarray(np.sum(layers, axis=0), dtype=np.float64)
@@ -52,7 +50,7 @@ def ideal_dcg(levels: Sequence[int], at_least: Sequence[Ints], k: int, gain: Gai
 
 @dataclass(frozen=True)
 class Graded:
-    """The documents that the runs returned, as one version of the qrels grades them."""
+    """The documents that the runs returned, with their grades in a version of the qrels."""
 
     documents: Ints
     grades: Grades
@@ -61,12 +59,12 @@ class Graded:
 
     @property
     def k(self) -> int:
-        """The number of ranks that count."""
+        """Return the number of ranks that count."""
         return int(self.documents.shape[2])
 
     @property
     def returned(self) -> NDArray[np.bool_]:
-        """Return at which ranks there is a document."""
+        """Return which ranks have a document, as booleans."""
         return np.asarray(self.documents != NONE, dtype=np.bool_)
 
     @property
@@ -76,63 +74,63 @@ class Graded:
 
     @property
     def relevant_known(self) -> Ints:
-        """Relevant documents of each query that the version knows."""
+        """Count the relevant documents of each query in the version."""
         return self.version.at_least(self.relevant_from)
 
 
-def hit(found: Graded) -> Floats:
-    """1 where one of the first k is relevant (DREAM J.1)."""
-    return np.asarray(found.relevant.any(axis=2), dtype=np.float64)
+def hit(graded: Graded) -> Floats:
+    """Return 1 where one of the first k is relevant, otherwise 0 (DREAM J.1)."""
+    return np.asarray(graded.relevant.any(axis=2), dtype=np.float64)
 
 
-def recall(found: Graded) -> Floats:
-    """The share of the relevant documents that stand in the first k; 0 where there are none."""
-    return divide_or_zero(found.relevant.sum(axis=2), found.relevant_known)
+def recall(graded: Graded) -> Floats:
+    """Return the share of the relevant documents that are among the first k; 0 where there are none."""
+    return divide_or_zero(graded.relevant.sum(axis=2), graded.relevant_known)
 
 
-def judged_share(found: Graded) -> Floats:
-    """The share of the returned documents, at most k, that somebody judged."""
-    return divide_or_zero((found.returned & (found.grades != NONE)).sum(axis=2), found.returned.sum(axis=2))
+def judged_share(graded: Graded) -> Floats:
+    """Return the share of the first k returned documents that are judged."""
+    return divide_or_zero((graded.returned & (graded.grades != NONE)).sum(axis=2), graded.returned.sum(axis=2))
 
 
-def unjudged_share(found: Graded) -> Floats:
-    """The share of the returned documents, at most k, that nobody judged."""
-    return divide_or_zero((found.returned & (found.grades == NONE)).sum(axis=2), found.returned.sum(axis=2))
+def unjudged_share(graded: Graded) -> Floats:
+    """Return the share of the first k returned documents that are not judged."""
+    return divide_or_zero((graded.returned & (graded.grades == NONE)).sum(axis=2), graded.returned.sum(axis=2))
 
 
-def ndcg(found: Graded, gain: Gain = linear_gain) -> Floats:
+def ndcg(graded: Graded, gain: Gain = linear_gain) -> Floats:
     """Return nDCG@k with the ideal cut at k. With linear gain it is trec_eval's ndcg_cut."""
     # Grades below 0 (not judged) gain nothing, as in trec_eval.
-    got = gain(np.maximum(found.grades, 0).astype(np.float64)) @ dcg_discounts(found.k)
-    version = found.version
+    dcg = gain(np.maximum(graded.grades, 0).astype(np.float64)) @ dcg_discounts(graded.k)
+    version = graded.version
     counts = [version.at_least(grade) for grade in version.levels]
     if not counts:
-        return np.zeros_like(got)
-    return divide_or_zero(got, ideal_dcg(version.levels, counts, found.k, gain))
+        return np.zeros_like(dcg)
+    return divide_or_zero(dcg, ideal_dcg(version.levels, counts, graded.k, gain))
 
 
-def ndcg_exp(found: Graded) -> Floats:
+def ndcg_exp(graded: Graded) -> Floats:
     """Return nDCG@k with exponential gain (DREAM J.1)."""
-    return ndcg(found, exponential_gain)
+    return ndcg(graded, exponential_gain)
 
 
-def ndcg_bridge(found: Graded) -> Floats:
-    """Return nDCG@k as in the public BRIDGE code: binary, its ideal over all relevant documents, also beyond k."""
+def ndcg_bridge(graded: Graded) -> Floats:
+    """Return nDCG@k as in the public BRIDGE code: binary, with an ideal over all relevant documents, also beyond k."""
     return divide_or_zero(
         # No cut: the BRIDGE code divides by the ideal over all relevant documents.
-        found.relevant.astype(np.float64) @ dcg_discounts(found.k),
-        largest_discounted_sum(found.relevant_known, None),
+        graded.relevant.astype(np.float64) @ dcg_discounts(graded.k),
+        largest_discounted_sum(graded.relevant_known, None),
     )
 
 
 def hole_at_k(before: Graded, after: Graded) -> Floats:
-    """Return Hole@k: the share of the first k that are newly found relevant (DREAM 4.2)."""
+    """Return Hole@k: the share of the first k that are relevant and were not judged before (DREAM 4.2)."""
     is_hole = (before.grades == NONE) & after.relevant
-    # Over k and not over what was returned: a short ranking has fewer places in which a hole can be (DREAM 4.2).
+    # Divided by k and not by the number returned: a short ranking has fewer ranks for holes (DREAM 4.2).
     return np.asarray(is_hole.sum(axis=2) / before.k, dtype=np.float64)
 
 
-# Measures that each version has. Their order is that of tables.
+# Measures by a single version, in the order of tables.
 BY_VERSION: dict[str, Callable[[Graded], Floats]] = {
     "unjudged": unjudged_share,
     "judged": judged_share,
@@ -142,13 +140,13 @@ BY_VERSION: dict[str, Callable[[Graded], Floats]] = {
     "ndcg_bridge": ndcg_bridge,
     "recall": recall,
 }
-# Those that order systems: they get tests, ranks and letters.
+# Measures that rank systems: they have tests, ranks and letters.
 RANKING = ("hit", "ndcg", "ndcg_exp", "ndcg_bridge", "recall")
 
 
 def divide_or_zero(part: NDArray[np.generic], whole: NDArray[np.generic]) -> Floats:
     """Return part / whole, and 0 where the whole is 0."""
-    # `where` leaves what it skips as `out` has it: 0, and no warning of a division by zero.
-    wide = np.broadcast_to(whole, part.shape)
-    found: Floats = np.divide(part, wide, out=np.zeros(part.shape), where=wide != 0)
-    return found
+    # `where` skips the zeros without a warning and leaves the 0 of `out`.
+    denominators = np.broadcast_to(whole, part.shape)
+    ratios: Floats = np.divide(part, denominators, out=np.zeros(part.shape), where=denominators != 0)
+    return ratios

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.utils.translation import gettext_lazy
 
-# The field's own names, the same in every language.
+# Established names, the same in every language.
 PLAIN = {
     "hole": "Hole@{k}",
     "unjudged": "Unjudged@{k}",
@@ -21,7 +21,7 @@ FORMS = {
     "_bridge": gettext_lazy("%(measure)s (BRIDGE code)"),
     "_one": gettext_lazy("%(measure)s (one aspect a document)"),
 }
-# In the order of tables; `_one`: each document under one aspect, as in the paper.
+# In the order of tables; `_one`: each document counts for one aspect, as in the paper.
 ASPECTS = ("alpha_ndcg", "alpha_ndcg_one", "a_recall", "a_recall_one")
 
 
@@ -33,6 +33,6 @@ def measure_label(key: str, k: int) -> str:
 
 
 def label_in(result: Mapping[str, Any], key: str) -> str:
-    """Name a measure at the depth that it has in a report."""
-    own = result.get("aspects") if key in ASPECTS else None
-    return measure_label(key, (own or {}).get("k") or result["k"])
+    """Return the name of a measure at its depth in a report."""
+    aspects = result.get("aspects") if key in ASPECTS else None
+    return measure_label(key, (aspects or {}).get("k") or result["k"])

@@ -1,4 +1,4 @@
-"""What a report can be told."""
+"""Options of a report."""
 
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy

@@ -1,4 +1,4 @@
-"""Reports: found, asked for, made by a worker, one a set of inputs (docs/workshop.md)."""
+"""Reports: find, request, compute; one report for each set of inputs (docs/workshop.md)."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -38,8 +38,8 @@ POLL_S = 0.2
 def key_of(
     collection: Collection, before: Qrels, after: Qrels, runs: Sequence[Run], k: int, aspects_k: int | None = None
 ) -> str:
-    """Return the sha256 of all that the report depends on. Runs and versions never change once they are ready."""
-    # Another highest grade or limit of relevance makes other figures of the same qrels.
+    """Return the sha256 of all inputs of a report. Runs and versions never change once they are ready."""
+    # The highest grade and the lowest relevant one change the figures of the same qrels.
     parts = {
         "version": VERSION,
         "before": before.pk,
@@ -51,14 +51,14 @@ def key_of(
         "seed": SEED,
         "relevant_from": collection.relevant_from,
         "grades": collection.grades,
-        # The newest revision stands for all aspects, since their history only grows.
+        # The newest revision identifies the aspects, because their history only grows.
         "aspects": inputs.aspects_mark(collection),
     }
     return sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
 def find_report(collection: Collection, before: Qrels, after: Qrels, runs: Sequence[Run], k: int = K) -> Report | None:
-    """The report on exactly these, however far it is; None: nobody has asked for it. Reads only."""
+    """Return the report on exactly these inputs in any state; None if it was not requested."""
     return Report.objects.filter(collection=collection, key=key_of(collection, before, after, runs, k)).first()
 
 
@@ -72,9 +72,9 @@ def request_report(
     *,
     aspects_k: int | None = None,
 ) -> Report:
-    """The report, which waits for a worker unless it is there already. One that failed is tried again.
+    """Return the report, which a worker computes unless it exists. A failed or cancelled report is tried again.
 
-    `aspects_k`: where alpha-nDCG and A-Recall cut, k unless given (25 in BRIGHT-Pro).
+    `aspects_k`: the depth of alpha-nDCG and A-Recall, by default k (25 in BRIGHT-Pro).
 
     Raises BadInput without runs, for runs that are not ready, and for another collection's runs or qrels.
     """
@@ -86,7 +86,7 @@ def request_report(
         key=key_of(collection, before, after, runs, k, aspects_k),
         defaults={"before": before, "after": after, "options": options, "made_by": by},
     )
-    # Two readers who ask at once get one row; whoever finds it failed or cancelled takes it up again.
+    # Two simultaneous requests get the same row; a failed or cancelled one is resumed.
     if is_new or leases.resume(report):
         transaction.on_commit(lambda: notify(MAKE_REPORT))
         report.refresh_from_db()
@@ -105,19 +105,19 @@ def _check_runs(collection: Collection, before: Qrels, after: Qrels, runs: Seque
         if run.state != JobState.READY:
             raise BadInput(_("The run %(run)s is not ready. Wait until it is, or leave it out.") % {"run": run.name})
         if run.depth and run.depth < max(depths):
-            told = _("The run %(run)s returns only %(depth)d documents per query. Choose k up to this number.")
-            raise BadInput(told % {"run": run.name, "depth": run.depth})
+            message = _("The run %(run)s returns only %(depth)d documents per query. Choose k up to this number.")
+            raise BadInput(message % {"run": run.name, "depth": run.depth})
     if {before.collection_id, after.collection_id} != {collection.pk}:
         raise BadInput(_("These qrels do not belong to %(collection)s.") % {"collection": collection.name})
 
 
-def ensure_report(*about: Any, **options: Any) -> Report:
-    """The report that `request_report` asks for, made here unless a worker has it. Raises BadInput when it fails."""
-    return finish_report(request_report(*about, **options))
+def ensure_report(*arguments: Any, **options: Any) -> Report:
+    """Request a report and wait for it, as `finish_report` does. Raises BadInput when it fails."""
+    return finish_report(request_report(*arguments, **options))
 
 
 def finish_report(report: Report) -> Report:
-    """Make a report in this process, or wait for the worker that has claimed it. Raises BadInput when it fails."""
+    """Compute a report in this process, or wait for the worker that has claimed it. Raises BadInput when it fails."""
     while not report.is_over:
         if (row := leases.claim(Report, pk=report.pk)) is not None:
             work_on_report(row)
@@ -132,64 +132,71 @@ def finish_report(report: Report) -> Report:
 
 
 def work_on_report(report: Report, stopping: Callable[[], bool] = lambda: False) -> None:
-    """Make a claimed report and record its end. A worker that stops ends it first."""
+    """Compute a claimed report and record the outcome."""
     leases.perform(report, lambda lease: make_report(report, lease.progress), expected=QuorumError)
 
 
 def make_report(report: Report, progress: Callable[[int, int], None] = lambda done, total: None) -> None:
-    """Compute a claimed report and write it, unless somebody else holds it by now."""
-    asked = inputs.load_question(report)
-    if not asked.queries:
+    """Compute a claimed report and store it, unless another worker has claimed it meanwhile."""
+    question = inputs.load_question(report)
+    if not question.queries:
         raise BadInput(_("Neither the qrels nor the runs contain a query."))
-    result, values = compute_report(asked, progress)
+    result, values = compute_report(question, progress)
     if report.before_id == report.after_id:
-        # One version beside itself: what is asked is how far the pairs that nobody judged could still change the order.
-        ranked = {system.run: system.rankings for system in asked.systems}
+        # A report on a single version is about how far unjudged pairs could still change the order.
+        run_rankings = {system.run: system.rankings for system in question.systems}
         top = report.collection.grades
-        result["safety"] = order.compute_bounds(ranked, asked.before, top, asked.k, progress)
-        result.update(_compare_systems(asked, values))
-    _store_report(report, asked, result, values)
+        result["safety"] = order.compute_bounds(run_rankings, question.before, top, question.k, progress)
+        result.update(_compare_systems(question, values))
+    _store_report(report, question, result, values)
 
 
-def _compare_systems(asked: ReportQuestion, found: Mapping[str, Values]) -> dict[str, Any]:
-    """Return what only a leaderboard shows: all pairs of systems compared, intervals of means, costs of runs."""
-    values = {key: found[key].after for key in RANKING}
-    runs = Run.objects.in_bulk([system.run for system in asked.systems])
+def _compare_systems(question: ReportQuestion, measure_values: Mapping[str, Values]) -> dict[str, Any]:
+    """Return the figures of a leaderboard only: comparisons of all pairs, intervals of means, costs of runs."""
+    values = {key: measure_values[key].after for key in RANKING}
+    runs = Run.objects.in_bulk([system.run for system in question.systems])
     return {
-        "pairs": pairwise.compare_pairs(values, asked.seed),
-        "intervals": pairwise.mean_intervals(values, asked.seed),
-        "costs": [cost_document(runs[system.run]) for system in asked.systems],
+        "pairs": pairwise.compare_pairs(values, question.seed),
+        "intervals": pairwise.mean_intervals(values, question.seed),
+        "costs": [cost_document(runs[system.run]) for system in question.systems],
     }
 
 
-def _store_report(report: Report, asked: ReportQuestion, result: dict[str, Any], found: Mapping[str, Values]) -> None:
+def _store_report(
+    report: Report, question: ReportQuestion, result: dict[str, Any], values_by_measure: Mapping[str, Values]
+) -> None:
     rows = []
-    for key, one in found.items():
-        for at, system in enumerate(asked.systems):
-            values = {"before": [] if one.before is None else one.before[at].tolist(), "after": one.after[at].tolist()}
+    for key, measure_values in values_by_measure.items():
+        for position, system in enumerate(question.systems):
+            values = {
+                "before": [] if measure_values.before is None else measure_values.before[position].tolist(),
+                "after": measure_values.after[position].tolist(),
+            }
             rows.append(ReportValues(report=report, run_id=system.run, measure=key, **values))
     with transaction.atomic():
-        # Values are written only by whoever still holds the report: another worker may have it by now.
+        # Values are stored only under the lease: another worker may have the report by now.
         if not leases.finish(report, JobState.READY, result=result):
             return
         ReportValues.objects.filter(report=report).delete()
-        # Rows of arrays are long: fifty of them make a statement of some megabytes.
+        # Rows of arrays are long: fifty of them are a statement of some megabytes.
         ReportValues.objects.bulk_create(rows, batch_size=50)
 
 
 def query_values(report: Report, run: Run | int, measure: str) -> tuple[Floats, Floats]:
     """Return the values by query before and after, in the order of the measure's queries.
 
-    `before` is empty where the measure needs one version only.
+    `before` is empty for a measure of a single version.
     """
     row = ReportValues.objects.get(report=report, run=run, measure=measure)
     return np.array(row.before), np.array(row.after)
 
 
 def measure_following(original: Run, changed: Run, before: Qrels, after: Qrels) -> dict[str, Any]:
-    """Return p-MRR of a system's two runs; `after` judges by the changed instructions.
+    """Return p-MRR of a system's two runs; `after` has the judgments under the changed instructions.
 
     Raises BadInput without a change.
     """
-    gone = became_irrelevant(reading.load_named(before), reading.load_named(after), original.collection.relevant_from)
-    return p_mrr(rankings.as_run(original), rankings.as_run(changed), gone)
+    irrelevant = became_irrelevant(
+        reading.load_named(before), reading.load_named(after), original.collection.relevant_from
+    )
+    return p_mrr(rankings.as_run(original), rankings.as_run(changed), irrelevant)

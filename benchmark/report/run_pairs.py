@@ -20,98 +20,105 @@ from charts import Chart, draw_differences
 from charts.downloads import Cell, DownloadTable
 from corpus.models import Query
 
-TIE = 1e-9  # Values nearer than this are equal: what adding in another order moves.
+TIE = 1e-9  # Values nearer than this are equal, except for the order of summation.
 PAGE = 50
 ORDERS = ("largest", "wins", "losses")
 
 
 def compare_runs(
-    stored: StoredReport, one: int, other: int, *, measure: str, order: str, page: int
+    stored: StoredReport, first_run: int, second_run: int, *, measure: str, order: str, page: int
 ) -> dict[str, Any] | None:
-    """Compare two runs of a stored leaderboard by a measure; None where it does not have both."""
+    """Compare two runs of a stored leaderboard by a measure; None where it does not include both."""
     result = stored.result
-    places = {system["run"]: at for at, system in enumerate(result["systems"])}
-    if one not in places or other not in places or one == other:
+    position_of = {system["run"]: position for position, system in enumerate(result["systems"])}
+    if first_run not in position_of or second_run not in position_of or first_run == second_run:
         return None
-    # What an address names and does not exist falls back to the usual one: the page is a link that people share.
+    # Unknown values fall back to the defaults, because people share links to the page.
     measure = measure if measure in RANKING else MEASURE
     order = order if order in ORDERS else ORDERS[0]
-    first, second = (query_values(stored.report, run, measure)[1] for run in (one, other))
+    first, second = (query_values(stored.report, run, measure)[1] for run in (first_run, second_run))
     differences = first - second
     names = dict(Query.objects.filter(pk__in=result["queries"]).values_list("pk", "external_id"))
     sorted_places = _sort_queries(differences, order)
     ids = [names.get(key, "") for key in result["queries"]]
-    shown = sorted_places[(page - 1) * PAGE : page * PAGE]
-    queries = Query.objects.in_bulk([result["queries"][at] for at in shown])
+    page_positions = sorted_places[(page - 1) * PAGE : page * PAGE]
+    queries = Query.objects.in_bulk([result["queries"][position] for position in page_positions])
     counts = {
         "wins": int((differences > TIE).sum()),
         "ties": int((np.abs(differences) <= TIE).sum()),
         "losses": int((differences < -TIE).sum()),
     }
-    told: dict[str, Any] = {
-        "one": {"run": one, "name": stored.name(one), "mean": float(first.mean())},
-        "other": {"run": other, "name": stored.name(other), "mean": float(second.mean())},
+    heading: dict[str, Any] = {
+        "one": {"run": first_run, "name": stored.name(first_run), "mean": float(first.mean())},
+        "other": {"run": second_run, "name": stored.name(second_run), "mean": float(second.mean())},
         "label": label_in(result, measure),
     }
-    header = (_("query"), told["one"]["name"], told["other"]["name"], _("difference"))
+    header = (_("query"), heading["one"]["name"], heading["other"]["name"], _("difference"))
     columns = (first, second, differences)
-    rows: tuple[tuple[Cell, ...], ...] = tuple((ids[at], *(float(of[at]) for of in columns)) for at in sorted_places)
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (ids[position], *(float(column[position]) for column in columns)) for position in sorted_places
+    )
     title = _("%(measure)s of %(one)s and %(other)s by query") % {
-        "measure": told["label"],
-        "one": told["one"]["name"],
-        "other": told["other"]["name"],
+        "measure": heading["label"],
+        "one": heading["one"]["name"],
+        "other": heading["other"]["name"],
     }
     return {
-        **told,
+        **heading,
         "measure": measure,
         "measures": [(key, label_in(result, key)) for key in RANKING],
         "order": order,
-        "difference": difference_of(result, measure, places[one], places[other]),
+        "difference": difference_of(result, measure, position_of[first_run], position_of[second_run]),
         "counts": counts,
         "queries": len(differences),
         "pairs": len(result["pairs"][measure]),
         "rows": [
-            {"query": queries[key], "one": first[at], "other": second[at], "difference": differences[at]}
-            for at in shown
-            if (key := result["queries"][at]) in queries  # a query may be gone since
+            {
+                "query": queries[key],
+                "one": first[position],
+                "other": second[position],
+                "difference": differences[position],
+            }
+            for position in page_positions
+            if (key := result["queries"][position]) in queries  # A query may have been deleted since.
         ],
         "page": page,
         "has_more": len(sorted_places) > page * PAGE,
-        "chart": _difference_chart(stored, told, differences, ids, counts),
+        "chart": _difference_chart(stored, heading, differences, ids, counts),
         "table": DownloadTable("queries", title, header, rows),
-        "asked": urlencode({"a": one, "b": other, "measure": measure, "order": order}),
+        "asked": urlencode({"a": first_run, "b": second_run, "measure": measure, "order": order}),
     }
 
 
 def _sort_queries(differences: Floats, order: str) -> list[int]:
-    """Places of the queries: largest differences first, or the first run's wins, or losses."""
-    # Stable, so that equal differences keep the order of the queries from page to page.
+    """Return positions of the queries, with largest differences, or the first run's wins or losses, first."""
+    # Stable, so that queries with equal differences keep their order from page to page.
     key: Floats = {"largest": -np.abs(differences), "wins": -differences, "losses": differences}[order]
-    places: Ints = np.argsort(key, kind="stable")
-    return [int(at) for at in places]
+    positions: Ints = np.argsort(key, kind="stable")
+    return [int(position) for position in positions]
 
 
 def _difference_chart(
-    stored: StoredReport, told: dict[str, Any], differences: Floats, ids: Sequence[str], counts: dict[str, int]
+    stored: StoredReport, heading: dict[str, Any], differences: Floats, ids: Sequence[str], counts: dict[str, int]
 ) -> Chart:
-    one, other, label = told["one"]["name"], told["other"]["name"], told["label"]
+    first, second, label = heading["one"]["name"], heading["other"]["name"], heading["label"]
     order, name = _sort_queries(differences, "wins"), stored.report.collection.name
-    # The bars stand by size whatever the table is sorted by: they are a distribution.
-    bars = [(ids[at], float(differences[at])) for at in order]
+    # The bars are always sorted by size, because they show a distribution.
+    bars = [(ids[position], float(differences[position])) for position in order]
     better = _("%(run)s better: %(count)s")
     summary = ngettext(
         "%(one)s is better on %(wins)s, %(other)s on %(losses)s of %(queries)s query; %(ties)s are equal.",
         "%(one)s is better on %(wins)s, %(other)s on %(losses)s of %(queries)s queries; %(ties)s are equal.",
         len(bars),
-    ) % {"one": one, "other": other, "queries": f"{len(bars):,}", **{key: f"{n:,}" for key, n in counts.items()}}
+    ) % {"one": first, "other": second, "queries": f"{len(bars):,}", **{key: f"{n:,}" for key, n in counts.items()}}
     return draw_differences(
         "differences",
         _("Difference in %(measure)s by query") % {"measure": label},
         bars,
-        y=_("%(measure)s, %(one)s minus %(other)s") % {"measure": label, "one": one, "other": other},
-        above=better % {"run": one, "count": f"{counts['wins']:,}"},
-        below=better % {"run": other, "count": f"{counts['losses']:,}"},
+        y=_("%(measure)s, %(one)s minus %(other)s") % {"measure": label, "one": first, "other": second},
+        above=better % {"run": first, "count": f"{counts['wins']:,}"},
+        below=better % {"run": second, "count": f"{counts['losses']:,}"},
         summary=summary,
         source=source_line(stored),
-        addresses=[reverse("benchmark_query", args=[name, stored.result["queries"][at]]) for at in order],
+        addresses=[reverse("benchmark_query", args=[name, stored.result["queries"][position]]) for position in order],
     )

@@ -1,4 +1,4 @@
-"""Services of reports and of the leaderboard: what is asked for, by whom, for a worker to make."""
+"""Services of reports and of the leaderboard: requests for reports that workers compute."""
 
 from typing import Any
 
@@ -22,23 +22,23 @@ def _note(_options: ReportOptions | None, report: Report) -> dict[str, Any]:
 
 @action("report.asked", noted=_note)
 def ask_report(actor: Actor, collection: Collection, options: ReportOptions) -> Report:
-    """Make a report; a worker does the work. The same report asked for again is the one that is there.
+    """Request a report, which a worker computes. An existing report with the same inputs is returned.
 
-    Raises BadOption, and BadInput for runs that cannot be measured so deep.
+    Raises BadOption, and BadInput for runs that cannot be measured at this depth.
     """
     runs = _runs_of(collection, options)
-    # The first version is made, or renewed, before `after` is looked up: its number may be the one that is meant.
+    # The first version is created or renewed before `after` is looked up, because `after` may be its number.
     before = _version_of(collection, "before", options.before) or versions.first_version(collection, actor.name)
     after = _version_of(collection, "after", options.after) or versions.latest_version(collection, Qrels.Kind.FILLED)
-    asked = (collection, before, after or before, runs, options.k, actor.name)
-    report = reports.request_report(*asked, aspects_k=options.aspects_k)
-    report.refresh_from_db()  # Its number is the database's.
+    arguments = (collection, before, after or before, runs, options.k, actor.name)
+    report = reports.request_report(*arguments, aspects_k=options.aspects_k)
+    report.refresh_from_db()  # The number is set by the database.
     return report
 
 
 @action("report.asked", noted=_note)
 def ask_leaderboard(actor: Actor, collection: Collection) -> Report:
-    """Ask for the report on all ready runs and the newest qrels; the first qrels are made here. Raises BadInput."""
+    """Request the report on all ready runs and the newest qrels, creating a first version. Raises BadInput."""
     runs = ready_runs(collection)
     version = versions.latest_version(collection) or versions.first_version(collection, actor.name)
     report = reports.request_report(collection, version, version, runs, common_depth(runs), actor.name)
@@ -47,16 +47,16 @@ def ask_leaderboard(actor: Actor, collection: Collection) -> Report:
 
 
 def _runs_of(collection: Collection, options: ReportOptions) -> list[Run]:
-    """Return the runs that the options name, or all that are ready and deep enough."""
+    """Return the runs that the options name, or all that are ready and deep enough. Raises BadOption."""
     if options.runs:
         return [ready_run(collection, name, "runs") for name in options.runs]
     k = max(options.k, options.aspects_k or 1)
-    deep, every = ready_runs(collection, k), ready_runs(collection)
-    if every and not deep:
-        told = _("No run of %(collection)s returns %(k)s documents per query (%(runs)s): choose %(most)s or less")
-        runs = ", ".join(f"{run.name} {run.depth}" for run in every[:10])
-        about = {"collection": collection.name, "k": k, "runs": runs, "most": max(run.depth for run in every)}
-        raise BadOption("k", told % about)
+    deep, all_ready = ready_runs(collection, k), ready_runs(collection)
+    if all_ready and not deep:
+        message = _("No run of %(collection)s returns %(k)s documents per query (%(runs)s): choose %(most)s or less")
+        runs = ", ".join(f"{run.name} {run.depth}" for run in all_ready[:10])
+        values = {"collection": collection.name, "k": k, "runs": runs, "most": max(run.depth for run in all_ready)}
+        raise BadOption("k", message % values)
     return deep
 
 

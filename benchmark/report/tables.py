@@ -1,4 +1,4 @@
-"""Tables to save of the pages that show rows, uncut."""
+"""Download tables of the benchmark's pages, with all rows."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -14,7 +14,7 @@ from charts.downloads import Cell as Value
 from charts.downloads import DownloadTable
 from corpus.models import Query
 
-LENGTH = 160  # Letters of a text beside its id.
+LENGTH = 160  # Characters of a text beside its id.
 
 
 def _shorten_text(text: str) -> str:
@@ -23,10 +23,10 @@ def _shorten_text(text: str) -> str:
 
 
 def runs_table(rows: Iterable[Run]) -> DownloadTable:
-    """The runs of a collection."""
-    since, queries = pgettext("column", "created"), pgettext("column", "queries")
-    made = (_("origin"), pgettext("column", "by"))
-    header = (_("system"), *made, _("state"), since, _("depth"), queries)
+    """Return the runs of a collection."""
+    created, queries = pgettext("column", "created"), pgettext("column", "queries")
+    origin_headers = (_("origin"), pgettext("column", "by"))
+    header = (_("system"), *origin_headers, _("state"), created, _("depth"), queries)
     lines = tuple(
         (run.name, run.get_kind_display(), run.made_by, run.get_state_display(), run.created_at.isoformat(), run.depth,
          run.done)
@@ -35,43 +35,43 @@ def runs_table(rows: Iterable[Run]) -> DownloadTable:
     return DownloadTable("runs", _("Runs"), header, lines, 5)
 
 
-def system_tables(found: SystemPage) -> list[DownloadTable]:
-    """A system's values, changes, holes and cost; the last alone where no report knows it."""
-    if found.stored is None:
-        return [_cost_table(found)]
-    k = found.stored.k
+def system_tables(page: SystemPage) -> list[DownloadTable]:
+    """Return a system's values, changes, holes and cost; only its cost without a report."""
+    if page.stored is None:
+        return [_cost_table(page)]
+    k = page.stored.k
     names: tuple[str, ...] = change_names()
     fields: tuple[str, ...] = CHANGE_FIELDS
-    if not found.compares:
+    if not page.compares:
         names, fields = (_("value"), *names[3:5], _("rank")), ("after", "low", "high", "rank_after")
     header = (pgettext("column", "measure"), *names)
-    rows = tuple((words, *map(value.get, fields)) for _key, words, value in found.values)
-    values = DownloadTable("values", _("Values of %(run)s") % {"run": found.run.name}, header, rows)
-    return [values, _changes_table(found, k), _holes_table(found, k), _cost_table(found)]
+    rows = tuple((words, *map(value.get, fields)) for _key, words, value in page.values)
+    values = DownloadTable("values", _("Values of %(run)s") % {"run": page.run.name}, header, rows)
+    return [values, _changes_table(page, k), _holes_table(page, k), _cost_table(page)]
 
 
-def _changes_table(found: SystemPage, k: int) -> DownloadTable:
+def _changes_table(page: SystemPage, k: int) -> DownloadTable:
     header = (_("query"), _("text"), _("before"), _("after"), _("change"))
     rows = tuple(
-        (one["query"].external_id, _shorten_text(one["query"].text), one["before"], one["after"], one["change"])
-        for one in found.changes
+        (row["query"].external_id, _shorten_text(row["query"].text), row["before"], row["after"], row["change"])
+        for row in page.changes
     )
-    title = _("Largest changes of nDCG@%(k)s for %(run)s") % {"k": k, "run": found.run.name}
+    title = _("Largest changes of nDCG@%(k)s for %(run)s") % {"k": k, "run": page.run.name}
     return DownloadTable("changes", title, header, rows, 2)
 
 
-def _holes_table(found: SystemPage, k: int) -> DownloadTable:
+def _holes_table(page: SystemPage, k: int) -> DownloadTable:
     header = (_("query"), _("document"), _("title"), _("judged by"), _("rank"), _("grade"))
     rows = []
-    for query, document, rank, grade, origin, _was_judged in found.holes:
-        named = (query.external_id, document.external_id, _shorten_text(document.title))
-        rows.append((*named, origin, rank, grade))
-    title = _("Holes in the first %(k)s documents of %(run)s") % {"k": k, "run": found.run.name}
+    for query, document, rank, grade, origin, _was_judged in page.holes:
+        names = (query.external_id, document.external_id, _shorten_text(document.title))
+        rows.append((*names, origin, rank, grade))
+    title = _("Holes in the first %(k)s documents of %(run)s") % {"k": k, "run": page.run.name}
     return DownloadTable("holes", title, header, tuple(rows), 4)
 
 
-def _cost_table(found: SystemPage) -> DownloadTable:
-    run, cost = found.run, found.cost
+def _cost_table(page: SystemPage) -> DownloadTable:
+    run, cost = page.run, page.cost
     rows: list[tuple[str, Value]] = [
         (_("origin"), str(run.get_kind_display())),
         (_("instruction"), run.instruction),
@@ -91,30 +91,30 @@ def _cost_table(found: SystemPage) -> DownloadTable:
 
 
 def queries_table(rows: Iterable[dict[str, Any]]) -> DownloadTable:
-    """Queries with how much of each is judged."""
+    """Return queries with counts of their judgments."""
     header = (_("query"), _("text"), _("judged"), _("relevant"), _("holes found"))
     lines = tuple(
-        (one["query"].external_id, _shorten_text(one["query"].text), one["judged"], one["relevant"], one["holes"])
-        for one in rows
+        (row["query"].external_id, _shorten_text(row["query"].text), row["judged"], row["relevant"], row["holes"])
+        for row in rows
     )
     return DownloadTable("queries", _("Queries and their judged documents"), header, lines, 2)
 
 
-def side_by_side_table(query: Query, found: dict[str, Any], *, with_grades: bool) -> DownloadTable:
+def side_by_side_table(query: Query, comparison: dict[str, Any], *, with_grades: bool) -> DownloadTable:
     """Return a query's rankings as a table: columns of documents and states by system."""
     header = [_("rank")]
-    for column in found["columns"]:
+    for column in comparison["columns"]:
         header += [column["run"].name, _("%(run)s: state") % {"run": column["run"].name}]
     rows: list[tuple[Value, ...]] = [
         (rank, *(value for cell in cells for value in _describe_cell(cell, with_grades=with_grades)))
-        for rank, cells in found["rows"]
+        for rank, cells in comparison["rows"]
     ]
     title = _("Documents returned by each system for query %(query)s") % {"query": query.external_id}
     return DownloadTable("returned", title, tuple(header), tuple(rows), len(header))
 
 
 def _describe_cell(cell: Mapping[str, Any] | None, *, with_grades: bool) -> tuple[Value, Value]:
-    """The document's id, and what it is in words."""
+    """Return the document's id, and its state in words."""
     if cell is None:
         return None, None
     words = {"relevant": _("relevant"), "hole": _("hole"), "judged": _("not relevant"), "unjudged": _("unjudged")}
@@ -123,31 +123,32 @@ def _describe_cell(cell: Mapping[str, Any] | None, *, with_grades: bool) -> tupl
 
 
 def fillings_table(rows: Iterable[Filling]) -> DownloadTable:
-    """Fillings of a collection."""
+    """Return the hole fillings of a collection."""
     header = (_("hole filling"), pgettext("column", "by"), _("state"), pgettext("column", "created"), _("depth"),
               _("unjudged"), _("holes"), _("earlier qrels"),
               _("later qrels"))  # fmt: skip
     lines = tuple(
-        (str(one.number), one.made_by, one.get_state_display(), one.created_at.isoformat(), one.depth,
-         _funnel_count(one.funnel, "candidates"), _funnel_count(one.funnel, "relevant"), one.before.number,
-         one.after.number if one.after else None)
-        for one in rows
+        (str(filling.number), filling.made_by, filling.get_state_display(), filling.created_at.isoformat(),
+         filling.depth,
+         _funnel_count(filling.funnel, "candidates"), _funnel_count(filling.funnel, "relevant"), filling.before.number,
+         filling.after.number if filling.after else None)
+        for filling in rows
     )  # fmt: skip
     return DownloadTable("fillings", _("Hole fillings"), header, lines, 4)
 
 
 def versions_table(rows: Iterable[Qrels]) -> DownloadTable:
-    """Versions of the qrels, with how many labels each has from whom."""
-    found = list(rows)
-    origins = list(dict.fromkeys(origin for one in found for origin in one.counts.get("origins", {})))
-    made = (_("note"), pgettext("column", "by"), pgettext("column", "created"))
+    """Return the versions of the qrels, with counts of labels by origin."""
+    versions = list(rows)
+    origins = list(dict.fromkeys(origin for version in versions for origin in version.counts.get("origins", {})))
+    origin_headers = (_("note"), pgettext("column", "by"), pgettext("column", "created"))
     counts = (pgettext("column", "queries"), _("judged"), _("relevant"))
-    header = (_("version"), _("kind"), *made, *counts, *origins)
+    header = (_("version"), _("kind"), *origin_headers, *counts, *origins)
     lines = tuple(
-        (str(one.number), one.get_kind_display(), one.note, one.made_by, one.created_at.isoformat(),
-         *(_funnel_count(one.counts, name) for name in ("queries", "judged", "relevant")),
-         *(_funnel_count(one.counts.get("origins", {}), origin) or 0 for origin in origins))
-        for one in found
+        (str(version.number), version.get_kind_display(), version.note, version.made_by, version.created_at.isoformat(),
+         *(_funnel_count(version.counts, name) for name in ("queries", "judged", "relevant")),
+         *(_funnel_count(version.counts.get("origins", {}), origin) or 0 for origin in origins))
+        for version in versions
     )  # fmt: skip
     return DownloadTable("versions", _("Versions of the qrels"), header, lines, 5)
 

@@ -16,25 +16,25 @@ CHANGE_FIELDS = ("before", "after", "change", "low", "high", "p", "p_holm", "ran
 
 
 def headline_result(result: Result) -> Result:
-    """The result over the queries that are common to all systems and versions; over all where none is, or every one."""
+    """Return the result over the queries common to all systems and versions; over all queries where none or all are."""
     common = result.get("common") or {}
     if "systems" not in common:
         return result
     systems = [
-        {**one, "values": {**one["values"], **values}}
-        for one, values in zip(result["systems"], common["systems"], strict=True)
+        {**system, "values": {**system["values"], **values}}
+        for system, values in zip(result["systems"], common["systems"], strict=True)
     ]
     return {**result, "systems": systems, "means": {**result["means"], **common["means"]}, "order": common["order"]}
 
 
 def leaderboard_table(result: Result, key: str = "ndcg") -> DownloadTable:
-    """Systems by a measure after filling, the best first: each with its change and the letters of significance."""
-    columns = [one for one in (*BOARD, *ASPECTS) if one in result["measures"]]
-    # The board has few columns; the measure that orders it always stands among them.
+    """Return systems by a measure after filling, the best first, with changes and letters of significance."""
+    columns = [column for column in (*BOARD, *ASPECTS) if column in result["measures"]]
+    # The measure that orders the board is always among its few columns.
     columns += [key] if key not in columns else []
     rows = [
-        (one["name"], *(_change_figure(one["values"][column]) for column in columns))
-        for one in _best_first(result, key)
+        (system["name"], *(_change_figure(system["values"][column]) for column in columns))
+        for system in _best_first(result, key)
     ]
     return _measure_table(
         result, "leaderboard", _("Leaderboard by %(measure)s") % {"measure": label_in(result, key)}, columns, rows
@@ -42,10 +42,10 @@ def leaderboard_table(result: Result, key: str = "ndcg") -> DownloadTable:
 
 
 def measures_table(result: Result) -> DownloadTable:
-    """Systems by name with every measure that versions of the qrels have."""
+    """Return systems by name with every measure by a version of the qrels."""
     rows = [
-        (one["name"], *(_change_figure(one["values"][column], with_letters=False) for column in MEASURED))
-        for one in sorted(result["systems"], key=lambda one: str(one["name"]))
+        (system["name"], *(_change_figure(system["values"][column], with_letters=False) for column in MEASURED))
+        for system in sorted(result["systems"], key=lambda system: str(system["name"]))
     ]
     mean = tuple(Figure(result["means"][key]["after"], result["means"][key]["change"]) for key in MEASURED)
     title = _("All measures by system, after judging, with changes")
@@ -59,42 +59,44 @@ def change_names() -> tuple[str, ...]:
 
 
 def report_tables(result: Result, key: str) -> list[DownloadTable]:
-    """Return all tables of a report but the leaderboard, which has a page of its own."""
-    found = [*changes_tables(result, key), measures_table(result), growth_table(result), marginal_table(result)]
+    """Return all tables of a report except the leaderboard, which has its own page."""
+    tables = [*changes_tables(result, key), measures_table(result), growth_table(result), marginal_table(result)]
     aspects = aspects_table(result)
-    return [*found, aspects] if aspects else found
+    return [*tables, aspects] if aspects else tables
 
 
 def changes_tables(result: Result, key: str) -> list[DownloadTable]:
-    """Return a measure's changes: over the headline's queries, then over all."""
+    """Return a measure's changes: over the common queries, then over all."""
 
-    def table(name: str, title: str, found: Result) -> DownloadTable:
-        rows = tuple((one["name"], *map(one["values"][key].get, CHANGE_FIELDS)) for one in _best_first(found, key))
+    def table(name: str, title: str, part: Result) -> DownloadTable:
+        rows = tuple(
+            (system["name"], *map(system["values"][key].get, CHANGE_FIELDS)) for system in _best_first(part, key)
+        )
         return DownloadTable(name, title % {"measure": label_in(result, key)}, (_("system"), *change_names()), rows)
 
-    first = headline_result(result)
-    if first is result:
+    headline = headline_result(result)
+    if headline is result:
         return [table(f"changes-{key}", _("%(measure)s before and after"), result)]
     return [
-        table(f"changes-{key}", _("%(measure)s before and after, over the common queries"), first),
+        table(f"changes-{key}", _("%(measure)s before and after, over the common queries"), headline),
         table(f"changes-{key}-all", _("%(measure)s before and after, over all queries"), result),
     ]
 
 
 def aspects_table(result: Result) -> DownloadTable | None:
-    """Measures of aspects, several and one a document, beside nDCG and Recall; None if none."""
+    """Return both forms of the measures of aspects, with nDCG and Recall; None without aspects."""
     if not result.get("aspects"):
         return None
     columns = (*ASPECTS, "ndcg", "recall")
     rows = [
-        (one["name"], *(Figure(one["values"][column]["after"]) for column in columns))
-        for one in _best_first(result, ASPECTS[0])
+        (system["name"], *(Figure(system["values"][column]["after"]) for column in columns))
+        for system in _best_first(result, ASPECTS[0])
     ]
     return _measure_table(result, "aspects", _("Aspects by system"), columns, rows)
 
 
 def growth_table(result: Result) -> DownloadTable:
-    """Holes and growth rate as systems are added, with the bands over the orders."""
+    """Return holes and growth rates as systems are added, with the bands over the orders."""
     band = (_("10th percentile of orders"), _("90th percentile of orders"))
     header = (_("systems"), _("holes"), *band, _("growth rate"), *band)
     fields = ("systems", "holes", "holes_low", "holes_high", "rate", "low", "high")
@@ -103,7 +105,7 @@ def growth_table(result: Result) -> DownloadTable:
 
 
 def marginal_table(result: Result) -> DownloadTable:
-    """Marginal contribution as systems are added, by measure."""
+    """Return marginal contributions as systems are added, by measure."""
     header = [_("systems")]
     for key in result["marginal"]:
         header += [label_in(result, key), _("10th percentile of orders"), _("90th percentile of orders")]
@@ -116,7 +118,7 @@ def marginal_table(result: Result) -> DownloadTable:
 
 
 def _best_first(result: Result, key: str) -> list[Mapping[str, Any]]:
-    return sorted(result["systems"], key=lambda one: (-one["values"][key]["after"], str(one["name"])))
+    return sorted(result["systems"], key=lambda system: (-system["values"][key]["after"], str(system["name"])))
 
 
 def _change_figure(value: Mapping[str, Any], *, with_letters: bool = True) -> Figure:
@@ -128,5 +130,5 @@ def _measure_table(
 ) -> DownloadTable:
     header = (_("system"), *(label_in(result, column) for column in columns))
     low_is_better = {"hole", "unjudged"}
-    best = frozenset(at for at, column in enumerate(columns, 1) if column not in low_is_better)
+    best = frozenset(position for position, column in enumerate(columns, 1) if column not in low_is_better)
     return DownloadTable(key, title, header, tuple(rows), best=best)

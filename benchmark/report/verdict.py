@@ -1,12 +1,12 @@
-"""The verdict on the pool's saturation: a rule over both curves' ends, in words. Pure."""
+"""The verdict on the pool's saturation, by a rule over the ends of both curves. Pure."""
 
 from collections.abc import Mapping
 from typing import Any
 
 from django.utils.translation import gettext_lazy, ngettext_lazy
 
-FEWEST = 5  # Systems below which the curves are too short to say anything.
-# At most this growth rate and this marginal contribution at the last system: saturated.
+FEWEST = 5  # With fewer systems the curves are too short for a verdict.
+# The largest growth rate and marginal contribution of the last system in a saturated pool.
 SATURATED = (0.01, 0.005)
 NEARLY = (0.05, 0.02)
 
@@ -49,23 +49,30 @@ SENTENCES = {
 def saturation_verdict(
     systems: int, holes: int, growth: float | None, marginal: Mapping[str, float | None]
 ) -> dict[str, Any]:
-    """Judge the ends of both curves: means over the orders at the last step; None: no value."""
-    # The largest counts: a pool is saturated only where no measure moves any more.
+    """Judge saturation by the ends of both curves: means over the orders at the last step, None without a value."""
+    # The largest counts: a pool is saturated only if no measure changes any more.
     largest = max((value for value in marginal.values() if value is not None), default=None)
-    # ADR 0035: the paper says only that both curves approach 0. The thresholds are ours, and stand beside the verdict.
+    # ADR 0035: the paper says only that both curves approach 0. The thresholds are ours, and shown with the verdict.
     key = "few" if systems < FEWEST else "open" if holes else "none"
     if key == "open" and growth is not None and largest is not None:
         limits = {"saturated": SATURATED, "nearly": NEARLY}
-        key = next((name for name, (most, moved) in limits.items() if growth <= most and largest <= moved), key)
+        key = next(
+            (
+                name
+                for name, (growth_limit, marginal_limit) in limits.items()
+                if growth <= growth_limit and largest <= marginal_limit
+            ),
+            key,
+        )
     return {"key": key, "systems": systems, "holes": holes, "growth": growth, "marginal": largest}
 
 
-def explain_verdict(found: Mapping[str, Any]) -> list[str]:
-    """The verdict, the rule that it follows, and why to doubt it: a sentence or two each."""
-    key, growth, marginal = found["key"], found["growth"] or 0, found["marginal"] or 0
-    if key not in ("few", "none") and None in (found["growth"], found["marginal"]):
+def explain_verdict(verdict: Mapping[str, Any]) -> list[str]:
+    """Return the verdict, its rule, and its limits: a sentence or two each."""
+    key, growth, marginal = verdict["key"], verdict["growth"] or 0, verdict["marginal"] or 0
+    if key not in ("few", "none") and None in (verdict["growth"], verdict["marginal"]):
         key = "unknown"
-    values = {"systems": found["systems"], "growth": f"{100 * growth:.1f}%", "marginal": f"{marginal:.4f}"}
+    values = {"systems": verdict["systems"], "growth": f"{100 * growth:.1f}%", "marginal": f"{marginal:.4f}"}
     bounds = {"growth": f"{SATURATED[0]:.0%}", "marginal": SATURATED[1]}
     bounds |= {"more": f"{NEARLY[0]:.0%}", "further": NEARLY[1]}
     return [SENTENCES[key] % values, RULE % bounds, DOUBT % values]

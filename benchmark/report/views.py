@@ -1,4 +1,4 @@
-"""The leaderboard, two of its runs compared, and reports over two versions of the qrels."""
+"""Pages of the leaderboard, of two runs compared, and of reports over two versions of the qrels."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -31,7 +31,7 @@ from corpus.models import Query
 from corpus.numbered import numbered_or_404
 from jobs.models import JobState
 
-NAMED = 10  # Queries that are named; the others are counted.
+NAMED = 10  # Queries in a list; the others are counted.
 
 
 class FollowingForm(forms.Form):
@@ -46,7 +46,7 @@ class FollowingForm(forms.Form):
         for field in self.fields.values():
             field.choices = [(key, run.name) for key, run in self.by_key.items()]  # type: ignore[attr-defined]
 
-    def chosen(self) -> tuple[Run, Run]:
+    def selected_runs(self) -> tuple[Run, Run]:
         """Return the run under the original instructions, and the one under the changed ones."""
         return self.by_key[self.cleaned_data["original"]], self.by_key[self.cleaned_data["changed"]]
 
@@ -54,19 +54,19 @@ class FollowingForm(forms.Form):
 @action("admin")
 @require_GET
 def leaderboard(request: HttpRequest, scope: AccessScope) -> HttpResponse:
-    """Show ready runs on the newest qrels. HTMX asks for news while something is made."""
+    """Show the leaderboard of ready runs by the newest qrels. HTMX polls while something is computed."""
     return _render_leaderboard(request, scope)
 
 
 def _render_leaderboard(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     state = boards.load_leaderboard(scope.collection)
-    given = {name: request.GET.get(name, "") for name in ("measure", "sort")}
-    board = boards.build_leaderboard(state.stored, **given) if state.stored else None
+    parameters = {name: request.GET.get(name, "") for name in ("measure", "sort")}
+    board = boards.build_leaderboard(state.stored, **parameters) if state.stored else None
     context = {
         "state": state,
         "board": board,
         "next": chosen.next_step(scope.collection, state.runs, state.stored),
-        "asked": urlencode({name: value for name, value in given.items() if value}),
+        "asked": urlencode({name: value for name, value in parameters.items() if value}),
         "unattended": chosen.is_unattended(state.current, *state.in_progress),
     }
     files = [board["table"]] if board else []
@@ -77,9 +77,9 @@ def _render_leaderboard(request: HttpRequest, scope: AccessScope) -> HttpRespons
 @action("admin")
 @require_POST
 def compute_leaderboard(request: HttpRequest, scope: AccessScope) -> HttpResponse:
-    """A small leaderboard is made at once, a large one by a worker. HTMX gets a part."""
+    """Compute the leaderboard: a small one at once, a large one by a worker. HTMX receives a fragment."""
     try:
-        # Outside of its transaction: the lease of the work needs rows that are committed.
+        # Outside the service's transaction, because the lease needs a committed row.
         boards.make_small(services.ask_leaderboard(Actor.of(scope), scope.collection))
     except BadInput as error:
         messages.error(request, str(error))
@@ -91,30 +91,36 @@ def compute_leaderboard(request: HttpRequest, scope: AccessScope) -> HttpRespons
 @action("admin")
 @require_GET
 def compare_runs(request: HttpRequest, scope: AccessScope) -> HttpResponse:
-    """Compare two runs by query: `a` and `b`, or the two ticked on the leaderboard (`run`)."""
+    """Compare two runs by query: `a` and `b`, or the two selected on the leaderboard (`run`)."""
     state = boards.load_leaderboard(scope.collection)
     if state.stored is None:
         return redirect("benchmark", scope.collection.name)
-    systems = [(one["run"], state.stored.name(one["run"])) for one in state.stored.result["systems"]]
-    known = {str(run): run for run, _name in systems}
-    asked = [request.GET[name] for name in ("a", "b") if name in request.GET] or request.GET.getlist("run")
-    picked = [known[key] for key in asked if key in known]
-    found = None
-    if len(picked) == 2:
+    systems = [(system["run"], state.stored.name(system["run"])) for system in state.stored.result["systems"]]
+    run_of = {str(run): run for run, _name in systems}
+    requested_runs = [request.GET[name] for name in ("a", "b") if name in request.GET] or request.GET.getlist("run")
+    runs = [run_of[key] for key in requested_runs if key in run_of]
+    comparison = None
+    if len(runs) == 2:
         measure, order = (request.GET.get(name, "") for name in ("measure", "order"))
         text = request.GET.get("page", "")[:6]
         page_number = max(int(text), 1) if text.isdecimal() else 1
-        found = run_pairs.compare_runs(state.stored, *picked, measure=measure, order=order, page=page_number)
-    chosen_ones = picked if found else list(dict.fromkeys([*picked, *known.values()]))[:2]
-    context = {"found": found, "stored": state.stored, "systems": systems, "picked": chosen_ones, "asked": bool(asked)}
-    files: dict[str, Any] = {"charts": [found["chart"]], "tables": [found["table"]]} if found else {}
+        comparison = run_pairs.compare_runs(state.stored, *runs, measure=measure, order=order, page=page_number)
+    selected_runs = runs if comparison else list(dict.fromkeys([*runs, *run_of.values()]))[:2]
+    context = {
+        "found": comparison,
+        "stored": state.stored,
+        "systems": systems,
+        "picked": selected_runs,
+        "asked": bool(requested_runs),
+    }
+    files: dict[str, Any] = {"charts": [comparison["chart"]], "tables": [comparison["table"]]} if comparison else {}
     return answer_page(request, scope, "benchmark/compare.html", context, **files)
 
 
 @action("admin")
 @require_GET
 def newest_report(request: HttpRequest, scope: AccessScope) -> HttpResponse:
-    """Show the newest report, or what it takes to have one."""
+    """Show the newest report, or the form for the first one."""
     return _render_page(request, scope, chosen.newest_report(scope.collection, compares=True))
 
 
@@ -126,47 +132,47 @@ def report(request: HttpRequest, scope: AccessScope, report: int) -> HttpRespons
     return _render_page(request, scope, numbered_or_404(rows, scope.collection, report, _("Report not found.")))
 
 
-def _render_page(request: HttpRequest, scope: AccessScope, found: Report | None) -> HttpResponse:
+def _render_page(request: HttpRequest, scope: AccessScope, report: Report | None) -> HttpResponse:
     runs, versions = chosen.runs_of(scope.collection), chosen.versions_of(scope.collection)
-    stored = chosen.stored_report(found, runs)
-    shown = show_report(stored, request.GET.get("measure", "")) if stored and stored.is_ready else None
-    form = _form_of(scope, runs, versions, found)
-    context: dict[str, Any] = {"stored": stored, "shown": shown, "form": form, "versions": versions}
-    context |= {"left_out": list_left_out(stored) if stored and shown else []}
-    context |= {"unattended": chosen.is_unattended(found), **_following_context(request, stored, runs)}
+    stored = chosen.stored_report(report, runs)
+    page = show_report(stored, request.GET.get("measure", "")) if stored and stored.is_ready else None
+    form = _form_of(scope, runs, versions, report)
+    context: dict[str, Any] = {"stored": stored, "shown": page, "form": form, "versions": versions}
+    context |= {"left_out": list_left_out(stored) if stored and page else []}
+    context |= {"unattended": chosen.is_unattended(report), **_following_context(request, stored, runs)}
     news: dict[str, Any] = {"news": "benchmark/_report.html", "is_over": stored is None or stored.report.is_over}
-    files: dict[str, Any] = {key: shown[key] for key in ("charts", "tables")} if shown else {}
+    files: dict[str, Any] = {key: page[key] for key in ("charts", "tables")} if page else {}
     return answer_page(request, scope, "benchmark/report.html", context, **files, **news)
 
 
 def _following_context(request: HttpRequest, stored: StoredReport | None, runs: list[Run]) -> dict[str, object]:
-    """p-MRR of the two runs, where the later qrels are of changed instructions."""
-    asked = "changed" in request.GET
-    form = FollowingForm(request.GET if asked else None, runs=runs)
-    if not (asked and stored and form.is_valid()):
+    """Return the form and the p-MRR of two runs, where the later qrels are of changed instructions."""
+    is_submitted = "changed" in request.GET
+    form = FollowingForm(request.GET if is_submitted else None, runs=runs)
+    if not (is_submitted and stored and form.is_valid()):
         return {"follow": form, "following": None}
     try:
-        found = reports.measure_following(*form.chosen(), stored.report.before, stored.report.after)
+        result = reports.measure_following(*form.selected_runs(), stored.report.before, stored.report.after)
     except BadInput as error:
         show_refusal(form, error)
         return {"follow": form, "following": None}
-    return {"follow": form, "following": found}
+    return {"follow": form, "following": result}
 
 
 def _form_of(
     scope: AccessScope,
     runs: list[Run],
     versions: list[Qrels],
-    found: Report | None = None,
+    report: Report | None = None,
     request: HttpRequest | None = None,
 ) -> Any:
-    """The form of a report, with what `found` was told."""
+    """Return the form of a report, with the options of `report`."""
     names = [run.name for run in runs if run.state == JobState.READY]
     titles = [(version.number, chosen.version_title(version)) for version in versions]
     initial: dict[str, Any] = {"runs": names}
-    if found is not None:
-        initial |= {"before": found.before.number, "after": found.after.number}
-        initial |= {name: found.options.get(name) for name in ("k", "aspects_k")}
+    if report is not None:
+        initial |= {"before": report.before.number, "after": report.after.number}
+        initial |= {name: report.options.get(name) for name in ("k", "aspects_k")}
     elif versions:
         initial |= {"before": versions[0].number, "after": versions[-1].number}
     choices = {"runs": [(name, name) for name in names], "before": titles, "after": titles}
@@ -178,13 +184,13 @@ def _form_of(
 @action("admin")
 @require_POST
 def make_report(request: HttpRequest, scope: AccessScope) -> HttpResponse:
-    """A report of what was chosen; of versions `one` and `other`, by number; or of the first and the newest version."""
+    """Request a report by the form, by the versions numbered `one` and `other`, or of the first and newest version."""
     runs, versions = chosen.runs_of(scope.collection), chosen.versions_of(scope.collection)
     ready = [run for run in runs if run.state == JobState.READY]
     if not ready:
         messages.error(request, _("No runs yet. Add a run first."))
         return redirect("runs", scope.collection.name)
-    # A form is filled in by a reader; the one-click buttons of other pages send no `before`.
+    # Only the form sends `before`; the buttons of other pages do not.
     if "before" in request.POST:
 
         def show(form: ActionForm) -> HttpResponse:
@@ -197,8 +203,10 @@ def make_report(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     pair = [request.POST.get(name, "") for name in ("one", "other")] if "one" in request.POST else []
     if not set(pair) <= set(numbers):
         raise Http404(_("Choose two versions."))
-    told = dict(zip(("before", "after"), pair or numbers[:1] + numbers[-1:], strict=False))
-    options = ReportOptions.read({**told, "runs": [run.name for run in ready], "k": chosen.common_depth(ready)})
+    version_options = dict(zip(("before", "after"), pair or numbers[:1] + numbers[-1:], strict=False))
+    options = ReportOptions.read(
+        {**version_options, "runs": [run.name for run in ready], "k": chosen.common_depth(ready)}
+    )
     try:
         return redirect(_address_of(services.ask_report(Actor.of(scope), scope.collection, options)))
     except BadInput as error:
@@ -211,31 +219,35 @@ def _address_of(report: Report) -> str:
 
 
 def list_left_out(stored: StoredReport) -> list[tuple[Qrels, list[Query], int]]:
-    """Queries that one version alone judges: the version, the first of them by id, and how many there are more."""
+    """Return the queries judged by one version only: the version, its first queries by id, and the number of others."""
     before, after = stored.report.before, stored.report.after
     rows = QrelsRow.objects.filter(qrels__in=[before, after]).exclude(documents=[])
     judged: dict[int, set[int]] = {before.pk: set(), after.pk: set()}
     for key, query in rows.values_list("qrels", "query"):
         judged[key].add(query)
-    found = []
+    omissions = []
     for version, other in ((before, after), (after, before)):
-        if own := judged[version.pk] - judged[other.pk]:
-            named = list(Query.objects.filter(pk__in=own).order_by("external_id")[:NAMED])
-            found.append((version, named, len(own) - len(named)))
-    return found
+        if query_keys := judged[version.pk] - judged[other.pk]:
+            queries = list(Query.objects.filter(pk__in=query_keys).order_by("external_id")[:NAMED])
+            omissions.append((version, queries, len(query_keys) - len(queries)))
+    return omissions
 
 
-def show_report(stored: StoredReport, asked: str) -> dict[str, Any]:
-    """The report by the measure that was asked for, nDCG@k unless it has an order."""
-    measure = asked if asked in RANKING else figures.MEASURE
-    # The figures are over the queries that every system answered and both versions judge, where there are any.
-    result, first = stored.result, tabling.headline_result(stored.result)
+def show_report(stored: StoredReport, measure_name: str) -> dict[str, Any]:
+    """Return the context of a report by a measure; nDCG@k if the measure does not rank systems."""
+    measure = measure_name if measure_name in RANKING else figures.MEASURE
+    # The figures are over the queries common to all systems and both versions, if there are any.
+    result, headline = stored.result, tabling.headline_result(stored.result)
     lines = []
-    for one in first["systems"]:
-        values = {key: complete_figures(value) for key, value in one["values"].items()}
-        about = {"run": one["run"], "name": stored.name(one["run"]), "note": stored.notes.get(one["run"], "")}
-        lines.append({**about, "missing": one["missing"], "value": values[measure], "values": values})
-    # The best after filling first.
+    for system in headline["systems"]:
+        values = {key: complete_figures(value) for key, value in system["values"].items()}
+        identity = {
+            "run": system["run"],
+            "name": stored.name(system["run"]),
+            "note": stored.notes.get(system["run"], ""),
+        }
+        lines.append({**identity, "missing": system["missing"], "value": values[measure], "values": values})
+    # The best after filling comes first.
     lines.sort(key=lambda row: (-row["value"]["after"], row["name"]))
     common, queries = result["common"]["queries"], len(result["queries"])
     bump = figures.bump_chart(stored, measure)
@@ -246,9 +258,9 @@ def show_report(stored: StoredReport, asked: str) -> dict[str, Any]:
         "label": label_in(result, measure),
         "measures": [(key, label_in(result, key)) for key in RANKING],
         "rows": lines,
-        "mean": first["means"],
-        "value": first["means"][measure],
-        "order": first["order"][measure],
+        "mean": headline["means"],
+        "value": headline["means"][measure],
+        "order": headline["order"][measure],
         "bump": bump,
         "growth": growth,
         "charts": [bump, *growth],

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from benchmark.report import tabling
-from benchmark.report.computing import Aspected, ReportQuestion, ReportSystem, compute_report
+from benchmark.report.computing import AspectValues, ReportQuestion, ReportSystem, compute_report
 from benchmark.report.verdict import recall_shift
 from benchmark.significance import paired
 from benchmark.significance import tests as tested
@@ -120,7 +120,9 @@ def report(
     systems = [
         ReportSystem(at + 1, name, "bm25", found) for at, (name, found) in enumerate(zip(names, rankings, strict=True))
     ]
-    asked = ReportQuestion(systems, before, after, k=2, aspects=Aspected([4, 5, 6], values, 25) if aspects else None)
+    asked = ReportQuestion(
+        systems, before, after, k=2, aspects=AspectValues([4, 5, 6], values, 25) if aspects else None
+    )
     return compute_report(asked)
 
 
