@@ -1,4 +1,4 @@
-"""Queries' aspects with supporting documents, by which answers are written and graded."""
+"""The aspects of queries with the documents that support them, by which answers are written and graded."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,7 +23,7 @@ class SoughtAspect:
 
     @property
     def in_prompt(self) -> dict[str, Any]:
-        """The aspect as prompts have it."""
+        """The aspect as it appears in prompts."""
         return aspect_fields(self.id, self.text, self.importance)
 
 
@@ -34,26 +34,29 @@ def load_query_aspects(collection: Collection, queries: Iterable[int]) -> dict[i
         aspect__in=rows, grade__gte=collection.relevant_from, pair__document__is_current=True
     ).values_list("aspect", "pair__document__external_id")
     documents: dict[int, set[str]] = defaultdict(set)
-    for aspect, document in labels:
-        documents[aspect or 0].add(document)
-    found: dict[int, list[SoughtAspect]] = defaultdict(list)
+    for aspect_key, document in labels:
+        documents[aspect_key or 0].add(document)
+    query_aspects: dict[int, list[SoughtAspect]] = defaultdict(list)
     for row in rows:
-        one = SoughtAspect(row.external_id, row.text, row.importance, frozenset(documents[row.pk]))
-        found[row.query_id].append(one)
-    return dict(found)
+        aspect = SoughtAspect(row.external_id, row.text, row.importance, frozenset(documents[row.pk]))
+        query_aspects[row.query_id].append(aspect)
+    return dict(query_aspects)
 
 
 def sought_by(aspects: Sequence[SoughtAspect]) -> QueryAspects:
     """The aspects as the measures of rankings take them."""
-    return QueryAspects.of([(one.importance, sorted(one.documents)) for one in aspects])
+    return QueryAspects.of([(aspect.importance, sorted(aspect.documents)) for aspect in aspects])
 
 
 def load_passages(collection: Collection, aspects: Sequence[SoughtAspect]) -> Mapping[str, tuple[str, tuple[str, ...]]]:
     """Return by document id: the text as agents see it, and the aspects it supports."""
-    wanted = {document for one in aspects for document in one.documents}
-    rows = Document.objects.filter(collection=collection, is_current=True, external_id__in=wanted)
-    texts = {one.external_id: f"{one.title}\n{one.text}" if one.title else one.text for one in rows}
+    document_ids = {document for aspect in aspects for document in aspect.documents}
+    rows = Document.objects.filter(collection=collection, is_current=True, external_id__in=document_ids)
+    texts = {
+        document.external_id: f"{document.title}\n{document.text}" if document.title else document.text
+        for document in rows
+    }
     return {
-        key: (cut_text(texts[key])[0], tuple(one.id for one in aspects if key in one.documents))
+        key: (cut_text(texts[key])[0], tuple(aspect.id for aspect in aspects if key in aspect.documents))
         for key in sorted(texts)
     }

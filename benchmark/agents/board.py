@@ -1,9 +1,9 @@
-"""The table of agents: retriever by agent, and the mean over the agents. Nothing is a mean of what is not whole.
+"""The table of agents: retriever by agent, and the mean over the agents. No mean is shown over incomplete results.
 
-A cell is whole when every query of the sample has its trace; its grades when every answer of these
-was graded, or named as not gradable. Grades are means over the queries of which every answer of
-every cell was graded, so that all cells are over the same ones; what was not gradable is counted
-beside them.
+A cell is complete when every query of the sample has its trace; its grades are complete when each
+answer in these traces was graded or was found not to be gradable. Grades are averaged over the
+queries whose answers were graded in every cell, so that all cells compare the same queries; answers
+that could not be graded are counted beside them.
 """
 
 from collections import defaultdict
@@ -30,7 +30,7 @@ Values = dict[str, float | None]
 
 @dataclass(frozen=True)
 class AgentCell:
-    """Figures of one retriever with one agent. `values`: by column; None where not whole, or nothing to measure."""
+    """Figures of one retriever with one agent; `values` by column, None where incomplete or not measurable."""
 
     retriever: str
     agent: str
@@ -41,7 +41,7 @@ class AgentCell:
     values: Values
     paid: Paid
     tokens: int
-    # Over all traces: what went otherwise than asked.
+    # Deviations from the protocol, over all traces.
     counts: Mapping[str, int] = field(default_factory=dict)
 
     @property
@@ -52,11 +52,11 @@ class AgentCell:
 
 @dataclass(frozen=True)
 class AgentBoard:
-    """The table of an agents job. `columns`: (key, label); `lines`: cells of a retriever, mean."""
+    """The table of a search job. `columns`: (key, label); `lines`: a retriever's cells and their mean."""
 
     job: AgentJob
     grading: AgentJob | None
-    common: int  # Queries of which no answer could not be graded.
+    common: int  # Queries whose answers could all be graded.
     columns: list[tuple[str, str]]
     lines: list[dict[str, Any]]
 
@@ -119,7 +119,7 @@ class AgentBoard:
 
 
 def board_columns(protocol: str, rounds: int) -> list[tuple[str, str]]:
-    """Keys and labels of columns: by round if fixed, of the whole search if adaptive."""
+    """Return the keys and labels of the columns: one set for each fixed round, or one for an adaptive search."""
     if protocol == ADAPTIVE:
         return [
             ("aer", _("AER")),
@@ -129,45 +129,45 @@ def board_columns(protocol: str, rounds: int) -> list[tuple[str, str]]:
             ("ndcg", _("alpha-nDCG@5R")),
             ("ndcg_unique", _("alpha-nDCG@5R, no repeats")),
         ]
-    found = []
+    columns = []
     for number in range(1, rounds + 1):
         depth = {"round": number, "k": 5 * number}
-        found += [
+        columns += [
             (f"ndcg-{number}", _("alpha-nDCG@%(k)d") % depth),
             (f"ndcg_unique-{number}", _("alpha-nDCG@%(k)d, no repeats") % depth),
             (f"completeness-{number}", _("Completeness, round %(round)d") % depth),
             (f"quality-{number}", _("Quality, round %(round)d") % depth),
         ]
-    return found
+    return columns
 
 
 def build_board(job: AgentJob) -> AgentBoard:
-    """A job's table, with its newest grading."""
-    # A job of agents always has a sample; only the other kinds of job have none.
+    """Build the table of a search job, with its newest grading."""
+    # A search always has a sample; only the other kinds of job have none.
     assert job.sample is not None
     protocol, rounds = str(job.options["protocol"]), int(job.options["rounds"])
     columns = board_columns(protocol, rounds)
-    graded = grading.newest_grading(job)
-    queries = [one.pk for one in sampling.sampled_queries(job.sample, job.collection)]
+    newest_grading = grading.newest_grading(job)
+    queries = [query.pk for query in sampling.sampled_queries(job.sample, job.collection)]
     aspects = load_query_aspects(job.collection, queries)
     traces: dict[tuple[str, str], list[Trace]] = defaultdict(list)
-    for one in Trace.objects.filter(job=job):
-        traces[one.retriever, one.agent].append(one)
+    for trace in Trace.objects.filter(job=job):
+        traces[trace.retriever, trace.agent].append(trace)
     grades: dict[int, dict[int, AnswerAssessment]] = defaultdict(dict)
     fields = ("trace_id", "round", "overall_quality", "completeness", "problem")
-    for row in AnswerAssessment.objects.filter(job=graded).only(*fields) if graded else ():
+    for row in AnswerAssessment.objects.filter(job=newest_grading).only(*fields) if newest_grading else ():
         grades[row.trace_id][row.round] = row
     costs = _load_costs(job)
-    asked_of = {one.pk: one.query_id for found in traces.values() for one in found}
+    query_of = {trace.pk: trace.query_id for cell_traces in traces.values() for trace in cell_traces}
     # A query that one cell lacks would make the means of the others easier or harder than its own.
-    ungraded = {asked_of[trace] for trace, rows in grades.items() if any(row.problem for row in rows.values())}
+    ungraded = {query_of[trace] for trace, rows in grades.items() if any(row.problem for row in rows.values())}
     lines = []
-    for retriever in (str(one["name"]) for one in job.options["retrievers"]):
-        cells = []
+    for options in job.options["retrievers"]:
+        retriever, cells = str(options["name"]), []
         for agent in job.options["agents"]:
-            found, cell = traces[retriever, agent], (retriever, agent)
-            known = grades if graded else None
-            cells.append(_build_cell(job, cell, found, len(queries), aspects, known, ungraded, costs))
+            cell_traces, cell = traces[retriever, agent], (retriever, agent)
+            job_grades = grades if newest_grading else None
+            cells.append(_build_cell(job, cell, cell_traces, len(queries), aspects, job_grades, ungraded, costs))
         mean = {key: mean_over_agents([cell.values[key] for cell in cells]) for key, _label in columns}
         lines.append({"retriever": retriever, "cells": cells, "mean": mean})
     common = len(set(queries) - ungraded)
@@ -175,18 +175,18 @@ def build_board(job: AgentJob) -> AgentBoard:
     key = "aer" if protocol == ADAPTIVE else f"quality-{rounds}"
     by_name: dict[str, dict[str, Any]] = {str(line["retriever"]): line for line in lines}
     means = {name: mean_of([cell.values[key] for cell in line["cells"]]) for name, line in by_name.items()}
-    return AgentBoard(job, graded, common, columns, [by_name[name] for name in order_by_mean(means)])
+    return AgentBoard(job, newest_grading, common, columns, [by_name[name] for name in order_by_mean(means)])
 
 
 def _load_costs(job: AgentJob) -> dict[str, tuple[Paid, int]]:
-    """Return by topic the cost of its calls, and their tokens."""
+    """Return the cost and the tokens of a job's calls, by topic."""
     if not job.campaign:
         return {}
     sums = (
         RetrievalCall.objects.filter(campaign=job.campaign)
         .values("topic")
         .annotate(
-            # Calls out of the cache cost nothing, so only the others can have an unknown price.
+            # Cached calls cost nothing, so only the others can have an unknown price.
             usd=Sum("cost"),
             calls=Count("pk", filter=Q(cached=False)),
             unknown=Count("pk", filter=Q(cached=False, cost=None)),
@@ -194,7 +194,7 @@ def _load_costs(job: AgentJob) -> dict[str, tuple[Paid, int]]:
         )
     )
     return {
-        one["topic"]: (of_calls(one["usd"] or 0.0, one["calls"], one["unknown"]), int(one["tokens"])) for one in sums
+        row["topic"]: (of_calls(row["usd"] or 0.0, row["calls"], row["unknown"]), int(row["tokens"])) for row in sums
     }
 
 
@@ -209,27 +209,27 @@ def _build_cell(
     costs: Mapping[str, tuple[Paid, int]],
 ) -> AgentCell:
     protocol, rounds = str(job.options["protocol"]), int(job.options["rounds"])
-    whole = len(traces) == total > 0
-    # Every column is there from the start, as None: a table has no missing cell.
+    is_whole = len(traces) == total > 0
+    # Every column exists from the start, as None: a table has no missing cell.
     values: Values = dict.fromkeys(key for key, _label in board_columns(protocol, rounds))
     # A mean over some of the queries would favour the retriever whose hard ones are still to come.
-    if whole:
+    if is_whole:
         values |= _measure_searches(traces, aspects, protocol, rounds)
-    answers = [(trace, one["round"]) for trace in traces for one in trace.answers]
+    answers = [(trace, answer["round"]) for trace in traces for answer in trace.answers]
     rows = [grades[trace.pk][number] for trace, number in answers if grades and number in grades[trace.pk]]
-    # Graded by half is not graded: the mean would be over whichever answers came first.
-    if whole and grades is not None and len(rows) == len(answers):
+    # With only half of the grades, the mean would be over whichever answers came first.
+    if is_whole and grades is not None and len(rows) == len(answers):
         common = [trace for trace in traces if trace.query_id not in ungraded]
         values |= _measure_grades(common, grades, protocol, rounds)
     paid, tokens = costs.get(f"{cell[0]}/{cell[1]}/{protocol}", (Paid(0.0), 0))
-    # Counted whether or not the cell is whole: they say what went otherwise, and are no measure.
+    # Counted even in an incomplete cell: these are deviations from the protocol, not measures.
     counts = {
-        "empty_rounds": sum(not one["search"] for trace in traces for one in trace.rounds),
+        "empty_rounds": sum(not search_round["search"] for trace in traces for search_round in trace.rounds),
         "early_answers": sum(trace.early_answers for trace in traces),
         "several_searches": sum(trace.several_searches for trace in traces),
-        "unknown_citations": sum(len(one["unknown_citations"]) for trace in traces for one in trace.answers),
+        "unknown_citations": sum(len(answer["unknown_citations"]) for trace in traces for answer in trace.answers),
         "forced_answers": sum(trace.stop in ("limit", "empty") for trace in traces),
-        "without_answer": sum(not one["answer"] for trace in traces for one in trace.answers),
+        "without_answer": sum(not answer["answer"] for trace in traces for answer in trace.answers),
     }
     missing = sum(bool(row.problem) for row in rows)
     return AgentCell(*cell, len(traces), total, len(rows) - missing, missing, values, paid, tokens, counts)
@@ -238,18 +238,29 @@ def _build_cell(
 def _measure_searches(
     traces: Sequence[Trace], aspects: Mapping[int, list[SoughtAspect]], protocol: str, rounds: int
 ) -> Values:
-    """alpha-nDCG over the queries whose aspects have documents, and the mean number of searches."""
-    # An aspect without documents can be found by nobody: its query would be 0 for every retriever.
-    sought = {query: sought_by(own) for query, own in aspects.items() if any(one.documents for one in own)}
-    known = [trace for trace in traces if trace.query_id in sought]
+    """Return alpha-nDCG over the queries whose aspects have documents, and the mean number of searches."""
+    # No retriever can find an aspect without documents: its query would count 0 for all of them.
+    sought = {
+        query: sought_by(query_aspects)
+        for query, query_aspects in aspects.items()
+        if any(aspect.documents for aspect in query_aspects)
+    }
+    graded_traces = [trace for trace in traces if trace.query_id in sought]
 
     def mean_ndcg(upto: int | None) -> tuple[float | None, float | None]:
-        # With fixed rounds an empty one stays, so that round 3 is the third for every agent; else it is no search.
+        # An empty fixed round counts, so that round 3 is the third for every agent; an adaptive one is no search.
         lists = [
-            [one["returned"] for one in trace.rounds[:upto] if upto is not None or one["search"]] for trace in known
+            [
+                search_round["returned"]
+                for search_round in trace.rounds[:upto]
+                if upto is not None or search_round["search"]
+            ]
+            for trace in graded_traces
         ]
-        pairs = [agent_ndcg(found, sought[trace.query_id]) for found, trace in zip(lists, known, strict=True)]
-        return (fmean(one for one, _ in pairs), fmean(one for _, one in pairs)) if pairs else (None, None)
+        pairs = [
+            agent_ndcg(returned, sought[trace.query_id]) for returned, trace in zip(lists, graded_traces, strict=True)
+        ]
+        return (fmean(ndcg for ndcg, _ in pairs), fmean(ndcg for _, ndcg in pairs)) if pairs else (None, None)
 
     if protocol == ADAPTIVE:
         ndcg, unique = mean_ndcg(None)
@@ -263,7 +274,7 @@ def _measure_searches(
 def _measure_grades(
     traces: Sequence[Trace], grades: Mapping[int, Mapping[int, AnswerAssessment]], protocol: str, rounds: int
 ) -> Values:
-    """Means of completeness and quality over the answers to the common queries; AER of each query, then its mean."""
+    """Return mean completeness and quality of the answers to the common queries, and the mean of their AER."""
 
     def means(rows: Sequence[AnswerAssessment]) -> tuple[float | None, float | None]:
         complete = [row.completeness for row in rows if row.completeness is not None]

@@ -1,8 +1,7 @@
-"""Cut a document to so many tokens, by word pieces or a named tokenizer (ADR 0088)."""
+"""Documents cut to a number of tokens, by word pieces or a named tokenizer (ADR 0088)."""
 
 import re
 from collections.abc import Callable
-from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -25,19 +24,19 @@ _TOKEN = re.compile(
 
 
 def count_tokens(text: str) -> int:
-    """Count the tokens of a text."""
+    """Count the word pieces of a text."""
     return sum(1 for _match in _TOKEN.finditer(text))
 
 
 def cut_text(text: str, most: int = LONGEST) -> tuple[str, bool]:
-    """The first `most` tokens of a text, and whether more stood there."""
-    # Lazily, token by token: of a document of megabytes only the beginning is read.
+    """Return the first `most` tokens of a text, and whether anything was cut off."""
+    # Lazily, token by token: only the beginning of a document of megabytes is read.
     last = next(islice(_TOKEN.finditer(text), most, None), None)
     return (text, False) if last is None else (text[: last.start()].rstrip(), True)
 
 
 def describe_tokenizer(tokenizer: str | None) -> dict[str, Any]:
-    """Return what a job keeps of the tokenizer that cuts its documents: its name, file and hash. Raises BadInput."""
+    """Return the name, file and hash of a tokenizer, as a job stores them. Raises BadInput."""
     if not tokenizer:
         return {"tokenizer": TOKENIZER}
     folder = settings.BASE_MODELS / tokenizer
@@ -48,16 +47,17 @@ def describe_tokenizer(tokenizer: str | None) -> dict[str, Any]:
 
 
 def open_cut(options: dict[str, Any]) -> Cut:
-    """Return what cuts the documents of a job with these options. Raises BadInput where its tokenizer changed."""
+    """Return the function that cuts the documents of a job. Raises BadInput if its tokenizer has changed."""
     if "tokenizer_file" not in options:
         return cut_text
     path = fetch(Path(options["tokenizer_file"]))
     if not path.is_file() or hash_file(path) != options["tokenizer_sha256"]:
         raise BadInput(_("%(folder)s changed since the run was started: start another run") % {"folder": path})
-    return partial(_cut_by_tokenizer, load_tokenizer(str(path)))
+    tokenizer = load_tokenizer(str(path))
 
+    def cut(text: str, most: int = LONGEST) -> tuple[str, bool]:
+        offsets = tokenizer.encode(text, add_special_tokens=False).offsets
+        # Up to the first token left out: a character of several tokens is shown whole or not at all.
+        return (text, False) if len(offsets) <= most else (text[: offsets[most][0]].rstrip(), True)
 
-def _cut_by_tokenizer(tokenizer: Any, text: str, most: int = LONGEST) -> tuple[str, bool]:
-    offsets = tokenizer.encode(text, add_special_tokens=False).offsets
-    # The start of the first token that is left out: a sign of several tokens is shown whole or not at all.
-    return (text, False) if len(offsets) <= most else (text[: offsets[most][0]].rstrip(), True)
+    return cut

@@ -15,18 +15,19 @@ from judges.panels.offline_panel import OFFLINE_REWRITER
 
 def start_searches(collection: Collection, aspects: Path) -> list[AgentJob]:
     """Import the aspects once, and start reference answers and both searches. Raises BadInput."""
-    if not Aspect.objects.filter(query__collection=collection).exists():  # whoever edits them keeps their own
+    # Aspects that were edited since are kept.
+    if not Aspect.objects.filter(query__collection=collection).exists():
         import_aspects(collection, aspects)
-    started = [REFERENCES.start_or_join(collection, {"judge": OFFLINE_REWRITER})]
+    demo_jobs = [REFERENCES.start_or_join(collection, {"judge": OFFLINE_REWRITER})]
     for protocol in (FIXED, ADAPTIVE):
-        asked = {"retrievers": ["bm25"], "agents": [OFFLINE_REWRITER], "protocol": protocol}
-        started.append(SEARCHES.start_or_join(collection, asked))
-    return started
+        options = {"retrievers": ["bm25"], "agents": [OFFLINE_REWRITER], "protocol": protocol}
+        demo_jobs.append(SEARCHES.start_or_join(collection, options))
+    return demo_jobs
 
 
-def are_over(started: list[AgentJob]) -> bool:
-    """Return whether all jobs have ended, well or badly."""
-    rows = AgentJob.objects.filter(pk__in=[one.pk for one in started])
+def are_over(demo_jobs: list[AgentJob]) -> bool:
+    """Return whether all jobs have ended, successfully or not."""
+    rows = AgentJob.objects.filter(pk__in=[job.pk for job in demo_jobs])
     return not rows.filter(state__in=[AgentJob.WAITING, AgentJob.RUNNING]).exists()
 
 

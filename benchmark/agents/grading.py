@@ -1,7 +1,7 @@
 """A judge grades every answer of the agents: each aspect, and the whole against the reference answer (BRIGHT-Pro 4.2).
 
-The judge never sees which retriever or agent an answer is from. An answer that is none is not sent;
-a grading that cannot be read after its repair is named and counted nowhere.
+The judge never sees which retriever or agent an answer is from. An empty answer is not sent; a
+grading that cannot be read even after its repair is stored with the reason, and left out of all means.
 """
 
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ NO_REFERENCE = "the query has no reference answer"
 
 @dataclass(frozen=True, slots=True)
 class GradedAnswer:
-    """An answer to be graded, with all that its judge is shown."""
+    """An answer to grade, with all that its judge is shown."""
 
     trace: int
     round: int
@@ -58,13 +58,15 @@ class GradedAnswer:
 
     def step(self, judge: Judge) -> Step[AnswerGrade]:
         """Return the step in which the judge grades this answer."""
-        prompt = assess_prompt(self.question, [one.in_prompt for one in self.aspects], self.reference, self.answer)
+        prompt = assess_prompt(
+            self.question, [aspect.in_prompt for aspect in self.aspects], self.reference, self.answer
+        )
         material = {
             "answer": self.answer,
             "reference": self.reference,
-            "aspects": [{"id": one.id, "text": one.text} for one in self.aspects],
+            "aspects": [{"id": aspect.id, "text": aspect.text} for aspect in self.aspects],
         }
-        expected = {"aspects": [one.id for one in self.aspects]}
+        expected = {"aspects": [aspect.id for aspect in self.aspects]}
         return Step(ROLE, AnswerGrade, judge, prompt, expected=expected, material=material)
 
 
@@ -80,11 +82,11 @@ class Gradings(AgentJobs):
     def plan(self, collection: Collection, options: Options) -> JobPlan:
         """Find the answers of `search`, or of the newest search by the protocol."""
         search = options.get("search") or jobs.require_search(collection, options.get("protocol"))
-        asked = model_requests.judge_for(ROLE, options["judge"])
+        judge = model_requests.judge_for(ROLE, options["judge"])
         references = jobs.newest_job(collection, AgentJob.Kind.REFERENCE)
-        # Everything that would make the grades others: with one of these changed it is another grading.
+        # Everything that the grades depend on: if one of these changes, it is another grading.
         depends: dict[str, Any] = {
-            "judge": {asked.name: asked.id},
+            "judge": {judge.name: judge.id},
             "references": references and references.pk,
             "aspects": aspects_mark(collection),
             "prompts": jobs.prompt_hashes("agent-assess"),
@@ -94,16 +96,16 @@ class Gradings(AgentJobs):
         answers = _load_answers(search, references)
         if not answers:
             raise BadInput(_("The agents have no answers yet: wait for their job, or go on with it"))
-        if not any(one.reference for one in answers):
+        if not any(answer.reference for answer in answers):
             raise BadInput(_("%(name)s has no reference answers: write them first") % {"name": collection.name})
-        return self.build_plan(depends, [asked], len(answers), answers, graded=search)
+        return self.build_plan(depends, [judge], len(answers), answers, graded=search)
 
     def estimate(self, collection: Collection, plan: JobPlan) -> Estimate:
-        asked = raise_output_limit(plan.judges[0])
+        judge = raise_output_limit(plan.judges[0])
         # Answers that cannot be graded cost nothing.
-        answers = [one for one in plan.parts if not one.problem]
-        sample = [one.step(asked).prompt for one in answers[:SAMPLED]]
-        return of_calls(asked, len(answers), sample, schema_of(AnswerGrade), LIKELY)
+        answers = [answer for answer in plan.parts if not answer.problem]
+        sample = [answer.step(judge).prompt for answer in answers[:SAMPLED]]
+        return of_calls(judge, len(answers), sample, schema_of(AnswerGrade), LIKELY)
 
     def judges_of(self, job: AgentJob) -> list[Judge]:
         return [jobs.judge_in(job)]
@@ -115,26 +117,30 @@ class Gradings(AgentJobs):
     def work(self, job: AgentJob, lease: Lease) -> None:
         judge, campaign = jobs.judge_in(job), self.campaign_of(job)
         missing, total = _missing_answers(job)
-        # Stored at once, without a call: they would be asked about again with every turn.
-        for one in missing:
-            if one.problem:
-                _store_grades(job, one, None, one.problem)
-        unanswered = {f"{one.trace}/{one.round}": one for one in missing if not one.problem}
+        # Stored at once, without a call; otherwise every resumed job would come back to them.
+        for answer in missing:
+            if answer.problem:
+                _store_grades(job, answer, None, answer.problem)
+        unanswered = {
+            f"{graded_answer.trace}/{graded_answer.round}": graded_answer
+            for graded_answer in missing
+            if not graded_answer.problem
+        }
 
         async def ask(conversation: Conversation) -> str:
             answer = unanswered[conversation.subject.topic]
             step = answer.step(judge)
-            said = await conversation.ask(step)
-            problem = conversation.problem_with(step) or said.outcome if isinstance(said, NoVerdict) else ""
-            # A judge that could not be reached is asked again when the job goes on; a grading that
-            # cannot be read is not.
-            if isinstance(said, NoVerdict) and said.outcome == "error":
+            grade = await conversation.ask(step)
+            problem = conversation.problem_with(step) or grade.outcome if isinstance(grade, NoVerdict) else ""
+            # A judge that could not be reached is asked again when the job resumes; after a grading
+            # that cannot be read it is not.
+            if isinstance(grade, NoVerdict) and grade.outcome == "error":
                 return problem
             # The loop of the conversations must not wait for the database.
-            await thread.run(_store_grades, job, answer, None if isinstance(said, NoVerdict) else said, problem)
+            await thread.run(_store_grades, job, answer, None if isinstance(grade, NoVerdict) else grade, problem)
             return ""
 
-        subjects = [Subject(one.query, one.question, topic) for topic, one in unanswered.items()]
+        subjects = [Subject(answer.query, answer.question, topic) for topic, answer in unanswered.items()]
         with jobs.DatabaseThread() as thread:
             phase = _("grading answers")
             jobs.converse(job, lease, campaign, subjects, ask, phase=phase, done=total - len(unanswered))
@@ -144,50 +150,52 @@ KIND = GRADINGS = Gradings()
 
 
 def _load_answers(search: AgentJob, references: AgentJob | None) -> list[GradedAnswer]:
-    """Every answer of the job's traces, with its reference: written, or the query's own."""
+    """Load every answer in the traces of a search with its reference: a written one, or the query's answers."""
     traces = list(Trace.objects.filter(job=search).order_by("retriever", "agent", "query"))
-    queries = Query.objects.in_bulk({one.query_id for one in traces})
+    queries = Query.objects.in_bulk({trace.query_id for trace in traces})
     # In bulk: traces of all retrievers and agents share their queries.
     written, aspects = load_references(references), load_query_aspects(search.collection, queries)
-    found = []
+    answers = []
     for trace in traces:
         query = queries[trace.query_id]
-        # Answers that came with the query stand in for a written one: better than no reference.
+        # Answers imported with the query replace a missing reference: better than none.
         reference = written.get(query.pk) or "\n\n".join(query.answers)
-        shown = (query.pk, query.text), (reference, tuple(aspects.get(query.pk, ())))
-        found += [GradedAnswer(trace.pk, one["round"], *shown[0], one["answer"], *shown[1]) for one in trace.answers]
-    return found
+        query_aspects = tuple(aspects.get(query.pk, ()))
+        for answer in trace.answers:
+            text, number = answer["answer"], answer["round"]
+            answers.append(GradedAnswer(trace.pk, number, query.pk, query.text, text, reference, query_aspects))
+    return answers
 
 
 def _missing_answers(job: AgentJob) -> tuple[list[GradedAnswer], int]:
-    """The answers without grades, and how many there are in all."""
-    # A grading is always of a search.
+    """Return the answers without grades, and the number of all answers."""
+    # Every grading job grades a search.
     assert job.graded is not None
     references = AgentJob.objects.get(pk=key) if (key := job.options.get("references")) else None
     answers = _load_answers(job.graded, references)
-    have = set(AnswerAssessment.objects.filter(job=job).values_list("trace", "round"))
-    return [one for one in answers if (one.trace, one.round) not in have], len(answers)
+    graded_keys = set(AnswerAssessment.objects.filter(job=job).values_list("trace", "round"))
+    return [answer for answer in answers if (answer.trace, answer.round) not in graded_keys], len(answers)
 
 
 def _store_grades(job: AgentJob, answer: GradedAnswer, grade: AnswerGrade | None, problem: str) -> None:
     values: dict[str, Any] = {"problem": problem}
     if grade is not None:
-        scores: dict[str, float] = {one.id: one.score for one in grade.aspect_scores}
-        importances = {one.id: one.importance for one in answer.aspects}
+        scores: dict[str, float] = {aspect_score.id: aspect_score.score for aspect_score in grade.aspect_scores}
+        importances = {aspect.id: aspect.importance for aspect in answer.aspects}
         coverage = weigh_coverage(importances, scores)
         values |= {
             "aspect_scores": scores,
             "importances": importances,
             "overall_quality": grade.overall_quality,
-            # None where no aspect has an importance: a mean of nothing.
+            # None where no aspect has an importance: there is nothing to average.
             "completeness": None if coverage is None else rate_completeness(coverage, job.options.get("halves", UP)),
             "justification": grade.justification,
         }
-    where = {"job": job, "trace_id": answer.trace, "round": answer.round}
-    # get_or_create, because two workers may hold the same answer for a moment when a lease passes on.
-    jobs.store_result(job, lambda: AnswerAssessment.objects.get_or_create(**where, defaults=values))
+    key = {"job": job, "trace_id": answer.trace, "round": answer.round}
+    # get_or_create, because two workers may have graded the same answer while a lease changed hands.
+    jobs.store_result(job, lambda: AnswerAssessment.objects.get_or_create(**key, defaults=values))
 
 
 def newest_grading(search: AgentJob) -> AgentJob | None:
-    """The newest grading of a job's answers, however far it is."""
+    """Return the newest grading of a search, finished or not."""
     return AgentJob.objects.filter(graded=search, kind=AgentJob.Kind.GRADE).order_by("-pk").first()

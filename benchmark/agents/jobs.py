@@ -1,4 +1,4 @@
-"""Jobs with agents, which ask models: what searching, grading and references share."""
+"""What the three kinds of agent jobs share: searching, grading, and writing reference answers."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -36,7 +36,7 @@ KINDS = {
 
 
 class AgentJobs(ModelJobKind[AgentJob]):
-    """Jobs with agents of any kind: each job is done by its own (`kind`)."""
+    """Agent jobs of every kind; the methods here pass each job to the class of its kind."""
 
     model, task, purpose = AgentJob, "benchmark.work_on_agents", "agents"
     kind: AgentJob.Kind
@@ -52,7 +52,7 @@ class AgentJobs(ModelJobKind[AgentJob]):
     def build_plan(
         self, depends: Options, judges: Sequence[Judge], total: int, parts: Sequence[Any] = (), **columns: Any
     ) -> JobPlan:
-        """Build the plan of a job whose results depend on this, beside its columns' rows."""
+        """Build the plan of a job whose results depend on `depends` and on the rows in `columns`."""
         keys = {name: row and row.pk for name, row in ({"sample": None, "graded": None} | columns).items()}
         whole = {"kind": self.kind.value, **keys, **depends}
         return JobPlan(depends, judges, whole, total, {"kind": self.kind.value, **columns}, parts)
@@ -70,7 +70,7 @@ class AgentJobs(ModelJobKind[AgentJob]):
         return super().campaign_of(job, purpose or f"agents {job.pk}, {job.kind}")
 
     def address_of(self, job: AgentJob) -> str:
-        """Return the address of the table, or of the reference answers, that shows a job."""
+        """Return the address of the page that shows the job: the table or the reference answers."""
         address = reverse(kind_named(job.kind).home, args=[job.collection.name])
         protocol = (job.graded or job).options.get("protocol")
         return f"{address}?protocol={protocol}" if protocol else address
@@ -80,19 +80,19 @@ AGENTS = AgentJobs()
 
 
 def kind_named(kind: str) -> AgentJobs:
-    """The kind of job of this name."""
-    found: AgentJobs = import_module(KINDS[AgentJob.Kind(kind)]).KIND
-    return found
+    """Return the class instance of a kind of job, imported on first use."""
+    agent_jobs: AgentJobs = import_module(KINDS[AgentJob.Kind(kind)]).KIND
+    return agent_jobs
 
 
 def judge_in(job: AgentJob) -> Judge:
-    """The one judge of a grading or of references, with room for a long answer."""
+    """Return the one judge of a grading or reference job, with its output limit raised for a long answer."""
     (version,) = job.options["judge"].values()
     return raise_output_limit(judges_of([version])[0])
 
 
 def prompt_hashes(*names: str) -> list[str]:
-    """Hashes of the prompts in their present versions, which the results depend on."""
+    """Return the hashes of the prompts' current versions, which the results depend on."""
     return [prompt_versions()[name][0] for name in names]
 
 
@@ -107,28 +107,31 @@ def converse(
     done: int,
     at_once: int = AT_ONCE,
 ) -> None:
-    """Hold all conversations; `ask` stores what came of one, or says why a model could not be reached.
+    """Hold a conversation about each subject.
 
-    `done`: results that were there before. Raises Incomplete.
+    `ask` stores the result of one conversation, or returns why a model could not be reached.
+    `done`: the number of results stored before. Raises Incomplete.
     """
-    total, lost = done + len(subjects), list[str]()
+    total, problems = done + len(subjects), list[str]()
 
-    async def talk(conversation: Conversation) -> None:
+    async def hold_one(conversation: Conversation) -> None:
         if problem := await ask(conversation):
-            lost.append(problem)
+            problems.append(problem)
 
-    def hold(batch: Sequence[Subject]) -> BatchOutcome:
-        found = hold_conversations(campaign, batch, talk, lease, done=done, total=total, phase=phase, at_once=at_once)
-        error = lost[-1] if lost else ""
-        return BatchOutcome(len(batch), len(batch) - len(lost), error, found.spent, found.stopped)
+    def hold_batch(batch: Sequence[Subject]) -> BatchOutcome:
+        outcome = hold_conversations(
+            campaign, batch, hold_one, lease, done=done, total=total, phase=phase, at_once=at_once
+        )
+        error = problems[-1] if problems else ""
+        return BatchOutcome(len(batch), len(batch) - len(problems), error, outcome.spent, outcome.stopped)
 
-    ask_in_batches(job, lease.should_stop, [subjects], hold, total)
+    ask_in_batches(job, lease.should_stop, [subjects], hold_batch, total)
 
 
 class DatabaseThread:
-    """A context with one thread, off the loop that calls run on, for what blocks: searching, reading, storing.
+    """A context with one thread for work that would block the event loop: searching, reading, storing.
 
-    It keeps its connection to the database: a new one for every search would cost more than the search.
+    The thread keeps its database connection: opening one for every search would cost more than the search.
     """
 
     def __enter__(self) -> "DatabaseThread":
@@ -136,30 +139,31 @@ class DatabaseThread:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._pool.submit(lambda: connection.close())  # its own, not that of the thread that says so
+        # Submitted, so that the pool's thread closes its own connection and not the caller's.
+        self._pool.submit(lambda: connection.close())
         self._pool.shutdown()
 
     async def run(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Do the work there, and return what it returned."""
+        """Run `work` in the thread, and return its result."""
         return await asyncio.get_running_loop().run_in_executor(self._pool, partial(work, *args, **kwargs))
 
 
 def store_result(job: AgentJob, save: Callable[[], object]) -> None:
-    """Store a result of a running job. Raises LeaseLost when the job is somebody else's by now."""
+    """Store a result of a running job. Raises LeaseLost if another worker has taken the job over."""
     with transaction.atomic():
-        # The row's lock and its token keep a worker that lost its lease from writing beside the new one.
+        # The lock on the row and its token keep a worker that lost its lease from writing beside the new one.
         leases.lock_held(job)
         save()
 
 
 def newest_job(collection: Collection, kind: AgentJob.Kind, **only: Any) -> AgentJob | None:
-    """The newest job of a kind; those that hold nothing yet count, too."""
+    """Return the newest job of a kind, whether or not it has results."""
     rows = AgentJob.objects.select_related("collection", "sample", "graded")
     return rows.filter(collection=collection, kind=kind, **only).order_by("-pk").first()
 
 
 def require_search(collection: Collection, protocol: str | None = None) -> AgentJob:
-    """The newest job of agents' answers. Raises BadInput where there is none."""
+    """Return the newest search. Raises BadInput if there is none."""
     only = {"options__protocol": protocol} if protocol else {}
     job = newest_job(collection, AgentJob.Kind.SEARCH, **only)
     if job is None:

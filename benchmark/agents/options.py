@@ -1,4 +1,4 @@
-"""What jobs with agents can be told: searching, grading, writing reference answers."""
+"""Options of the agent jobs: searching, grading, writing reference answers."""
 
 from typing import ClassVar, Literal
 
@@ -19,7 +19,7 @@ HALVES = {UP: _("up: 4.5 is 5"), EVEN: _("to the even number, as Python rounds: 
 
 
 class SearchOptions(PaidOptions):
-    """Who searches with what."""
+    """Options of a search: agents, retrievers and the protocol."""
 
     retrievers: Names = option(
         _("Retrievers"), _("BM25, and runs whose system can search for any text: BM25 and dense."), at_least=1
@@ -39,7 +39,7 @@ class SearchOptions(PaidOptions):
 
 
 class GradeOptions(PaidOptions):
-    """Whose newest answers are graded, and by whom."""
+    """Options of a grading: whose answers are graded, and by which judge."""
 
     protocol: Protocol | None = option(_("Rounds"), choices=PROTOCOLS, default=None, initial=FIXED)
     judge: str = option(
@@ -54,6 +54,6 @@ class GradeOptions(PaidOptions):
 
 
 class ReferenceOptions(PaidOptions):
-    """Who writes the reference answers."""
+    """Options of reference answers: the model that writes them."""
 
     judge: str = option(_("Writer"), _("Writes one answer per query, from the passages of its aspects alone."))

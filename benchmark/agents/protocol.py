@@ -1,9 +1,8 @@
 """The search protocols of an agent: fixed rounds with an answer after each, or as many as it wants (BRIGHT-Pro 4.2).
 
-An agent sees the question, all its searches and all documents that came back; the answer after a
-fixed round is asked for without the searches (figure 4). What is asked grows at its end alone. A
-turn that brings nothing usable after its repair is an empty round: nothing is searched, and it is
-counted.
+An agent sees the question, all its searches and all documents returned; the prompt for the answer
+after a fixed round leaves the searches out (figure 4). Prompts grow only at their end. A turn that
+is unusable even after its repair is an empty round: nothing is searched, and the round is counted.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -27,7 +26,7 @@ from judges.records import Judge
 
 FIXED, ADAPTIVE = "fixed", "adaptive"
 ROUNDS = {FIXED: 3, ADAPTIVE: 100}
-MOST = {FIXED: 10, ADAPTIVE: 100}  # The safety caps of both protocols.
+MOST = {FIXED: 10, ADAPTIVE: 100}  # The largest number of rounds.
 ROOM = {False: 30_000, True: 10_000}  # Tokens of a turn, and of the final answer (BRIGHT-Pro appendix F).
 EMPTY = 3  # Empty rounds in a row after which an adaptive agent has to answer.
 
@@ -41,18 +40,18 @@ class FoundDocument:
     is_cut: bool
 
 
-# find(conversation, text, number): the best documents for a text; `number` counts the searches from 0.
+# find(conversation, text, number) returns the best documents for a text; `number` counts the searches from 0.
 Find = Callable[[Conversation, str, int], Awaitable[Sequence[FoundDocument]]]
 
 
 @dataclass(slots=True)
 class AgentTrace:
-    """All that an agent did about one question.
+    """The searches and answers of an agent for one question, as they are stored.
 
-    `rounds`: `search` ("": the turn could not be used), and the ids of the documents `returned` and
-    `truncated`. `answers`: after which `round`, the `answer` ("": `problem` says why there is
-    none), its `confidence`, `citations`, and `unknown_citations` of documents that were not
-    returned until then. Both as they are stored.
+    `rounds`: the `search` ("" if the turn could not be used), and the ids of the documents
+    `returned` and `truncated`. `answers`: the `round` before the answer, the `answer` ("" if there
+    is none: `problem` says why), its `confidence`, `citations`, and `unknown_citations` of
+    documents that had not been returned by then.
     """
 
     rounds: list[dict[str, Any]] = field(default_factory=list)
@@ -63,8 +62,8 @@ class AgentTrace:
 
     @property
     def searches(self) -> int:
-        """The number of searches that were made."""
-        return sum(bool(one["search"]) for one in self.rounds)
+        """The number of searches made."""
+        return sum(bool(search_round["search"]) for search_round in self.rounds)
 
 
 class SearchingAgent:
@@ -78,17 +77,18 @@ class SearchingAgent:
         self._evidence: list[str] = []
         self._shown: dict[str, int] = {}  # By document, the round that shows its text.
         self._material: list[dict[str, Any]] = []
-        self._asked = self._searched = 0
+        self._steps = self._searches = 0
 
     async def run_fixed(self, rounds: int) -> AgentTrace:
-        """Search so often, and answer after each round from all that was found until then."""
+        """Run the fixed protocol: answer after each round from all documents found so far."""
         for _ in range(rounds):
             turn = await self._next_turn()
             # The protocol fixes the number of rounds, so that agents are compared at equal cost: an
             # early answer is counted, and the round repeats the last search.
             if turn is not None and turn.answer is not None:
                 self.trace.early_answers += 1
-                await self._search(self._last_search)
+                searches = (search_round["search"] for search_round in reversed(self.trace.rounds))
+                await self._search(next(filter(None, searches), self.question))
             else:
                 await self._search(turn.searches[0] if turn is not None else "")
             await self._answer(from_evidence=True)
@@ -104,55 +104,56 @@ class SearchingAgent:
                 self.trace.stop = "answered"
                 return self.trace
             await self._search(turn.searches[0] if turn is not None else "")
-            # Only the last rounds count: one usable search starts the run of empty rounds anew.
-            if len(self.trace.rounds) >= EMPTY and not any(one["search"] for one in self.trace.rounds[-EMPTY:]):
+            # Only consecutive empty rounds count: one usable search resets the count.
+            last_rounds = self.trace.rounds[-EMPTY:]
+            if len(last_rounds) == EMPTY and not any(search_round["search"] for search_round in last_rounds):
                 break
         self.trace.stop = "limit" if len(self.trace.rounds) >= rounds else "empty"
         await self._answer()
         return self.trace
 
-    @property
-    def _last_search(self) -> str:
-        return next((one["search"] for one in reversed(self.trace.rounds) if one["search"]), self.question)
-
     async def _next_turn(self) -> SearchTurn | None:
-        """Return the next search or answer; None for an unusable turn. Of several searches the first one counts."""
+        """Return the next search or answer, None for an unusable turn. Of several searches only the first counts."""
         step = self._step(answer=False)
         turn = await self._ask(step)
         if turn is None or len(turn.searches) < 2:
             return turn
         # Two searches in one turn would give this agent more documents for a round than the others get.
         problem = f"it asks for {len(turn.searches)} searches in one turn, and one is possible"
-        # A step with a number of its own: the stored calls of this turn and of its repair stay apart.
-        again = await self._ask(replace(step, prompt=repair_prompt(step.prompt, problem), number=self._next()))
-        if again is not None and len(again.searches) > 1:
+        # The repair has its own step number, so that its stored calls stay apart from those of the turn.
+        repair = await self._ask(replace(step, prompt=repair_prompt(step.prompt, problem), number=self._next()))
+        if repair is not None and len(repair.searches) > 1:
             self.trace.several_searches += 1
-        return turn if again is None else again
+        return turn if repair is None else repair
 
     async def _search(self, text: str) -> None:
-        """A round: search, and append to what the agent sees. Without a text it stays empty."""
+        """Do one round: search, and append the documents to the agent's prompt. Without a text it is empty."""
         number = len(self.trace.rounds) + 1
-        found: Sequence[FoundDocument] = ()
+        documents: Sequence[FoundDocument] = ()
         if text:
-            found = await self.find(self.conversation, text, self._searched)
-            self._searched += 1
-        shown = [
-            document_fields(one.id, one.text, is_cut=one.is_cut, earlier=self._shown.get(one.id, 0)) for one in found
+            documents = await self.find(self.conversation, text, self._searches)
+            self._searches += 1
+        prompt_fields = [
+            document_fields(document.id, document.text, is_cut=document.is_cut, earlier=self._shown.get(document.id, 0))
+            for document in documents
         ]
-        # Each text is sent once. A later round names the round that shows it, since the prompt holds all rounds.
-        new = [{"id": one.id, "text": one.text} for one in found if one.id not in self._shown]
-        for one in found:
-            self._shown.setdefault(one.id, number)
-        cut = [one.id for one in found if one.is_cut]
-        self.trace.rounds.append({"search": text, "returned": [one.id for one in found], "truncated": cut})
+        # Each text is sent once; a later round refers to the round that shows it, since the prompt has all rounds.
+        new_documents = [
+            {"id": document.id, "text": document.text} for document in documents if document.id not in self._shown
+        ]
+        for document in documents:
+            self._shown.setdefault(document.id, number)
+        returned = [document.id for document in documents]
+        truncated = [document.id for document in documents if document.is_cut]
+        self.trace.rounds.append({"search": text, "returned": returned, "truncated": truncated})
         # Appended, never rewritten: providers cache the longest unchanged beginning of a prompt.
-        self._fences.append(render_round(number, text, shown))
-        if any("text" in fields for fields in shown):
-            self._evidence.append(render_evidence([fields for fields in shown if "text" in fields]))
-        self._material.append({"search": text, "documents": new})
+        self._fences.append(render_round(number, text, prompt_fields))
+        if any("text" in fields for fields in prompt_fields):
+            self._evidence.append(render_evidence([fields for fields in prompt_fields if "text" in fields]))
+        self._material.append({"search": text, "documents": new_documents})
 
     async def _answer(self, *, from_evidence: bool = False) -> None:
-        """Answer from all that was found until now; `from_evidence`: the searches are not shown."""
+        """Ask for an answer from all documents found so far; `from_evidence`: without showing the searches."""
         step = self._step(answer=True)
         if from_evidence:
             step = replace(step, prompt=evidence_prompt(render_question(self.question), self._evidence))
@@ -164,9 +165,9 @@ class SearchingAgent:
 
     def _keep_answer(self, turn: SearchTurn) -> None:
         assert turn.answer is not None
-        # Documents of this and earlier rounds alone: what a later round finds was not there to be cited.
-        known, unknown = find_citations(turn.answer, self._shown.keys())
-        self._append_answer(turn.answer, turn.confidence, known, unknown)
+        # Only documents of this and earlier rounds can be cited.
+        citations, unknown = find_citations(turn.answer, self._shown.keys())
+        self._append_answer(turn.answer, turn.confidence, citations, unknown)
 
     def _append_answer(
         self,
@@ -188,13 +189,13 @@ class SearchingAgent:
         )
 
     async def _ask(self, step: Step[SearchTurn]) -> SearchTurn | None:
-        """The turn; None if none after its repair. Unreachable where nobody answered."""
-        found = await self.conversation.ask(step)
-        if not isinstance(found, NoVerdict):
-            return found
-        # Not reached at all is no empty round: the trace is left out, and its query is asked about
-        # when the job goes on.
-        if found.outcome == "error":
+        """Return the turn; None if it is unusable after its repair. Raises Unreachable if no model answered."""
+        turn = await self.conversation.ask(step)
+        if not isinstance(turn, NoVerdict):
+            return turn
+        # An unreachable model is no empty round: the trace is dropped, and the query is asked about
+        # again when the job resumes.
+        if turn.outcome == "error":
             raise Unreachable(self.conversation.problem_with(step))
         return None
 
@@ -210,12 +211,12 @@ class SearchingAgent:
         )
 
     def _next(self) -> int:
-        """Number the steps: the same in every run, since each follows from the answers before."""
-        self._asked += 1
-        return self._asked - 1
+        """Number the steps, equally in every run, since each follows from the answers before it."""
+        self._steps += 1
+        return self._steps - 1
 
 
 def with_room(judge: Judge, *, answer: bool) -> Judge:
-    """The judge with the step's limit of tokens and its provider's temperature, unless the judges file sets them."""
-    own = {"max_output_tokens": ROOM[answer], "temperature": "default"}  # BRIGHT-Pro appendix F.
-    return replace(judge, parameters={**own, **judge.parameters})
+    """Return the judge with the step's token limit and default temperature, unless the judges file sets them."""
+    defaults = {"max_output_tokens": ROOM[answer], "temperature": "default"}  # BRIGHT-Pro appendix F.
+    return replace(judge, parameters={**defaults, **judge.parameters})

@@ -1,4 +1,4 @@
-"""Reference answers: written by a judge from a query's aspects and their passages alone (BRIGHT-Pro appendix D)."""
+"""Reference answers, which a judge writes from a query's aspects and their passages alone (BRIGHT-Pro appendix D)."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -44,25 +44,24 @@ class References(AgentJobs):
     )
 
     def plan(self, collection: Collection, options: Options) -> JobPlan:
-        """Complete `judge`, and find the queries."""
-        asked = model_requests.judge_for(ROLE, options["judge"])
+        """Look up the judge, and find the queries whose aspects have passages."""
+        judge = model_requests.judge_for(ROLE, options["judge"])
         # Aspects without passages are left out: an answer could cover them only from what the model remembers.
         aspects = queries_with_passages(collection)
         if not aspects:
-            told = _(
+            message = _(
                 "%(name)s has no aspect with a passage: reference answers are written from these. Import aspects first"
             )
-            raise BadInput(told % {"name": collection.name})
+            raise BadInput(message % {"name": collection.name})
         depends = {
-            "judge": {asked.name: asked.id},
+            "judge": {judge.name: judge.id},
             "prompts": jobs.prompt_hashes("agent-reference"),
-            # Aspects that changed make other reference answers.
             "aspects": aspects_mark(collection),
         }
-        return self.build_plan(depends, [asked], len(aspects), sorted(aspects.items()))
+        return self.build_plan(depends, [judge], len(aspects), sorted(aspects.items()))
 
     def estimate(self, collection: Collection, plan: JobPlan) -> Estimate:
-        texts = dict(Query.objects.filter(pk__in=[query for query, _own in plan.parts]).values_list("pk", "text"))
+        texts = dict(Query.objects.filter(pk__in=[query for query, _aspects in plan.parts]).values_list("pk", "text"))
         sample = [_build_prompt(collection, texts[query], aspects)[0] for query, aspects in plan.parts[:SAMPLED]]
         return of_calls(raise_output_limit(plan.judges[0]), plan.total, sample, schema_of(ReferenceDraft), LIKELY)
 
@@ -75,16 +74,16 @@ class References(AgentJobs):
     def work(self, job: AgentJob, lease: Lease) -> None:
         judge, campaign = jobs.judge_in(job), self.campaign_of(job)
         aspects = queries_with_passages(job.collection)
-        have = set(ReferenceAnswer.objects.filter(job=job).values_list("query", flat=True))
-        missing = Query.objects.filter(pk__in=aspects.keys() - have).order_by("external_id")
+        answered = set(ReferenceAnswer.objects.filter(job=job).values_list("query", flat=True))
+        missing = Query.objects.filter(pk__in=aspects.keys() - answered).order_by("external_id")
 
         async def ask(conversation: Conversation) -> str:
             step, passages = await thread.run(_build_step, job, judge, conversation.subject, aspects)
-            said = await conversation.ask(step)
-            problem = conversation.problem_with(step) or said.outcome if isinstance(said, NoVerdict) else ""
-            if isinstance(said, NoVerdict) and said.outcome == "error":
+            draft = await conversation.ask(step)
+            problem = conversation.problem_with(step) or draft.outcome if isinstance(draft, NoVerdict) else ""
+            if isinstance(draft, NoVerdict) and draft.outcome == "error":
                 return problem
-            text = "" if isinstance(said, NoVerdict) else said.answer
+            text = "" if isinstance(draft, NoVerdict) else draft.answer
             values = {
                 "answer": text,
                 "citations": find_citations(text, passages.keys())[0],
@@ -97,55 +96,61 @@ class References(AgentJobs):
             await thread.run(jobs.store_result, job, save)
             return ""
 
-        subjects = [Subject(one.pk, one.text) for one in missing]
+        subjects = [Subject(query.pk, query.text) for query in missing]
         with jobs.DatabaseThread() as thread:
             phase = _("writing reference answers")
-            jobs.converse(job, lease, campaign, subjects, ask, phase=phase, done=len(have))
+            jobs.converse(job, lease, campaign, subjects, ask, phase=phase, done=len(answered))
 
 
 KIND = REFERENCES = References()
 
 
 def queries_with_passages(collection: Collection) -> dict[int, list[SoughtAspect]]:
-    """Return, by current query, the aspects that have a passage; other queries are left out."""
+    """Return the aspects that have a passage, by current query; queries without such aspects are left out."""
     keys = Query.objects.filter(collection=collection, is_current=True).values_list("pk", flat=True)
-    found = load_query_aspects(collection, keys)
-    kept = {query: [one for one in aspects if one.documents] for query, aspects in found.items()}
-    return {query: aspects for query, aspects in kept.items() if aspects}
+    aspects_by_query = load_query_aspects(collection, keys)
+    with_passages = {
+        query: [aspect for aspect in aspects if aspect.documents] for query, aspects in aspects_by_query.items()
+    }
+    return {query: aspects for query, aspects in with_passages.items() if aspects}
 
 
 def _build_prompt(collection: Collection, text: str, aspects: list[SoughtAspect]) -> tuple[Prompt, dict[str, Any]]:
-    """The prompt about a query, and what it is made of."""
+    """Return the prompt about a query, and the material it is made of."""
     passages = load_passages(collection, aspects)
     material = {
         "question": text,
-        "aspects": [{"id": one.id, "text": one.text, "importance": one.importance} for one in aspects],
+        "aspects": [{"id": aspect.id, "text": aspect.text, "importance": aspect.importance} for aspect in aspects],
         "passages": dict(passages),
     }
-    return reference_prompt(text, [one.in_prompt for one in aspects], passages), material
+    return reference_prompt(text, [aspect.in_prompt for aspect in aspects], passages), material
 
 
 def _build_step(
     job: AgentJob, judge: Judge, subject: Subject, aspects: Mapping[int, list[SoughtAspect]]
 ) -> tuple[Step[ReferenceDraft], Mapping[str, Any]]:
-    """The step about a query, read off the loop, and its passages."""
-    own = aspects[subject.query]
-    prompt, material = _build_prompt(job.collection, subject.text, own)
+    """Return the step about a query, and its passages; blocks while it reads the database."""
+    query_aspects = aspects[subject.query]
+    prompt, material = _build_prompt(job.collection, subject.text, query_aspects)
     passages = material["passages"]
-    # A passage may have been taken out of the collection since; what is left has to be cited.
-    expected = {one.id: sorted(one.documents & passages.keys()) for one in own if one.documents & passages.keys()}
+    # A passage may have been removed from the collection since; the remaining ones must be cited.
+    expected = {
+        aspect.id: sorted(aspect.documents & passages.keys())
+        for aspect in query_aspects
+        if aspect.documents & passages.keys()
+    }
     step = Step(ROLE, ReferenceDraft, judge, prompt, expected={"passages": expected}, material=material)
     return step, passages
 
 
 def load_references(job: AgentJob | None) -> dict[int, str]:
-    """The reference answers of a job by query, without those that could not be written."""
+    """Load the reference answers of a job, by query, without those that could not be written."""
     rows = ReferenceAnswer.objects.filter(job=job, problem="") if job else ReferenceAnswer.objects.none()
     return dict(rows.values_list("query", "answer"))
 
 
 def describe_references(job: AgentJob) -> list[dict[str, Any]]:
-    """The rows of `references.jsonl`, by query id."""
+    """Return the rows of `references.jsonl`, in the order of the query ids."""
     rows = ReferenceAnswer.objects.filter(job=job, problem="").select_related("query").order_by("query__external_id")
     return [
         {

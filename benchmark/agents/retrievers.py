@@ -1,4 +1,4 @@
-"""Retrievers for agents: what can search for any text. BM25, or the searcher that made a run of the collection."""
+"""Retrievers for agents, which can search for any text: BM25, or the searcher behind a run of the collection."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -27,19 +27,19 @@ from judges.records import Judge, Turn
 from judges.retrieval import model_requests
 from judges.retrieval.answers import vectors_of
 
-KEPT = 5000  # Documents whose cut texts are kept, of some ten kilobytes each at most.
+CACHED = 5000  # Documents whose cut texts are cached, of some ten kilobytes each at most.
 FOLDERS: dict[Run.Kind, Callable[[dict[str, Any]], FolderVectors[Any]]] = {
     Run.Kind.EMBEDDING: embedding.FolderSearch,
     Run.Kind.SPARSE: sparse.SparseSearch,
 }
-SEARCHING = (Run.Kind.BM25, Run.Kind.DENSE, *FOLDERS)  # Runs whose searcher takes any text.
+SEARCHING = (Run.Kind.BM25, Run.Kind.DENSE, *FOLDERS)  # Kinds of run whose searcher takes any text.
 
 
 class Retriever:
-    """A search for documents (primary keys, best first) by any text."""
+    """A search by any text that returns the primary keys of documents, best first."""
 
     async def prepare(self, conversation: Conversation, text: str, number: int) -> None:
-        """Ask models for what the search needs. Raises Unreachable when nobody answers."""
+        """Ask models for what the search needs, such as a vector. Raises Unreachable when no model answers."""
 
     def search(self, text: str, depth: int) -> Sequence[int]:
         """Return the ids of the `depth` best documents."""
@@ -57,7 +57,7 @@ class LexicalRetriever(Retriever):
 
 
 class DenseRetriever(Retriever):
-    """The vectors of an embed endpoint: each search asks for one, by its campaign."""
+    """A search by vectors of an embedding endpoint, which is asked for the vector of each text."""
 
     def __init__(self, searcher: dense.Dense) -> None:
         self.searcher, self.lock = searcher, threading.Lock()
@@ -69,11 +69,11 @@ class DenseRetriever(Retriever):
             with self.lock:
                 self.searcher.store.add([text_digest(sent)], vectors_of(turn, 1))
 
-        # Vectors are kept by the digest of the text: agents ask the same thing again.
+        # Vectors are stored by the digest of the text, since agents repeat their searches.
         if self.searcher.store.find([text_digest(sent)])[0] < 0:
-            found = await conversation.embed(self.searcher.judge, sent, number, keep)
-            if isinstance(found, NoVerdict):
-                raise Unreachable(f"{self.searcher.judge.name}: {found.outcome}")
+            outcome = await conversation.embed(self.searcher.judge, sent, number, keep)
+            if isinstance(outcome, NoVerdict):
+                raise Unreachable(f"{self.searcher.judge.name}: {outcome.outcome}")
 
     def search(self, text: str, depth: int) -> Sequence[int]:
         with self.lock:
@@ -82,7 +82,7 @@ class DenseRetriever(Retriever):
 
 
 class FolderRetriever(Retriever):
-    """The vectors of a model folder, computed here."""
+    """A search by vectors that a model folder computes on this machine."""
 
     def __init__(self, searcher: FolderVectors[Any]) -> None:
         self.searcher, self.lock = searcher, threading.Lock()
@@ -94,78 +94,76 @@ class FolderRetriever(Retriever):
 
 
 def check_retriever(collection: Collection, name: str) -> dict[str, Any]:
-    """Return the kind and recipe of the run of this name, or plain BM25's. Raises BadInput."""
+    """Return the kind and recipe of the run of this name, or of plain BM25. Raises BadInput."""
     run = find_run(collection, name)
-    # Without a run the plain BM25 is always there.
+    # Plain BM25 is available without a run.
     if run is None and name == Run.Kind.BM25:
         return {"name": name, "kind": str(Run.Kind.BM25), "recipe": {}}
     if run is None or run.state != JobState.READY or run.kind not in SEARCHING:
         rows = Run.objects.filter(collection=collection, is_deleted=False, state=JobState.READY, kind__in=SEARCHING)
-        known = ", ".join(sorted({*rows.values_list("name", flat=True), str(Run.Kind.BM25)}))
-        told = _("%(collection)s has no retriever %(name)s that can search for any text; there are: %(known)s")
-        raise BadInput(told % {"collection": collection.name, "name": name, "known": known})
-    # Limits are no part of what it finds.
+        names = ", ".join(sorted({*rows.values_list("name", flat=True), str(Run.Kind.BM25)}))
+        message = _("%(collection)s has no retriever %(name)s that can search for any text; there are: %(known)s")
+        raise BadInput(message % {"collection": collection.name, "name": name, "known": names})
+    # Spending limits do not change what a retriever finds.
     recipe = {key: value for key, value in run.recipe.items() if key not in ("budget", "max_calls")}
     return {"name": name, "kind": str(run.kind), "recipe": recipe, "run": run.pk}
 
 
 def embedders_of(retrievers: Sequence[dict[str, Any]]) -> list[Judge]:
-    """The judges that the retrievers ask for vectors."""
-    # Two runs may ask the same embedder.
-    named = [one["recipe"]["judge"] for one in retrievers if one["kind"] == Run.Kind.DENSE]
-    return [model_requests.judge_for("embed", name) for name in dict.fromkeys(named)]
+    """Return the judges that the retrievers ask for vectors, each once."""
+    judge_names = [retriever["recipe"]["judge"] for retriever in retrievers if retriever["kind"] == Run.Kind.DENSE]
+    return [model_requests.judge_for("embed", name) for name in dict.fromkeys(judge_names)]
 
 
 def open_retriever(
     collection: Collection,
-    given: dict[str, Any],
+    retriever: dict[str, Any],
     campaign: Campaign,
     judges: Sequence[Judge],
     tell: Progress,
     stopped: ShouldStop,
 ) -> Retriever | None:
-    """The retriever, ready to search; None when the work was stopped meanwhile. Documents are embedded first."""
-    recipe = given["recipe"]
-    if given["kind"] == Run.Kind.BM25:
+    """Embed the documents if needed, and return the retriever ready to search; None if stopped meanwhile."""
+    recipe = retriever["recipe"]
+    if retriever["kind"] == Run.Kind.BM25:
         index = bm25.index_for(collection, k1=recipe.get("k1", bm25.K1), b=recipe.get("b", bm25.B))
         return LexicalRetriever(index)
-    if given["kind"] in FOLDERS:
-        folder = FOLDERS[Run.Kind(given["kind"])](recipe)
+    if retriever["kind"] in FOLDERS:
+        folder = FOLDERS[Run.Kind(retriever["kind"])](recipe)
         return FolderRetriever(folder) if folder.embed_documents(collection, tell, stopped) else None
-    run = Run.objects.select_related("collection").get(pk=given["run"])
-    judge = next(one for one in judges if one.name == recipe["judge"])
-    searcher = dense.open_searcher(run, campaign, judge, recipe, tell, stopped)
+    run = Run.objects.select_related("collection").get(pk=retriever["run"])
+    embedder = next(judge for judge in judges if judge.name == recipe["judge"])
+    searcher = dense.open_searcher(run, campaign, embedder, recipe, tell, stopped)
     return None if searcher is None else DenseRetriever(searcher)
 
 
 class RetrieverTool:
-    """The one tool of an agent: the best documents of a retriever with their texts, cut, excluded ones left out."""
+    """The search tool of an agent: a retriever's best documents with their cut texts, excluded documents left out."""
 
     def __init__(self, collection: Collection, retriever: Retriever, thread: DatabaseThread, cut: Cut) -> None:
         self.retriever, self.thread, self.cut = retriever, thread, cut
         self.excluded = rankings.excluded_documents(collection)
-        self._known: dict[int, FoundDocument] = {}
+        self._cache: dict[int, FoundDocument] = {}
 
     async def find(self, conversation: Conversation, text: str, number: int) -> Sequence[FoundDocument]:
-        """Search, and read the texts, off the loop that the calls run on."""
+        """Return the best documents for a text; searching and reading run in the database thread."""
         await self.retriever.prepare(conversation, text, number)
         return await self.thread.run(self._read, conversation.subject.query, text)
 
     def _read(self, query: int, text: str) -> list[FoundDocument]:
-        left_out = self.excluded.get(query, frozenset())
-        # As many more as may have to be left out, so that enough remain.
-        keys = self.retriever.search(text, TOP + len(left_out))
-        known = self._load(keys)
-        return [known[key] for key in keys if key in known and known[key].id not in left_out][:TOP]
+        excluded = self.excluded.get(query, frozenset())
+        # As many more as may be excluded, so that enough remain.
+        keys = self.retriever.search(text, TOP + len(excluded))
+        documents = self._load(keys)
+        return [documents[key] for key in keys if key in documents and documents[key].id not in excluded][:TOP]
 
     def _load(self, keys: Sequence[int]) -> dict[int, FoundDocument]:
-        """The documents by primary key, cut; agents find the same ones again and again."""
-        missing = [key for key in keys if key not in self._known]
-        # Emptied as a whole: a cache that sheds single entries would need their order of use.
-        if len(self._known) + len(missing) > KEPT:
-            # Those that were known are read again, because they went with the rest.
-            self._known, missing = {}, list(keys)
+        """Return the cut documents by primary key, from a cache, since agents find the same ones repeatedly."""
+        missing = [key for key in keys if key not in self._cache]
+        # The cache is emptied as a whole: removing single entries would need their order of use.
+        if len(self._cache) + len(missing) > CACHED:
+            self._cache, missing = {}, list(keys)
         rows = Document.objects.filter(pk__in=missing).values_list("pk", "external_id", "title", "text")
         for key, name, title, text in rows if missing else ():
-            self._known[key] = FoundDocument(name, *self.cut(f"{title}\n{text}" if title else text))
-        return self._known
+            self._cache[key] = FoundDocument(name, *self.cut(f"{title}\n{text}" if title else text))
+        return self._cache

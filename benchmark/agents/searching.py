@@ -1,6 +1,6 @@
-"""Agents search: each agent with each retriever about each sampled query: a trace."""
+"""Searches by agents: each agent with each retriever writes a trace for each sampled query."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -27,7 +27,6 @@ from judges.conversations.requests import Conversation, Subject
 from judges.engine.plan import judges_of
 from judges.errors import Unreachable
 from judges.model_jobs.jobs import JobPlan, Options
-from judges.models import Campaign
 from judges.prompts.agents import (
     agent_prompt,
     document_fields,
@@ -39,10 +38,10 @@ from judges.prompts.agents import (
 from judges.records import Judge, Prompt
 from judges.retrieval import model_requests
 
-MANY = 128  # Conversations that go on together: a step waits for the one before, so many fill an account.
+MANY = 128  # Concurrent conversations: each step waits for the one before, so it takes many to use the rate limit.
 EXAMPLES = 5  # Questions whose prompts an estimate looks at.
 LIKELY = 250  # Tokens of a turn, over searches and answers.
-EXPECTED_SEARCHES = 6  # Of an adaptive agent, as an estimate reckons (B table 4: 5.1 to 7).
+EXPECTED_SEARCHES = 6  # Of an adaptive agent, for estimates (BRIGHT-Pro table 4: 5.1 to 7).
 
 
 class Searches(AgentJobs):
@@ -55,7 +54,7 @@ class Searches(AgentJobs):
     )
 
     def shown_in(self, collection: Collection) -> dict[str, Any]:
-        """Offer what can search for any text, all of it chosen, and the tokenizers of this site."""
+        """Offer the retrievers that can search for any text, all preselected, and the tokenizers of this site."""
         runs = [run.name for run in ready_runs(collection) if run.kind in SEARCHING]
         retrievers = list(dict.fromkeys([str(Run.Kind.BM25), *runs]))
         tokenizers = offered_folders(lambda folder: (folder / "tokenizer.json").is_file())
@@ -65,16 +64,16 @@ class Searches(AgentJobs):
         return {"choices": choices, "initial": {"retrievers": retrievers}}
 
     def prepare(self, collection: Collection, options: Options) -> Options:
-        """Draw the collection's sample where none is named and none was drawn."""
+        """Draw the collection's sample, unless the options name one or it was drawn before."""
         return options if options.get("sample") else {**options, "sample": sampling.ensure_sample(collection)}
 
     def plan(self, collection: Collection, options: Options) -> JobPlan:
-        """Complete `retrievers`, `agents`, `protocol`, `rounds`, `tokenizer`; `sample`, or `queries` to estimate."""
-        named: dict[str, Any] = {name: options.get(name) for name in ("protocol", "rounds", "tokenizer")}
-        depends, judges = describe_search(collection, options["retrievers"], options["agents"], **named)
+        """Complete the options; the queries are those of `sample`, or `queries` where the search is only estimated."""
+        settings: dict[str, Any] = {name: options.get(name) for name in ("protocol", "rounds", "tokenizer")}
+        depends, judges = describe_search(collection, options["retrievers"], options["agents"], **settings)
         sample, queries = options.get("sample"), options.get("queries")
         if sample is not None:
-            queries = [one.pk for one in sampling.sampled_queries(sample, collection)]
+            queries = [query.pk for query in sampling.sampled_queries(sample, collection)]
         elif queries is None:
             queries = sampling.preview_sample(collection)[str(collection.pk)]
         total = len(queries) * len(depends["retrievers"]) * len(depends["agents"])
@@ -83,20 +82,20 @@ class Searches(AgentJobs):
     def estimate(self, collection: Collection, plan: JobPlan) -> Estimate:
         """Estimate the cost of the agents' calls, without those for vectors of searches."""
         depends, queries = dict(plan.options), plan.parts
-        fixed = depends["protocol"] == FIXED
+        is_fixed = depends["protocol"] == FIXED
         texts = list(Query.objects.filter(pk__in=queries[:EXAMPLES]).values_list("text", flat=True))
-        searches = depends["rounds"] if fixed else min(EXPECTED_SEARCHES, depends["rounds"])
-        steps = _example_steps(collection, texts, searches, open_cut(depends), is_fixed=fixed)
+        searches = depends["rounds"] if is_fixed else min(EXPECTED_SEARCHES, depends["rounds"])
+        steps = _example_steps(collection, texts, searches, open_cut(depends), is_fixed=is_fixed)
         # Fixed: a search and an answer in each round. Adaptive: the searches, and the turn that answers.
-        calls = len(queries) * len(depends["retrievers"]) * (2 * searches if fixed else searches + 1)
+        calls = len(queries) * len(depends["retrievers"]) * (2 * searches if is_fixed else searches + 1)
         schema = schema_of(SearchTurn)
-        judges = [with_room(one, answer=False) for one in judges_of(depends["agents"].values())]
+        judges = [with_room(judge, answer=False) for judge in judges_of(depends["agents"].values())]
         first, *others = [of_calls(judge, calls, steps, schema, LIKELY) for judge in judges]
         total = sum(others, first)
-        if fixed:
+        if is_fixed:
             return total
-        told = _("an adaptive agent is expected to search %(likely)d times a query; its limit is %(most)d")
-        note = told % {"likely": searches, "most": depends["rounds"]}
+        message = _("an adaptive agent is expected to search %(likely)d times a query; its limit is %(most)d")
+        note = message % {"likely": searches, "most": depends["rounds"]}
         return replace(total, notes=(*total.notes, note))
 
     def judges_of(self, job: AgentJob) -> list[Judge]:
@@ -109,12 +108,47 @@ class Searches(AgentJobs):
         return Trace.objects.filter(job=job).count(), queries * cells
 
     def work(self, job: AgentJob, lease: Lease) -> None:
+        """Write the missing traces.
+
+        1. Open the retrievers, which may embed all documents first.
+        2. Hold a conversation for each cell (retriever and agent) and query without a trace.
+        3. Store each trace as soon as it ends, so that it survives a stop of the job.
+        """
+        assert job.sample is not None
         agents = dict(zip(job.options["agents"], judges_of(job.options["agents"].values()), strict=True))
+        protocol, rounds = str(job.options["protocol"]), int(job.options["rounds"])
         campaign = self.campaign_of(job)
+        judges, cut = model_requests.judges_in(campaign), open_cut(job.options)
         with jobs.DatabaseThread() as thread:
-            tools = _open_tools(job, campaign, lease, thread)
-            if tools is not None:
-                _search_missing(job, lease, campaign, agents, tools, thread)
+            tools: dict[str, RetrieverTool] = {}
+            for options in job.options["retrievers"]:
+                retriever = open_retriever(job.collection, options, campaign, judges, lease.progress, lease.should_stop)
+                # Embedding all documents may take an hour, in which the job can be cancelled.
+                if retriever is None:
+                    return
+                tools[str(options["name"])] = RetrieverTool(job.collection, retriever, thread, cut)
+
+            cells = {f"{tool}/{agent}/{protocol}": (tool, agent) for tool in tools for agent in job.options["agents"]}
+            finished = set(Trace.objects.filter(job=job).values_list("query", "retriever", "agent"))
+            subjects = [
+                Subject(query.pk, query.text, topic)
+                for topic, cell in cells.items()
+                for query in sampling.sampled_queries(job.sample, job.collection)
+                if (query.pk, *cell) not in finished
+            ]
+
+            async def ask(conversation: Conversation) -> str:
+                tool, agent = cells[conversation.subject.topic]
+                searching = SearchingAgent(conversation, agents[agent], tools[tool].find)
+                try:
+                    trace = await (searching.run_fixed(rounds) if protocol == FIXED else searching.run_adaptive(rounds))
+                except Unreachable as error:
+                    return str(error)
+                await thread.run(_store_trace, job, conversation.subject.query, tool, agent, trace)
+                return ""
+
+            phase = _("agents search")
+            jobs.converse(job, lease, campaign, subjects, ask, phase=phase, done=len(finished), at_once=MANY)
 
 
 KIND = SEARCHES = Searches()
@@ -128,32 +162,32 @@ def describe_search(
     rounds: int | None = None,
     tokenizer: str | None = None,
 ) -> tuple[dict[str, Any], list[Judge]]:
-    """All that the traces depend on beside the sample, and every judge asked. Raises BadInput."""
+    """Return all that the traces depend on besides the sample, and every judge asked. Raises BadInput."""
     rounds = ROUNDS[protocol] if rounds is None else rounds
     if rounds > MOST[protocol]:
-        told = _("The %(protocol)s protocol takes 1 to %(most)d rounds.")
-        raise BadOption("rounds", told % {"protocol": protocol, "most": MOST[protocol]})
-    named = {name: model_requests.judge_for("search", name) for name in dict.fromkeys(agents)}
-    given = [check_retriever(collection, name) for name in dict.fromkeys(retrievers)]
-    # What would make the traces others, by version and hash, so that the same request finds the same job.
+        message = _("The %(protocol)s protocol takes 1 to %(most)d rounds.")
+        raise BadOption("rounds", message % {"protocol": protocol, "most": MOST[protocol]})
+    agent_judges = {name: model_requests.judge_for("search", name) for name in dict.fromkeys(agents)}
+    checked_retrievers = [check_retriever(collection, name) for name in dict.fromkeys(retrievers)]
+    # By version and hash, so that the same request finds the same job.
     depends = {
         "protocol": protocol,
         "rounds": rounds,
-        "retrievers": given,
-        "agents": {name: judge.id for name, judge in named.items()},
+        "retrievers": checked_retrievers,
+        "agents": {name: judge.id for name, judge in agent_judges.items()},
         "top": TOP,
         "tokens": LONGEST,
         **describe_tokenizer(tokenizer),
         "prompts": jobs.prompt_hashes("agent-search", "agent-evidence" if protocol == FIXED else "agent-answer"),
     }
-    return depends, [*named.values(), *embedders_of(given)]
+    return depends, [*agent_judges.values(), *embedders_of(checked_retrievers)]
 
 
 def _example_steps(
     collection: Collection, questions: Sequence[str], searches: int, cut: Cut, *, is_fixed: bool
 ) -> list[Prompt]:
-    """Prompts of all steps about some questions, with documents of the collection as they come."""
-    # As they come: the estimate needs texts of the usual length, not the right ones.
+    """Return the prompts of all steps for some questions, filled with the collection's first documents."""
+    # The estimate needs texts of the usual length, not the right ones.
     rows = Document.objects.filter(collection=collection, is_current=True).order_by("pk")[: TOP * searches]
     texts = [cut(text) for text in rows.values_list("text", flat=True)]
     steps = []
@@ -163,65 +197,16 @@ def _example_steps(
         for number in range(searches if is_fixed else searches + 1):
             steps.append(agent_prompt(render_question(question), fences, answer=number == searches))
             part = texts[TOP * number : TOP * (number + 1)]
-            shown = [document_fields(f"document-{at}", text, is_cut=is_cut) for at, (text, is_cut) in enumerate(part)]
-            fences.append(render_round(number + 1, question, shown))
-            evidence.append(render_evidence(shown))
+            documents = [
+                document_fields(f"document-{position}", text, is_cut=is_cut)
+                for position, (text, is_cut) in enumerate(part)
+            ]
+            fences.append(render_round(number + 1, question, documents))
+            evidence.append(render_evidence(documents))
             # The fixed protocol answers after each round, so these prompts are paid for too.
             if is_fixed:
                 steps.append(evidence_prompt(render_question(question), evidence))
     return steps
-
-
-def _search_missing(
-    job: AgentJob,
-    lease: Lease,
-    campaign: Campaign,
-    agents: Mapping[str, Judge],
-    tools: Mapping[str, RetrieverTool],
-    thread: jobs.DatabaseThread,
-) -> None:
-    assert job.sample is not None
-    protocol = str(job.options["protocol"])
-    cells = {
-        f"{retriever}/{agent}/{protocol}": (retriever, agent) for retriever in tools for agent in job.options["agents"]
-    }
-    have = set(Trace.objects.filter(job=job).values_list("query", "retriever", "agent"))
-    subjects = [
-        Subject(query.pk, query.text, topic)
-        for topic, cell in cells.items()
-        for query in sampling.sampled_queries(job.sample, job.collection)
-        if (query.pk, *cell) not in have
-    ]
-
-    async def ask(conversation: Conversation) -> str:
-        retriever, agent = cells[conversation.subject.topic]
-        searching = SearchingAgent(conversation, agents[agent], tools[retriever].find)
-        rounds = int(job.options["rounds"])
-        try:
-            trace = await (searching.run_fixed(rounds) if protocol == FIXED else searching.run_adaptive(rounds))
-        except Unreachable as error:
-            return str(error)
-        # Stored as soon as a trace ends: what is whole stays when the job stops.
-        await thread.run(_store_trace, job, conversation.subject.query, retriever, agent, trace)
-        return ""
-
-    phase = _("agents search")
-    jobs.converse(job, lease, campaign, subjects, ask, phase=phase, done=len(have), at_once=MANY)
-
-
-def _open_tools(
-    job: AgentJob, campaign: Campaign, lease: Lease, thread: jobs.DatabaseThread
-) -> dict[str, RetrieverTool] | None:
-    """The retrievers by name, ready to search; None when the job was stopped meanwhile."""
-    judges = model_requests.judges_in(campaign)
-    tools, cut = {}, open_cut(job.options)
-    for given in job.options["retrievers"]:
-        opened = open_retriever(job.collection, given, campaign, judges, lease.progress, lease.should_stop)
-        # Embedding all documents may take an hour, in which the job can be cancelled.
-        if opened is None:
-            return None
-        tools[str(given["name"])] = RetrieverTool(job.collection, opened, thread, cut)
-    return tools
 
 
 def _store_trace(job: AgentJob, query: int, retriever: str, agent: str, trace: AgentTrace) -> None:

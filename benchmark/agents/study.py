@@ -1,8 +1,8 @@
 """The blind study of reference answers (BRIGHT-Pro appendix D): its draw, people's answers, and their ratings.
 
 A member reserves a query and writes an answer from the same passages as the model. Then two others,
-never the writer, rate both answers. Which one is shown first is a coin of the study's seed for each
-query and rater.
+never the writer, rate both answers. The order in which a rater sees them is drawn from the study's
+seed for each query and rater.
 """
 
 import random
@@ -30,17 +30,17 @@ Grades = tuple[int, int]  # Completeness and quality of one answer, each from 1 
 
 
 def studies_of(collection: Collection) -> QuerySet[ReferenceStudy]:
-    """The studies of a collection, the newest first."""
+    """Return the studies of a collection, the newest first."""
     return ReferenceStudy.objects.filter(collection=collection).select_related("job").order_by("-pk")
 
 
 def open_study(collection: Collection) -> ReferenceStudy | None:
-    """The study in which people write and rate now."""
+    """Return the study that is open for writing and rating, if any."""
     return studies_of(collection).filter(closed_at=None).first()
 
 
 def find_candidates(collection: Collection) -> tuple[AgentJob | None, list[int]]:
-    """The newest job of references, and its answers beside which people can write, by query id."""
+    """Return the newest reference job, and its answers that a study can use, in the order of the query ids."""
     job = jobs.newest_job(collection, AgentJob.Kind.REFERENCE)
     if job is None:
         return None, []
@@ -50,32 +50,32 @@ def find_candidates(collection: Collection) -> tuple[AgentJob | None, list[int]]
 
 @transaction.atomic
 def start_study(collection: Collection, *, queries: int, seed: int, by: str) -> ReferenceStudy:
-    """Start a study: draw its queries. Raises BadInput while a study is open, and with too few reference answers."""
-    # Two admins who start at once: the second waits here, then finds the first one's study.
+    """Start a study with randomly drawn queries. Raises BadInput if one is open or there are too few answers."""
+    # If two admins start at once, the second waits here and then finds the first one's study.
     hold(Collection.objects, collection.pk)
     if open_study(collection) is not None:
         raise BadInput(_("A study is open. Close it before you start another one."))
     job, candidates = find_candidates(collection)
     if job is None or not 1 <= queries <= len(candidates):
-        told = _("%(count)d queries have a reference answer. Choose a number of queries from 1 to %(count)d.")
-        raise BadInput(told % {"count": len(candidates)})
-    # The name is part of the seed: two collections with one seed do not draw the same places.
-    chosen = set(random.Random(f"{seed}/{collection.name}").sample(candidates, queries))
+        message = _("%(count)d queries have a reference answer. Choose a number of queries from 1 to %(count)d.")
+        raise BadInput(message % {"count": len(candidates)})
+    # The name is part of the seed, so that two collections with one seed draw independently.
+    sample = set(random.Random(f"{seed}/{collection.name}").sample(candidates, queries))
     # In the order of the queries, not of the draw: people work through them in a stable order.
-    drawn = [key for key in candidates if key in chosen]
-    return ReferenceStudy.objects.create(collection=collection, job=job, seed=seed, references=drawn, made_by=by)
+    references = [key for key in candidates if key in sample]
+    return ReferenceStudy.objects.create(collection=collection, job=job, seed=seed, references=references, made_by=by)
 
 
 def close_study(collection: Collection) -> ReferenceStudy | None:
-    """End writing and rating; None where no study is open."""
-    found = open_study(collection)
-    # Filtered once more by the update: of two who close it at once, one does.
-    closed = found and ReferenceStudy.objects.filter(pk=found.pk, closed_at=None).update(closed_at=timezone.now())
-    return found if closed else None
+    """Close the open study and return it; None if no study is open."""
+    study = open_study(collection)
+    # The update filters again, so that of two admins who close it at once only one succeeds.
+    is_closed = study and ReferenceStudy.objects.filter(pk=study.pk, closed_at=None).update(closed_at=timezone.now())
+    return study if is_closed else None
 
 
 def count_progress(study: ReferenceStudy) -> dict[str, int]:
-    """Count a study's queries, its written answers, and those rated as often as wanted."""
+    """Count a study's queries, its written answers, and the answers with all their ratings."""
     return {
         "queries": len(study.references),
         "written": _completed_answers(study).count(),
@@ -88,7 +88,7 @@ def _completed_answers(study: ReferenceStudy) -> QuerySet[StudyAnswer]:
 
 
 def _rated_by(study: ReferenceStudy, people: int) -> list[int]:
-    """The answers that so many people rated, or more; what was undone does not count."""
+    """Return the answers rated by at least so many people; withdrawn ratings do not count."""
     rows = StudyRating.objects.filter(answer__study=study, withdrawal=None).values("answer")
     return list(rows.annotate(count=Count("pk")).filter(count__gte=people).values_list("answer", flat=True))
 
@@ -100,32 +100,35 @@ def reserved_for(study: ReferenceStudy, writer: Assessor) -> StudyAnswer | None:
 
 
 def count_free(study: ReferenceStudy) -> int:
-    """Queries that somebody could write about."""
-    return len(study.references) - _taken(study).count()
+    """Count the queries that are free to write about."""
+    return len(study.references) - _taken_answers(study).count()
 
 
-def _taken(study: ReferenceStudy) -> QuerySet[StudyAnswer]:
-    """Answers that were written, or are reserved still."""
+def _taken_answers(study: ReferenceStudy) -> QuerySet[StudyAnswer]:
+    """Return the answers that are written or reserved."""
     recent = Q(written_at__isnull=False) | Q(reserved_at__gt=timezone.now() - RESERVED)
     return StudyAnswer.objects.filter(recent, study=study)
 
 
 @transaction.atomic
 def reserve_query(study: ReferenceStudy, writer: Assessor) -> StudyAnswer | None:
-    """The person's open query, or the next free one; None where none is left. Raises BadInput once it is closed."""
+    """Return the query reserved for the writer, or reserve the next free one; None if none is free.
+
+    Raises BadInput if the study is closed.
+    """
     _lock_open(study)
-    if (mine := reserved_for(study, writer)) is not None:
-        # Coming back renews the reservation.
-        StudyAnswer.objects.filter(pk=mine.pk).update(reserved_at=timezone.now())
-        return mine
-    taken = set(_taken(study).values_list("reference", flat=True))
-    free = next((key for key in study.references if key not in taken), None)
-    if free is None:
+    if (answer := reserved_for(study, writer)) is not None:
+        # Opening the page again renews the reservation.
+        StudyAnswer.objects.filter(pk=answer.pk).update(reserved_at=timezone.now())
+        return answer
+    taken_references = set(_taken_answers(study).values_list("reference", flat=True))
+    reference = next((key for key in study.references if key not in taken_references), None)
+    if reference is None:
         return None
     values = {"writer": writer, "reserved_at": timezone.now()}
-    # A reservation that ran out leaves its row: the next writer takes it over.
-    found, _made = StudyAnswer.objects.update_or_create(study=study, reference_id=free, defaults=values)
-    return found
+    # An expired reservation leaves its row, which the next writer takes over.
+    answer, _created = StudyAnswer.objects.update_or_create(study=study, reference_id=reference, defaults=values)
+    return answer
 
 
 @transaction.atomic
@@ -136,41 +139,42 @@ def release_query(study: ReferenceStudy, writer: Assessor) -> None:
 
 
 def passages_of(answer: StudyAnswer) -> tuple[list[tuple[str, int]], list[tuple[str, str]]]:
-    """The aspects of the query with their importance, and their passages: (document id, text)."""
+    """Return the query's aspects as (text, importance), and their passages as (document id, text)."""
     collection, query = answer.study.collection, answer.reference.query_id
     aspects = load_query_aspects(collection, [query]).get(query, [])
     passages = load_passages(collection, aspects)
-    return [(one.text, one.importance) for one in aspects], [(key, text) for key, (text, _own) in passages.items()]
+    weighted_aspects = [(aspect.text, aspect.importance) for aspect in aspects]
+    return weighted_aspects, [(key, text) for key, (text, _aspects) in passages.items()]
 
 
 @transaction.atomic
 def write_answer(study: ReferenceStudy, writer: Assessor, text: str) -> StudyAnswer:
-    """Store a person's answer for good. Raises BadInput where it cites badly, or the query is theirs no more."""
+    """Store a person's final answer. Raises BadInput for wrong citations, or if the reservation has expired."""
     _lock_open(study)
-    found = reserved_for(study, writer)
-    if found is None:
+    answer = reserved_for(study, writer)
+    if answer is None:
         raise BadInput(_("No query is reserved for you any more. Copy your text, then reserve a query again."))
-    # What the page shows is what may be cited; the collection may hold more.
-    known = {key for key, _text in passages_of(found)[1]}
-    cited, unknown = find_citations(text, known)
+    # Only the passages on the page may be cited; the collection may have more.
+    passage_ids = {key for key, _text in passages_of(answer)[1]}
+    citations, unknown = find_citations(text, passage_ids)
     if unknown:
-        told = _("These are not ids of passages on this page: %(ids)s. Cite a passage by its id in square brackets.")
-        raise BadInput(told % {"ids": ", ".join(unknown[:5])})
-    if known and not cited:
+        message = _("These are not ids of passages on this page: %(ids)s. Cite a passage by its id in square brackets.")
+        raise BadInput(message % {"ids": ", ".join(unknown[:5])})
+    if passage_ids and not citations:
         raise BadInput(_("The answer cites no passage. Cite a passage by its id in square brackets."))
-    found.answer, found.citations, found.written_at = _normalize_text(text), cited, timezone.now()
-    found.save(update_fields=["answer", "citations", "written_at"])
-    return found
+    answer.answer, answer.citations, answer.written_at = _normalize_text(text), citations, timezone.now()
+    answer.save(update_fields=["answer", "citations", "written_at"])
+    return answer
 
 
 def _normalize_text(text: str) -> str:
-    """The text without what tells a form's text from a model's: line ends, blanks at the end."""
+    """Remove line endings and trailing blanks, by which raters could tell a form's text from a model's."""
     return "\n".join(line.rstrip() for line in text.strip().splitlines())
 
 
 def is_model_first(study: ReferenceStudy, answer: StudyAnswer, rater: Assessor) -> bool:
-    """The coin for one query and one rater: whether the model's answer is shown first."""
-    # Drawn from ids alone, so that it is the same coin on every page load and for the analysis.
+    """Return whether this rater sees the model's answer to this query first."""
+    # Drawn from ids alone, so that the order is the same on every page load and in the analysis.
     return random.Random(f"{study.seed}/{study.pk}/{answer.reference_id}/{rater.pk}").random() < 0.5
 
 
@@ -181,28 +185,28 @@ def shown_answers(study: ReferenceStudy, answer: StudyAnswer, rater: Assessor) -
 
 
 def answers_to_rate(study: ReferenceStudy, rater: Assessor) -> QuerySet[StudyAnswer]:
-    """Return the answers that a person may rate: others' answers, with fewer than two ratings, begun ones first."""
-    mine = StudyRating.objects.filter(answer__study=study, rater=rater, withdrawal=None)
-    rows = _completed_answers(study).exclude(writer=rater).exclude(pk__in=mine.values("answer"))
-    # A query that one person rated is finished before a new one is begun: pairs of raters are what the study needs.
-    begun_first = Case(When(pk__in=_rated_by(study, 1), then=0), default=1)
-    left = rows.exclude(pk__in=_rated_by(study, RATERS)).order_by(begun_first, "pk")
-    return left.select_related("reference__query", "study__collection")
+    """Return the answers of others that this person may rate and that lack a rating, once-rated ones first."""
+    own_ratings = StudyRating.objects.filter(answer__study=study, rater=rater, withdrawal=None)
+    rows = _completed_answers(study).exclude(writer=rater).exclude(pk__in=own_ratings.values("answer"))
+    # The second rating of an answer comes before the first of another: the study needs pairs of raters.
+    once_rated_first = Case(When(pk__in=_rated_by(study, 1), then=0), default=1)
+    unrated = rows.exclude(pk__in=_rated_by(study, RATERS)).order_by(once_rated_first, "pk")
+    return unrated.select_related("reference__query", "study__collection")
 
 
 @transaction.atomic
 def rate_answers(study: ReferenceStudy, rater: Assessor, answer: int, first: Grades, second: Grades) -> StudyRating:
-    """Store a person's grades of the first and the other answer. BadInput if not allowed."""
+    """Store a person's grades of the first and the second answer shown. Raises BadInput if not allowed."""
     _lock_open(study)
-    found = answers_to_rate(study, rater).filter(pk=answer).first()
-    if found is None:
-        # Closed by a second rater, or by their own click twice: nothing is lost.
+    study_answer = answers_to_rate(study, rater).filter(pk=answer).first()
+    if study_answer is None:
+        # Another person was faster, or this one clicked twice: nothing is lost.
         raise BadInput(_("This query needs no rating from you any more. Rate the next one."))
-    model_first = is_model_first(study, found, rater)
-    # The form speaks of the first and the second answer, the table of the model's and the person's.
+    model_first = is_model_first(study, study_answer, rater)
+    # The form has the first and the second answer, the table the model's and the person's.
     model, person = (first, second) if model_first else (second, first)
     return StudyRating.objects.create(
-        answer=found,
+        answer=study_answer,
         rater=rater,
         model_first=model_first,
         model_completeness=model[0],
@@ -213,23 +217,23 @@ def rate_answers(study: ReferenceStudy, rater: Assessor, answer: int, first: Gra
 
 
 def last_rating(study: ReferenceStudy, rater: Assessor) -> StudyRating | None:
-    """The newest rating of this person that was not undone."""
+    """Return this person's newest rating that was not withdrawn."""
     rows = StudyRating.objects.filter(answer__study=study, rater=rater, withdrawal=None)
     return rows.select_related("answer__reference__query").order_by("-pk").first()
 
 
 @transaction.atomic
 def undo_rating(study: ReferenceStudy, rater: Assessor) -> StudyRating | None:
-    """Withdraw the person's last rating; None without one. BadInput once closed."""
+    """Withdraw the person's last rating and return it; None without one. Raises BadInput if the study is closed."""
     _lock_open(study)
-    found = last_rating(study, rater)
-    if found is not None:
-        # The rating stays, and a row beside it withdraws it: what people said is append-only.
-        StudyWithdrawal.objects.create(rating=found)
-    return found
+    rating = last_rating(study, rater)
+    if rating is not None:
+        # Ratings are append-only: another row withdraws this one.
+        StudyWithdrawal.objects.create(rating=rating)
+    return rating
 
 
 def _lock_open(study: ReferenceStudy) -> None:
-    """Lock a study, so that one change is made at a time. Raises BadInput once it is closed."""
+    """Lock a study, so that changes are made one at a time. Raises BadInput if it is closed."""
     if not ReferenceStudy.objects.select_for_update().filter(pk=study.pk, closed_at=None).exists():
         raise BadInput(_("This study is closed. Answers and ratings are no longer taken."))

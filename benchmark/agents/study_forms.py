@@ -12,7 +12,7 @@ SCALE = [(value, str(value)) for value in range(1, 6)]
 
 
 class StudyForm(forms.Form):
-    """The form that starts a study: the number of queries, and the seed of the draw."""
+    """The form that starts a study: the number of queries and the seed of their draw."""
 
     queries = forms.IntegerField(label=gettext_lazy("Queries"), min_value=1, initial=QUERIES)
     seed = forms.IntegerField(label=gettext_lazy("Seed"), min_value=0, max_value=2**31 - 1, initial=SEED)
@@ -35,7 +35,7 @@ class WritingForm(forms.Form):
 
 
 class RatingForm(forms.Form):
-    """Completeness and quality of the answer shown first and of the other."""
+    """The form for completeness and quality of both answers, in the order shown."""
 
     query = forms.IntegerField(widget=forms.HiddenInput, min_value=1)
     first_completeness = forms.TypedChoiceField(coerce=int, choices=SCALE, label=gettext_lazy("Completeness"))
@@ -47,7 +47,7 @@ class RatingForm(forms.Form):
     def grades(self) -> tuple[Grades, Grades]:
         """The grades of both answers, in the order shown."""
         first, second = (
-            (self.cleaned_data[f"{place}_completeness"], self.cleaned_data[f"{place}_quality"])
-            for place in ("first", "second")
+            (self.cleaned_data[f"{position}_completeness"], self.cleaned_data[f"{position}_quality"])
+            for position in ("first", "second")
         )
         return first, second

@@ -20,22 +20,22 @@ FIGURES = ("model", "person", "difference", "low", "high", "p", "alpha", "same",
 
 
 def measure_study(study: ReferenceStudy) -> list[dict[str, Any]]:
-    """A line for completeness and one for quality, over the queries with two ratings that were not undone.
+    """Measure completeness and quality, a line each, over the queries with two ratings that were not withdrawn.
 
-    Of a closed study in which no query has two, over those with one, as the paper has it: without agreement.
+    In a closed study without any such query, use those with one rating, as in the paper; there is no agreement then.
     """
     ratings: dict[int, list[StudyRating]] = defaultdict(list)
     rows = StudyRating.objects.filter(answer__study=study, withdrawal=None)
-    for one in rows.order_by("answer__reference", "pk"):
-        ratings[one.answer_id].append(one)
-    # One rating alone is no pair for the agreement, and would weigh as much as two in the means.
-    whole = [found for found in ratings.values() if len(found) == RATERS]
-    if not whole and study.closed_at is not None:
-        whole = list(ratings.values())
+    for rating in rows.order_by("answer__reference", "pk"):
+        ratings[rating.answer_id].append(rating)
+    # A single rating is no pair for the agreement, and would weigh as much as two in the means.
+    complete = [answer_ratings for answer_ratings in ratings.values() if len(answer_ratings) == RATERS]
+    if not complete and study.closed_at is not None:
+        complete = list(ratings.values())
     lines = []
     for criterion in CRITERIA:
-        model = [[getattr(one, f"model_{criterion}") for one in found] for found in whole]
-        person = [[getattr(one, f"person_{criterion}") for one in found] for found in whole]
+        model = [[getattr(rating, f"model_{criterion}") for rating in answer_ratings] for answer_ratings in complete]
+        person = [[getattr(rating, f"person_{criterion}") for rating in answer_ratings] for answer_ratings in complete]
         lines.append(measure_line(criterion, model, person, study.seed))
     return lines
 
@@ -43,18 +43,18 @@ def measure_study(study: ReferenceStudy) -> list[dict[str, Any]]:
 def measure_line(
     criterion: str, model: Sequence[Sequence[int]], person: Sequence[Sequence[int]], seed: int
 ) -> dict[str, Any]:
-    """Measure one criterion from both raters' values by query, for the model's answers and for people's.
+    """Measure one criterion from the raters' values of each query, for the model's answers and for people's.
 
-    A figure is None for too few queries, or where all ratings are the same.
+    A figure is None if there are too few queries or if all ratings are the same.
     """
     if not model:
         return {"criterion": criterion, "queries": 0, **dict.fromkeys(FIGURES)}
-    ours, theirs = [fmean(one) for one in model], [fmean(one) for one in person]
+    model_means, person_means = [fmean(ratings) for ratings in model], [fmean(ratings) for ratings in person]
     low = high = p = None
     if len(model) > 1:
         # The tests take values from 0 to 1.
         width = HIGH - LOW
-        tests = Tests(np.array([ours, theirs], dtype=np.float64).T / width - LOW / width, seed)
+        tests = Tests(np.array([model_means, person_means], dtype=np.float64).T / width - LOW / width, seed)
         p = tests.p(0, 1)
         low, high = (bound * width for bound in tests.interval(0, 1, LEVEL))
     pairs = [values for values in (*model, *person) if len(values) == RATERS]
@@ -62,9 +62,9 @@ def measure_line(
     return {
         "criterion": criterion,
         "queries": len(model),
-        "model": fmean(ours),
-        "person": fmean(theirs),
-        "difference": fmean(ours) - fmean(theirs),
+        "model": fmean(model_means),
+        "person": fmean(person_means),
+        "difference": fmean(model_means) - fmean(person_means),
         "low": low,
         "high": high,
         "p": p,
@@ -75,7 +75,7 @@ def measure_line(
 
 
 def interval_agreement(pairs: Sequence[Sequence[int]]) -> float | None:
-    """Krippendorff's alpha (interval) of two ratings each; None for equal values."""
+    """Return Krippendorff's alpha (interval) of pairs of ratings; None if all values are equal."""
     # alpha = 1 - observed / expected disagreement. The mean squared difference over all pairs of
     # values is twice their sample variance.
     expected = 2 * variance([value for pair in pairs for value in pair])
@@ -95,7 +95,7 @@ def study_table(study: ReferenceStudy, lines: Sequence[Mapping[str, Any]]) -> Do
     header = (pgettext("column", "criterion"), *values, *agreement, pgettext("column", "queries"))
     names = criterion_names()
     rows: list[tuple[Cell, ...]] = []
-    for one in lines:
-        rows.append((names[one["criterion"]], *(Figure(one[name]) for name in FIGURES), one["queries"]))
+    for line in lines:
+        rows.append((names[line["criterion"]], *(Figure(line[name]) for name in FIGURES), line["queries"]))
     title = _("Reference answers of the model and of people on %(name)s") % {"name": study.collection.name}
     return DownloadTable("reference-study", title, header, tuple(rows))

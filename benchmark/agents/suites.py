@@ -1,4 +1,4 @@
-"""Agents over a suite: each member's values, and the unweighted mean; blank without any."""
+"""Agents over a suite: unweighted means of its collections' tables."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,17 +15,17 @@ from corpus.models import Collection
 
 
 def find_target(name: str) -> Suite | Collection:
-    """Return the suite of this name, else the collection. Raises BadInput for neither."""
-    found: Suite | Collection | None = Suite.objects.filter(name=name).first()
-    found = found or Collection.objects.filter(name=name).first()
-    if found is None:
+    """Return the suite of this name, or else the collection. Raises BadInput if there is neither."""
+    target: Suite | Collection | None = Suite.objects.filter(name=name).first()
+    target = target or Collection.objects.filter(name=name).first()
+    if target is None:
         raise BadInput(_("There is no suite and no collection %(name)s") % {"name": repr(name)})
-    return found
+    return target
 
 
 @dataclass(frozen=True)
 class SuiteAgentBoard:
-    """Means over members by retriever and agent, and over agents; one protocol."""
+    """Means over the members of a suite by retriever and agent (`lines`), and over agents (`means`)."""
 
     suite: Suite
     boards: list[AgentBoard]
@@ -46,12 +46,12 @@ class SuiteAgentBoard:
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """The table as shown: a mean (without an agent) above each retriever's agents."""
-        found = []
+        """The rows of the page's table: the mean of each retriever, without an agent, above its agents."""
+        rows = []
         for retriever, agents in self.lines.items():
             for agent, values in (("", self.means[retriever]), *agents.items()):
-                found.append({"retriever": retriever, "agent": agent, "values": values})
-        return found
+                rows.append({"retriever": retriever, "agent": agent, "values": values})
+        return rows
 
     @property
     def document(self) -> dict[str, Any]:
@@ -60,10 +60,10 @@ class SuiteAgentBoard:
 
 
 def suite_board(suite: Suite, boards: Sequence[AgentBoard]) -> SuiteAgentBoard:
-    """The members' tables together. Raises BadInput if they searched by different protocols."""
-    # Columns go by rounds, so members with other numbers of rounds share no table.
-    told = {(one.job.options["protocol"], one.job.options["rounds"]) for one in boards}
-    if len(told) != 1:
+    """Combine the members' tables. Raises BadInput if they were searched with different protocols."""
+    # The columns depend on the rounds, so members with different numbers of rounds share no table.
+    protocols = {(board.job.options["protocol"], board.job.options["rounds"]) for board in boards}
+    if len(protocols) != 1:
         raise BadInput(_("The collections of %(name)s were searched with different protocols") % {"name": suite.name})
     columns = boards[0].columns
     values: dict[tuple[str, str], list[dict[str, float | None]]] = {}
@@ -72,17 +72,22 @@ def suite_board(suite: Suite, boards: Sequence[AgentBoard]) -> SuiteAgentBoard:
             for cell in line["cells"]:
                 values.setdefault((line["retriever"], cell.agent), []).append(cell.values)
     lines: dict[str, dict[str, dict[str, float | None]]] = {}
-    for (retriever, agent), found in values.items():
-        whole = len(found) == len(boards)  # a mean over fewer members compares with no other
+    for (retriever, agent), cell_values in values.items():
+        # A mean over fewer members could not be compared with the others.
+        is_whole = len(cell_values) == len(boards)
         lines.setdefault(retriever, {})[agent] = {
-            key: mean_of([one[key] for one in found]) if whole else None for key, _label in columns
+            key: mean_of([values[key] for values in cell_values]) if is_whole else None for key, _label in columns
         }
     means = {
-        retriever: {key: mean_over_agents([one[key] for one in agents.values()]) for key, _label in columns}
+        retriever: {
+            key: mean_over_agents([agent_values[key] for agent_values in agents.values()]) for key, _label in columns
+        }
         for retriever, agents in lines.items()
     }
-    # With fixed rounds the last column is the quality after the last round, as `build_board` has it.
+    # With fixed rounds the last column is the quality after the last round, as in `build_board`.
     key = "aer" if columns[0][0] == "aer" else columns[-1][0]
-    # With one agent its value orders them, as on a collection's page.
-    order = order_by_mean({name: mean_of([one[key] for one in agents.values()]) for name, agents in lines.items()})
+    # With one agent, its value decides the order, as on a collection's page.
+    order = order_by_mean(
+        {name: mean_of([agent_values[key] for agent_values in agents.values()]) for name, agents in lines.items()}
+    )
     return SuiteAgentBoard(suite, list(boards), columns, {name: lines[name] for name in order}, means)

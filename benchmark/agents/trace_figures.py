@@ -1,4 +1,4 @@
-"""Figures of all traces of a job, and one trace as its page shows it. Reads only."""
+"""Figures over all traces of a search, and the contents of one trace's page."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ from corpus.models import Document, Query
 from judges.costs.accounting import of_calls
 from judges.models.retrieval import RetrievalCall
 
-LATEST = 20  # Rounds of the picture.
+LATEST = 20  # Rounds on the chart.
 SHOWN = 100  # Aspects that no search reached, the heaviest first.
 # Columns of the table of traces, before the gold share of each round.
 FIGURES = ("retriever", "agent", "traces", "without_gold", "repeated", "after_last_gold", "unreached")
@@ -28,16 +28,16 @@ FIGURES = ("retriever", "agent", "traces", "without_gold", "repeated", "after_la
 
 @dataclass(frozen=True)
 class TraceSummary:
-    """The traces of a job together: a line for each retriever with each agent, and aspects that searches missed."""
+    """Figures over all traces of a search: a line for each retriever with each agent, and the aspects missed."""
 
     job: AgentJob
     lines: list[dict[str, Any]]
     unreached: list[dict[str, Any]]
-    queries: int  # With aspects that have documents: the others say nothing about gold.
+    queries: int  # With aspects that have documents; only these can be searched for gold.
 
     @property
     def chart(self) -> Chart:
-        """The gold share of the slots by round."""
+        """The chart of the share of gold among the documents of each round."""
         series = {
             f"{line['retriever']}, {line['agent']}": [
                 (number, share) for number, share in enumerate(line["gold_by_round"][:LATEST], 1)
@@ -50,7 +50,7 @@ class TraceSummary:
 
     @property
     def tables(self) -> list[DownloadTable]:
-        """Return both tables of trace figures for download."""
+        """The tables for download: traces by retriever and agent, and aspects never reached."""
         rounds = max((len(line["gold_by_round"]) for line in self.lines), default=0)
         header = (
             *(_("retriever"), _("agent"), _("traces"), _("rounds without gold"), _("repeated documents")),
@@ -58,12 +58,12 @@ class TraceSummary:
             *(_("gold in round %(round)d") % {"round": number} for number in range(1, rounds + 1)),
         )
         rows = []
-        for one in self.lines:
-            shares = [*one["gold_by_round"], *[None] * (rounds - len(one["gold_by_round"]))]
-            rows.append((*(one[name] for name in FIGURES), *shares))
+        for line in self.lines:
+            shares = [*line["gold_by_round"], *[None] * (rounds - len(line["gold_by_round"]))]
+            rows.append((*(line[name] for name in FIGURES), *shares))
         aspects = tuple(
-            (one["query"].external_id, *(one[name] for name in ("id", "text", "weight", "missed", "traces")))
-            for one in self.unreached
+            (aspect["query"].external_id, *(aspect[name] for name in ("id", "text", "weight", "missed", "traces")))
+            for aspect in self.unreached
         )
         names = (_("query"), _("aspect"), _("text"), _("weight"), _("traces that missed it"), _("traces"))
         return [
@@ -73,36 +73,41 @@ class TraceSummary:
 
 
 def summarise_traces(job: AgentJob) -> TraceSummary:
-    """Read all traces of a job whose queries have aspects with documents."""
+    """Summarise the traces of a search for the queries that have aspects with documents."""
     assert job.sample is not None
-    queries = {one.pk: one for one in sampling.sampled_queries(job.sample, job.collection)}
+    queries = {query.pk: query for query in sampling.sampled_queries(job.sample, job.collection)}
     aspects = {
-        query: [one for one in own if one.documents]
-        for query, own in load_query_aspects(job.collection, queries).items()
-        if any(one.documents for one in own)
+        query: [aspect for aspect in query_aspects if aspect.documents]
+        for query, query_aspects in load_query_aspects(job.collection, queries).items()
+        if any(aspect.documents for aspect in query_aspects)
     }
     cells: dict[tuple[str, str], list[Trace]] = defaultdict(list)
     for trace in Trace.objects.filter(job=job, query__in=aspects).order_by("query"):
         cells[trace.retriever, trace.agent].append(trace)
-    wanted = [(str(one["name"]), agent) for one in job.options["retrievers"] for agent in job.options["agents"]]
-    lines = [_summarise_cell(cell, cells[cell], aspects) for cell in wanted]
-    missed = _count_missed([trace for found in cells.values() for trace in found], aspects, queries)
+    cell_keys = [
+        (str(retriever["name"]), agent) for retriever in job.options["retrievers"] for agent in job.options["agents"]
+    ]
+    lines = [_summarise_cell(cell, cells[cell], aspects) for cell in cell_keys]
+    missed = _count_missed([trace for cell_traces in cells.values() for trace in cell_traces], aspects, queries)
     return TraceSummary(job, lines, missed[:SHOWN], len(aspects))
 
 
 def _summarise_cell(
     cell: tuple[str, str], traces: Sequence[Trace], aspects: Mapping[int, list[SoughtAspect]]
 ) -> dict[str, Any]:
-    """All traces of one retriever with one agent; None where there is no round.
+    """Summarise all traces of one retriever with one agent; a figure is None if there is no round.
 
     `without_gold` is a share of rounds, `repeated` a share of slots, `after_last_gold` the mean
     number of rounds of a trace, `unreached` the mean weight of a query's aspects with documents
     that no search reached.
     """
-    gold = {query: {document for one in own for document in one.documents} for query, own in aspects.items()}
-    found = [(trace, read_searches(searched_lists(trace), gold[trace.query_id])) for trace in traces]
-    rounds = [len(one.gold_share) for _trace, one in found]
-    slots = sum(one.slots for _trace, one in found)
+    gold = {
+        query: {document for aspect in query_aspects for document in aspect.documents}
+        for query, query_aspects in aspects.items()
+    }
+    findings_by_trace = [(trace, read_searches(searched_lists(trace), gold[trace.query_id])) for trace in traces]
+    rounds = [len(findings.gold_share) for _trace, findings in findings_by_trace]
+    slots = sum(findings.slots for _trace, findings in findings_by_trace)
     missed = [
         sum(weight for _aspect, weight in unreached_with_weights(trace, aspects[trace.query_id])) for trace in traces
     ]
@@ -110,100 +115,121 @@ def _summarise_cell(
         "retriever": cell[0],
         "agent": cell[1],
         "traces": len(traces),
-        # A trace that ended has no further rounds: counted as 0 it would say that searching on finds nothing.
+        # A trace counts only up to its last round: a 0 would say that further searching finds nothing.
         "gold_by_round": [
-            fmean(one.gold_share[at] for _trace, one in found if at < len(one.gold_share))
-            for at in range(max(rounds, default=0))
+            fmean(
+                findings.gold_share[position]
+                for _trace, findings in findings_by_trace
+                if position < len(findings.gold_share)
+            )
+            for position in range(max(rounds, default=0))
         ],
-        "without_gold": sum(one.without_gold for _trace, one in found) / sum(rounds) if sum(rounds) else None,
-        "repeated": sum(one.repeated for _trace, one in found) / slots if slots else None,
-        "after_last_gold": fmean(one.after_last_gold for _trace, one in found) if found else None,
+        "without_gold": sum(findings.without_gold for _trace, findings in findings_by_trace) / sum(rounds)
+        if sum(rounds)
+        else None,
+        "repeated": sum(findings.repeated for _trace, findings in findings_by_trace) / slots if slots else None,
+        "after_last_gold": fmean(findings.after_last_gold for _trace, findings in findings_by_trace)
+        if findings_by_trace
+        else None,
         "unreached": fmean(missed) if missed else None,
     }
 
 
 def searched_lists(trace: Trace) -> list[list[str]]:
     """Return the documents of each search of a trace, without empty rounds."""
-    return [one["returned"] for one in trace.rounds if one["search"]]
+    return [search_round["returned"] for search_round in trace.rounds if search_round["search"]]
 
 
 def _count_missed(
     traces: Sequence[Trace], aspects: Mapping[int, list[SoughtAspect]], queries: Mapping[int, Query]
 ) -> list[dict[str, Any]]:
-    """Aspects that traces never reached: those that most missed first, then the heaviest.
+    """Return the aspects that traces never reached, the most often missed first, then the heaviest.
 
-    `missed`: traces that never reached it, of so many `traces`.
+    `missed` counts the traces that never reached the aspect, `traces` all traces of its query.
     """
     by_query: dict[int, list[Trace]] = defaultdict(list)
     for trace in traces:
         by_query[trace.query_id].append(trace)
-    found = []
-    for query, own in by_query.items():
-        weights = importance_weights([one.importance for one in aspects[query]])
+    rows = []
+    for query, query_traces in by_query.items():
+        weights = importance_weights([aspect.importance for aspect in aspects[query]])
         for aspect, weight in zip(aspects[query], weights, strict=True):
-            missed = sum(bool(unreached_aspects(searched_lists(one), {"": aspect.documents})) for one in own)
+            missed = sum(
+                bool(unreached_aspects(searched_lists(trace), {"": aspect.documents})) for trace in query_traces
+            )
             if missed:
-                told = {"query": queries[query], "id": aspect.id, "text": aspect.text, "weight": weight}
-                found.append(told | {"missed": missed, "traces": len(own)})
-
-    def order(one: dict[str, Any]) -> tuple[float, float, str, str]:
-        return -one["missed"] / one["traces"], -one["weight"], one["query"].external_id, one["id"]
-
-    return sorted(found, key=order)
+                row = {"query": queries[query], "id": aspect.id, "text": aspect.text, "weight": weight}
+                rows.append(row | {"missed": missed, "traces": len(query_traces)})
+    return sorted(
+        rows, key=lambda row: (-row["missed"] / row["traces"], -row["weight"], row["query"].external_id, row["id"])
+    )
 
 
 def show_trace(trace: Trace) -> dict[str, Any]:
-    """Return a trace's page: rounds with documents, graded answers, and the cost."""
+    """Return the context of a trace's page: rounds with documents, graded answers, and the cost."""
     aspects = load_query_aspects(trace.job.collection, [trace.query_id]).get(trace.query_id, [])
-    graded = grading.newest_grading(trace.job)
-    grades = {row.round: row for row in AnswerAssessment.objects.filter(job=graded, trace=trace) if graded is not None}
+    newest_grading = grading.newest_grading(trace.job)
+    assessments = AnswerAssessment.objects.filter(job=newest_grading, trace=trace) if newest_grading else ()
+    grades = {row.round: row for row in assessments}
     topic = f"{trace.retriever}/{trace.agent}/{trace.job.options['protocol']}"
     calls = RetrievalCall.objects.filter(campaign=trace.job.campaign, query=trace.query_id, topic=topic)
-    made = [one for one in calls if not one.cached]
+    paid_calls = [call for call in calls if not call.cached]
+    spent = sum(call.cost or 0.0 for call in paid_calls)
     others = Trace.objects.filter(job=trace.job, query=trace.query_id).order_by("retriever", "agent")
     return {
         "rounds": _show_rounds(trace, aspects),
-        "answers": [_show_answer(one, grades.get(one["round"]), aspects) for one in trace.answers],
+        "answers": [_show_answer(answer, grades.get(answer["round"]), aspects) for answer in trace.answers],
         "unreached": unreached_with_weights(trace, aspects),
         "aspects": aspects,
-        "paid": of_calls(sum(one.cost or 0.0 for one in made), len(made), sum(one.cost is None for one in made)),
-        "tokens": sum(one.tokens_in + one.tokens_out for one in calls),
+        "paid": of_calls(spent, len(paid_calls), sum(call.cost is None for call in paid_calls)),
+        "tokens": sum(call.tokens_in + call.tokens_out for call in calls),
         "calls": len(calls),
         "others": others,
     }
 
 
 def _show_rounds(trace: Trace, aspects: Sequence[SoughtAspect]) -> list[dict[str, Any]]:
-    names = {document for one in trace.rounds for document in one["returned"]}
+    names = {document for search_round in trace.rounds for document in search_round["returned"]}
     rows = Document.objects.filter(collection=trace.job.collection, external_id__in=names, is_current=True)
-    documents, seen = {one.external_id: one for one in rows}, set[str]()
+    documents, seen = {document.external_id: document for document in rows}, set[str]()
     rounds = []
-    for number, one in enumerate(trace.rounds, 1):
+    for number, search_round in enumerate(trace.rounds, 1):
         returned = []
-        for name in one["returned"]:
+        for name in search_round["returned"]:
             supports = [aspect.id for aspect in aspects if name in aspect.documents]
-            told = {"id": name, "document": documents.get(name), "aspects": supports, "is_repeated": name in seen}
-            returned.append({**told, "is_cut": name in one["truncated"]})
+            returned.append(
+                {
+                    "id": name,
+                    "document": documents.get(name),
+                    "aspects": supports,
+                    "is_repeated": name in seen,
+                    "is_cut": name in search_round["truncated"],
+                }
+            )
             seen.add(name)
-        rounds.append({"number": number, "search": one["search"], "returned": returned})
+        rounds.append({"number": number, "search": search_round["search"], "returned": returned})
     return rounds
 
 
 def _show_answer(
     answer: Mapping[str, Any], grade: AnswerAssessment | None, aspects: Sequence[SoughtAspect]
 ) -> dict[str, Any]:
-    texts = {one.id: one.text for one in aspects}
+    texts = {aspect.id: aspect.text for aspect in aspects}
     scores = [
-        {"id": name, "text": texts.get(name, ""), "score": score, "importance": one.importances.get(name)}
-        for one in ([grade] if grade else [])
-        for name, score in one.aspect_scores.items()
+        {
+            "id": name,
+            "text": texts.get(name, ""),
+            "score": score,
+            "importance": grade.importances.get(name) if grade else None,
+        }
+        for name, score in (grade.aspect_scores if grade else {}).items()
     ]
     return {**answer, "grade": grade, "scores": scores}
 
 
 def unreached_with_weights(trace: Trace, aspects: Sequence[SoughtAspect]) -> list[tuple[SoughtAspect, float]]:
-    """The aspects that a trace never reached, with their weights, the heaviest first."""
-    weights = importance_weights([one.importance for one in aspects])
-    missed = set(unreached_aspects(searched_lists(trace), {one.id: one.documents for one in aspects}))
-    found = [(one, weight) for one, weight in zip(aspects, weights, strict=True) if one.id in missed]
-    return sorted(found, key=lambda row: -row[1])
+    """Return the aspects that a trace never reached with their weights, the heaviest first."""
+    weights = importance_weights([aspect.importance for aspect in aspects])
+    missed = set(unreached_aspects(searched_lists(trace), {aspect.id: aspect.documents for aspect in aspects}))
+    pairs = [(aspect, weight) for aspect, weight in zip(aspects, weights, strict=True) if aspect.id in missed]
+    return sorted(pairs, key=lambda row: -row[1])

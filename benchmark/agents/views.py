@@ -1,4 +1,4 @@
-"""Agents: their table, traces together and one by one, reference answers; jobs begun, cancelled and gone on with."""
+"""Pages of agents: their table, traces, reference answers, and the forms that start their jobs."""
 
 from typing import Any
 
@@ -26,29 +26,29 @@ SHOWN = 100
 @action("admin")
 @require_GET
 def agents(request: HttpRequest, scope: AccessScope) -> HttpResponse:
-    """The newest search's table, and its progress. HTMX asks for news."""
+    """Show the newest search's table and its progress, which HTMX polls."""
     protocol = request.GET.get("protocol", "")
     only = {"options__protocol": protocol} if protocol in (FIXED, ADAPTIVE) else {}
     job = jobs.newest_job(scope.collection, AgentJob.Kind.SEARCH, **only)
     if job is None:
         return render(request, "benchmark/agents/empty.html", {"scope": scope, "protocol": protocol})
     board = build_board(job)
-    moving = [one for one in (job, board.grading) if one is not None]
+    shown_jobs = [job, board.grading] if board.grading else [job]
     context = {
         "board": board,
         "protocol": job.options["protocol"],
-        "jobs": with_limits(one for one in moving if one.state != AgentJob.READY),
-        "unattended": is_unattended(*moving),
+        "jobs": with_limits(job for job in shown_jobs if job.state != AgentJob.READY),
+        "unattended": is_unattended(*shown_jobs),
         "references": jobs.newest_job(scope.collection, AgentJob.Kind.REFERENCE),
     }
-    news: dict[str, Any] = {"news": "benchmark/agents/_board.html", "is_over": all(one.is_over for one in moving)}
+    news: dict[str, Any] = {"news": "benchmark/agents/_board.html", "is_over": all(job.is_over for job in shown_jobs)}
     return answer_page(request, scope, "benchmark/agents/board.html", context, tables=[board.table], **news)
 
 
 @action("admin")
 @require_http_methods(["GET", "POST"])
 def start_agents(request: HttpRequest, scope: AccessScope, work: str) -> HttpResponse:
-    """The form of a kind of job; what it will cost; then a job that waits for a worker."""
+    """Show the form of a kind of job and its estimated cost; then queue the job."""
     if work not in jobs.KINDS:
         raise Http404(_("Unknown type of job."))
     initial = {name: value for name, value in request.GET.items() if name == "protocol"}
@@ -59,12 +59,12 @@ def start_agents(request: HttpRequest, scope: AccessScope, work: str) -> HttpRes
 @require_GET
 def agent_traces(request: HttpRequest, scope: AccessScope, agent_job: int) -> HttpResponse:
     """Show the figures of all traces of a job, and a list of the traces."""
-    found = AGENTS.find(scope.collection, agent_job)
-    if found.kind != AgentJob.Kind.SEARCH:
+    job = AGENTS.find(scope.collection, agent_job)
+    if job.kind != AgentJob.Kind.SEARCH:
         raise Http404(AGENTS.missing)
-    summary = trace_figures.summarise_traces(found)
-    rows = Trace.objects.filter(job=found).select_related("query").order_by("query", "retriever", "agent")
-    context = {"job": found, "summary": summary, "traces": rows[:SHOWN], "count": rows.count()}
+    summary = trace_figures.summarise_traces(job)
+    rows = Trace.objects.filter(job=job).select_related("query").order_by("query", "retriever", "agent")
+    context = {"job": job, "summary": summary, "traces": rows[:SHOWN], "count": rows.count()}
     page = "benchmark/agents/traces.html"
     return answer_page(request, scope, page, context, charts=[summary.chart], tables=summary.tables)
 
@@ -72,25 +72,25 @@ def agent_traces(request: HttpRequest, scope: AccessScope, agent_job: int) -> Ht
 @action("admin")
 @require_GET
 def agent_trace(request: HttpRequest, scope: AccessScope, trace: int) -> HttpResponse:
-    """All that one agent did about one query, with the grades of its answers."""
+    """Show an agent's searches and answers for one query, with the grades of its answers."""
     rows = Trace.objects.select_related("job__collection", "query")
-    found = get_object_or_404(rows, pk=trace, job__collection=scope.collection)
-    context = {"scope": scope, "trace": found, "shown": trace_figures.show_trace(found)}
+    trace_row = get_object_or_404(rows, pk=trace, job__collection=scope.collection)
+    context = {"scope": scope, "trace": trace_row, "shown": trace_figures.show_trace(trace_row)}
     return render(request, "benchmark/agents/trace.html", context)
 
 
 @action("admin")
 @require_GET
 def agent_file(request: HttpRequest, scope: AccessScope, agent_job: int, file: str) -> HttpResponseBase:
-    """Traces, judgments or reference answers as JSON Lines."""
-    found = AGENTS.find(scope.collection, agent_job)
-    graded = grading.newest_grading(found)
-    if file == "traces" and found.kind == AgentJob.Kind.SEARCH:
-        rows = exchange.describe_traces(found)
-    elif file == "judgments" and graded is not None:
-        rows = exchange.describe_judgments(graded)
-    elif file == "references" and found.kind == AgentJob.Kind.REFERENCE:
-        rows = iter(references.describe_references(found))
+    """Send traces, judgments or reference answers as JSON Lines."""
+    job = AGENTS.find(scope.collection, agent_job)
+    newest_grading = grading.newest_grading(job)
+    if file == "traces" and job.kind == AgentJob.Kind.SEARCH:
+        rows = exchange.describe_traces(job)
+    elif file == "judgments" and newest_grading is not None:
+        rows = exchange.describe_judgments(newest_grading)
+    elif file == "references" and job.kind == AgentJob.Kind.REFERENCE:
+        rows = iter(references.describe_references(job))
     else:
         raise Http404(_("Unknown file."))
     response = StreamingHttpResponse(exchange.as_lines(rows), content_type="application/x-ndjson; charset=utf-8")
@@ -101,7 +101,7 @@ def agent_file(request: HttpRequest, scope: AccessScope, agent_job: int, file: s
 @action("admin")
 @require_GET
 def reference_answers(request: HttpRequest, scope: AccessScope) -> HttpResponse:
-    """The newest reference answers, and how far their writing is. HTMX asks for news."""
+    """Show the newest reference answers and their progress, which HTMX polls."""
     job = jobs.newest_job(scope.collection, AgentJob.Kind.REFERENCE)
     rows = ReferenceAnswer.objects.filter(job=job).select_related("query").order_by("query__external_id")
     context = {
@@ -119,19 +119,25 @@ def reference_answers(request: HttpRequest, scope: AccessScope) -> HttpResponse:
 @action("site")
 @require_GET
 def suite_agents(request: HttpRequest, scope: AccessSiteScope, suite: int) -> HttpResponse:
-    """Agents over a suite: members' newest searches by a protocol, unweighted means."""
-    found = get_suite(scope, suite)
+    """Show unweighted means over a suite: of its members' newest searches by a protocol."""
+    suite_row = get_suite(scope, suite)
     protocol = ADAPTIVE if request.GET.get("protocol") == ADAPTIVE else FIXED
-    members = collections_of(found)
-    searches = [jobs.newest_job(one, AgentJob.Kind.SEARCH, options__protocol=protocol) for one in members]
-    missing = [one for one, job in zip(members, searches, strict=True) if job is None]
-    context: dict[str, Any] = {"scope": scope, "suite": found, "protocol": protocol, "missing": missing, "board": None}
+    members = collections_of(suite_row)
+    searches = [jobs.newest_job(collection, AgentJob.Kind.SEARCH, options__protocol=protocol) for collection in members]
+    missing = [collection for collection, job in zip(members, searches, strict=True) if job is None]
+    context: dict[str, Any] = {
+        "scope": scope,
+        "suite": suite_row,
+        "protocol": protocol,
+        "missing": missing,
+        "board": None,
+    }
     if not missing:
         try:
-            context["board"] = suites.suite_board(found, [build_board(job) for job in searches if job is not None])
+            context["board"] = suites.suite_board(suite_row, [build_board(job) for job in searches if job is not None])
         except BadInput as error:
             context["problem"] = str(error)
-    shown = [context["board"].table] if context["board"] else []
-    if (file := send_file(request, [], shown)) is not None:
+    tables = [context["board"].table] if context["board"] else []
+    if (file := send_file(request, [], tables)) is not None:
         return file
     return render(request, "benchmark/agents/suite.html", context)
