@@ -1,1 +1,1 @@
-"""Answers from what systems return, and how retrieval predicts them (DREAM 5.2, J)."""
+"""Answers generated from the documents that systems return, and how well retrieval predicts them (DREAM 5.2, J)."""

@@ -1,4 +1,4 @@
-"""Evaluations of answers as jobs that ask models: their content (docs/workshop.md)."""
+"""Evaluations of answers, as jobs that ask models (docs/workshop.md)."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -26,7 +26,7 @@ from judges.prompts.conversations import CONTEXT_LIMIT, answer_prompt, correct_p
 from judges.records import Judge
 from judges.retrieval import model_requests
 
-TOGETHER = 256  # Conversations between two stores of rows, at least one query's.
+TOGETHER = 256  # Conversations whose answers are stored together, at least those of one query.
 SAMPLED = 50  # Answers whose prompts an estimate looks at.
 # Tokens of an answer and of a verdict, as estimates expect them.
 LIKELY_ANSWER, LIKELY_VERDICT = 80, 10
@@ -50,42 +50,41 @@ class Answers(ModelJobKind[AnswerEvaluation]):
     started, controlled, detail = "answers.started", "answers.control", "evaluation"
 
     def plan(self, collection: Collection, options: Options) -> JobPlan:
-        """Find runs and queries; a run or generator named twice is asked about once."""
+        """Find the runs and queries; a run or generator named twice counts once."""
         k, shown = options.get("k", K), options.get("contexts", contexts.DOCUMENT)
         generators = list(dict.fromkeys(options["generators"]))
         runs = [_ready_run(collection, name, k) for name in dict.fromkeys(options["systems"])]
-        # Without a reference nobody can say whether an answer is right, and money would be spent for nothing.
+        # Without a reference answer the judge cannot compare, and the calls would be wasted.
         queries = answered_queries(collection)
         if not queries:
-            told = _("%(name)s has no query with a reference answer, so no answer can be judged")
-            raise BadInput(told % {"name": collection.name})
-        kept = {"runs": sorted(run.pk for run in runs), "k": k, "contexts": shown, "characters": CONTEXT_LIMIT}
+            message = _("%(name)s has no query with a reference answer, so no answer can be judged")
+            raise BadInput(message % {"name": collection.name})
+        content = {"runs": sorted(run.pk for run in runs), "k": k, "contexts": shown, "characters": CONTEXT_LIMIT}
         writers, judge = judges_by_role(generators, options["judge"])
         return JobPlan(
-            {"generators": generators, "judge": judge.name, **kept},
+            {"generators": generators, "judge": judge.name, **content},
             _distinct(writers, judge),
-            # ADR 0088: never the qrels. Another version is another reading of the same answers, and
-            # costs no call. Generators in an order of their own: the same models in another order
-            # are the same evaluation.
-            made_of={**kept, "generators": sorted(one.id for one in writers), "judge": judge.id},
+            # Without the qrels (ADR 0088): another version is another reading of the same answers,
+            # and costs no call. Sorted, because the same models in another order make the same evaluation.
+            made_of={**content, "generators": sorted(writer.id for writer in writers), "judge": judge.id},
             total=len(queries) * len(runs) * len(writers),
         )
 
     def shown_in(self, collection: Collection) -> dict[str, Any]:
-        """Offer the finished runs, all of them chosen."""
+        """Offer the finished runs, all of them preselected."""
         runs = [run.name for run in ready_runs(collection)]
         choices: dict[str, Any] = super().shown_in(collection)["choices"]
         return {"choices": {**choices, "systems": [(name, name) for name in runs]}, "initial": {"systems": runs}}
 
     def lacks(self, collection: Collection) -> str:
-        """Say that there is no run to choose."""
+        """Return what is missing before an evaluation can start: a finished run."""
         return "" if ready_runs(collection) else _("No finished runs. Add a run first.")
 
     def estimate(self, collection: Collection, plan: JobPlan) -> Estimate:
-        """Estimate the calls of all models. Runs that return the same documents cost less: answers are reused."""
+        """Estimate the calls of all models. Runs with the same documents will cost less, since answers are reused."""
         options = plan.options
         runs, queries = list(Run.objects.filter(pk__in=options["runs"])), answered_queries(collection)
-        # A sample of queries for all runs together, so that the estimate takes as long with many runs.
+        # One sample of queries for all runs together, so that the time does not grow with the runs.
         sample = queries[: max(1, SAMPLED // len(runs))]
         shown = load_contexts(runs, sample, options["k"], options["contexts"])
         prompts = [answer_prompt(query.text, shown[run.pk, query.pk].shown) for query in sample for run in runs]
@@ -93,17 +92,16 @@ class Answers(ModelJobKind[AnswerEvaluation]):
         writers, judge = judges_by_role(options["generators"], options["judge"])
         mixes = mixes_of([*writers, judge])
 
-        def mix(one: Judge) -> Any:
-            return mixes.get(one.id, NO_MIX)
-
-        found = of_calls(judge, plan.total, checks, schema_of(Correctness), LIKELY_VERDICT, mix(judge))
-        for one in writers:
+        mix = mixes.get(judge.id, NO_MIX)
+        estimate = of_calls(judge, plan.total, checks, schema_of(Correctness), LIKELY_VERDICT, mix)
+        for writer in writers:
             calls = len(queries) * len(runs)
-            found += of_calls(one, calls, prompts, schema_of(ContextAnswer), LIKELY_ANSWER, mix(one))
-        return found
+            mix = mixes.get(writer.id, NO_MIX)
+            estimate += of_calls(writer, calls, prompts, schema_of(ContextAnswer), LIKELY_ANSWER, mix)
+        return estimate
 
     def begin(self, job: AnswerEvaluation, plan: JobPlan) -> None:
-        """Make the first version of the qrels if there is none: answers are compared with them."""
+        """Make the first version of the qrels if there is none, since results compare answers with it."""
         if versions.latest_version(job.collection) is None:
             versions.first_version(job.collection, job.made_by)
 
@@ -116,21 +114,22 @@ class Answers(ModelJobKind[AnswerEvaluation]):
         return GeneratedAnswer.objects.filter(evaluation=job, query__in=queries).count(), total
 
     def has_new_work(self, job: AnswerEvaluation) -> bool:
-        """Return whether queries came since, whose answers are missing."""
+        """Return whether queries were added since, whose answers are missing."""
         done, total = self.count_done(job)
         return done < total
 
     def work(self, job: AnswerEvaluation, lease: Lease) -> None:
         campaign = self.campaign_of(job)
-        judges = {one.name: one for one in model_requests.judges_in(campaign)}
+        judges = {model.name: model for model in model_requests.judges_in(campaign)}
         judge, queries, runs = judges[job.options["judge"]], answered_queries(job.collection), runs_in(job)
         cells = [(run, judges[name]) for run in runs for name in job.options["generators"]]
         rows = GeneratedAnswer.objects.filter(evaluation=job, query__in=queries)
-        there = set(rows.values_list("query_id", "run_id", "generator"))
+        stored_keys = set(rows.values_list("query_id", "run_id", "generator"))
         missing = {
-            query.pk: [cell for cell in cells if (query.pk, cell[0].pk, cell[1].name) not in there] for query in queries
+            query.pk: [(run, writer) for run, writer in cells if (query.pk, run.pk, writer.name) not in stored_keys]
+            for query in queries
         }
-        total, stored = len(queries) * len(cells), len(there)
+        total, stored = len(queries) * len(cells), len(stored_keys)
 
         def answer(batch: Sequence[Query]) -> BatchOutcome:
             nonlocal stored
@@ -140,29 +139,29 @@ class Answers(ModelJobKind[AnswerEvaluation]):
                 for query in batch
                 for run, writer in missing[query.pk]
             ]
-            found = generation.ask_answers(campaign, judge, tasks, lease, done=stored, total=total)
-            answered = generation.store_answers(job, tasks, found.answers)
+            replies = generation.ask_answers(campaign, judge, tasks, lease, done=stored, total=total)
+            answered = generation.store_answers(job, tasks, replies.answers)
             stored += answered
-            return BatchOutcome(len(tasks), answered, found.error, found.spent, found.stopped)
+            return BatchOutcome(len(tasks), answered, replies.error, replies.spent, replies.stopped)
 
         lease.progress(stored, total)
-        # By whole queries: one that has all its answers can be measured when the budget ends.
-        waiting = [query for query in queries if missing[query.pk]]
-        ask_in_batches(job, lease.should_stop, in_batches(waiting, max(1, TOGETHER // len(cells))), answer, total)
+        # In batches of queries, so that some have all their answers and can be measured if the budget ends.
+        unanswered = [query for query in queries if missing[query.pk]]
+        ask_in_batches(job, lease.should_stop, in_batches(unanswered, max(1, TOGETHER // len(cells))), answer, total)
 
 
 ANSWERS = Answers()
 
 
 def judges_by_role(generators: Sequence[str], judge: str) -> tuple[list[Judge], Judge]:
-    """Return generators and judge in their present versions. Raises BadInput."""
-    checker = model_requests.judge_for("correct", judge)
-    return [model_requests.judge_for("answer", name) for name in generators], checker
+    """Return the current versions of the generators and the judge. Raises BadInput."""
+    writers = [model_requests.judge_for("answer", name) for name in generators]
+    return writers, model_requests.judge_for("correct", judge)
 
 
 def _distinct(writers: Sequence[Judge], judge: Judge) -> list[Judge]:
-    # The judge may also generate, and stands once.
-    return [one for one in writers if one.id != judge.id] + [judge]
+    # The judge may also be a generator; it is listed once.
+    return [writer for writer in writers if writer.id != judge.id] + [judge]
 
 
 def _ready_run(collection: Collection, name: str, k: int) -> Run:
@@ -172,7 +171,7 @@ def _ready_run(collection: Collection, name: str, k: int) -> Run:
             _("Run %(name)s does not exist or is not ready: name a finished run of %(collection)s")
             % {"name": repr(name), "collection": collection.name}
         )
-    # Below its depth a run says nothing: k documents cannot be shown.
+    # A run of a smaller depth cannot provide k documents.
     if run.depth and run.depth < k:
         raise BadInput(
             _("The run %(run)s returns only %(depth)d documents per query. Choose k up to this number.")
@@ -182,18 +181,18 @@ def _ready_run(collection: Collection, name: str, k: int) -> Run:
 
 
 def answered_queries(collection: Collection) -> list[Query]:
-    """The current queries with a reference answer, by external id."""
+    """Return the current queries with a reference answer, in the order of their external ids."""
     return split_queries(collection)[0]
 
 
 def split_queries(collection: Collection) -> tuple[list[Query], int]:
-    """The current queries with a reference answer, and how many have none."""
+    """Return the current queries with a reference answer, and the number of those without."""
     current = rankings.current_queries(collection)
     answered = [query for query in current if any(map(str.strip, query.answers))]
     return answered, len(current) - len(answered)
 
 
 def runs_in(evaluation: AnswerEvaluation) -> list[Run]:
-    """Return the evaluation's runs by name, deleted ones too."""
-    # Deleted runs too: their answers were paid for and stay in the figures.
+    """Return the evaluation's runs, by name."""
+    # Including deleted runs: their answers were paid for and stay in the figures.
     return list(Run.objects.filter(pk__in=evaluation.options["runs"]).order_by("name", "pk"))

@@ -1,4 +1,4 @@
-"""Exact match of short answers, as question answering counts it (SQuAD's script). Pure."""
+"""Exact match of short answers, as in question answering (SQuAD's script). Pure."""
 
 import re
 import string
@@ -9,13 +9,13 @@ _ARTICLES = re.compile(r"\b(a|an|the)\b")
 
 
 def normalise_answer(text: str) -> str:
-    """Lower case, without punctuation, English articles and extra white space."""
-    letters = (letter for letter in text.lower() if letter not in string.punctuation)
-    plain = "".join(letter for letter in letters if not unicodedata.category(letter).startswith("P"))
-    return " ".join(_ARTICLES.sub(" ", plain).split())
+    """Lower the text's case, and remove punctuation, English articles and extra white space."""
+    characters = (character for character in text.lower() if character not in string.punctuation)
+    unpunctuated = "".join(character for character in characters if not unicodedata.category(character).startswith("P"))
+    return " ".join(_ARTICLES.sub(" ", unpunctuated).split())
 
 
 def is_exact_match(answer: str, references: Iterable[str]) -> bool:
-    """Return whether the answer equals a reference, apart from case, punctuation, articles."""
-    said = normalise_answer(answer)
-    return bool(said) and any(said == normalise_answer(one) for one in references)
+    """Return whether the answer equals a reference apart from case, punctuation and articles."""
+    normalised = normalise_answer(answer)
+    return bool(normalised) and any(normalised == normalise_answer(reference) for reference in references)

@@ -1,4 +1,4 @@
-"""Pictures of an evaluation: normalised retrieval and generation by system (DREAM figure 4)."""
+"""Charts of an evaluation: normalised retrieval and generation by system (DREAM figure 4)."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,21 +12,21 @@ VERSIONS = ("before", "after")
 
 
 def draw_versions(result: Mapping[str, Any]) -> list[Chart]:
-    """A picture a qrels version: systems by Hit@k, ascending; none for under two."""
+    """Draw a chart for each version of the qrels, with the systems by ascending Hit@k; none for fewer than two."""
     if len(result["systems"]) < 2 or not result["complete"]:
         return []
     return [_draw_version(result, when) for when in VERSIONS if result[when] is not None]
 
 
 def _draw_version(result: Mapping[str, Any], when: str) -> Chart:
-    systems = sorted(result["systems"], key=lambda one: (one[when], one["name"]))
-    places: dict[float, str] = {float(at): one["name"] for at, one in enumerate(systems)}
-    retrieval = normalise([one[when] for one in systems])
-    series = {_("retrieval"): list(zip(places, retrieval, strict=True))}
+    systems = sorted(result["systems"], key=lambda system: (system[when], system["name"]))
+    positions: dict[float, str] = {float(position): system["name"] for position, system in enumerate(systems)}
+    retrieval = normalise([system[when] for system in systems])
+    series = {_("retrieval"): list(zip(positions, retrieval, strict=True))}
     rates = {(cell["system"], cell["generator"]): cell["generation"] for cell in result["cells"]}
     for name in result["generators"]:
-        found = normalise([rates[one["name"], name] for one in systems])
-        series[_("generation: %(generator)s") % {"generator": name}] = list(zip(places, found, strict=True))
+        generation = normalise([rates[system["name"], name] for system in systems])
+        series[_("generation: %(generator)s") % {"generator": name}] = list(zip(positions, generation, strict=True))
     titles = {"before": _("Retrieval and generation by system, original"),
               "after": _("Retrieval and generation by system, filled")}  # fmt: skip
     return draw_lines(
@@ -35,7 +35,7 @@ def _draw_version(result: Mapping[str, Any], when: str) -> Chart:
         series,
         x=_("system, by Hit@%(k)s") % {"k": result["k"]},
         y=_("normalized value"),
-        names=places,
+        names=positions,
         low=0.0,
         high=1.0,
         empty=_("All systems have the same values."),
@@ -51,12 +51,14 @@ def _draw_version(result: Mapping[str, Any], when: str) -> Chart:
 
 
 def _summarise(result: Mapping[str, Any], when: str) -> str:
-    """Say how Hit@k and the share of correct answers correlate over the systems."""
-    known = [one for one in result["correlation"] if one.get(when) is not None]
-    if not known:
+    """Describe how Hit@k and the share of correct answers correlate over the systems."""
+    defined = [correlation for correlation in result["correlation"] if correlation.get(when) is not None]
+    if not defined:
         return _(
             "Too few systems, or too little difference, for a correlation of Hit@k with the share of correct answers."
         )
-    values = [(one["generator"], f"{one[when]:.3f}".replace("-", "−")) for one in known]
-    told = ", ".join(f"{generator}: {value}" for generator, value in values)
-    return _("Correlation of Hit@k with the share of correct answers over the systems: %(told)s.") % {"told": told}
+    values = [(correlation["generator"], f"{correlation[when]:.3f}".replace("-", "−")) for correlation in defined]
+    correlations = ", ".join(f"{generator}: {value}" for generator, value in values)
+    return _("Correlation of Hit@k with the share of correct answers over the systems: %(told)s.") % {
+        "told": correlations
+    }

@@ -1,4 +1,4 @@
-"""Ask generators for answers, and the judge whether they are right: two steps for each answer, through the engine."""
+"""Answers by generators and the judge's verdicts about them: two calls for each answer, through the engine."""
 
 import asyncio
 from collections import defaultdict
@@ -26,7 +26,7 @@ from judges.retrieval.model_requests import Replies
 
 @dataclass(frozen=True, slots=True)
 class AnswerTask:
-    """A wanted answer: of one generator, to one query, from one run's contexts."""
+    """An answer to ask for: by one generator, to one query, from the contexts of one run."""
 
     query: Query
     run: int
@@ -35,13 +35,13 @@ class AnswerTask:
 
     @property
     def subject(self) -> Subject:
-        """Return the subject that tells this conversation from all others of the evaluation."""
+        """The subject that identifies this conversation within the evaluation."""
         return Subject(self.query.pk, self.query.text, f"{self.run} {self.generator.name}")
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedAnswer:
-    """An answer with its verdict. `correct` None: the judge gave no verdict."""
+    """An answer with its verdict; `correct` is None if the judge gave none."""
 
     answer: str
     correct: bool | None
@@ -51,61 +51,57 @@ class JudgedAnswer:
 def ask_answers(
     campaign: Campaign, judge: Judge, tasks: Sequence[AnswerTask], lease: Lease, *, done: int, total: int
 ) -> Replies[JudgedAnswer | None]:
-    """Hold all conversations; None without a model, or when limits or the worker end."""
-    by_subject = {(one.query.pk, one.subject.topic): one for one in tasks}
+    """Ask for all answers and verdicts; an answer is None if a model was unreachable or the limits were reached.
+
+    In each conversation:
+    1. The generator answers the query from its contexts.
+    2. The judge compares the answer with the reference answers.
+    """
+    by_subject = {(task.query.pk, task.subject.topic): task for task in tasks}
     errors: list[str] = []
 
-    # Several systems return the same documents, and several answers are the same: whoever asks what
-    # another is asking waits for it, and then finds its answer instead of paying for it again.
+    # Several systems may return the same documents, and several answers may be the same: a request
+    # that equals one in flight waits for it, and then finds its reply in the cache instead of paying again.
     locks: dict[tuple[int, str], asyncio.Lock] = defaultdict(asyncio.Lock)
 
-    async def talk(conversation: Conversation) -> JudgedAnswer | None:
-        subject = conversation.subject
-        answer = await _ask_one(conversation, by_subject[subject.query, subject.topic], judge, locks)
-        if isinstance(answer, JudgedAnswer):
-            return answer
-        errors.append(answer)
-        return None
+    async def hold(conversation: Conversation) -> JudgedAnswer | None:
+        task = by_subject[conversation.subject.query, conversation.subject.topic]
+        query, contexts = task.query.text, task.contexts.shown
+        material: Mapping[str, object] = {"query": query, "contexts": [text[:CONTEXT_LIMIT] for text in contexts]}
+        step = Step("answer", ContextAnswer, task.generator, answer_prompt(query, contexts), material=material)
+        async with locks[step.judge.id, step.prompt.user]:
+            reply = await conversation.ask(step)
+        if isinstance(reply, NoVerdict):
+            # A generator that replied without an answer has failed; one that could not be reached has not.
+            if reply.outcome == "error":
+                errors.append(conversation.problem_with(step))
+                return None
+            return JudgedAnswer("", False, _describe_problem(conversation, step, reply))
+        material = {"answer": reply.Answer, "references": task.query.answers}
+        prompt = correct_prompt(query, reply.Answer, task.query.answers)
+        check = Step("correct", Correctness, judge, prompt, material=material)
+        async with locks[check.judge.id, check.prompt.user]:
+            verdict = await conversation.ask(check)
+        if isinstance(verdict, NoVerdict):
+            if verdict.outcome == "error":
+                errors.append(conversation.problem_with(check))
+                return None
+            return JudgedAnswer(reply.Answer, None, _describe_problem(conversation, check, verdict))
+        return JudgedAnswer(reply.Answer, verdict.correct)
 
-    found = hold_conversations(campaign, [one.subject for one in tasks], talk, lease, done=done, total=total)
-    found.error = errors[-1] if errors else ""
-    return found
-
-
-async def _ask_one(
-    conversation: Conversation, task: AnswerTask, judge: Judge, locks: Mapping[tuple[int, str], asyncio.Lock]
-) -> JudgedAnswer | str:
-    """Return the answer with its verdict, or why a model could not be reached."""
-    query, contexts = task.query.text, task.contexts.shown
-    told: Mapping[str, object] = {"query": query, "contexts": [one[:CONTEXT_LIMIT] for one in contexts]}
-    step = Step("answer", ContextAnswer, task.generator, answer_prompt(query, contexts), material=told)
-    async with locks[step.judge.id, step.prompt.user]:
-        said = await conversation.ask(step)
-    if isinstance(said, NoVerdict):
-        # A generator that was asked and says nothing that is an answer has failed; one that was not reached has not.
-        if said.outcome == "error":
-            return conversation.problem_with(step)
-        return JudgedAnswer("", False, _describe_problem(conversation, step, said))
-    told = {"answer": said.Answer, "references": task.query.answers}
-    prompt = correct_prompt(query, said.Answer, task.query.answers)
-    check = Step("correct", Correctness, judge, prompt, material=told)
-    async with locks[check.judge.id, check.prompt.user]:
-        verdict = await conversation.ask(check)
-    if isinstance(verdict, NoVerdict):
-        if verdict.outcome == "error":
-            return conversation.problem_with(check)
-        return JudgedAnswer(said.Answer, None, _describe_problem(conversation, check, verdict))
-    return JudgedAnswer(said.Answer, verdict.correct)
+    replies = hold_conversations(campaign, [task.subject for task in tasks], hold, lease, done=done, total=total)
+    replies.error = errors[-1] if errors else ""
+    return replies
 
 
-def _describe_problem(conversation: Conversation, step: Step[Any], none: NoVerdict) -> str:
-    return f"{none.outcome}: {conversation.problem_with(step) or step.judge.name}"
+def _describe_problem(conversation: Conversation, step: Step[Any], no_verdict: NoVerdict) -> str:
+    return f"{no_verdict.outcome}: {conversation.problem_with(step) or step.judge.name}"
 
 
 def store_answers(
     evaluation: AnswerEvaluation, tasks: Sequence[AnswerTask], results: Sequence[JudgedAnswer | None]
 ) -> int:
-    """Write the answers that came, once each. Raises LeaseLost where somebody else holds the evaluation by now."""
+    """Store the answers, each once, and return their number. Raises LeaseLost if another worker took over."""
     rows = [
         GeneratedAnswer(
             evaluation=evaluation,
@@ -117,17 +113,17 @@ def store_answers(
             without_evidence=task.contexts.left_out,
             document_length=task.contexts.document_length,
             context_length=task.contexts.context_length,
-            answer=found.answer,
-            problem=found.problem,
-            correct=found.correct,
-            is_exact_match=is_exact_match(found.answer, task.query.answers),
+            answer=answer.answer,
+            problem=answer.problem,
+            correct=answer.correct,
+            is_exact_match=is_exact_match(answer.answer, task.query.answers),
         )
-        for task, found in zip(tasks, results, strict=True)
-        if found is not None
+        for task, answer in zip(tasks, results, strict=True)
+        if answer is not None
     ]
-    # Whoever lost the lease stores nothing: the new holder asks from what is there, and finds paid calls in the cache.
+    # A worker that lost its lease stores nothing: its successor finds the paid calls in the cache.
     with transaction.atomic():
         leases.lock_held(evaluation)
-        # An answer that another worker stored first stays.
+        # An answer that another worker stored first is kept.
         GeneratedAnswer.objects.bulk_create(rows, batch_size=500, ignore_conflicts=True)
     return len(rows)

@@ -1,6 +1,6 @@
-"""Answers to read: a list by query with both outcomes; one answer, its contexts and verdict."""
+"""Answers to read: a list by query with the outcomes of retrieval and generation, and one answer with its contexts."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -8,7 +8,7 @@ import numpy as np
 from benchmark.answers.contexts import EVIDENCE
 from benchmark.answers.evaluations import answered_queries, runs_in
 from benchmark.answers.results import VersionPair, grade_runs
-from benchmark.models import AnswerEvaluation, GeneratedAnswer, Qrels, QrelsRow, Run
+from benchmark.models import AnswerEvaluation, GeneratedAnswer, QrelsRow, Run
 from benchmark.report.graded_runs import stack_rankings
 from benchmark.runs import rankings
 from corpus.models import Document, Query
@@ -19,94 +19,88 @@ SHOWN = ("all", "disagree", "wrong", "problems")
 
 
 def list_answers(
-    evaluation: AnswerEvaluation, chosen: VersionPair, *, run: Run, generator: str, show: str, page: int
+    evaluation: AnswerEvaluation, pair: VersionPair, *, run: Run, generator: str, show: str, page: int
 ) -> dict[str, Any]:
-    """A page of one run's and generator's answers, by query id.
+    """Return a page of the answers of one run and generator, in the order of the query ids.
 
-    `hits`: what retrieval came to, by the version before, and after where there is one.
+    `hits`: whether retrieval found a relevant document, by the version before and, if there is one, after.
     """
     queries = answered_queries(evaluation.collection)
     stored = GeneratedAnswer.objects.filter(evaluation=evaluation, run=run, generator=generator, query__in=queries)
-    by_query = {one.query_id: one for one in stored.defer("evidence")}
-    present = [query for query in queries if query.pk in by_query]
-    hits = _hits_of(evaluation, run, [query.pk for query in present], chosen)
-    rows = [
-        {"query": query, "answer": answer, "hits": found, "disagrees": _disagrees(answer, found)}
-        for query in present
-        for answer, found in [(by_query[query.pk], hits[query.pk])]
-    ]
-    kept = [one for one in rows if _is_shown(one, show)]
+    by_query = {answer.query_id: answer for answer in stored.defer("evidence")}
+    answered = [query for query in queries if query.pk in by_query]
+    hits = _load_hits(evaluation, run, [query.pk for query in answered], pair)
+    shown_rows = []
+    for query in answered:
+        answer, query_hits = by_query[query.pk], hits[query.pk]
+        # The newest version's retrieval outcome against the verdict.
+        disagrees = answer.correct is not None and query_hits[-1] != answer.correct
+        is_shown = {"disagree": disagrees, "wrong": answer.correct is False, "problems": bool(answer.problem)}
+        if is_shown.get(show, True):
+            shown_rows.append({"query": query, "answer": answer, "hits": query_hits, "disagrees": disagrees})
     return {
-        "rows": kept[(page - 1) * PAGE : page * PAGE],
-        "count": len(kept),
+        "rows": shown_rows[(page - 1) * PAGE : page * PAGE],
+        "count": len(shown_rows),
         "page": page,
-        "has_more": len(kept) > page * PAGE,
+        "has_more": len(shown_rows) > page * PAGE,
     }
 
 
-def _disagrees(answer: GeneratedAnswer, hits: tuple[bool, ...]) -> bool:
-    """Return whether the newest version's retrieval outcome differs from the verdict."""
-    return answer.correct is not None and hits[-1] != answer.correct
-
-
-def _is_shown(one: Mapping[str, Any], show: str) -> bool:
-    if show == "disagree":
-        return bool(one["disagrees"])
-    if show == "wrong":
-        return one["answer"].correct is False
-    return bool(one["answer"].problem) if show == "problems" else True
-
-
-def _hits_of(
-    evaluation: AnswerEvaluation, run: Run, queries: Sequence[int], chosen: VersionPair
+def _load_hits(
+    evaluation: AnswerEvaluation, run: Run, queries: Sequence[int], pair: VersionPair
 ) -> dict[int, tuple[bool, ...]]:
     k = int(evaluation.options["k"])
     documents = stack_rankings([rankings.load([run.pk], k)[run.pk]], queries, k)
-    found = [
+    by_version = [
         grade_runs(documents, version, queries, evaluation.collection).hit[0] > 0
-        for version in (chosen.before, chosen.after)
+        for version in (pair.before, pair.after)
         if version is not None
     ]
-    columns = np.array(found).T.tolist() if queries else []
+    columns = np.array(by_version).T.tolist() if queries else []
     return {query: tuple(row) for query, row in zip(queries, columns, strict=True)}
 
 
-def list_contexts(answer: GeneratedAnswer, chosen: VersionPair) -> list[dict[str, Any]]:
-    """The contexts of an answer, as its generator was shown them.
+def list_contexts(answer: GeneratedAnswer, pair: VersionPair) -> list[dict[str, Any]]:
+    """Return the contexts of an answer as its generator saw them, with their grades.
 
-    Grades None: nobody judged the document; it is relevant by the newest version.
+    A grade is None if the document was not judged; `is_relevant` follows the newest version.
     """
     evaluation = answer.evaluation
     documents = Document.objects.in_bulk(answer.documents)
-    versions = [one for one in (chosen.before, chosen.after) if one is not None]
-    grades = [_grades_of(answer.query, version) for version in versions]
-    found = []
-    for at, key in enumerate(answer.documents):
+    versions = [version for version in (pair.before, pair.after) if version is not None]
+    grades_by_version: list[dict[int, int]] = []
+    for version in versions:
+        row = QrelsRow.objects.filter(qrels=version, query=answer.query).first()
+        grades_by_version.append(dict(zip(row.documents, row.grades, strict=True)) if row else {})
+    contexts = []
+    for rank, key in enumerate(answer.documents, 1):
         document = documents[key]
-        # Of a document the title came first, within the same limit; the page shows it apart.
-        room, whole = CONTEXT_LIMIT - (len(document.title) + 1 if document.title else 0), document.text
+        # In the prompt the title came first, within the same limit; the page shows it separately.
+        limit, text = CONTEXT_LIMIT - (len(document.title) + 1 if document.title else 0), document.text
         if evaluation.options["contexts"] == EVIDENCE:
-            room, whole = CONTEXT_LIMIT, answer.evidence[at]
-        given = tuple(one.get(key) for one in grades)
-        is_relevant = given[-1] is not None and given[-1] >= evaluation.collection.relevant_from
-        told = {"rank": at + 1, "document": document, "grades": given, "is_relevant": is_relevant}
-        found.append(told | {"text": whole[: max(0, room)], "is_cut": len(whole) > room})
-    return found
-
-
-def _grades_of(query: Query, version: Qrels) -> dict[int, int]:
-    row = QrelsRow.objects.filter(qrels=version, query=query).first()
-    return dict(zip(row.documents, row.grades, strict=True)) if row else {}
+            limit, text = CONTEXT_LIMIT, answer.evidence[rank - 1]
+        grades = tuple(version_grades.get(key) for version_grades in grades_by_version)
+        contexts.append(
+            {
+                "rank": rank,
+                "document": document,
+                "grades": grades,
+                "is_relevant": grades[-1] is not None and grades[-1] >= evaluation.collection.relevant_from,
+                "text": text[: max(0, limit)],
+                "is_cut": len(text) > limit,
+            }
+        )
+    return contexts
 
 
 def side_by_side(evaluation: AnswerEvaluation, query: Query) -> list[dict[str, Any]]:
     """Return the answers to one query, by run and generator."""
-    found = {
-        (one.run_id, one.generator): one
-        for one in GeneratedAnswer.objects.filter(evaluation=evaluation, query=query).defer("evidence")
+    answers = {
+        (answer.run_id, answer.generator): answer
+        for answer in GeneratedAnswer.objects.filter(evaluation=evaluation, query=query).defer("evidence")
     }
     return [
-        {"run": run, "generator": name, "answer": found.get((run.pk, name))}
+        {"run": run, "generator": name, "answer": answers.get((run.pk, name))}
         for run in runs_in(evaluation)
         for name in evaluation.options["generators"]
     ]

@@ -1,4 +1,4 @@
-"""What an evaluation of answers can be told."""
+"""Options of an evaluation of answers."""
 
 from typing import Any, Literal
 
@@ -14,7 +14,7 @@ CONTEXTS = {DOCUMENT: _("the documents"), EVIDENCE: _("the evidence written abou
 
 
 class AnswerOptions(PaidOptions):
-    """Who answers from the first documents of which runs, and who compares."""
+    """Options of an evaluation: the runs, the generators that answer from them, and the judge that compares."""
 
     systems: Names = option(_("Runs"), at_least=1)
     generator: Names = option(_("Generators"), at_least=1)
@@ -31,5 +31,5 @@ class AnswerOptions(PaidOptions):
     contexts: Literal["document", "evidence"] = option(_("Contexts"), choices=CONTEXTS, default="document")
 
     def for_job(self) -> dict[str, Any]:
-        told = super().for_job()
-        return {**told, "generators": told.pop("generator")}
+        values = super().for_job()
+        return {**values, "generators": values.pop("generator")}

@@ -1,4 +1,4 @@
-"""Evaluations of a suite's members beside each other, with the unweighted mean."""
+"""Evaluations of the members of a suite side by side, with their unweighted mean."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,49 +11,51 @@ from corpus.errors import BadInput
 from corpus.models import Collection
 from jobs.models import JobState
 
-# What is known of each (system, generator), `align` and `graded` among it; the system is empty for
-# the mean over all systems. Nothing without a whole result.
+# The figures of each (system, generator), such as `align` and `graded`; the system is empty for the
+# mean over all systems. Empty without a complete result.
 MemberValues = dict[tuple[str, str], Mapping[str, Any]]
 
 
 def member_answers(collection: Collection, k: int, kind: str = contexts.DOCUMENT) -> MemberValues:
-    """Return a collection's newest finished evaluation at k; none without one."""
+    """Return the values of a collection's newest finished evaluation at k; empty without one."""
     rows = AnswerEvaluation.objects.filter(collection=collection, state=JobState.READY)
     newest = rows.filter(options__k=k, options__contexts=kind).order_by("-pk").first()
     return load_member(newest) if newest else {}
 
 
 def load_member(evaluation: AnswerEvaluation) -> MemberValues:
-    """Return the values of an evaluation of a suite's member."""
+    """Return the values of one evaluation; empty if its collection no longer has qrels."""
     try:
         result = results.load_result(evaluation, results.choose_versions(evaluation.collection))
-    except BadInput:  # no qrels any more
+    except BadInput:
         return {}
     return values_of(result)
 
 
 def values_of(result: Mapping[str, Any]) -> MemberValues:
-    """The values of a result, once it is whole."""
+    """Return the values of a result; empty until all queries are answered."""
     if not result["complete"]:
         return {}
-    cells = {(one["system"], one["generator"]): one for one in result["cells"]}
-    return cells | {(MEAN, one["generator"]): one for one in result["means"]}
+    cells = {(cell["system"], cell["generator"]): cell for cell in result["cells"]}
+    return cells | {(MEAN, row["generator"]): row for row in result["means"]}
 
 
 def suite_lines(by_member: Sequence[MemberValues]) -> list[dict[str, Any]]:
-    """A line for each system and generator that any member has; the mean is blank where a member lacks it.
+    """Return a line for each system and generator of any member; its mean is None if a member lacks it.
 
-    The means over all systems come first. They compare only where every member has the same
-    systems: elsewhere they are blank, too. `graded`: the same of graded RAGAlign (DREAM table 21).
+    The means over all systems come first. They are comparable only if every member has the same
+    systems, and None otherwise. `graded`: the same for graded RAGAlign (DREAM table 21).
     """
     systems = [{system for system, _generator in values if system != MEAN} for values in by_member]
-    alike = all(one == systems[0] for one in systems)
+    same_systems = all(member_systems == systems[0] for member_systems in systems)
     lines = []
     for system, generator in sorted({key for values in by_member for key in values}):
         line: dict[str, Any] = {"system": system, "generator": generator}
-        for name, place in (("align", line), ("graded", line.setdefault("graded", {}))):
-            found = [values[system, generator][name] if (system, generator) in values else None for values in by_member]
-            # Means over other sets of systems would differ by which systems they hold.
-            place |= {"values": found, "mean": member_mean(found) if system != MEAN or alike else None}
+        for name, target in (("align", line), ("graded", line.setdefault("graded", {}))):
+            member_values = [
+                values[system, generator][name] if (system, generator) in values else None for values in by_member
+            ]
+            is_comparable = system != MEAN or same_systems
+            target |= {"values": member_values, "mean": member_mean(member_values) if is_comparable else None}
         lines.append(line)
     return lines

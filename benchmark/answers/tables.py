@@ -1,4 +1,4 @@
-"""Tables of an evaluation, and of a suite's, as people take them away."""
+"""Tables of an evaluation and of a suite, for download."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,7 +12,7 @@ MEAN = ""  # The system of a row that is the mean over all systems.
 
 
 def test_names(k: int) -> tuple[str, ...]:
-    """Return the headers of alignment.TESTED."""
+    """Return the headers of the columns in `alignment.TESTED`."""
     label = f"RAGAlign@{k}"
     versions = _("%(measure)s, original"), _("%(measure)s, filled")
     return (
@@ -26,12 +26,17 @@ def test_names(k: int) -> tuple[str, ...]:
 
 
 def result_tables(result: Mapping[str, Any]) -> list[DownloadTable]:
-    """Return all tables of an evaluation."""
-    return [alignment_table(result), retrieval_table(result)]
+    """Return the tables of an evaluation: RAGAlign, and Hit@k of each system by both versions with its ranks."""
+    label = f"Hit@{result['k']}"
+    versions = _("%(measure)s, original"), _("%(measure)s, filled")
+    header = (_("system"), *(name % {"measure": label} for name in versions), _("rank before"), _("rank after"))
+    columns = ("name", "before", "after", "rank_before", "rank_after")
+    rows = tuple(tuple(system[name] for name in columns) for system in result["systems"])
+    return [alignment_table(result), DownloadTable("rag-retrieval", _("Retrieval by system"), header, rows)]
 
 
 def alignment_table(result: Mapping[str, Any]) -> DownloadTable:
-    """RAGAlign by system and generator, and the mean over systems where all is answered."""
+    """Return RAGAlign by system and generator, and the mean over systems once all queries are answered."""
     graded = _("graded, original"), _("graded, filled")
     counted = _("malformed answers"), _("answers without a verdict")
     rest = (
@@ -53,25 +58,14 @@ def alignment_table(result: Mapping[str, Any]) -> DownloadTable:
         )
         for cell in result["cells"]
     ]
-    for one in result["means"]:
-        values = [one["align"][name] for name in TESTED]
-        # What is counted by cell has no mean.
+    for mean_row in result["means"]:
+        values = [mean_row["align"][name] for name in TESTED]
+        # Columns that are counted by cell have no mean.
         blank: list[Cell] = [None] * (len(header) - len(values) - 5)
-        means = (one["graded"]["before"], one["graded"]["after"], one["generation"])
-        rows.append((_("mean"), one["generator"], *values, *means, *blank))
+        means = (mean_row["graded"]["before"], mean_row["graded"]["after"], mean_row["generation"])
+        rows.append((_("mean"), mean_row["generator"], *values, *means, *blank))
     title = _("RAGAlign@%(k)s by system and generator") % {"k": result["k"]}
     return DownloadTable("rag-align", title, header, tuple(rows), 2)
-
-
-def retrieval_table(result: Mapping[str, Any]) -> DownloadTable:
-    """Hit@k of each system by both versions, with its ranks."""
-    label = f"Hit@{result['k']}"
-    versions = _("%(measure)s, original"), _("%(measure)s, filled")
-    header = (_("system"), *(name % {"measure": label} for name in versions), _("rank before"), _("rank after"))
-    rows = tuple(
-        (one["name"], one["before"], one["after"], one["rank_before"], one["rank_after"]) for one in result["systems"]
-    )
-    return DownloadTable("rag-retrieval", _("Retrieval by system"), header, rows)
 
 
 def suite_tables(
@@ -79,11 +73,11 @@ def suite_tables(
 ) -> tuple[DownloadTable, DownloadTable]:
     """Return RAGAlign, and graded RAGAlign: rows by system and generator, columns by member and version, with means."""
     title = {"suite": name, "k": k}
-    plain = [(line, line["values"], line["mean"]) for line in lines]
-    graded = [(line, line["graded"]["values"], line["graded"]["mean"]) for line in lines]
+    plain_lines = [(line, line["values"], line["mean"]) for line in lines]
+    graded_lines = [(line, line["graded"]["values"], line["graded"]["mean"]) for line in lines]
     return (
-        _suite_table(f"{name}-rag-align", _("%(suite)s: RAGAlign@%(k)s") % title, members, plain),
-        _suite_table(f"{name}-rag-align-graded", _("%(suite)s: graded RAGAlign@%(k)s") % title, members, graded),
+        _suite_table(f"{name}-rag-align", _("%(suite)s: RAGAlign@%(k)s") % title, members, plain_lines),
+        _suite_table(f"{name}-rag-align-graded", _("%(suite)s: graded RAGAlign@%(k)s") % title, members, graded_lines),
     )
 
 

@@ -1,4 +1,4 @@
-"""Answers: the newest evaluation, its start with an estimate, progress, cancel and resume, and single answers."""
+"""Pages of answers: an evaluation with its progress and results, the form that starts one, and single answers."""
 
 from typing import Any
 from urllib.parse import urlencode
@@ -27,37 +27,37 @@ SHOWN = 30
 @action("admin")
 @require_GET
 def answers(request: HttpRequest, scope: AccessScope) -> HttpResponse:
-    """The newest evaluation of answers, or what it takes to have one."""
+    """Show the newest evaluation of answers, or what is needed to start one."""
     rows = AnswerEvaluation.objects.filter(collection=scope.collection).select_related("collection")
-    found = rows.order_by("-pk").first()
-    if found is None:
+    evaluation_row = rows.order_by("-pk").first()
+    if evaluation_row is None:
         form = {"lacks": ANSWERS.lacks(scope.collection)}
         context = {"scope": scope, "form": form, "answerable": bool(answered_queries(scope.collection))}
         return render(request, "benchmark/answers/empty.html", context)
-    return _render_evaluation(request, scope, found)
+    return _render_evaluation(request, scope, evaluation_row)
 
 
 @action("admin")
 @require_GET
 def answer_evaluation(request: HttpRequest, scope: AccessScope, evaluation: int) -> HttpResponse:
-    """Show one evaluation; HTMX polls it while it is worked on."""
+    """Show one evaluation, which HTMX polls while it is running."""
     return _render_evaluation(request, scope, ANSWERS.find(scope.collection, evaluation))
 
 
 def _asked_versions(request: HttpRequest, scope: AccessScope) -> VersionPair:
-    """The reader's versions, else the original and the newest filled one. Raises BadInput."""
+    """Return the versions in the address, or else the default ones. Raises BadInput."""
     numbers = [int(text) if (text := request.GET.get(name, "")[:9]).isdecimal() else None for name in figures.VERSIONS]
     return results.choose_versions(scope.collection, *numbers)
 
 
-def _render_evaluation(request: HttpRequest, scope: AccessScope, found: AnswerEvaluation) -> HttpResponse:
+def _render_evaluation(request: HttpRequest, scope: AccessScope, evaluation_row: AnswerEvaluation) -> HttpResponse:
     context: dict[str, Any] = {
-        "evaluation": found,
+        "evaluation": evaluation_row,
         "versions": chosen.versions_of(scope.collection),
         "others": AnswerEvaluation.objects.filter(collection=scope.collection)
-        .exclude(pk=found.pk)
+        .exclude(pk=evaluation_row.pk)
         .order_by("-pk")[:SHOWN],
-        "cost": results.cost_of(found),
+        "cost": results.cost_of(evaluation_row),
         "result": None,
     }
     files: dict[str, Any] = {}
@@ -66,41 +66,41 @@ def _render_evaluation(request: HttpRequest, scope: AccessScope, found: AnswerEv
     except BadInput as error:
         context["problem"] = str(error)
     else:
-        result = results.load_result(found, pair)
+        result = results.load_result(evaluation_row, pair)
         files = {"charts": figures.draw_versions(result), "tables": downloads.result_tables(result)}
         context["reasons"] = [
-            {"system": cell["system"], "generator": cell["generator"], "when": when, "why": why}
+            {"system": cell["system"], "generator": cell["generator"], "when": when, "why": reason}
             for cell in result["cells"]
-            for when, why in cell["graded"]["reasons"].items()
-            if why
+            for when, reason in cell["graded"]["reasons"].items()
+            if reason
         ]
         context["malformed"] = [cell for cell in result["cells"] if cell["malformed"]]
         context |= {"result": result, "charts": files["charts"], "asked": _name_versions(pair)}
     names = "benchmark/answers/evaluation.html", "benchmark/answers/_evaluation.html"
-    return job_page(request, scope, found, *names, context, **files)
+    return job_page(request, scope, evaluation_row, *names, context, **files)
 
 
 def _name_versions(pair: VersionPair) -> str:
-    """The part of an address that asks for these versions."""
+    """Return the query string that selects these versions."""
     return urlencode({"before": pair.before.number} | ({"after": pair.after.number} if pair.after else {}))
 
 
 @action("admin")
 @require_GET
 def listed_answers(request: HttpRequest, scope: AccessScope, evaluation: int) -> HttpResponse:
-    """The answers of one run and generator by query; the first ones unless others are asked for."""
-    found = ANSWERS.find(scope.collection, evaluation)
-    runs, generators = runs_in(found), found.options["generators"]
-    asked = {name: request.GET.get(name, "") for name in ("system", "generator", "show", "page")}
-    run = next((one for one in runs if one.name == asked["system"]), runs[0])
-    generator = asked["generator"] if asked["generator"] in generators else generators[0]
-    show = asked["show"] if asked["show"] in listing.SHOWN else listing.SHOWN[0]
-    page = max(int(asked["page"][:6]), 1) if asked["page"][:6].isdecimal() else 1
+    """List the answers of one run and generator by query; of the first ones by default."""
+    evaluation_row = ANSWERS.find(scope.collection, evaluation)
+    runs, generators = runs_in(evaluation_row), evaluation_row.options["generators"]
+    requested = {name: request.GET.get(name, "") for name in ("system", "generator", "show", "page")}
+    run = next((run for run in runs if run.name == requested["system"]), runs[0])
+    generator = requested["generator"] if requested["generator"] in generators else generators[0]
+    show = requested["show"] if requested["show"] in listing.SHOWN else listing.SHOWN[0]
+    page = max(int(requested["page"][:6]), 1) if requested["page"][:6].isdecimal() else 1
     pair = _versions_or_404(request, scope)
-    rows = listing.list_answers(found, pair, run=run, generator=generator, show=show, page=page)
-    told = {"run": run, "runs": runs, "generator": generator, "generators": generators, "show": show, "pair": pair}
-    again = urlencode({"system": run.name, "generator": generator, "show": show}) + "&" + _name_versions(pair)
-    context = {"scope": scope, "evaluation": found, "listed": {**rows, **told, "asked": again}}
+    rows = listing.list_answers(evaluation_row, pair, run=run, generator=generator, show=show, page=page)
+    selection = {"run": run, "runs": runs, "generator": generator, "generators": generators, "show": show, "pair": pair}
+    query_string = urlencode({"system": run.name, "generator": generator, "show": show}) + "&" + _name_versions(pair)
+    context = {"scope": scope, "evaluation": evaluation_row, "listed": {**rows, **selection, "asked": query_string}}
     return render(request, "benchmark/answers/listed.html", context)
 
 
@@ -114,38 +114,44 @@ def _versions_or_404(request: HttpRequest, scope: AccessScope) -> VersionPair:
 @action("admin")
 @require_http_methods(["GET", "POST"])
 def start_answers(request: HttpRequest, scope: AccessScope) -> HttpResponse:
-    """Start an evaluation: show the form, then its calls and cost, then store it for a worker."""
+    """Show the form of an evaluation and its estimated calls and cost; then queue it."""
     return form_page(request, scope, ANSWERS)
 
 
 @action("admin")
 @require_GET
 def judged_answer(request: HttpRequest, scope: AccessScope, evaluation: int, query: int) -> HttpResponse:
-    """Show each generator's answer to a query, and one with its contexts and its verdict."""
-    found = ANSWERS.find(scope.collection, evaluation)
-    asked = get_object_or_404(Query, pk=query, collection=scope.collection)
-    rows = listing.side_by_side(found, asked)
-    wanted = request.GET.get("system", ""), request.GET.get("generator", "")
-    named = [row for row in rows if (row["run"].name, row["generator"]) == wanted]
-    shown: GeneratedAnswer | None = next((row["answer"] for row in [*named, *rows] if row["answer"] is not None), None)
-    context: dict[str, Any] = {"scope": scope, "evaluation": found, "query": asked, "rows": rows, "shown": shown}
+    """Show all answers to a query, one of them with its contexts and its verdict."""
+    evaluation_row = ANSWERS.find(scope.collection, evaluation)
+    query_row = get_object_or_404(Query, pk=query, collection=scope.collection)
+    rows = listing.side_by_side(evaluation_row, query_row)
+    selected_cell = request.GET.get("system", ""), request.GET.get("generator", "")
+    selected_rows = [row for row in rows if (row["run"].name, row["generator"]) == selected_cell]
+    shown: GeneratedAnswer | None = next((row["answer"] for row in [*selected_rows, *rows] if row["answer"]), None)
+    context: dict[str, Any] = {
+        "scope": scope,
+        "evaluation": evaluation_row,
+        "query": query_row,
+        "rows": rows,
+        "shown": shown,
+    }
     if shown is not None:
-        whole = GeneratedAnswer.objects.select_related("run", "query", "evaluation__collection").get(pk=shown.pk)
-        context |= {"shown": whole, "contexts": listing.list_contexts(whole, _versions_or_404(request, scope))}
+        answer = GeneratedAnswer.objects.select_related("run", "query", "evaluation__collection").get(pk=shown.pk)
+        context |= {"shown": answer, "contexts": listing.list_contexts(answer, _versions_or_404(request, scope))}
     return render(request, "benchmark/answers/answer.html", context)
 
 
 @action("site")
 @require_GET
 def suite_answers(request: HttpRequest, scope: AccessSiteScope, suite: int) -> HttpResponse:
-    """RAGAlign of each member's newest evaluation, and the unweighted mean."""
-    found = get_suite(scope, suite)
-    members = collections_of(found)
-    lines = suites.suite_lines([suites.member_answers(one, chosen.K) for one in members])
-    files = downloads.suite_tables(found.name, chosen.K, [one.name for one in members], lines)
+    """Show RAGAlign of each member's newest evaluation, and the unweighted mean."""
+    suite_row = get_suite(scope, suite)
+    members = collections_of(suite_row)
+    lines = suites.suite_lines([suites.member_answers(collection, chosen.K) for collection in members])
+    files = downloads.suite_tables(suite_row.name, chosen.K, [collection.name for collection in members], lines)
     if (file := send_file(request, [], files)) is not None:
         return file
-    context: dict[str, Any] = {"scope": scope, "suite": found, "members": members, "k": chosen.K}
+    context: dict[str, Any] = {"scope": scope, "suite": suite_row, "members": members, "k": chosen.K}
     graded = [{**line, **line["graded"]} for line in lines]
     context["parts"] = list(zip(files, (lines, graded), strict=True)) if lines else []
     return render(request, "benchmark/answers/suite.html", context)
