@@ -1,1 +1,1 @@
-"""Hole filling: unjudged pairs of a pool are judged by a policy and people, as new qrels."""
+"""Hole filling: a policy and people judge the unjudged pairs of a pool, which makes new qrels."""

@@ -1,4 +1,4 @@
-"""Operations of hole filling: what it would come to, its start, how far it is, its end."""
+"""API operations of hole filling: estimate, start, read, finish and cancel."""
 
 from datetime import datetime
 from typing import Any
@@ -44,7 +44,7 @@ class FillingOut(Schema):
 
 
 def show(filling: Any) -> dict[str, Any]:
-    """Return a filling as it is now, whatever the service knew of it."""
+    """Describe a filling, read again from the database, as the service's row may be out of date."""
     return selectors.show_filling(selectors.find_filling(filling.collection, filling.number))
 
 
@@ -56,7 +56,7 @@ estimate_operation(
     planning.estimate_filling,
     PATH,
     response=FillingEstimateOut,
-    show=lambda found: {**found["preview"], **show_estimate(found["estimate"])},
+    show=lambda estimate: {**estimate["preview"], **show_estimate(estimate["estimate"])},
 )
 for act, service in services.ACTS.items():
     operation(router, service, "POST", f"{PATH}/{{number}}/{act}", find=selectors.find_filling, status=200, **shown)
@@ -65,7 +65,7 @@ for act, service in services.ACTS.items():
 @router.get(HERE + PATH, auth=may("admin"), response=Page[FillingOut])
 def list_fillings(request: Any, name: str, after: Cursor = 0, limit: Limit = 100) -> Any:
     """List the hole fillings, the oldest first, as they were counted last."""
-    # To count as of now would be a statement or more for each filling; `read_filling` does that for one.
+    # Counting again would take a statement or more for each filling; `read_filling` does that for one.
     rows = selectors.fillings_of(request.scope.collection)
     return page_of(rows, after, limit, lambda row: selectors.show_filling(row, row.funnel))
 

@@ -1,4 +1,4 @@
-"""What filling the holes of a pool can be told."""
+"""Options of hole filling."""
 
 from typing import ClassVar, Self
 
@@ -12,7 +12,7 @@ from judges.campaigns.options import JudgingOptions
 
 
 class FillingPolicy(TextChoices):
-    """How holes are judged: by people alone, or by judges first."""
+    """How unjudged pairs are judged: by people alone, or by judges first."""
 
     PEOPLE = "people", _("people judge every pair")
     DEBATE_ENSEMBLE = "debate+ensemble", _("debate and panel, then people")
@@ -22,7 +22,7 @@ class FillingPolicy(TextChoices):
 
 
 class FillingOptions(JudgingOptions):
-    """What filling the holes of a pool can be told."""
+    """Options of hole filling: the pool, the qrels to complete, and who judges."""
 
     runs: list[str] = option(_("Runs"), _("Their first documents make the pool."), at_least=1, at_most=1000)
     depth: int = option(_("Depth"), _("Documents of each run that enter the pool."), default=10, ge=1, le=1000)
@@ -56,9 +56,10 @@ class FillingOptions(JudgingOptions):
 
     @model_validator(mode="after")
     def people_ask_no_model(self) -> Self:
-        of_judges = ("panel", "filter", "rounds", "debaters", "adjudicator", "budget", "max_calls", "retry_failed")
+        """Reject options of judges where people judge every pair."""
+        judges_options = ("panel", "filter", "rounds", "debaters", "adjudicator", "budget", "max_calls", "retry_failed")
         if self.policy == FillingPolicy.PEOPLE:
-            for name in of_judges:
+            for name in judges_options:
                 if getattr(self, name):
                     raise BadOption(name, _("People judge every pair, and no model is used: leave this empty."))
         return self

@@ -1,4 +1,4 @@
-"""Pairs of a pool: made where they are missing, and queued for people with the reason `hole`."""
+"""Pairs of a pool: created where missing, and queued for people with the reason `hole`."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -15,10 +15,9 @@ from corpus.models import Collection, Item, Label
 from store.sql import execute, fetch_rows, read_sql
 
 Integers = NDArray[np.int64]
-FINAL = (PEOPLE, ADJUDICATOR)  # Origins of labels that no judge is asked about any more.
-# Below every priority of the usual orders (-1 and more): items in the order of what they could
-# settle begin here, and keep it when the collection's order changes
-# (corpus.collections.task_order.reprioritise_tasks).
+FINAL = (PEOPLE, ADJUDICATOR)  # Origins of final labels: judges are not asked about these pairs.
+# Below every priority of the usual orders (-1 and more): tasks sorted by informativeness start here,
+# and keep their order when the collection's order changes (corpus.collections.task_order.reprioritise_tasks).
 FIRST = -2.0
 
 OPEN = read_sql(__file__, "open_tasks")
@@ -53,15 +52,15 @@ WHERE pair_id = ANY(%(pairs)s) AND reason = 'hole' AND state = 'open' AND taken 
 
 
 def pairs_of(collection: Collection, queries: Integers, documents: Integers) -> list[int]:
-    """Return the ids of these pairs in their order; missing pairs are made, and all become candidates (ADR 0003).
+    """Return the ids of these pairs in their order, creating missing ones; all become candidates (ADR 0003).
 
-    Pairs of texts that are not current any more are left out. Call it inside a transaction.
+    Pairs with a text that is no longer current are left out. Call it inside a transaction.
     """
-    # Some hundred thousand pairs: copied into a table of their own and joined, not sent one by one.
+    # There may be some hundred thousand pairs: they are copied into a temporary table and joined.
     plan_for_bulk()
     create_temporary_table("filling_pool", "place int, query_id bigint, document_id bigint")
     pairs = enumerate(zip(queries.tolist(), documents.tolist(), strict=True))
-    lines = (f"{place}\t{query}\t{document}\n" for place, (query, document) in pairs)
+    lines = (f"{position}\t{query}\t{document}\n" for position, (query, document) in pairs)
     copy_lines("filling_pool", lines, "pairs", ignore_progress)
     execute("ANALYZE filling_pool")
     # Only rows that change: an UPDATE of all would rewrite and lock a million rows.
@@ -71,42 +70,44 @@ def pairs_of(collection: Collection, queries: Integers, documents: Integers) -> 
 
 
 def known_to_people(collection: Collection, queries: Integers, documents: Integers) -> int:
-    """Return how many of these pairs people or an adjudicator had labelled already."""
+    """Count the pairs that people or an adjudicator have already labelled."""
     labels = Label.objects.filter(pair__collection=collection, aspect=None, origin__in=FINAL)
     return count_among(labels.values_list("pair__query_id", "pair__document_id"), queries, documents)
 
 
-def count_among(known: Iterable[tuple[int, int]], queries: Integers, documents: Integers) -> int:
-    """Count the pairs that are among the known ones, given as query and document."""
-    # An empty set is answered at once; building the pairs takes longer than the look.
-    found = set(known)
-    return sum(pair in found for pair in zip(queries.tolist(), documents.tolist(), strict=True)) if found else 0
+def count_among(judged_pairs: Iterable[tuple[int, int]], queries: Integers, documents: Integers) -> int:
+    """Count the pairs of `queries` and `documents` that are among `judged_pairs`."""
+    # Building the pairs takes longer than the look-up, so an empty set is answered at once.
+    judged_set = set(judged_pairs)
+    return (
+        sum(pair in judged_set for pair in zip(queries.tolist(), documents.tolist(), strict=True)) if judged_set else 0
+    )
 
 
 def without_final(pairs: Sequence[int]) -> list[int]:
-    """The pairs that neither people nor an adjudicator labelled, in the order given."""
+    """Return the pairs that neither people nor an adjudicator have labelled, in their order."""
     labels = Label.objects.filter(pair__in=list(pairs), aspect=None, origin__in=FINAL)
-    known = set(labels.values_list("pair_id", flat=True))
-    return [pair for pair in pairs if pair not in known]
+    labelled_pairs = set(labels.values_list("pair_id", flat=True))
+    return [pair for pair in pairs if pair not in labelled_pairs]
 
 
 @transaction.atomic
 def open_tasks(collection: Collection, pairs: Sequence[int], *, in_order: bool = False) -> int:
-    """Open an item for each pair that does not wait for people yet; how many.
+    """Open a task for each pair that is not yet waiting for people; return their number.
 
-    They come by the collection's order; with `in_order` before everything else, in the order given,
-    and what waits already as a hole moves up.
+    Tasks follow the collection's order. With `in_order` they come before all others, in the order of
+    `pairs`, and tasks that are already open as holes move up.
     """
     values: dict[str, Any] = {"pairs": list(pairs), "first": FIRST, "count": max(len(pairs), 1)}
     if in_order:
         execute(HURRY, **values)
-    opened = execute(OPEN, **values, ordered=in_order)
+    count = execute(OPEN, **values, ordered=in_order)
     # A bulk insert leaves the planner with old statistics, and the queue's statements with slow plans.
-    table_statistics.renew_statistics(opened, Item)
+    table_statistics.renew_statistics(count, Item)
     forget_watermarks(collection)
-    return opened
+    return count
 
 
 def withdraw_tasks(pairs: Sequence[int]) -> int:
-    """Withdraw the `hole` tasks among these pairs that nobody has begun; return their number."""
+    """Withdraw the `hole` tasks of these pairs that nobody has started; return their number."""
     return execute(WITHDRAW, pairs=list(pairs))

@@ -1,4 +1,4 @@
-"""Planning of a hole filling: what its pool holds, and what judging would cost."""
+"""Planning of a hole filling: the contents of its pool and the cost of judging it."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -23,19 +23,19 @@ from judges.campaigns.estimates import Estimate
 from judges.campaigns.options import CampaignOptions
 from judges.models import Work
 
-ENDED = (Work.State.LABELLED, Work.State.ESCALATED, Work.State.FAILED)  # A pair's outcome is known.
+ENDED = (Work.State.LABELLED, Work.State.ESCALATED, Work.State.FAILED)  # States of pairs with an outcome.
 
 
 def judging_configuration(options: FillingOptions) -> Configuration | None:
-    """Return the judges' configuration; None if people judge every pair. Raises BadInput."""
+    """Return the configuration of the judges; None if people judge every pair. Raises BadInput."""
     if options.policy == FillingPolicy.PEOPLE:
         return None
-    given = options.model_dump(include={"panel", "rounds", "debaters", "filter", "adjudicator"})
-    return configuration_of(CampaignOptions.read({**given, "policy": options.policy}))
+    judging_options = options.model_dump(include={"panel", "rounds", "debaters", "filter", "adjudicator"})
+    return configuration_of(CampaignOptions.read({**judging_options, "policy": options.policy}))
 
 
 def named_runs(collection: Collection, options: FillingOptions) -> list[Run]:
-    """Return the runs that the options name. Raises BadOption for one missing or not ready."""
+    """Return the runs that the options name. Raises BadOption if one is missing or not ready."""
     rows = Run.objects.filter(collection=collection, is_deleted=False, name__in=options.runs)
     runs = {run.name: run for run in rows}
     for name in options.runs:
@@ -47,7 +47,7 @@ def named_runs(collection: Collection, options: FillingOptions) -> list[Run]:
 
 
 def version_before(collection: Collection, options: FillingOptions, by: str) -> Qrels:
-    """Return the version of the qrels that is completed. Raises BadOption."""
+    """Return the version of the qrels to complete. Raises BadOption."""
     if options.qrels is None:
         return versions.original_version(collection, by)
     try:
@@ -62,25 +62,25 @@ def pool_of(collection: Collection, runs: Sequence[Run], depth: int, before: Qre
 
 
 def preview_filling(collection: Collection, runs: Sequence[Run], depth: int, before: Qrels) -> dict[str, int]:
-    """The first steps of a filling's funnel, and the queries of its runs. Reads only."""
-    found = pool_of(collection, runs, depth, before)
-    queries, documents = found.candidates
+    """Count the first steps of a filling's funnel, and the queries of its runs."""
+    pool = pool_of(collection, runs, depth, before)
+    queries, documents = pool.candidates
     return {
-        "queries": len(np.unique(found.queries)),
-        "pool": len(found),
-        "judged": int(found.is_judged.sum()),
+        "queries": len(np.unique(pool.queries)),
+        "pool": len(pool),
+        "judged": int(pool.is_judged.sum()),
         "candidates": len(queries),
-        "known": known_to_people(collection, queries, documents),  # people labelled them: nobody is asked again
+        "known": known_to_people(collection, queries, documents),
     }
 
 
 def estimate_filling(actor: Actor, collection: Collection, options: FillingOptions) -> dict[str, Any]:
-    """Count the pairs of a hole filling and estimate its cost; nothing starts. Raises BadOption and BadInput."""
+    """Count the pairs of a hole filling and estimate its cost, without starting it. Raises BadOption and BadInput."""
     with transaction.atomic():
         runs, before = named_runs(collection, options), version_before(collection, options, actor.name)
         preview = preview_filling(collection, runs, options.depth, before)
         estimate = estimate_cost(collection, runs, before, options)
-        # An estimate leaves no version of the qrels behind.
+        # Undo the first version of the qrels, which `version_before` may have made.
         transaction.set_rollback(True)
     return {"preview": preview, "estimate": estimate, "people": options.policy == FillingPolicy.PEOPLE}
 
@@ -88,28 +88,29 @@ def estimate_filling(actor: Actor, collection: Collection, options: FillingOptio
 def estimate_cost(
     collection: Collection, runs: Sequence[Run], before: Qrels, options: FillingOptions
 ) -> Estimate | None:
-    """Calls and cost of the judges; None where there is nothing to do. Raises BadInput."""
-    wanted = judging_configuration(options)
+    """Estimate the calls and cost of the judges; None if there is nothing to judge. Raises BadInput."""
+    configuration = judging_configuration(options)
     queries, documents = pool_of(collection, runs, options.depth, before).candidates
-    if wanted is None or not len(queries):
+    if configuration is None or not len(queries):
         return None
-    known = lifecycle.same_configuration(collection, wanted)
-    judged = Work.objects.filter(campaign__in=known, state__in=ENDED) if known else Work.objects.none()
-    left = len(queries) - known_to_people(collection, queries, documents)
-    # ADR 0034: outcomes count across campaigns of one configuration, so nobody pays for a pair twice.
-    left -= count_among(judged.values_list("pair__query_id", "pair__document_id"), queries, documents)
-    left = left if options.first is None else min(left, options.first)
-    if left <= 0:
+    campaigns = lifecycle.same_configuration(collection, configuration)
+    judged = Work.objects.filter(campaign__in=campaigns, state__in=ENDED) if campaigns else Work.objects.none()
+    remaining = len(queries) - known_to_people(collection, queries, documents)
+    # Outcomes count across campaigns of one configuration, so that no pair is paid for twice (ADR 0034).
+    remaining -= count_among(judged.values_list("pair__query_id", "pair__document_id"), queries, documents)
+    remaining = remaining if options.first is None else min(remaining, options.first)
+    if remaining <= 0:
         return None
-    # Prompts of a sample, spread evenly over the pool: those of all pairs would take too long to
-    # write. unique, since a small pool has fewer pairs than the sample has places.
-    at = np.unique(np.linspace(0, len(queries) - 1, forecasts.SAMPLE).astype(int))
-    texts = Query.objects.in_bulk(queries[at].tolist()), Document.objects.in_bulk(documents[at].tolist())
-    shown = [
-        forecasts.pair_inputs(collection, texts[0][query], texts[1][document])
-        for query, document in zip(queries[at].tolist(), documents[at].tolist(), strict=True)
-        if query in texts[0] and document in texts[1]
+    # The prompts of a sample that is spread evenly over the pool, since those of all pairs would take
+    # too long to write. Unique, because a small pool may have fewer pairs than the sample.
+    positions = np.unique(np.linspace(0, len(queries) - 1, forecasts.SAMPLE).astype(int))
+    query_keys, document_keys = queries[positions].tolist(), documents[positions].tolist()
+    query_rows, document_rows = Query.objects.in_bulk(query_keys), Document.objects.in_bulk(document_keys)
+    inputs = [
+        forecasts.pair_inputs(collection, query_rows[query], document_rows[document])
+        for query, document in zip(query_keys, document_keys, strict=True)
+        if query in query_rows and document in document_rows
     ]
-    parts = [part for one in shown for part in forecasts.parts_of(collection, wanted, one)]
-    # As many windows a pair as the sample has: what is judged are windows.
-    return forecasts.estimate_pairs(wanted, round(left * len(parts) / max(1, len(shown))), parts)
+    parts = [part for pair_input in inputs for part in forecasts.parts_of(collection, configuration, pair_input)]
+    # Judges judge windows of a document: assume as many per pair as in the sample.
+    return forecasts.estimate_pairs(configuration, round(remaining * len(parts) / max(1, len(inputs))), parts)

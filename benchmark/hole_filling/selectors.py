@@ -1,4 +1,4 @@
-"""What is known of fillings: lists, forms and pages; a funnel as table and flow."""
+"""What pages and the API show of fillings: lists, forms, and a funnel as table and flow chart."""
 
 from dataclasses import replace
 from typing import Any
@@ -28,13 +28,13 @@ SHOWN = 30
 
 def fillings_of(collection: Collection) -> QuerySet[Filling]:
     """Return the fillings of a collection with the number of each one's campaign."""
-    # The pairs of a filling are thousands of numbers in one column, and only counts are shown.
+    # The column of pairs has thousands of numbers, and only counts are shown.
     rows = Filling.objects.select_related("before", "after", "collection").defer("pairs").prefetch_related("runs")
     return with_campaign_number(rows.filter(collection=collection))
 
 
 def find_filling(collection: Collection, number: int) -> Filling:
-    """Return the filling of this number. Raises Http404."""
+    """Return the filling with this number. Raises Http404."""
     return numbered_or_404(fillings_of(collection), collection, number, _("Hole filling not found."))
 
 
@@ -42,28 +42,28 @@ def filling_form(collection: Collection) -> dict[str, Any]:
     """Return what the form of a filling offers."""
     runs = [run.name for run in chosen.runs_of(collection) if run.state == JobState.READY]
     versions = [(version.number, chosen.version_title(version)) for version in chosen.versions_of(collection)]
-    offered: dict[str, Any] = {"runs": [(name, name) for name in runs], "qrels": versions or [("", _("1, original"))]}
+    choices: dict[str, Any] = {"runs": [(name, name) for name in runs], "qrels": versions or [("", _("1, original"))]}
     initial = {"runs": runs, "qrels": versions[-1][0] if versions else ""}
-    return {"choices": {**offered, **judging_choices(collection)}, "initial": initial}
+    return {"choices": {**choices, **judging_choices(collection)}, "initial": initial}
 
 
 def send_form(collection: Collection) -> dict[str, Any]:
-    """Return what the form that sends the deciding pairs offers."""
+    """Return what the form for the most informative pairs offers."""
     return {"choices": judging_choices(collection), "auto_id": "send_%s"}
 
 
 def ranking_of(collection: Collection) -> dict[str, Any] | None:
-    """Return runs, depth and qrels of the newest ranking uncertainty; None before any."""
+    """Return runs, depth and qrels of the newest ranking uncertainty; None if it was never computed."""
     stored = chosen.stored_report(chosen.newest_report(collection, compares=False), [])
     if stored is None or not stored.is_ready:
         return None
-    # A run that was deleted since has no pairs to send.
+    # Runs that have been deleted since have no pairs to send.
     runs = Run.objects.filter(pk__in=stored.report.options["runs"], is_deleted=False)
     return {"runs": list(runs.values_list("name", flat=True)), "depth": stored.k, "qrels": stored.report.before.number}
 
 
 def fillings_page(collection: Collection, *, with_table: bool) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the context of the page of all fillings, and its files; the table has all rows."""
+    """Return the context of the page of all fillings, and its files; the downloaded table has all rows."""
     bounds = bounds_context(collection, chosen.runs_of(collection))
     rows, shown = fillings_of(collection).order_by("-pk"), bounds["shown"]
     files: dict[str, Any] = {"charts": [shown["chart"]], "tables": [*shown["tables"]]} if shown else {"tables": []}
@@ -87,15 +87,15 @@ def filling_page(filling: Filling) -> tuple[dict[str, Any], dict[str, Any]]:
         "unattended": chosen.is_unattended(filling),
     }
     header = (_("step"), _("pairs"))
-    rows = tuple((words, count) for words, count, _why in context["steps"])
+    rows = tuple((step, count) for step, count, _remark in context["steps"])
     return context, {"charts": [chart], "tables": [DownloadTable("funnel", _("Outcome of the pool"), header, rows)]}
 
 
 def show_filling(filling: Filling, funnel: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Return a filling as programs read it; `funnel`: as last counted, else counted now."""
-    shown = ("state", "depth", "error", "made_by", "created_at", "ended_at")
+    """Return a filling as programs read it; without `funnel` its funnel is counted now."""
+    columns = ("state", "depth", "error", "made_by", "created_at", "ended_at")
     return {
-        **{name: getattr(filling, name) for name in shown},
+        **{name: getattr(filling, name) for name in columns},
         "number": filling.number,
         "campaign": filling.campaign_number,  # type: ignore[attr-defined]
         "runs": sorted(run.name for run in filling.runs.all()),
@@ -107,25 +107,34 @@ def show_filling(filling: Filling, funnel: dict[str, Any] | None = None) -> dict
 
 
 def describe_judges(filling: Filling) -> dict[str, Any]:
-    """Name who judges, from its campaign, or until there is one from what was asked for."""
-    given = filling.options
-    found = {"policy": given.get("policy", ""), "first": given.get("first"), "debaters": "", "judges": ""}
+    """Describe who judges: from the campaign of the filling, or without one from its options."""
+    options = filling.options
+    description = {"policy": options.get("policy", ""), "first": options.get("first"), "debaters": "", "judges": ""}
     campaign = Campaign.objects.filter(pk=filling.campaign).first() if filling.campaign else None
     if campaign is None:
-        return {**found, "panel": given.get("panel"), "filter": ", ".join(given.get("filter", [])), "is_open": True}
+        return {
+            **description,
+            "panel": options.get("panel"),
+            "filter": ", ".join(options.get("filter", [])),
+            "is_open": True,
+        }
     debaters = campaign.debaters if RoutingPolicy(campaign.policy).debates else []
     seats = {"debaters": debaters, "judges": campaign.voters, "filter": Protocol.of(campaign.protocol).filter}
     versions = JudgeVersion.objects.filter(pk__in=[key for keys in seats.values() for key in keys])
     names = dict(versions.values_list("pk", "name"))
-    told = {seat: ", ".join(number_names([names[key] for key in keys])) for seat, keys in seats.items()}
-    return {**found, "policy": campaign.get_policy_display(), "panel": campaign.panel, **told}
+    seat_names = {seat: ", ".join(number_names([names[key] for key in keys])) for seat, keys in seats.items()}
+    return {**description, "policy": campaign.get_policy_display(), "panel": campaign.panel, **seat_names}
 
 
 def funnel_steps(funnel: dict[str, Any]) -> list[tuple[str, int, str]]:
-    """Return what became of the pool, step by step: (words, count, remark)."""
+    """Return the outcome of the pool by step: (step, count, remark)."""
     rounds = [
-        (_("agreed in round %(round)s of the debate") % {"round": one["round"]}, int(one["agreed"]), "")
-        for one in funnel["rounds"]
+        (
+            _("agreed in round %(round)s of the debate") % {"round": round_counts["round"]},
+            int(round_counts["agreed"]),
+            "",
+        )
+        for round_counts in funnel["rounds"]
     ]
     rows: list[tuple[str, int, str]] = [
         (
@@ -147,15 +156,14 @@ def funnel_steps(funnel: dict[str, Any]) -> list[tuple[str, int, str]]:
         (_("settled"), funnel["settled"], ""),
         (_("relevant (holes)"), funnel["relevant"], ""),
     ]
-    # Steps that nothing went through are left out, but for the first four and the last two.
-    always = 4
-    return [row for place, row in enumerate(rows) if row[1] or place < always or place >= len(rows) - 2]
+    # Steps without pairs are left out, except for the first four and the last two.
+    return [row for position, row in enumerate(rows) if row[1] or position < 4 or position >= len(rows) - 2]
 
 
 def funnel_chart(funnel: dict[str, Any], filling: Filling) -> Chart:
-    """The funnel as a flow from the pool to what is settled."""
-    parts = {"people": funnel["to_people"], "settled": funnel["people_settled"], "open": funnel["people_open"]}
-    count = {**funnel, **parts}
+    """Draw the funnel as a flow from the pool to the outcomes of its pairs."""
+    people = {"people": funnel["to_people"], "settled": funnel["people_settled"], "open": funnel["people_open"]}
+    count = {**funnel, **people}
     nodes = [
         Node("pool", _("in the pool"), count["pool"], 0),
         Node("judged", _("already judged"), count["judged"], 1, "quiet"),

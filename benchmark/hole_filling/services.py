@@ -1,8 +1,8 @@
-"""Services of hole filling: start one, or go on with an equal one (DREAM 4.1).
+"""Services of hole filling: start a filling, or resume an equal one (DREAM 4.1).
 
-A filling is the pool of some runs with what the qrels know taken away. Judges are asked in a
-campaign over exactly these pairs, people about what is escalated, or about all. A large one is
-prepared by a worker: some hundred thousand pairs take longer to write than a page may.
+A filling judges the pairs in the pool of some runs that the qrels do not contain. A campaign asks
+judges about exactly these pairs, and people judge what is escalated, or every pair. A worker
+prepares a large filling, since writing some hundred thousand pairs takes too long for a page.
 """
 
 from collections.abc import Callable, Sequence
@@ -42,47 +42,53 @@ from judges.campaigns import lifecycle
 from judges.campaigns.configurations import Configuration
 
 State = Filling.State
-AT_ONCE = 20_000  # Pairs up to which a page waits for the start.
-IN_COLUMNS = {"runs", "depth", "qrels"}  # Options that a filling keeps in columns of its own.
+AT_ONCE = 20_000  # Fillings of up to so many pairs start at once, larger ones in a worker.
+IN_COLUMNS = {"runs", "depth", "qrels"}  # Options that have their own columns.
 
 
 @dataclass(frozen=True, slots=True)
-class _Wish:
+class _FillingRequest:
     """A request for a filling, with the rows that its options name."""
 
     collection: Collection
     options: FillingOptions
     runs: Sequence[Run]
     before: Qrels
-    wanted: Configuration | None  # None: people judge every pair.
+    configuration: Configuration | None  # None: people judge every pair.
     by: str
 
     @property
-    def facts(self) -> dict[str, Any]:
-        """The columns of a filling that do not depend on how far it is."""
-        about = {"collection": self.collection, "depth": self.options.depth, "before": self.before}
-        return {**about, "options": self.options.model_dump(mode="json", exclude=IN_COLUMNS)}
+    def columns(self) -> dict[str, Any]:
+        """The columns of the filling that do not change with its progress."""
+        return {
+            "collection": self.collection,
+            "depth": self.options.depth,
+            "before": self.before,
+            "options": self.options.model_dump(mode="json", exclude=IN_COLUMNS),
+        }
 
 
 @action("filling.started", key="filling")
 def start_filling(actor: Actor, collection: Collection, options: FillingOptions) -> Filling:
-    """Have the unjudged pairs of a pool judged (DREAM 4.1). The same again goes on with what is unfinished.
+    """Have the unjudged pairs of a pool judged (DREAM 4.1), or resume an equal filling that is unfinished.
 
-    1. pool the runs and take away what the qrels know, 2. with `first`, keep the pairs that could settle an order,
-    3. start a campaign over the rest, or ask people. A large one is left to a worker. A filled one of which nothing
-    changed since is returned as it is. Raises BadOption and BadInput.
+    1. Pool the runs and remove the pairs in the qrels.
+    2. With `first`, keep the pairs that could change the order of the runs most.
+    3. Start a campaign over these pairs, or ask people; a large filling is left to a worker.
+
+    A filled filling is returned unchanged if nothing changed since. Raises BadOption and BadInput.
     """
     # Two equal starts at once would make two fillings: the second waits here, and finds the first.
     hold(Collection.objects, collection.pk, no_key=True)
-    wish = _find_rows(collection, options, actor.name)
-    if wish.wanted is not None:
-        lifecycle.check_budget(collection, wish.wanted, options.budget, options.max_calls, None)
-    queries, documents, begun = _unjudged_pairs(wish)
+    filling_request = _find_rows(collection, options, actor.name)
+    if filling_request.configuration is not None:
+        lifecycle.check_budget(collection, filling_request.configuration, options.budget, options.max_calls, None)
+    queries, documents, funnel = _unjudged_pairs(filling_request)
     if len(queries) > AT_ONCE:
-        waiting = Filling.objects.filter(state=State.PREPARING, **wish.facts).defer("pairs")
-        same = next((filling for filling in waiting if _has_runs(filling, wish.runs)), None)
-        return same or _create_filling(wish, state=State.PREPARING, funnel=begun.document)
-    return _begin_filling(wish, queries, documents, begun)
+        rows = Filling.objects.filter(state=State.PREPARING, **filling_request.columns).defer("pairs")
+        same_filling = next((filling for filling in rows if _has_runs(filling, filling_request.runs)), None)
+        return same_filling or _create_filling(filling_request, state=State.PREPARING, funnel=funnel.document)
+    return _begin_filling(filling_request, queries, documents, funnel)
 
 
 @action("filling.ended", noted=lambda _options, filling: {"filling": filling.number, "what": "finish"})
@@ -90,7 +96,7 @@ def finish_filling(actor: Actor, filling: Filling) -> Filling | Unchanged:
     """Make the filled version of what is settled by now (a large one by a worker)."""
     is_new = stages.ask_to_finish(filling, by=actor.name)
     filling.refresh_from_db()
-    return filling if is_new else Unchanged(filling)  # Who asks for it once more ends nothing.
+    return filling if is_new else Unchanged(filling)
 
 
 @action("filling.ended", noted=lambda _options, filling: {"filling": filling.number, "what": "cancel"})
@@ -103,94 +109,102 @@ def cancel_filling(actor: Actor, filling: Filling) -> Filling:
 ACTS: dict[str, Callable[[Actor, Filling], Any]] = {"finish": finish_filling, "cancel": cancel_filling}
 
 
-def _find_rows(collection: Collection, options: FillingOptions, by: str) -> _Wish:
-    """Return the wish with the rows that the options name, and the policy of an empty one."""
+def _find_rows(collection: Collection, options: FillingOptions, by: str) -> _FillingRequest:
+    """Look up the rows that the options name, and complete an empty policy."""
     runs, before = named_runs(collection, options), version_before(collection, options, by)
-    wanted = judging_configuration(options)
-    if wanted is not None:
-        options = options.model_copy(update={"policy": FillingPolicy(wanted.policy)})
-    return _Wish(collection, options, runs, before, wanted, by)
+    configuration = judging_configuration(options)
+    if configuration is not None:
+        options = options.model_copy(update={"policy": FillingPolicy(configuration.policy)})
+    return _FillingRequest(collection, options, runs, before, configuration, by)
 
 
-def _unjudged_pairs(wish: _Wish) -> tuple[Integers, Integers, Funnel]:
-    """The pool's unjudged pairs, or the first of them, and the funnel before anybody is asked."""
-    depth, first = wish.options.depth, wish.options.first
-    pool = pool_of(wish.collection, wish.runs, depth, wish.before)
+def _unjudged_pairs(request: _FillingRequest) -> tuple[Integers, Integers, Funnel]:
+    """Return the unjudged pairs of the pool, or the first of them, and the funnel at the start."""
+    depth, first = request.options.depth, request.options.first
+    pool = pool_of(request.collection, request.runs, depth, request.before)
     queries, documents = pool.candidates
     if first is not None:
-        # People get the pairs in this order.
-        chosen = informative_pairs(wish.collection, wish.runs, wish.before, depth)[:first]
-        if not chosen:
+        # In the order in which people get them.
+        pairs = informative_pairs(request.collection, request.runs, request.before, depth)[:first]
+        if not pairs:
             raise BadOption("first", _("No unjudged pair in the pool could change the order of these runs."))
-        queries, documents = np.array(chosen, dtype=np.int64).reshape(-1, 2).T
+        queries, documents = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
     if not len(queries):
         raise BadOption(
             "runs",
             _("Nothing to judge: version %(number)s of the qrels already contains every pair in the pool.")
-            % {"number": wish.before.number},
+            % {"number": request.before.number},
         )
-    return queries, documents, Funnel.begun(len(pool), int(pool.is_judged.sum()), len(queries), known=0)
+    return queries, documents, Funnel.begun(len(pool), int(pool.is_judged.sum()), len(queries), people_labelled=0)
 
 
-def _create_filling(wish: _Wish, **values: Any) -> Filling:
-    filling = Filling.objects.create(made_by=wish.by, **wish.facts, **values)
-    filling.runs.set(wish.runs)
+def _create_filling(request: _FillingRequest, **values: Any) -> Filling:
+    filling = Filling.objects.create(made_by=request.by, **request.columns, **values)
+    filling.runs.set(request.runs)
     return filling
 
 
 def _begin_filling(
-    wish: _Wish, queries: Integers, documents: Integers, begun: Funnel, own: Filling | None = None
+    request: _FillingRequest,
+    queries: Integers,
+    documents: Integers,
+    start_funnel: Funnel,
+    filling: Filling | None = None,
 ) -> Filling:
-    """Write the pairs and ask about them. `own`: the filling that waited for a worker to do so."""
-    ids = pairs_of(wish.collection, queries, documents)
-    # Rankings keep the versions of the texts that they were made of (ADR 0032): without a current
-    # pair nobody could be asked, and a filling of nothing would be done and never filled.
+    """Write the pairs and ask about them; `filling`: the one that waited for a worker, if any."""
+    ids = pairs_of(request.collection, queries, documents)
+    # Rankings refer to the versions of the texts that they were made of (ADR 0032). Without any
+    # current pair, the filling would have nothing to judge and never end.
     if not ids:
-        told = _("Documents in run %(name)s have since changed or been removed: create or import it again.")
-        raise BadOption("runs", told % {"name": ", ".join(run.name for run in wish.runs)})
-    own = own or _find_same(wish, ids)
-    # What is filled, or about to be, is only shown again.
-    if own is not None and own.state in (State.FILLED, State.FINISHING):
-        return own
-    # What people said is final: judges are not asked about it again.
-    asked = without_final(ids)
-    if own is None:
-        own = _create_filling(wish)
-    # Written once: a filling that goes on keeps the pairs it began with.
-    if own.state == State.PREPARING or not own.pairs:
-        funnel = replace(begun, candidates=len(ids), known=len(ids) - len(asked))
-        own.pairs, own.state, own.funnel, own.error = ids, State.JUDGING, funnel.document, ""
-        own.save(update_fields=["pairs", "state", "funnel", "error"])
-    _ask_judges(wish, own, asked)
-    return store_funnel(own)
-
-
-def _ask_judges(wish: _Wish, filling: Filling, asked: Sequence[int]) -> None:
-    """Ask judges in a campaign over exactly these pairs, or people about each."""
-    if wish.wanted is None:
-        open_tasks(wish.collection, asked, in_order=wish.options.first is not None)
-        return
-    limits = wish.options.model_dump(include={"budget", "max_calls", "failed_to_people"})
-    about: dict[str, Any] = {"collection": wish.collection, "wanted": wish.wanted, "scope": scope_of(filling)}
-    started = lifecycle.start_campaign(**about, **limits, retry=wish.options.retry_failed, pairs=asked)
-    # Where every pair has its outcome no campaign is started: the newest alike is the one that judged them.
-    campaign = started.campaign or next(iter(lifecycle.same_configuration(wish.collection, wish.wanted)), None)
+        message = _("Documents in run %(name)s have since changed or been removed: create or import it again.")
+        raise BadOption("runs", message % {"name": ", ".join(run.name for run in request.runs)})
+    filling = filling or _find_same(request, ids)
+    # A filling that is filled, or about to be, stays as it is.
+    if filling is not None and filling.state in (State.FILLED, State.FINISHING):
+        return filling
+    # Labels of people are final: judges are not asked about these pairs.
+    unlabelled_pairs = without_final(ids)
+    if filling is None:
+        filling = _create_filling(request)
+    # Written once: a resumed filling keeps the pairs it started with.
+    if filling.state == State.PREPARING or not filling.pairs:
+        funnel = replace(start_funnel, candidates=len(ids), known=len(ids) - len(unlabelled_pairs))
+        filling.pairs, filling.state, filling.funnel, filling.error = ids, State.JUDGING, funnel.document, ""
+        filling.save(update_fields=["pairs", "state", "funnel", "error"])
+    if request.configuration is None:
+        open_tasks(request.collection, unlabelled_pairs, in_order=request.options.first is not None)
+        return store_funnel(filling)
+    limits = request.options.model_dump(include={"budget", "max_calls", "failed_to_people"})
+    outcome = lifecycle.start_campaign(
+        collection=request.collection,
+        wanted=request.configuration,
+        scope=scope_of(filling),
+        **limits,
+        retry=request.options.retry_failed,
+        pairs=unlabelled_pairs,
+    )
+    # No campaign starts if every pair has its outcome: the newest one of this configuration judged them.
+    campaigns = lifecycle.same_configuration(request.collection, request.configuration)
+    campaign = outcome.campaign or next(iter(campaigns), None)
     filling.campaign = campaign.pk if campaign else None
     filling.save(update_fields=["campaign"])
+    return store_funnel(filling)
 
 
-def _find_same(wish: _Wish, ids: Sequence[int]) -> Filling | None:
-    """The newest filling of the same pairs by the same policy that goes on, or that is filled and up to date."""
-    found = Filling.objects.filter(collection=wish.collection, depth=wish.options.depth, before=wish.before)
-    found = found.filter(state__in=(*UNFINISHED, State.FINISHING, State.FILLED))
-    if wish.wanted is None:
-        found = found.filter(campaign=None, options__policy=FillingPolicy.PEOPLE)
+def _find_same(request: _FillingRequest, ids: Sequence[int]) -> Filling | None:
+    """Return the newest filling of the same pairs by the same policy that is unfinished, or filled and up to date."""
+    rows = Filling.objects.filter(collection=request.collection, depth=request.options.depth, before=request.before)
+    rows = rows.filter(state__in=(*UNFINISHED, State.FINISHING, State.FILLED))
+    if request.configuration is None:
+        rows = rows.filter(campaign=None, options__policy=FillingPolicy.PEOPLE)
     else:
-        known = [one.pk for one in lifecycle.same_configuration(wish.collection, wish.wanted)]
-        found = found.filter(campaign__in=known)
-    for filling in found.select_related("collection", "before", "after").order_by("-pk"):
-        # The arrays are compared at last: they are long.
-        if _has_runs(filling, wish.runs) and filling.pairs == list(ids):
+        campaigns = [
+            campaign.pk for campaign in lifecycle.same_configuration(request.collection, request.configuration)
+        ]
+        rows = rows.filter(campaign__in=campaigns)
+    for filling in rows.select_related("collection", "before", "after").order_by("-pk"):
+        # The arrays are compared last, because they are long.
+        if _has_runs(filling, request.runs) and filling.pairs == list(ids):
             if filling.state != State.FILLED:
                 return filling
             return filling if compute_funnel(filling).is_done and is_current(filling) else None
@@ -202,42 +216,45 @@ def _has_runs(filling: Filling, runs: Sequence[Run]) -> bool:
 
 
 def prepare_filling(key: int) -> bool:
-    """Write the pairs of a filling that waits for it. What cannot be started any more is cancelled and says why."""
+    """Start a filling that waits for a worker; one that can no longer be started is cancelled with the reason.
+
+    Return whether this worker did so.
+    """
 
     def prepare(filling: Filling) -> None:
         runs = list(filling.runs.order_by("pk").values_list("name", flat=True))
-        given = {"runs": runs, "depth": filling.depth, "qrels": filling.before.number, **filling.options}
-        wish = _find_rows(filling.collection, FillingOptions.read(given), filling.made_by)
-        _begin_filling(wish, *_unjudged_pairs(wish), own=filling)
+        values = {"runs": runs, "depth": filling.depth, "qrels": filling.before.number, **filling.options}
+        request = _find_rows(filling.collection, FillingOptions.read(values), filling.made_by)
+        _begin_filling(request, *_unjudged_pairs(request), filling=filling)
 
-    # Anything else than bad input is tried again; the filling's page says what it was.
+    # After bad input the filling is cancelled; after any other error it is tried again, and its page shows the error.
     return claim_and_act(key, State.PREPARING, prepare, {"state": State.CANCELLED, "ended_at": Now()}, {})
 
 
 def informative_pairs(collection: Collection, runs: Sequence[Run], before: Qrels, k: int) -> list[tuple[int, int]]:
-    """Query and document of each pair, from the report that is there already, else computed now."""
+    """Return the pairs (query, document) by informativeness, from a stored report if there is one."""
     report = reports.find_report(collection, before, before, runs, k)
     if report is not None and report.state == JobState.READY and report.result:
         return [(query, document) for query, document, _value in report.result["safety"]["first"]]
     loaded = rankings.load([run.pk for run in runs], k)
-    found = compute_bounds(loaded, reading.load(before), collection.grades, k)
-    return [(query, document) for query, document, _value in found["first"]]
+    bounds = compute_bounds(loaded, reading.load(before), collection.grades, k)
+    return [(query, document) for query, document, _value in bounds["first"]]
 
 
 def advance_due() -> None:
-    """Prepare and finish waiting fillings, and look at those not looked at for a while."""
-    failed: list[Exception] = []
+    """Prepare and finish the fillings that wait for a worker, and advance those that are due."""
+    errors: list[Exception] = []
     for state, act in ((Filling.State.PREPARING, prepare_filling), (Filling.State.FINISHING, finish_requested)):
         for key in list(Filling.objects.filter(state=state).order_by("pk").values_list("pk", flat=True)):
             try:
                 act(key)
             except Exception as error:
-                failed.append(error)
+                errors.append(error)
     for filling in due_fillings():
-        # One that cannot go on holds up no other: the rest would not be due again for a while.
+        # An error must not delay the other fillings, which would not be due again for a while.
         try:
             advance_filling(filling)
         except Exception as error:
-            failed.append(error)
-    if failed:
-        raise ExceptionGroup("fillings that could not go on", failed)
+            errors.append(error)
+    if errors:
+        raise ExceptionGroup("fillings that could not go on", errors)

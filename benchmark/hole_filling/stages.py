@@ -1,4 +1,4 @@
-"""Stages of fillings: progress stored, filled versions made, by pages, by the command, and by workers in between."""
+"""Stages of fillings: pages, the command and workers store their progress, finish and cancel them."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -20,12 +20,12 @@ from judges.models import Campaign
 
 State = Filling.State
 UNFINISHED = (State.JUDGING, State.PEOPLE)
-ASKING = (Campaign.State.RUNNING, Campaign.State.PAUSED, Campaign.State.BUDGET)  # Judges are asked, or can be again.
-LIVE = 20_000  # Candidates up to which a page counts by itself.
+ASKING = (Campaign.State.RUNNING, Campaign.State.PAUSED, Campaign.State.BUDGET)  # Judges may still be asked.
+LIVE = 20_000  # Fillings of up to so many candidates are counted while a page waits.
 LOOK_S = 10.0
-# A filling of so many pairs is looked at a second more rarely: counting 300,000 takes about a second.
+# Each so many pairs add a second to the time between two counts: counting 300,000 takes about a second.
 PAIRS_A_SECOND = 10_000
-# The time is stored by the statement that chooses: two workers that look at once get different fillings.
+# One statement selects and stores the time, so that two workers at once get different fillings.
 DUE = """
 UPDATE benchmark_filling SET looked_at = now()
 WHERE state IN ('judging', 'people') AND (looked_at IS NULL
@@ -35,13 +35,13 @@ RETURNING id
 
 
 def current_funnel(filling: Filling) -> Funnel:
-    """The funnel for a page: counted now, or for a large filling as last counted."""
-    last = Funnel.of(filling)
-    return compute_funnel(filling) if last.candidates <= LIVE and filling.state in UNFINISHED else last
+    """Return the funnel for a page: counted now, or as last stored for a large filling."""
+    stored = Funnel.of(filling)
+    return compute_funnel(filling) if stored.candidates <= LIVE and filling.state in UNFINISHED else stored
 
 
 def advance_filling(filling: Filling) -> Filling:
-    """Store how far a filling is; make the filled version once all is settled. Anybody may call it at any time."""
+    """Store the progress of a filling, and finish it once all pairs are settled. Safe to call at any time."""
     if filling.state not in UNFINISHED:
         return filling
     filling = store_funnel(filling)
@@ -52,22 +52,21 @@ def advance_filling(filling: Filling) -> Filling:
 
 
 def store_funnel(filling: Filling) -> Filling:
-    """Store the funnel as it is now, and the state that it says."""
+    """Store the current funnel, and the state that follows from it."""
     funnel = compute_funnel(filling)
     asking = Campaign.objects.filter(pk=filling.campaign or 0, state__in=ASKING)
     waits_for_people = not funnel.pending and not asking.exists()
     filling.state = State.PEOPLE if waits_for_people else State.JUDGING
     filling.funnel = funnel.document
-    # Conditional: somebody may have finished or cancelled it while the funnel was counted.
+    # Conditional, since it may have been finished or cancelled while the funnel was counted.
     rows = Filling.objects.filter(pk=filling.pk, state__in=UNFINISHED)
-    # A filling that ended meanwhile keeps its last funnel.
     rows.update(state=filling.state, funnel=filling.funnel)
     return filling
 
 
 @transaction.atomic
 def finish_filling(filling: Filling, by: str = "") -> Qrels:
-    """The filled version of what is settled now; a second call returns the same. Raises BadInput when nothing is."""
+    """Make the filled version of the settled pairs, or return the one made before. Raises BadInput without any."""
     # The lock makes a second call wait, and find the version that the first one made.
     locked = hold(Filling.objects.select_related("collection", "before", "after"), filling.pk)
     if locked.after is not None:
@@ -84,48 +83,48 @@ def finish_filling(filling: Filling, by: str = "") -> Qrels:
 
 
 def filled_rows(filling: Filling) -> dict[int, ReadQrel]:
-    """The rows of the filled version by query: those before, with what is settled now."""
+    """Return the rows of the filled version by query: those of the version before, and the settled pairs."""
     rows = reading.load_rows(filling.before)
     added: dict[int, list[tuple[int, int, str]]] = {}
     for query, document, grade, origin in labels_of(filling):
         added.setdefault(query, []).append((document, grade, origin))
-    for query, new in added.items():
-        old = rows.get(query, ReadQrel(np.empty(0, np.int64), np.empty(0, np.int16), []))
-        documents = np.concatenate([old.documents, np.array([one[0] for one in new], dtype=np.int64)])
-        grades = np.concatenate([old.grades, np.array([one[1] for one in new], dtype=np.int16)])
-        origins = [*old.origins, *(one[2] for one in new)]
-        # Ascending documents, as every version is stored.
+    for query, labels in added.items():
+        before = rows.get(query, ReadQrel(np.empty(0, np.int64), np.empty(0, np.int16), []))
+        documents = np.concatenate([before.documents, np.array([label[0] for label in labels], dtype=np.int64)])
+        grades = np.concatenate([before.grades, np.array([label[1] for label in labels], dtype=np.int16)])
+        origins = [*before.origins, *(label[2] for label in labels)]
+        # Every version is stored with ascending documents.
         order = np.argsort(documents)
-        rows[query] = ReadQrel(documents[order], grades[order], [origins[at] for at in order])
+        rows[query] = ReadQrel(documents[order], grades[order], [origins[position] for position in order])
     return rows
 
 
 def is_current(filling: Filling) -> bool:
-    """Return whether the stored filled version equals the one that today's judgments would give."""
+    """Return whether the stored filled version equals one made from the current judgments."""
     return filling.after is not None and versions.content_hash(filled_rows(filling)) == filling.after.content_hash
 
 
 def make_version(filling: Filling, by: str) -> Qrels:
-    """Store the filled version: one of its own for each filling, even if another holds the same."""
+    """Store the filled version, even if it equals another one."""
     kind, rows = Qrels.Kind.FILLED, filled_rows(filling)
-    # A version of its own even where the newest holds the same: `Filling.after` is one to one.
+    # Each filling has its own version, since `Filling.after` is one to one.
     return versions.store_version(filling.collection, kind, rows, parent=filling.before, by=by, once=False)
 
 
 @transaction.atomic
 def ask_to_finish(filling: Filling, by: str = "") -> bool:
-    """Finish a small filling now, and have a worker finish a large one. Raises BadInput.
+    """Finish a small filling now, or have a worker finish a large one. Raises BadInput.
 
-    Returns whether this call did it: False where somebody asked for it before, or it had ended by itself.
+    Return whether this call did so: False if it was asked for before, or if the filling had already ended.
     """
     if Funnel.of(filling).candidates <= LIVE:
         # The lock makes a second call wait, and see what the first one made.
         is_new = hold(Filling.objects.only("after"), filling.pk).after_id is None
         finish_filling(filling, by)
         return is_new
-    # A state of its own lets a worker take it up, and keeps others from finishing it meanwhile.
-    wish = {"state": State.FINISHING, "error": "", "options": {**filling.options, "finished_by": by}}
-    if not Filling.objects.filter(pk=filling.pk, state__in=UNFINISHED).update(**wish):
+    # The state tells workers to finish it, and keeps others from doing so meanwhile.
+    columns = {"state": State.FINISHING, "error": "", "options": {**filling.options, "finished_by": by}}
+    if not Filling.objects.filter(pk=filling.pk, state__in=UNFINISHED).update(**columns):
         filling.refresh_from_db(fields=["state"])
         if filling.state in (State.PREPARING, State.CANCELLED):
             raise BadInput(_("This hole filling is %(state)s") % {"state": filling.get_state_display()})
@@ -134,13 +133,16 @@ def ask_to_finish(filling: Filling, by: str = "") -> bool:
 
 
 def finish_requested(key: int) -> bool:
-    """Make the filled version that was asked for; what fails goes on being judged and says why."""
+    """Make the filled version that was asked for; after an error the filling is judged further and shows the error.
+
+    Return whether this worker did so.
+    """
 
     def finish(filling: Filling) -> None:
         finish_filling(filling, filling.options.get("finished_by", ""))
 
-    failed = {"state": State.JUDGING}
-    return claim_and_act(key, State.FINISHING, finish, failed, failed, "The filled version was not made: ")
+    judging = {"state": State.JUDGING}
+    return claim_and_act(key, State.FINISHING, finish, judging, judging, "The filled version was not made: ")
 
 
 def claim_and_act(
@@ -151,21 +153,21 @@ def claim_and_act(
     failed: Mapping[str, Any],
     problem: str = "",
 ) -> bool:
-    """Act on a filling that waits for a worker in a state, unless another worker does; whether that was done here.
+    """Act on a filling that waits for a worker in `state`; return whether no other worker was faster.
 
-    `refused` and `failed` are stored beside the error for bad input and for anything else, which is
-    raised again. Killed on the way: nothing is stored, and the next worker begins anew.
+    The columns `refused` are stored with the message of a BadInput; `failed` with that of any other
+    error, which is raised again. A worker that is killed stores nothing, and the next one starts over.
     """
     waiting = Filling.objects.filter(pk=key, state=state)
     try:
         with transaction.atomic():
-            # Locked rows belong to another worker, so they are passed over and not waited for.
+            # Locked rows belong to another worker and are skipped.
             rows = waiting.select_for_update(skip_locked=True, of=("self",)).select_related("collection", "before")
             filling = rows.defer("pairs").first()
             if filling is None:
                 return False
             act(filling)
-    # Outside the transaction that failed, or what went wrong could not be stored.
+    # Outside the failed transaction, in which nothing could be stored.
     except BadInput as error:
         waiting.update(error=f"{problem}{error}", **refused)
     except Exception as error:
@@ -176,9 +178,9 @@ def claim_and_act(
 
 @transaction.atomic
 def cancel_filling(filling: Filling) -> None:
-    """Cancel a filling: its campaign is cancelled, and holes that nobody has taken up are withdrawn.
+    """Cancel a filling with its campaign, and withdraw the tasks that nobody has started.
 
-    What was said stays, and counts when it is started again. Raises BadInput for one that is over.
+    Judgments stay, and count when the filling is started again. Raises BadInput if it has ended.
     """
     rows = Filling.objects.filter(pk=filling.pk, state__in=(State.PREPARING, *UNFINISHED))
     if not rows.update(state=State.CANCELLED, ended_at=timezone.now()):
@@ -192,12 +194,12 @@ def cancel_filling(filling: Filling) -> None:
 
 
 def scope_of(filling: Filling) -> str:
-    """Return the name under which a filling's campaign keeps its pairs."""
+    """Return the scope of a filling's campaign, which limits it to the filling's pairs."""
     return f"filling {filling.pk}"
 
 
 def due_fillings() -> list[Filling]:
-    """Fillings that nobody looked at for a while, which is longer where there is more to count."""
+    """Return the fillings that were not counted for a while; larger ones are due less often."""
     with connection.cursor() as cursor:
         cursor.execute(DUE, {"least": LOOK_S, "pace": PAIRS_A_SECOND})
         keys = [key for (key,) in cursor.fetchall()]

@@ -1,4 +1,4 @@
-"""Hole filling: what could change the order, what filling would come to, its start, its progress, and its end."""
+"""Pages of hole filling: ranking uncertainty, the forms that start a filling, and a filling's progress."""
 
 from typing import Any
 
@@ -26,27 +26,26 @@ TO_SEND = ("first", "policy", "panel", "filter", "budget", "max_calls")
 @action("admin")
 @require_http_methods(["GET", "POST"])
 def fillings(request: HttpRequest, scope: AccessScope) -> HttpResponse:
-    """Ranking uncertainty, the fillings and the form of a new one; its estimate; started when that was confirmed."""
-    shown = selectors.filling_form(scope.collection)
-    form = form_of(services.start_filling, request, only=TO_FILL, **shown)
+    """Show ranking uncertainty, the fillings and the form of a new one; estimate it, and start it once confirmed."""
+    form = form_of(services.start_filling, request, only=TO_FILL, **selectors.filling_form(scope.collection))
 
     def show(form: ActionForm) -> HttpResponse:
         return _render_page(request, scope, fill=form)
 
-    between: dict[str, Any] = {"confirm": "benchmark/fill_confirm.html", "estimate": estimate_filling}
-    return answer_action(request, scope, services.start_filling, form, show, _address_of, **between)
+    confirmation: dict[str, Any] = {"confirm": "benchmark/fill_confirm.html", "estimate": estimate_filling}
+    return answer_action(request, scope, services.start_filling, form, show, _address_of, **confirmation)
 
 
 @action("admin")
 @require_POST
 def send_pairs(request: HttpRequest, scope: AccessScope) -> HttpResponse:
-    """Send the pairs that could settle most to people, or to a policy's judges."""
+    """Send the most informative pairs to people, or to the judges of a policy."""
     ranking = selectors.ranking_of(scope.collection)
     if ranking is None:
         messages.error(request, _("Compute the ranking uncertainty first."))
         return redirect("hole_fillings", scope.collection.name)
-    shown = {**selectors.send_form(scope.collection), "fixed": ranking}
-    form = form_of(services.start_filling, request, only=TO_SEND, **shown)
+    form_options = {**selectors.send_form(scope.collection), "fixed": ranking}
+    form = form_of(services.start_filling, request, only=TO_SEND, **form_options)
 
     def show(form: ActionForm) -> HttpResponse:
         return _render_page(request, scope, send=form)
@@ -61,23 +60,23 @@ def _address_of(filling: Filling) -> str:
 def _render_page(
     request: HttpRequest, scope: AccessScope, *, fill: ActionForm | None = None, send: ActionForm | None = None
 ) -> HttpResponse:
-    """The page with its two forms; one that was sent keeps what was typed."""
+    """Render the page with its two forms; a submitted one keeps its input."""
     service, collection = services.start_filling, scope.collection
     context, files = selectors.fillings_page(collection, with_table="table" in request.GET)
     context["fill"] = fill or form_of(service, only=TO_FILL, **selectors.filling_form(collection))
     context["form"] = send or form_of(service, only=TO_SEND, **selectors.send_form(collection))
-    refused = send is not None or (fill is not None and fill.is_bound)
-    news: dict[str, Any] = {"news": "benchmark/_bounds.html", "status": 422 if refused else 200}
+    has_errors = send is not None or (fill is not None and fill.is_bound)
+    news: dict[str, Any] = {"news": "benchmark/_bounds.html", "status": 422 if has_errors else 200}
     return answer_page(request, scope, "benchmark/hole_fillings.html", context, **files, **news)
 
 
 @action("admin")
 @require_GET
 def filling(request: HttpRequest, scope: AccessScope, filling: int) -> HttpResponse:
-    """Show one filling: its funnel, who is waited for, and the outcome. HTMX polls it."""
-    found = selectors.find_filling(scope.collection, filling)
-    context, files = selectors.filling_page(found)
-    news: dict[str, Any] = {"news": "benchmark/_hole_filling.html", "is_over": found.is_over}
+    """Show one filling: its funnel, its judges, and the outcome. HTMX polls it."""
+    filling_row = selectors.find_filling(scope.collection, filling)
+    context, files = selectors.filling_page(filling_row)
+    news: dict[str, Any] = {"news": "benchmark/_hole_filling.html", "is_over": filling_row.is_over}
     return answer_page(request, scope, "benchmark/hole_filling.html", context, **files, **news)
 
 

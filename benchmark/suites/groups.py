@@ -1,4 +1,4 @@
-"""Suites: collections that are measured together, each its column, and the unweighted mean."""
+"""Suites: collections measured together, a column each, and their unweighted mean."""
 
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
@@ -28,14 +28,14 @@ from corpus.models import Collection
 from jobs.models import JobState
 
 MOST = 100  # Members of a suite.
-# Queries of all members times systems that a page tests by itself: about a second on a busy core.
+# Queries of all members times systems that are tested while a page waits: about a second on a busy core.
 AT_ONCE = 10_000
-KEPT_S = 90 * 86_400
+CACHED_S = 90 * 86_400
 
 
 @transaction.atomic
 def make_suite(*, name: str, collections: Sequence[Collection], title: str = "", by: Any = None) -> Suite:
-    """Make a suite, columns as given. `by`: a page's scope; None: a command. BadInput."""
+    """Make a suite of these collections; `by`: the scope of a page, None in a command. Raises BadInput."""
     try:
         RUN_NAME(name)
     except ValidationError as error:
@@ -43,15 +43,19 @@ def make_suite(*, name: str, collections: Sequence[Collection], title: str = "",
     members = list(dict.fromkeys(collections))
     if not 1 <= len(members) <= MOST:
         raise BadInput(_("Choose between 1 and %(most)d collections for a suite.") % {"most": MOST})
-    who = by.user.username if by is not None else shell_user()
+    maker = by.user.username if by is not None else shell_user()
     try:
-        with transaction.atomic():  # a savepoint: the outer transaction survives a name that is taken
-            suite = Suite.objects.create(name=name, title=title, made_by=who)
+        # In a savepoint, so that the outer transaction survives a name that is in use.
+        with transaction.atomic():
+            suite = Suite.objects.create(name=name, title=title, made_by=maker)
     except IntegrityError:
         raise BadInput(_("A suite named %(name)s already exists. Choose another name.") % {"name": name}) from None
-    rows = [SuiteMember(suite=suite, collection=one, place=place) for place, one in enumerate(members, 1)]
+    rows = [
+        SuiteMember(suite=suite, collection=collection, place=position)
+        for position, collection in enumerate(members, 1)
+    ]
     SuiteMember.objects.bulk_create(rows)
-    _record_act(by, "suite.made", suite, collections=[one.name for one in members])
+    _record_act(by, "suite.made", suite, collections=[collection.name for collection in members])
     return suite
 
 
@@ -64,37 +68,37 @@ def delete_suite(suite: Suite, by: Any = None) -> None:
 
 
 def _record_act(by: Any, act: str, suite: Suite, **details: object) -> None:
-    where = {} if by is not None else {"shell": shell_user(), "command": "suite"}
-    record_act(by, act, None, suite=suite.name, **where, **details)
+    origin = {} if by is not None else {"shell": shell_user(), "command": "suite"}
+    record_act(by, act, None, suite=suite.name, **origin, **details)
 
 
 def find_suite(name: str) -> Suite:
-    """Return the suite of this name. Raises BadInput that names those that exist."""
-    found = Suite.objects.filter(name=name).first()
-    if found is None:
-        known = ", ".join(Suite.objects.order_by("name").values_list("name", flat=True)[:20])
+    """Return the suite of this name. Raises BadInput that lists the existing ones."""
+    suite_row = Suite.objects.filter(name=name).first()
+    if suite_row is None:
+        names = ", ".join(Suite.objects.order_by("name").values_list("name", flat=True)[:20])
         raise BadInput(
-            _("There is no suite %(name)s; there are: %(known)s") % {"name": name, "known": known or _("none yet")}
+            _("There is no suite %(name)s; there are: %(known)s") % {"name": name, "known": names or _("none yet")}
         )
-    return found
+    return suite_row
 
 
 def collections_of(suite: Suite) -> list[Collection]:
-    """The members of a suite, in their order."""
-    return [one.collection for one in suite.members.select_related("collection").order_by("place")]
+    """Return the collections of a suite, in their order."""
+    return [collection.collection for collection in suite.members.select_related("collection").order_by("place")]
 
 
 def member_report(collection: Collection, k: int = reports.K) -> Report | None:
-    """The report that speaks for a member: its newest that is ready at k, of two versions where there is one."""
-    ready = Report.objects.filter(collection=collection, state=JobState.READY, options__k=k).order_by("-pk")
-    # Measures that cut at another depth than those of the other members would share their column.
-    ready = ready.filter(Q(options__aspects_k__isnull=True) | Q(options__aspects_k=k))
-    # A report of two versions says what filling did; one of a single version only how safe its order is.
-    return ready.exclude(after=F("before")).first() or ready.first()
+    """Return the report that represents a member: its newest one at depth k, preferably of two versions."""
+    reports = Report.objects.filter(collection=collection, state=JobState.READY, options__k=k).order_by("-pk")
+    # Aspect measures at another depth would be compared with those of the other members.
+    reports = reports.filter(Q(options__aspects_k__isnull=True) | Q(options__aspects_k=k))
+    # A report of two versions shows the effect of filling.
+    return reports.exclude(after=F("before")).first() or reports.first()
 
 
 def ensure_report(collection: Collection, k: int = reports.K, by: str = "") -> Report | None:
-    """A report of all ready runs on the original qrels and the newest filled ones; None: there is no ready run."""
+    """Ensure a report of all ready runs on the original and the newest filled qrels; None without a ready run."""
     runs = ready_runs(collection, k)
     if not runs:
         return None
@@ -103,61 +107,61 @@ def ensure_report(collection: Collection, k: int = reports.K, by: str = "") -> R
     return reports.ensure_report(collection, before, filled or before, runs, k, by)
 
 
-# A member of a suite with the report that speaks for it, if there is one.
+# A member of a suite with the report that represents it, if any.
 SuiteColumn = tuple[Collection, Report | None]
 
 
 def suite_columns(suite: Suite, k: int = reports.K) -> list[SuiteColumn]:
-    """The members with the reports that speak for them. Reads only."""
+    """Return the members with the reports that represent them."""
     return [(collection, member_report(collection, k)) for collection in collections_of(suite)]
 
 
-def _systems_by_member(found: Sequence[SuiteColumn]) -> list[dict[str, Mapping[str, Any]]]:
-    """Return for each member its report's systems by name; nothing without a report."""
+def _systems_by_member(columns: Sequence[SuiteColumn]) -> list[dict[str, Mapping[str, Any]]]:
+    """Return the systems of each member's report by name; empty without a report."""
     return [
-        {one["name"]: one for one in (report.result or {})["systems"]} if report else {}
-        for _collection, report in found
+        {system["name"]: system for system in (report.result or {})["systems"]} if report else {}
+        for _collection, report in columns
     ]
 
 
-def suite_lines(found: Sequence[SuiteColumn], key: str, *, work: bool = True) -> list[dict[str, Any]]:
-    """Return the systems by their mean, the best first, those without one last.
+def suite_lines(columns: Sequence[SuiteColumn], key: str, *, work: bool = True) -> list[dict[str, Any]]:
+    """Return the systems by their mean, the best first, those without a mean last.
 
-    `work`: as `suite_tests` has it. `mean`: before, after and change, unweighted; None where a
-    member is missing. `tests`: of the mean, its change's low, high, p and p_holm, letters_before
-    and letters_after; empty where it is blank, and for measures that order no systems.
+    `work`: see `suite_tests`. `mean`: before, after and change, unweighted; None if a member has no
+    value. `tests`: low, high, p and p_holm of the mean's change, letters_before and letters_after;
+    empty without a mean, and for measures that do not rank systems.
     """
-    by_member = _systems_by_member(found)
+    by_member = _systems_by_member(columns)
     names = sorted({name for systems in by_member for name in systems})
     rows = []
-    tested = suite_tests(found, key, work=work)
+    tests_by_system = suite_tests(columns, key, work=work)
     for name in names:
         values = [systems[name]["values"].get(key) if name in systems else None for systems in by_member]
-        mean, tests = member_mean(values), tested.get(name, {})
+        mean, tests = member_mean(values), tests_by_system.get(name, {})
         rows.append({"system": name, "values": values, "mean": mean, "tests": tests})
     return sorted(rows, key=lambda row: (row["mean"] is None, -((row["mean"] or {}).get("after") or 0), row["system"]))
 
 
-def suite_tests(found: Sequence[SuiteColumn], key: str, *, work: bool = True) -> dict[str, dict[str, Any]]:
-    """Return, for systems that every member has, paired tests over all members' queries; members count alike.
+def suite_tests(columns: Sequence[SuiteColumn], key: str, *, work: bool = True) -> dict[str, dict[str, Any]]:
+    """Return paired tests over all members' queries, for systems of every member; members have equal weight.
 
-    They are kept once worked out, since a report that is ready never changes. Without `work` many
-    that are not kept yet are left out: a page cannot wait for them.
+    The tests are cached, since a finished report never changes. Without `work`, large tests that
+    are not cached yet are left out, because a page cannot wait for them.
     """
-    by_member = _systems_by_member(found)
+    by_member = _systems_by_member(columns)
     names = sorted(set.intersection(*(set(systems) for systems in by_member))) if by_member else []
     names = [name for name in names if all(key in systems[name]["values"] for systems in by_member)]
     if not names or key not in (*RANKING, *ASPECTS):
         return {}
     members = [
         (report, [systems[name]["run"] for name in names])
-        for (_collection, report), systems in zip(found, by_member, strict=True)
+        for (_collection, report), systems in zip(columns, by_member, strict=True)
         if report
     ]
-    # A report that is made again has another key or another end, so what is kept is never of an older one.
-    asked = repr((VERSION, key, [(report.key, report.ended_at, runs) for report, runs in members]))
-    kept = f"suite-tests:{sha256(asked.encode()).hexdigest()}"
-    if (known := cache.get(kept)) is None:
+    # A report that is made again has another key or end time, so that the cache is never out of date.
+    cache_text = repr((VERSION, key, [(report.key, report.ended_at, runs) for report, runs in members]))
+    cache_key = f"suite-tests:{sha256(cache_text.encode()).hexdigest()}"
+    if (test_rows := cache.get(cache_key)) is None:
         queries = sum(len(report.result["queries"]) for report, _runs in members if report.result)
         if not work and queries * len(names) > AT_ONCE:
             return {}
@@ -168,40 +172,48 @@ def suite_tests(found: Sequence[SuiteColumn], key: str, *, work: bool = True) ->
             after = np.array([rows[run].after for run in runs], float)
             values.append(Values(before if before.size else None, after))
         joined = join_members(values)
-        known = mean_changes(joined)
-        add_tests({key: known}, {key: joined}, names, reports.SEED, [one.after.shape[1] for one in values])
-        cache.set(kept, known, KEPT_S)
-    return dict(zip(names, known, strict=True))
+        test_rows = mean_changes(joined)
+        add_tests(
+            {key: test_rows},
+            {key: joined},
+            names,
+            reports.SEED,
+            [member_values.after.shape[1] for member_values in values],
+        )
+        cache.set(cache_key, test_rows, CACHED_S)
+    return dict(zip(names, test_rows, strict=True))
 
 
 def member_mean(values: Sequence[Mapping[str, Any] | None]) -> dict[str, float | None] | None:
-    """The unweighted mean of the members, or None where one is missing."""
-    known = [value for value in values if value is not None]
-    if not known or len(known) < len(values):
-        return None  # a mean over fewer members would not compare with the other systems'
-    found: dict[str, float | None] = {}
+    """Return the unweighted mean of the members; None if one has no value."""
+    present = [value for value in values if value is not None]
+    # A mean over fewer members could not be compared with those of other systems.
+    if not present or len(present) < len(values):
+        return None
+    means: dict[str, float | None] = {}
     for name in ("before", "after", "change"):
-        given = [value[name] for value in known]
-        found[name] = None if None in given else sum(given) / len(given)
-    return found
+        numbers = [value[name] for value in present]
+        means[name] = None if None in numbers else sum(numbers) / len(numbers)
+    return means
 
 
 def suite_table(
-    suite: Suite, found: Sequence[SuiteColumn], shown: Sequence[Mapping[str, Any]], key: str, k: int = reports.K
+    suite: Suite, columns: Sequence[SuiteColumn], lines: Sequence[Mapping[str, Any]], key: str, k: int = reports.K
 ) -> DownloadTable:
     """Return the table of systems by members: values after filling with their change, and the mean with its tests."""
-    header = (_("system"), *(collection.name for collection, _report in found), _("mean"))
+    header = (_("system"), *(collection.name for collection, _report in columns), _("mean"))
     rows = [
-        (row["system"], *map(_cell_figure, row["values"]), _cell_figure(row["mean"], row["tests"])) for row in shown
+        (line["system"], *map(_cell_figure, line["values"]), _cell_figure(line["mean"], line["tests"]))
+        for line in lines
     ]
     best = frozenset() if key in ("hole", "unjudged") else frozenset(range(1, len(header)))
-    if any("p" in row["tests"] for row in shown):
+    if any("p" in line["tests"] for line in lines):
         header += (_("95% from"), _("95% to"), "p", _("p (Holm)"))
         fields = ("low", "high", "p", "p_holm")
-        rows = [(*cells, *map(row["tests"].get, fields)) for cells, row in zip(rows, shown, strict=True)]
+        rows = [(*cells, *map(line["tests"].get, fields)) for cells, line in zip(rows, lines, strict=True)]
     title = _("%(suite)s: %(measure)s") % {"suite": suite.title or suite.name, "measure": measure_label(key, k)}
     return DownloadTable(f"{suite.name}-{key}", title, header, tuple(rows), best=best)
 
 
-def _cell_figure(value: Mapping[str, Any] | None, tested: Mapping[str, Any] = MappingProxyType({})) -> Figure | None:
-    return Figure(value["after"], value["change"], tested.get("letters_after", "")) if value is not None else None
+def _cell_figure(value: Mapping[str, Any] | None, tests: Mapping[str, Any] = MappingProxyType({})) -> Figure | None:
+    return Figure(value["after"], value["change"], tests.get("letters_after", "")) if value is not None else None

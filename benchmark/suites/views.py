@@ -1,6 +1,6 @@
-"""Suites: collections measured together. Pages of the site, for admins of every member."""
+"""Pages of suites (collections measured together), for admins of all their members."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from django import forms
@@ -37,23 +37,16 @@ class SuiteForm(forms.Form):
 
     def __init__(self, *args: Any, collections: Sequence[Collection], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["members"].choices = [(one.name, one.title or one.name) for one in collections]  # type: ignore[attr-defined]
+        choices = [(collection.name, collection.title or collection.name) for collection in collections]
+        self.fields["members"].choices = choices  # type: ignore[attr-defined]
 
 
-def suites_of(mine: Iterable[Collection]) -> list[Suite]:
-    """Return the suites all of whose members are among these collections."""
-    keys = {one.pk for one in mine}
-    members = Prefetch("members", SuiteMember.objects.select_related("collection").order_by("place"))
-    found = Suite.objects.order_by("name").prefetch_related(members)
-    return [suite for suite in found if {member.collection_id for member in suite.members.all()} <= keys]
-
-
-def show_suite(suite: Suite, asked: str, *, work: bool) -> dict[str, Any]:
-    """Return a suite by the measure asked for, else nDCG@k. `work`: run the tests that a page cannot wait for, too."""
-    measure = asked if asked in MEASURES else MEASURE
+def show_suite(suite: Suite, measure_name: str, *, work: bool) -> dict[str, Any]:
+    """Return a suite by a measure, by default nDCG@k; `work`: run even the tests that a page cannot wait for."""
+    measure = measure_name if measure_name in MEASURES else MEASURE
     columns = services.suite_columns(suite, K)
     lines = services.suite_lines(columns, measure, work=work)
-    lettered = any(line["tests"] for line in lines)
+    has_letters = any(line["tests"] for line in lines)
     return {
         "measure": measure,
         "label": measure_label(measure, K),
@@ -61,8 +54,9 @@ def show_suite(suite: Suite, asked: str, *, work: bool) -> dict[str, Any]:
         "columns": columns,
         "lines": lines,
         "table": services.suite_table(suite, columns, lines, measure, K),
-        "lettered": lettered,  # means were tested against each other, "has_change_tests": and their changes
-        "untested": measure in RANKING and not lettered and any(line["mean"] for line in lines),
+        # Letters show tests of the means against each other, the others are tests of their changes.
+        "lettered": has_letters,
+        "untested": measure in RANKING and not has_letters and any(line["mean"] for line in lines),
         "has_change_tests": any("p" in line["tests"] for line in lines),
     }
 
@@ -70,50 +64,56 @@ def show_suite(suite: Suite, asked: str, *, work: bool) -> dict[str, Any]:
 @action("site")
 @require_http_methods(["GET", "POST"])
 def suites(request: HttpRequest, scope: AccessSiteScope) -> HttpResponse:
-    """Suites of collections that the reader may admin, and the form of a new one."""
-    mine = list(administered(scope.user))
-    form = SuiteForm(request.POST if request.method == "POST" else None, collections=mine)
+    """Show the suites whose members are all administered by the reader, and the form of a new one."""
+    collections = list(administered(scope.user))
+    form = SuiteForm(request.POST if request.method == "POST" else None, collections=collections)
     if request.method == "POST" and form.is_valid():
-        given = form.cleaned_data
-        chosen = [one for one in mine if one.name in given["members"]]
+        name, title, names = (form.cleaned_data[field] for field in ("name", "title", "members"))
+        members = [collection for collection in collections if collection.name in names]
         try:
-            made = services.make_suite(name=given["name"], title=given["title"], collections=chosen, by=scope)
+            suite_row = services.make_suite(name=name, title=title, collections=members, by=scope)
         except BadInput as error:
             show_refusal(form, error)
         else:
-            return redirect("suite", made.pk)
-    context = {"scope": scope, "suites": suites_of(mine), "form": form, "collections": mine}
+            return redirect("suite", suite_row.pk)
+    keys = {collection.pk for collection in collections}
+    suite_members = Prefetch("members", SuiteMember.objects.select_related("collection").order_by("place"))
+    rows = Suite.objects.order_by("name").prefetch_related(suite_members)
+    visible_suites = [row for row in rows if {member.collection_id for member in row.members.all()} <= keys]
+    context = {"scope": scope, "suites": visible_suites, "form": form, "collections": collections}
     return render(request, "benchmark/suites.html", context, status=422 if form.is_bound else 200)
 
 
 def get_suite(scope: AccessSiteScope, suite: int) -> Suite:
-    """404 for a suite with a member that the reader may not admin: they do not know of it."""
-    found = get_object_or_404(Suite, pk=suite)
-    mine = {one.pk for one in administered(scope.user)}
-    if not set(found.members.values_list("collection_id", flat=True)) <= mine:
+    """Return a suite. Raises Http404 also if the reader does not administer all its members."""
+    suite_row = get_object_or_404(Suite, pk=suite)
+    keys = {collection.pk for collection in administered(scope.user)}
+    if not set(suite_row.members.values_list("collection_id", flat=True)) <= keys:
         raise Http404(_("Suite not found."))
-    return found
+    return suite_row
 
 
 @action("site")
 @require_GET
 def suite(request: HttpRequest, scope: AccessSiteScope, suite: int) -> HttpResponse:
-    """Systems by members, by one measure, and the unweighted mean."""
-    found = get_suite(scope, suite)
-    shown = show_suite(found, request.GET.get("measure", ""), work="tests" in request.GET)
-    funnel = funnel_table(found)
+    """Show the systems of a suite by member, by one measure, and their unweighted mean."""
+    suite_row = get_suite(scope, suite)
+    shown = show_suite(suite_row, request.GET.get("measure", ""), work="tests" in request.GET)
+    funnel = funnel_table(suite_row)
     if (file := send_file(request, [], [shown["table"], funnel])) is not None:
         return file
-    return render(request, "benchmark/suite.html", {"scope": scope, "suite": found, "shown": shown, "funnel": funnel})
+    return render(
+        request, "benchmark/suite.html", {"scope": scope, "suite": suite_row, "shown": shown, "funnel": funnel}
+    )
 
 
 @action("site")
 @require_POST
 def control_suite(request: HttpRequest, scope: AccessSiteScope, suite: int, act: str) -> HttpResponse:
-    """Delete the suite; its collections and their reports stay."""
-    found = get_suite(scope, suite)
+    """Delete a suite; its collections and their reports stay."""
+    suite_row = get_suite(scope, suite)
     if act != "delete":
         raise Http404(_("Unknown action."))
-    services.delete_suite(found, by=scope)
-    messages.success(request, _("Suite %(name)s deleted.") % {"name": found.name})
+    services.delete_suite(suite_row, by=scope)
+    messages.success(request, _("Suite %(name)s deleted.") % {"name": suite_row.name})
     return redirect("suites")

@@ -91,7 +91,7 @@ BUNDLE = {
     "positives": [],
     "negatives": [],
 }
-FUNNEL = Funnel.begun(pool=0, judged=0, candidates=0, known=0).document
+FUNNEL = Funnel.begun(pool=0, judged=0, candidates=0, people_labelled=0).document
 COUNTS = {"queries": 0, "judged": 0, "relevant": 0, "origins": {}}
 
 
