@@ -1,4 +1,4 @@
-"""The folder of a synthesis: bundles to train on (format rtriever), what was dropped, a card, the manifest last."""
+"""The folder of a synthesis: bundles to train on (format rtriever), dropped seeds, a card and the manifest."""
 
 import json
 from collections import Counter
@@ -30,21 +30,39 @@ Every query and every passage in this folder was written by a model. Nobody judg
 
 
 def check_new_folder(folder: Path) -> None:
-    """Raises BadInput unless a folder can be made there, or an empty one stands there."""
+    """Check that a folder does not exist or is empty. Raises BadInput."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise BadInput(f"{folder} is not empty: name a new folder")
 
 
 def write_folder(synthesis: Synthesis, folder: Path) -> dict[str, Any]:
-    """Write the files of a synthesis; return the manifest. The folder appears when it is whole.
+    """Write the files of a synthesis, the manifest last, and return the manifest.
 
-    Raises BadInput where it cannot be written; the same bundles make the same bytes.
+    The folder appears under its name once it is complete; equal bundles make equal bytes. Raises
+    BadInput if it cannot be written.
     """
+    options = synthesis.options
+    splits = split_bundles(read_bundles(synthesis), options["dev"], options["seed"])
+    dropped = dropped_rows(synthesis)
     part = folder.with_name(f".{folder.name}.part")
     try:
         rmtree(part, ignore_errors=True)
         part.mkdir(parents=True)
-        manifest = _write_files(synthesis, part)
+        contents = {f"{split}.jsonl": rows for split, rows in splits.items()} | {"dropped.jsonl": dropped}
+        files = [_write_lines(part / name, rows) for name, rows in contents.items()]
+        manifest = _build_manifest(synthesis, splits, dropped) | {"files": files}
+        counts = manifest["counts"]
+        card = CARD.format(
+            collection=manifest["collection"],
+            bundles=f"{counts['queries']:,}",
+            seeds=f"{counts['seeds']:,}",
+            dropped=f"{counts['dropped_bundles']:,}",
+            judge=options["judge"],
+            writer=options["writer"],
+        )
+        (part / "README.md").write_text(card)
+        text = json.dumps(manifest, ensure_ascii=False, indent=2, sort_keys=True)
+        (part / MANIFEST).write_text(text + "\n", encoding="utf-8")
         part.rename(folder)
     except OSError as error:
         rmtree(part, ignore_errors=True)
@@ -52,42 +70,27 @@ def write_folder(synthesis: Synthesis, folder: Path) -> dict[str, Any]:
     return manifest
 
 
-def _write_files(synthesis: Synthesis, folder: Path) -> dict[str, Any]:
-    options = synthesis.options
-    sides = split_bundles(read_bundles(synthesis), options["dev"], options["seed"])
-    dropped = dropped_rows(synthesis)
-    written = {f"{side}.jsonl": rows for side, rows in sides.items()} | {"dropped.jsonl": dropped}
-    files = [_write_lines(folder / name, rows) for name, rows in written.items()]
-    manifest = _build_manifest(synthesis, sides, dropped) | {"files": files}
-    told = {"bundles": f"{manifest['counts']['queries']:,}", "seeds": f"{manifest['counts']['seeds']:,}"}
-    told |= {"dropped": f"{manifest['counts']['dropped_bundles']:,}", "collection": manifest["collection"]}
-    (folder / "README.md").write_text(CARD.format(**told, judge=options["judge"], writer=options["writer"]))
-    text = json.dumps(manifest, ensure_ascii=False, indent=2, sort_keys=True)
-    (folder / MANIFEST).write_text(text + "\n", encoding="utf-8")
-    return manifest
-
-
 def read_bundles(synthesis: Synthesis) -> list[Bundle]:
-    """The bundles, in the order of their seeds."""
+    """Return the bundles, in the order of their seeds."""
     rows = synthesis.bundles.filter(bundle__isnull=False).order_by("place")
-    return [one.bundle for one in rows.only("bundle") if one.bundle is not None]
+    return [row.bundle for row in rows.only("bundle") if row.bundle is not None]
 
 
 def dropped_rows(synthesis: Synthesis) -> list[dict[str, Any]]:
-    """Return what was left out, and why: bundles, and negatives nearly equal to a positive."""
-    left = synthesis.bundles.exclude(step="") | synthesis.bundles.filter(near_duplicates__gt=0)
+    """Return the dropped bundles and the dropped near-duplicate negatives, with the reasons."""
+    seed_rows = synthesis.bundles.exclude(step="") | synthesis.bundles.filter(near_duplicates__gt=0)
     rows = []
-    for one in left.order_by("place"):
-        what = {"what": "bundle", "step": one.step, "reason": one.reason, "problem": one.problem}
-        if not one.step:
-            what = {"what": "negative", "step": "compose", "reason": NEAR_DUPLICATE}
-            what |= {"problem": f"{one.near_duplicates} of the negatives nearly equal a positive"}
-        rows.append({"seed": {"query_id": one.seed_id, "query": one.seed_text}, **what, "synthetic": True})
+    for seed_row in seed_rows.order_by("place"):
+        drop = {"what": "bundle", "step": seed_row.step, "reason": seed_row.reason, "problem": seed_row.problem}
+        if not seed_row.step:
+            drop = {"what": "negative", "step": "compose", "reason": NEAR_DUPLICATE}
+            drop |= {"problem": f"{seed_row.near_duplicates} of the negatives nearly equal a positive"}
+        rows.append({"seed": {"query_id": seed_row.seed_id, "query": seed_row.seed_text}, **drop, "synthetic": True})
     return rows
 
 
 def lines_of(rows: Iterable[Mapping[str, Any]]) -> str:
-    """Rows as JSON lines."""
+    """Return the rows as JSON lines."""
     return "".join(json.dumps(row, ensure_ascii=False, sort_keys=True) + "\n" for row in rows)
 
 
@@ -98,32 +101,34 @@ def _write_lines(path: Path, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any
 
 
 def _build_manifest(
-    synthesis: Synthesis, sides: Mapping[str, Sequence[Bundle]], dropped: Sequence[Mapping[str, Any]]
+    synthesis: Synthesis, splits: Mapping[str, Sequence[Bundle]], dropped: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any]:
-    """Return the manifest: contents and provenance, no time: equal for equal bundles."""
-    bundles = [one for rows in sides.values() for one in rows]
-    reasons = Counter(f"{one['step']}: {one['reason']}" for one in dropped if one["what"] == "bundle")
+    """Return the manifest: contents and provenance, without a time, so that equal bundles have equal manifests."""
+    bundles = [bundle for rows in splits.values() for bundle in rows]
+    reasons = Counter(
+        f"{dropped_row['step']}: {dropped_row['reason']}" for dropped_row in dropped if dropped_row["what"] == "bundle"
+    )
     negatives = sum(synthesis.bundles.values_list("near_duplicates", flat=True))
-    # What was spent on it is no part of the data, and personas are a thousand lines at most.
-    apart = ("budget", "max_calls", "personas")
+    # Limits do not describe the data, and there may be a thousand personas.
+    left_out = ("budget", "max_calls", "personas")
     return {
         "collection": synthesis.collection.name,
         "format": FORMAT,
         "synthetic": True,
-        "options": {key: value for key, value in synthesis.options.items() if key not in apart},
+        "options": {key: value for key, value in synthesis.options.items() if key not in left_out},
         "counts": {
             "rows": len(bundles),
             "queries": len(bundles),
             "synthetic_queries": len(bundles),
             "seeds": synthesis.total,
-            "types": dict(sorted(Counter(one["type"] for one in bundles).items())),
-            "splits": {side: {"rows": len(rows), "queries": len(rows)} for side, rows in sides.items()},
+            "types": dict(sorted(Counter(bundle["type"] for bundle in bundles).items())),
+            "splits": {split: {"rows": len(rows), "queries": len(rows)} for split, rows in splits.items()},
             "dropped_bundles": reasons.total(),
             "dropped": dict(sorted(reasons.items())),
             "dropped_negatives": negatives,
         },
         "models": bundles[0]["models"] if bundles else {},
-        # A synthesis asks with one version of each.
-        "prompts": dict(sorted({name: sha for one in bundles for name, sha in one["prompts"].items()}.items())),
+        # All bundles of a synthesis use one version of each prompt.
+        "prompts": dict(sorted({name: sha for bundle in bundles for name, sha in bundle["prompts"].items()}.items())),
         "versions": {"manifest": 1, "format": 1},
     }

@@ -1,6 +1,6 @@
-"""Syntheses as jobs that ask models: what each kind is made of, and its work.
+"""Syntheses as jobs that ask models.
 
-Bundles come into a folder to train on; queries without passages, into the collection as soon as they are written.
+Bundles are written to a folder for training; queries without passages are imported as soon as they are written.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,16 +28,15 @@ from judges.campaigns.estimates import Estimate
 from judges.conversations.requests import Conversation, Subject
 from judges.model_jobs import jobs
 from judges.model_jobs.jobs import BatchOutcome, JobPlan, ModelJobKind, Options, start_service
-from judges.models import Campaign
 from judges.prompts.render import prompt_versions
 from judges.records import Judge
 from judges.retrieval import model_requests
 from store.files import exists, publish
 
-BATCH = 512  # Seeds whose outcomes are stored together; every answer is stored as it comes.
+BATCH = 512  # Seeds whose outcomes are stored together.
 PHASES = {Synthesis.Product.BUNDLES.value: gettext_noop("writing bundles")}
 WRITING_QUERIES = gettext_noop("writing queries")
-# What the names of the prompts of each kind begin with.
+# Prefixes of the names of each kind's prompts.
 PROMPTS = {
     Synthesis.Product.BUNDLES.value: "synth-",
     Synthesis.Product.KEYWORDS.value: "query-keywords",
@@ -46,7 +45,7 @@ PROMPTS = {
 
 
 class Syntheses(ModelJobKind[Synthesis]):
-    """Syntheses: conversations about seeds, each a bundle or a query in the end, or dropped."""
+    """Syntheses: conversations about seeds, each of which yields a bundle or a query, or is dropped."""
 
     model, task, purpose = Synthesis, "benchmark.make_synthesis", "synthesis"
     name, home = "synthesis", "syntheses"
@@ -67,22 +66,22 @@ class Syntheses(ModelJobKind[Synthesis]):
         kind = Synthesis.Product(options.get("kind") or Synthesis.Product.BUNDLES).value
         judge, writer = judges_of(options)
         seed = options.get("seed", 0)
-        kept: dict[str, Any] = {"limit": options.get("limit"), "judge": judge.name, "writer": writer.name}
-        kept |= {"prompts": prompts_digest(kind), "seed": seed}
-        # A bundle's split and voices are part of what it is; a query's are not, and its ways add their own options.
+        settings: dict[str, Any] = {"limit": options.get("limit"), "judge": judge.name, "writer": writer.name}
+        settings |= {"prompts": prompts_digest(kind), "seed": seed}
+        # The dev split and the personas belong to bundles only; queries have their own options.
         if kind == Synthesis.Product.BUNDLES:
             personas = read_personas(Path(path)) if (path := options.get("personas")) else bundled_personas()
-            kept |= {"dev": options.get("dev", 0.0), "personas": list(personas)}
-            seeds = choose_seeds(collection, options["source"], seed=seed, limit=kept["limit"])
+            settings |= {"dev": options.get("dev", 0.0), "personas": list(personas)}
+            seeds = choose_seeds(collection, options["source"], seed=seed, limit=settings["limit"])
         else:
-            own, seeds = queries.choose_sources(collection, kind, options, seed)
-            kept |= own
-        # The source is a path or a name: the texts of the seeds count, not where they lie.
-        texts = [(one.id, one.text, one.query is None) for one in seeds]
+            kind_settings, seeds = queries.choose_sources(collection, kind, options, seed)
+            settings |= kind_settings
+        # The job depends on the texts of the seeds, not on the path or name of their source.
+        texts = [(source.id, source.text, source.query is None) for source in seeds]
         return JobPlan(
-            {**kept, "source": options.get("source")},
+            {**settings, "source": options.get("source")},
             _distinct(judge, writer),
-            made_of=[kept, [judge.id, writer.id], texts],
+            made_of=[settings, [judge.id, writer.id], texts],
             total=len(seeds),
             columns={"kind": kind},
             parts=seeds,
@@ -96,8 +95,8 @@ class Syntheses(ModelJobKind[Synthesis]):
 
     def begin(self, job: Synthesis, plan: JobPlan) -> None:
         SyntheticBundle.objects.bulk_create(
-            SyntheticBundle(synthesis=job, place=place, seed_id=one.id, seed_text=one.text, query=one.query)
-            for place, one in enumerate(plan.parts)
+            SyntheticBundle(synthesis=job, place=position, seed_id=source.id, seed_text=source.text, query=source.query)
+            for position, source in enumerate(plan.parts)
         )
 
     def judges_of(self, job: Synthesis) -> list[Judge]:
@@ -108,125 +107,120 @@ class Syntheses(ModelJobKind[Synthesis]):
         return rows - pending_rows(job).count(), rows
 
     def work(self, job: Synthesis, lease: Lease) -> None:
-        """Write what all seeds that wait become; then the folder of bundles. Queries are imported batch by batch.
+        """Write the bundles or queries of all pending seeds. Raises Incomplete, which keeps what is stored.
 
-        Raises Incomplete: what there is stays.
+        For each batch of seeds:
+        1. Leave out seeds from which a query was written before.
+        2. Hold a conversation about each seed.
+        3. Store the outcomes, and import queries.
+
+        In the end write the folder of bundles.
         """
-        # Seeds written by two versions of the prompts would be one set in name only.
+        # Texts from two versions of the prompts would be one set in name only.
         if job.options["prompts"] != prompts_digest(job.kind):
             raise BadInput(_("The prompts have changed since it began: start a new one"))
-        of_bundles = job.kind == Synthesis.Product.BUNDLES
-        if not of_bundles:  # Those that a worker stored and did not import before it was killed.
+        writes_bundles = job.kind == Synthesis.Product.BUNDLES
+        # A worker may have been killed between storing queries and importing them.
+        if not writes_bundles:
             queries.import_synthetic(job, SyntheticBundle.objects.filter(synthesis=job, bundle__isnull=False))
         campaign = self.campaign_of(job)
+        # In the versions of the campaign; a judge that also writes the passages is listed once.
+        judge, *others = model_requests.judges_in(campaign)
+        writer = others[0] if others else judge
+        instruction = job.collection.relevance.definition(answers=False).statement
 
         def write(keys: Sequence[int]) -> BatchOutcome:
             rows = list(SyntheticBundle.objects.filter(pk__in=keys).order_by("place"))
-            if not of_bundles and not (rows := _leave_out_known(job, rows)):
-                return BatchOutcome(0, 0)
-            found = _talk_about(job, campaign, rows, lease)
-            # A seed that got no response keeps its row empty, so that going on asks for it again.
-            transient = [one for one in found.answers if one is not None and one.reason == "error"]
-            _store_outcomes(job, rows, found.answers)
-            if not of_bundles:
+            if not writes_bundles:
+                method = queries.METHODS[job.kind]
+                used_sources = queries.used_sources(job.collection, method)
+                used = [row for row in rows if row.seed_id in used_sources]
+                _store_outcomes(job, used, [SeedOutcome(step=method.role, reason=queries.PRESENT)] * len(used))
+                rows = [row for row in rows if row.seed_id not in used_sources]
+                if not rows:
+                    return BatchOutcome(0, 0)
+            seeds = {_subject_of(row).query: row for row in rows}
+
+            async def hold(conversation: Conversation) -> SeedOutcome:
+                row = seeds[conversation.subject.query]
+                if not writes_bundles:
+                    seed = Seed(row.seed_id, row.seed_text)
+                    return await queries.write_query(conversation, queries.METHODS[job.kind], seed, judge)
+                personas = tuple(draw_personas(job.options["personas"], job.options["seed"], row.seed_id))
+                task = SeedTask(row.seed_id, row.seed_text, personas, judge, writer, instruction)
+                return await write_bundle(conversation, task)
+
+            # Progress counts all seeds, including those of earlier turns, so that the bar never goes back.
+            done, phase = job.total - pending_rows(job).count(), PHASES.get(job.kind, WRITING_QUERIES)
+            subjects = [_subject_of(row) for row in rows]
+            replies = jobs.hold_conversations(campaign, subjects, hold, lease, done=done, total=job.total, phase=phase)
+            # A seed without a response keeps its row empty, so that a resumed job asks for it again.
+            transient = [outcome for outcome in replies.answers if outcome is not None and outcome.reason == "error"]
+            _store_outcomes(job, rows, replies.answers)
+            if not writes_bundles:
                 queries.import_synthetic(job, rows)
             error = transient[-1].problem if transient else ""
-            return BatchOutcome(len(rows), len(rows) - len(transient), error, found.spent, found.stopped)
+            return BatchOutcome(len(rows), len(rows) - len(transient), error, replies.spent, replies.stopped)
 
         keys = list(pending_rows(job).values_list("pk", flat=True))
-        done = jobs.ask_in_batches(job, lease.should_stop, jobs.in_batches(keys, BATCH), write, job.total)
-        # A worker that wrote the folder and was killed before it said so must not write it twice.
-        if done and of_bundles and not exists(job.folder):
+        is_done = jobs.ask_in_batches(job, lease.should_stop, jobs.in_batches(keys, BATCH), write, job.total)
+        # A worker may have been killed after it wrote the folder; it must not be written twice.
+        if is_done and writes_bundles and not exists(job.folder):
             files.write_folder(job, job.folder)
             publish(job.folder)
 
 
 SYNTHESES = Syntheses()
-# The service that starts a synthesis, by what it makes.
+# The service that starts a synthesis, by its product.
 STARTS = {
     record.product.value: start_service(SYNTHESES, record) for record in (BundleOptions, KeywordOptions, AskOptions)
 }
 
 
 def prompts_digest(kind: str) -> str:
-    """The hash of all prompts of a kind of synthesis: with other prompts it is another one."""
+    """Return the hash of all prompts of a kind of synthesis; with other prompts it is another synthesis."""
     texts = [digest for name, (digest, _text) in prompt_versions().items() if name.startswith(PROMPTS[kind])]
     return sha256("".join(texts).encode()).hexdigest()
 
 
 def judges_of(options: Mapping[str, Any]) -> tuple[Judge, Judge]:
-    """Return who answers the steps, and who writes the passages: the same judge unless a writer is named.
-
-    Raises BadInput.
-    """
+    """Return the judge of all steps and the writer of the passages, by default the same. Raises BadInput."""
     judge = model_requests.judge_for("persona", str(options.get("judge") or ""))
     name = str(options.get("writer") or "")
     return judge, model_requests.judge_for("compose", name) if name else judge
 
 
 def _distinct(judge: Judge, writer: Judge) -> list[Judge]:
-    return list({one.id: one for one in (judge, writer)}.values())
+    return list({model.id: model for model in (judge, writer)}.values())
 
 
 def pending_rows(synthesis: Synthesis) -> Any:
-    """Seeds of which neither a bundle came nor a reason to drop it, in order."""
+    """Return the seeds without a bundle or a reason to drop them, in order."""
     return SyntheticBundle.objects.filter(synthesis=synthesis, bundle__isnull=True, step="").order_by("place")
 
 
-def _leave_out_known(synthesis: Synthesis, rows: Sequence[SyntheticBundle]) -> list[SyntheticBundle]:
-    """The seeds from which no query was written yet; the others come to their end here."""
-    way = queries.WAYS[synthesis.kind]
-    known = queries.known_sources(synthesis.collection, way)
-    there = [one for one in rows if one.seed_id in known]
-    _store_outcomes(synthesis, there, [SeedOutcome(step=way.role, reason=queries.PRESENT)] * len(there))
-    return [one for one in rows if one.seed_id not in known]
-
-
-def _talk_about(
-    synthesis: Synthesis, campaign: Campaign, rows: Sequence[SyntheticBundle], lease: Lease
-) -> model_requests.Replies[SeedOutcome]:
-    # In the versions of when its campaign was opened; one judge that also writes stands there once.
-    judge, *others = model_requests.judges_in(campaign)
-    options, seeds = synthesis.options, {_subject_of(one).query: one for one in rows}
-    instruction = synthesis.collection.relevance.definition(answers=False).statement
-
-    async def talk(conversation: Conversation) -> SeedOutcome:
-        one = seeds[conversation.subject.query]
-        if synthesis.kind != Synthesis.Product.BUNDLES:
-            way = queries.WAYS[synthesis.kind]
-            return await queries.write_query(conversation, way, Seed(one.seed_id, one.seed_text), judge)
-        shown = tuple(draw_personas(options["personas"], options["seed"], one.seed_id))
-        writer = others[0] if others else judge
-        return await write_bundle(conversation, SeedTask(one.seed_id, one.seed_text, shown, judge, writer, instruction))
-
-    # The denominator is all seeds, also those of earlier turns, so that the bar never goes back.
-    before, phase = synthesis.total - pending_rows(synthesis).count(), PHASES.get(synthesis.kind, WRITING_QUERIES)
-    subjects = [_subject_of(one) for one in rows]
-    return jobs.hold_conversations(campaign, subjects, talk, lease, done=before, total=synthesis.total, phase=phase)
-
-
-def _subject_of(one: SyntheticBundle) -> Subject:
-    """A seed of a file is no query of the collection: its place, below 0, stands for it."""
-    return Subject(one.query or -1 - one.place, one.seed_text, one.seed_id)
+def _subject_of(row: SyntheticBundle) -> Subject:
+    """Return the subject of a conversation; a seed from a file, which is no query, has its negative position."""
+    return Subject(row.query or -1 - row.place, row.seed_text, row.seed_id)
 
 
 def _store_outcomes(
     synthesis: Synthesis, rows: Sequence[SyntheticBundle], outcomes: Sequence[SeedOutcome | None]
 ) -> None:
-    """Keep what came of seeds; those without a response wait. Raises LeaseLost."""
-    made, dropped = [], []
+    """Store the outcomes of seeds, leaving those without a response pending. Raises LeaseLost."""
+    written, dropped = [], []
     for row, outcome in zip(rows, outcomes, strict=True):
         if outcome is None or outcome.reason == "error":
             continue
         if outcome.bundle is not None:
             row.bundle, row.near_duplicates = outcome.bundle, outcome.near_duplicates
-            made.append(row)
+            written.append(row)
         else:
             row.step, row.reason, row.problem = outcome.step, outcome.reason, outcome.problem
             dropped.append(row)
     with transaction.atomic():
         leases.lock_held(synthesis)
-        SyntheticBundle.objects.bulk_update(made, ["bundle", "near_duplicates"], batch_size=100)
+        SyntheticBundle.objects.bulk_update(written, ["bundle", "near_duplicates"], batch_size=100)
         SyntheticBundle.objects.bulk_update(dropped, ["step", "reason", "problem"], batch_size=100)
 
 
@@ -252,10 +246,10 @@ def describe_synthesis(synthesis: Synthesis) -> dict[str, Any]:
 
 
 def summarise_writing(job: Synthesis) -> tuple[str, dict[str, Any]]:
-    """Say how many queries were written, and what became of the others; with the document."""
-    made = describe_synthesis(job)
+    """Return a line about the written queries and the other outcomes, and the document with all figures."""
+    summary = describe_synthesis(job)
     line = (
-        f"{made['written']:,} queries written with {made['pairs']:,} pairs; {made['there_before']:,} "
-        f"were there before; {sum(made['failed'].values()):,} brought no query; {made['calls']:,} calls"
+        f"{summary['written']:,} queries written with {summary['pairs']:,} pairs; {summary['there_before']:,} "
+        f"were there before; {sum(summary['failed'].values()):,} brought no query; {summary['calls']:,} calls"
     )
-    return line, made
+    return line, summary

@@ -1,4 +1,4 @@
-"""What a synthesis can be told, by what it makes."""
+"""Options of a synthesis, by its product."""
 
 from typing import Any, ClassVar
 
@@ -11,7 +11,7 @@ from judges.model_jobs.options import DrawnOptions, PaidOptions
 
 
 class BundleOptions(DrawnOptions):
-    """Queries with the passages that answer them, and others, written from seed queries."""
+    """Options of bundles: queries with relevant and other passages, written from seed queries."""
 
     product: ClassVar = Synthesis.Product.BUNDLES
 
@@ -39,7 +39,7 @@ class BundleOptions(DrawnOptions):
 
 
 class QueryOptions(PaidOptions):
-    """Queries of their own, with documents to be judged."""
+    """Options of queries without passages, to which documents of the collection are judged."""
 
     product: ClassVar[Synthesis.Product]
 
@@ -58,7 +58,7 @@ class QueryOptions(PaidOptions):
 
 
 class KeywordOptions(QueryOptions):
-    """Keyword forms of a training set's queries."""
+    """Options of keyword forms of a training set's queries."""
 
     product: ClassVar = Synthesis.Product.KEYWORDS
 
@@ -73,7 +73,7 @@ class KeywordOptions(QueryOptions):
 
 
 class AskOptions(QueryOptions):
-    """Queries that documents answer."""
+    """Options of queries that documents answer."""
 
     product: ClassVar = Synthesis.Product.ASK
 

@@ -1,4 +1,4 @@
-"""The pages of syntheses: the list, one with its bundles and what was dropped, one bundle."""
+"""What the pages of syntheses show: the list, one synthesis with its bundles and dropped seeds, and their tables."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -18,22 +18,22 @@ from corpus.models import Collection
 from judges.models import JudgeCall
 
 ROWS = 25
-LONGEST = 160  # Characters of a text in a table to save.
+LONGEST = 160  # Characters of a text in a downloaded table.
 
 
 @dataclass(frozen=True, slots=True)
 class SynthesisPage:
-    """Data of a synthesis's page: the outcome, a page of its bundles, and what was dropped."""
+    """The data of a synthesis's page: the outcome, a page of its bundles, and the dropped seeds."""
 
     synthesis: Synthesis
     told: dict[str, Any]
     bundles: Page[SyntheticBundle]
-    dropped: Sequence[dict[str, Any]]  # How many `bundles` at which `step` for which `reason`, in words.
-    examples: Sequence[SyntheticBundle]  # Of what was dropped, the first ones.
+    dropped: Sequence[dict[str, Any]]  # The number of `bundles` by `step` and `reason`, in words.
+    examples: Sequence[SyntheticBundle]  # The first dropped seeds.
 
 
 def list_syntheses(collection: Collection) -> QuerySet[Synthesis]:
-    """The syntheses of a collection, newest first, with how much came of each."""
+    """Return the syntheses of a collection with the numbers of their outcomes, the newest first."""
     return (
         Synthesis.objects.filter(collection=collection)
         .annotate(
@@ -45,7 +45,7 @@ def list_syntheses(collection: Collection) -> QuerySet[Synthesis]:
 
 
 def show_synthesis(synthesis: Synthesis, number: str | None) -> SynthesisPage:
-    """A synthesis with the page `number` of its bundles."""
+    """Return the data of a synthesis's page, with page `number` of its bundles."""
     rows, steps = made_rows(synthesis), dict(JudgeCall.Role.choices)
     dropped = SyntheticBundle.objects.filter(synthesis=synthesis).exclude(step="").order_by("place")
     counted = dropped.order_by().values_list("step", "reason").annotate(n=Count("pk")).order_by("-n", "step")
@@ -62,12 +62,12 @@ def show_synthesis(synthesis: Synthesis, number: str | None) -> SynthesisPage:
 
 
 def made_rows(synthesis: Synthesis) -> QuerySet[SyntheticBundle]:
-    """Return the seeds that have their bundle, in order."""
+    """Return the seeds with a bundle, in order."""
     return SyntheticBundle.objects.filter(synthesis=synthesis, bundle__isnull=False).order_by("place")
 
 
 def name_reason(reason: str) -> str:
-    """Return why a bundle was dropped, in words."""
+    """Return in words why a bundle was dropped."""
     if reason == NEAR_DUPLICATE:
         return _("every negative nearly equals a positive")
     if reason == PRESENT:
@@ -75,13 +75,15 @@ def name_reason(reason: str) -> str:
     return str(dict(JudgeCall.Outcome.choices).get(reason, reason))
 
 
-def synthesis_tables(found: SynthesisPage) -> list[DownloadTable]:
-    """The bundles and what was dropped, uncut."""
-    dropped = tuple((one["step"], one["reason"], one["bundles"]) for one in found.dropped)
-    if found.synthesis.kind != Synthesis.Product.BUNDLES:
+def synthesis_tables(synthesis_page: SynthesisPage) -> list[DownloadTable]:
+    """Return the tables of all bundles and of the dropped ones, for download."""
+    dropped = tuple(
+        (dropped_row["step"], dropped_row["reason"], dropped_row["bundles"]) for dropped_row in synthesis_page.dropped
+    )
+    if synthesis_page.synthesis.kind != Synthesis.Product.BUNDLES:
         names = (pgettext("column", "step"), _("reason"), _("seeds"))
-        made = made_rows(found.synthesis)
-        written = tuple((one.seed_id, one.bundle["query"]) for one in made if one.bundle is not None)
+        written_rows = made_rows(synthesis_page.synthesis)
+        written = tuple((row.seed_id, row.bundle["query"]) for row in written_rows if row.bundle is not None)
         return [
             DownloadTable("queries", _("Written queries"), (_("seed"), _("query")), written, 2),
             DownloadTable("dropped", _("Seeds without a new query"), names, dropped, 2),
@@ -89,14 +91,14 @@ def synthesis_tables(found: SynthesisPage) -> list[DownloadTable]:
     header = (_("seed"), _("query"), _("type"), _("positives"), _("negatives"))
     rows = tuple(
         (
-            one.seed_id,
-            " ".join(one.bundle["query"].split())[:LONGEST],
-            one.bundle["type"],
-            len(one.bundle["positives"]),
-            len(one.bundle["negatives"]),
+            row.seed_id,
+            " ".join(row.bundle["query"].split())[:LONGEST],
+            row.bundle["type"],
+            len(row.bundle["positives"]),
+            len(row.bundle["negatives"]),
         )
-        for one in made_rows(found.synthesis)
-        if one.bundle is not None
+        for row in made_rows(synthesis_page.synthesis)
+        if row.bundle is not None
     )
     names = (pgettext("column", "step"), _("reason"), _("bundles"))
     return [
@@ -106,16 +108,18 @@ def synthesis_tables(found: SynthesisPage) -> list[DownloadTable]:
 
 
 def syntheses_table(rows: Iterable[Synthesis]) -> DownloadTable:
-    """The syntheses of a collection, as `list_syntheses` gives them."""
+    """Return the table of a collection's syntheses; `rows` come from `list_syntheses`."""
     header = (
         _("synthesis"), _("type"), _("models"), pgettext("column", "by"), _("state"), pgettext("column", "created"),
         _("seeds"), pgettext("column", "queries"), _("dropped"),
     )  # fmt: skip
     lines = []
-    for one in rows:
-        counted: Any = one  # annotated
-        models = ", ".join(dict.fromkeys((one.options["judge"], one.options.get("writer") or one.options["judge"])))
-        kind, state = str(one.get_kind_display()), str(one.get_state_display())
-        named = (str(one.number), kind, models, one.made_by, state, one.created_at.isoformat())
-        lines.append((*named, one.total, counted.made, counted.dropped))
+    for synthesis in rows:
+        counted: Any = synthesis  # With the counts that `list_syntheses` adds.
+        models = ", ".join(
+            dict.fromkeys((synthesis.options["judge"], synthesis.options.get("writer") or synthesis.options["judge"]))
+        )
+        kind, state = str(synthesis.get_kind_display()), str(synthesis.get_state_display())
+        names = (str(synthesis.number), kind, models, synthesis.made_by, state, synthesis.created_at.isoformat())
+        lines.append((*names, synthesis.total, counted.made, counted.dropped))
     return DownloadTable("syntheses", _("Synthetic queries"), header, tuple(lines), 6)

@@ -1,8 +1,8 @@
 """Queries that a judge writes: keyword forms of training queries (Prism 4.1), and queries that documents answer.
 
-Each is a query of its own, with documents of its own that BM25 finds for its own words, to be
-judged like all others. It is marked synthetic, so that it never enters dev or qrels; a keyword form
-names its query (`rewritten_from`).
+Each becomes a new query with documents that BM25 finds for its words, to be judged like all others.
+It is marked synthetic, so that it never enters dev or qrels; a keyword form names its query
+(`rewritten_from`).
 """
 
 import json
@@ -41,132 +41,134 @@ from store.files import fetch, fetch_matching
 
 SAMPLED = 50  # Prompts that an estimate looks at.
 WITH_QUERY_IDS = ("prism", "rtriever", "erank-sft")  # Formats of training sets whose rows name their query.
-PRESENT = "present"  # Why nothing was asked: a query was written from this seed before, and keeps the form that it has.
+PRESENT = "present"  # Reason of a skipped seed: a query was written from it before, and stays as it is.
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
-    """A way to write queries. `made_from`: metadata key of what a query was written from."""
+class WritingMethod:
+    """A method of writing queries."""
 
     role: str
-    material: str  # What the prompt is made of.
+    material: str  # The kind of text that the prompt contains.
     prompt: Callable[[str], Prompt]
-    made_from: str
+    made_from: str  # The metadata key for the id of the source.
     likely: int  # Expected tokens of an answer.
 
 
-KEYWORDS = Way("keywords", "query", partial(query_prompt, "query-keywords"), "rewritten_from", 40)
-ASK = Way("ask", "document", ask_prompt, "asked_of", 40)
-WAYS = {Synthesis.Product.KEYWORDS.value: KEYWORDS, Synthesis.Product.ASK.value: ASK}
+KEYWORDS = WritingMethod("keywords", "query", partial(query_prompt, "query-keywords"), "rewritten_from", 40)
+ASK = WritingMethod("ask", "document", ask_prompt, "asked_of", 40)
+METHODS = {Synthesis.Product.KEYWORDS.value: KEYWORDS, Synthesis.Product.ASK.value: ASK}
 
 
 def choose_sources(
     collection: Collection, kind: str, options: Mapping[str, Any], seed: int
 ) -> tuple[dict[str, Any], list[Seed]]:
-    """The options of a kind, completed, and what its queries are written from. Raises BadInput."""
+    """Return the completed options of a kind, and the sources of its queries. Raises BadInput."""
     pairs = options.get("pairs", 20)
     if kind == Synthesis.Product.KEYWORDS:
         share, source = options.get("share", 0.3), options["source"]
-        # A page knows a training set by its name.
-        named = {folder.name: folder for folder, _label in list_training_sets(collection)}
-        seeds = choose_training_queries(collection, named.get(source) or Path(source), share=share, seed=seed)
+        # A page sends the name of a training set, a command its path.
+        folders = {folder.name: folder for folder, _label in list_training_sets(collection)}
+        seeds = choose_training_queries(collection, folders.get(source) or Path(source), share=share, seed=seed)
         return {"pairs": pairs, "share": share}, seeds
     return {"pairs": pairs}, choose_documents(collection, limit=options["limit"], seed=seed)
 
 
 def list_training_sets(collection: Collection) -> list[tuple[Path, str]]:
-    """Folder and label of the collection's exports whose queries can be rewritten, newest first."""
-    found = []
+    """Return folder and label of the collection's exports whose queries can be rewritten, the newest first."""
+    training_sets = []
     paths = fetch_matching(Path(settings.VAR) / "exports" / collection.name, "*/manifest.json")
     for path in sorted(paths, key=lambda path: -path.stat().st_mtime):
         try:
             manifest = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError):
-            # An export that is being written, or was removed meanwhile, is left out of the list.
+            # Exports that are being written, or were removed meanwhile, are not listed.
             continue
-        # What a model wrote is not rewritten once more.
+        # Queries that a model wrote are not rewritten again.
         if manifest.get("format") not in WITH_QUERY_IDS or manifest.get("synthetic"):
             continue
-        made = datetime.fromtimestamp(path.stat().st_mtime, timezone.get_current_timezone())
-        told = {"self": date_format(made, "MONTH_DAY_TIME_FORMAT"), "format": manifest["format"]}
-        told |= {name: f"{manifest.get('counts', {}).get(name, 0):,}" for name in ("rows", "queries")}
-        label = _("%(self)s: format %(format)s, %(rows)s rows from %(queries)s queries") % told
-        found.append((path.parent, label))
-    return found
+        exported_at = datetime.fromtimestamp(path.stat().st_mtime, timezone.get_current_timezone())
+        label_values = {"self": date_format(exported_at, "MONTH_DAY_TIME_FORMAT"), "format": manifest["format"]}
+        label_values |= {name: f"{manifest.get('counts', {}).get(name, 0):,}" for name in ("rows", "queries")}
+        label = _("%(self)s: format %(format)s, %(rows)s rows from %(queries)s queries") % label_values
+        training_sets.append((path.parent, label))
+    return training_sets
 
 
 def choose_training_queries(collection: Collection, folder: Path, *, share: float, seed: int) -> list[Seed]:
-    """A seeded share of the queries that a training set trains on. Raises BadInput.
+    """Draw a share of the queries in a training set. Raises BadInput.
 
-    A query that also stands in another split of the folder is none of them; neither is one that a model wrote.
+    Queries that are also in another split of the folder, or that a model wrote, are left out.
     """
     fetch(folder)
-    trained = _query_ids(folder / "train.jsonl")
+    training_ids = _query_ids(folder / "train.jsonl")
     # A keyword form of a query in dev or test would let that query leak into training.
     for split in ("dev", "test"):
         if (path := folder / f"{split}.jsonl").exists():
-            trained -= _query_ids(path)
-    known = [one for one in collection_seeds(collection) if one.id in trained]
-    count = round(share * len(known))
+            training_ids -= _query_ids(path)
+    training_seeds = [query for query in collection_seeds(collection) if query.id in training_ids]
+    count = round(share * len(training_seeds))
     if not count:
-        told = {"folder": folder.name, "queries": f"{len(known):,}", "name": collection.name}
-        raise BadInput(_("%(folder)s: %(queries)s training queries of %(name)s: too few for this share") % told)
-    chosen = set(draw_seeds((one.id for one in known), seed, count))
-    return [one for one in known if one.id in chosen]
+        values = {"folder": folder.name, "queries": f"{len(training_seeds):,}", "name": collection.name}
+        raise BadInput(_("%(folder)s: %(queries)s training queries of %(name)s: too few for this share") % values)
+    drawn_ids = set(draw_seeds((query.id for query in training_seeds), seed, count))
+    return [query for query in training_seeds if query.id in drawn_ids]
 
 
 def _query_ids(path: Path) -> set[str]:
-    found = set()
+    query_ids = set()
     source = FileSource(path)
     for number, row in json_lines(source):
         if not isinstance(row.get("query_id"), str):
             raise source.bad(number, _('it has no "query_id": give a set in the format prism, rtriever or erank-sft'))
-        found.add(row["query_id"])
-    return found
+        query_ids.add(row["query_id"])
+    return query_ids
 
 
 def choose_documents(collection: Collection, *, limit: int, seed: int) -> list[Seed]:
-    """Draw `limit` documents of the collection, none that a model wrote. Raises BadInput."""
+    """Draw `limit` documents of the collection that no model wrote. Raises BadInput."""
     current = Document.objects.filter(collection=collection, is_current=True).exclude(text="")
-    # A query of a synthetic passage would be a model's answer to a model.
+    # From a synthetic passage, a model would write a query for a model's text.
     current = current.exclude(metadata__contains={"synthetic": True})
     names = list(current.order_by("external_id").values_list("external_id", flat=True))
     if not names:
         raise BadInput(_("%(name)s has no document to write a query from") % {"name": collection.name})
     drawn = current.filter(external_id__in=draw_seeds(names, seed, limit)).order_by("external_id")
-    # Below 0: calls about documents are kept where those about queries are.
-    return [Seed(one.external_id, f"{one.title}\n{one.text}".strip(), -one.pk) for one in drawn]
+    # Negative, since calls about documents are stored in the column of queries.
+    return [
+        Seed(document.external_id, f"{document.title}\n{document.text}".strip(), -document.pk) for document in drawn
+    ]
 
 
 def estimate_queries(collection: Collection, kind: str, judge: Judge, sources: Sequence[Seed]) -> Estimate:
-    """Estimate the calls and cost of writing the queries that are not there yet."""
-    way = WAYS[kind]
-    known = known_sources(collection, way)
-    waiting = [one for one in sources if one.id not in known]
-    sample = [way.prompt(one.text) for one in waiting[:SAMPLED]]
+    """Estimate the calls and cost of the queries that have not been written yet."""
+    method = METHODS[kind]
+    written_sources = used_sources(collection, method)
+    unused = [source for source in sources if source.id not in written_sources]
+    sample = [method.prompt(source.text) for source in unused[:SAMPLED]]
     mix = mixes_of([judge]).get(judge.id, NO_MIX)
-    return of_calls(judge, len(waiting), sample, schema_of(FORMATS[way.role]), way.likely, mix)
+    return of_calls(judge, len(unused), sample, schema_of(FORMATS[method.role]), method.likely, mix)
 
 
-def known_sources(collection: Collection, way: Way) -> set[str]:
-    """Ids of what some current query was written from in this way."""
-    rows = Query.objects.filter(collection=collection, is_current=True, metadata__has_key=way.made_from)
-    return set(rows.values_list(f"metadata__{way.made_from}", flat=True))
+def used_sources(collection: Collection, method: WritingMethod) -> set[str]:
+    """Return the ids of the sources from which current queries were written by this method."""
+    rows = Query.objects.filter(collection=collection, is_current=True, metadata__has_key=method.made_from)
+    return set(rows.values_list(f"metadata__{method.made_from}", flat=True))
 
 
-async def write_query(conversation: Conversation, way: Way, source: Seed, judge: Judge) -> SeedOutcome:
-    """The query that is written of a source, or why there is none. Lets Cancelled and BudgetExhausted through."""
-    prompt = way.prompt(source.text)
-    step = Step(way.role, FORMATS[way.role], judge, prompt, material={way.material: source.text})
-    said = await conversation.ask(step)
-    if isinstance(said, NoVerdict):
-        return SeedOutcome(step=way.role, reason=said.outcome, problem=conversation.problem_with(step))
-    answer = said.model_dump()
+async def write_query(conversation: Conversation, method: WritingMethod, source: Seed, judge: Judge) -> SeedOutcome:
+    """Return the query written from a source, or why there is none. Raises Cancelled and BudgetExhausted."""
+    prompt = method.prompt(source.text)
+    step = Step(method.role, FORMATS[method.role], judge, prompt, material={method.material: source.text})
+    reply = await conversation.ask(step)
+    if isinstance(reply, NoVerdict):
+        return SeedOutcome(step=method.role, reason=reply.outcome, problem=conversation.problem_with(step))
+    answer = reply.model_dump()
     text = str(answer["query"]) if "query" in answer else " ".join(answer["keywords"])
     bundle = {
-        "query_id": query_id_of(f"{way.role} {source.id}", text),
+        "query_id": query_id_of(f"{method.role} {source.id}", text),
         "query": text,
-        way.made_from: source.id,
+        method.made_from: source.id,
         "synthetic": True,
         "models": {"judge": describe_model(judge)},
         "prompts": {prompt.name: prompt.sha256},
@@ -175,27 +177,38 @@ async def write_query(conversation: Conversation, way: Way, source: Seed, judge:
 
 
 def import_synthetic(synthesis: Synthesis, rows: Iterable[SyntheticBundle]) -> None:
-    """Import the queries of these rows, with the documents that BM25 finds for their own words. No label comes along.
+    """Import the queries of these rows, and pairs with the documents that BM25 finds for their words; no labels.
 
-    A query that is in the collection already, or another one that was written from the same source, is left as it is.
+    A source from which a query has been imported before is left out.
     """
-    way = WAYS[synthesis.kind]
-    known = known_sources(synthesis.collection, way)
-    # Known once more at the moment of the import: another synthesis may have come first.
-    bundles = [one.bundle for one in rows if one.bundle is not None and one.bundle[way.made_from] not in known]
+    collection, method = synthesis.collection, METHODS[synthesis.kind]
+    # Looked up at the time of the import, since another synthesis may have been faster.
+    written_sources = used_sources(collection, method)
+    bundles = [
+        row.bundle for row in rows if row.bundle is not None and row.bundle[method.made_from] not in written_sources
+    ]
     if not bundles:
         return
-    sources = _describe_sources(synthesis.collection, bundles) if way is KEYWORDS else {}
-    found = [_describe_query(way, one, sources) for one in bundles]
-    pairs = _find_pairs(synthesis.collection, way, found, synthesis.options["pairs"])
-    import_rows(synthesis.collection, queries=found, pairs=pairs)
+    sources = _describe_sources(collection, bundles) if method is KEYWORDS else {}
+    query_rows = [_describe_query(method, bundle, sources) for bundle in bundles]
+    index, depth = index_for(collection), synthesis.options["pairs"]
+    names = dict(Document.objects.filter(collection=collection, is_current=True).values_list("pk", "external_id"))
+    pairs = []
+    for query in query_rows:
+        # The document that a query was written from is always paired with it, even if BM25 does not find it.
+        first = [query["metadata"][method.made_from]] if method is ASK else []
+        excluded = query["metadata"].get(EXCLUDED, [])
+        hits = (names[key] for key, _score in index.search(query["text"], depth + len(excluded)) if key in names)
+        best = [name for name in hits if name not in excluded][:depth]
+        pairs += [{"query_id": query["_id"], "doc_id": name} for name in dict.fromkeys([*first, *best])]
+    import_rows(collection, queries=query_rows, pairs=pairs)
 
 
 def _describe_sources(collection: Collection, bundles: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """What keyword forms take over from the queries that they are made of, by query.
+    """Return what keyword forms inherit from their queries, by query.
 
-    The need is the same in other words: it has the same answers and the same definition of
-    relevance, else one pair would be judged by two rubrics, and it excludes the same documents.
+    A keyword form states the same need in other words. So it has the same answers and relevance
+    definition, or one pair would be judged by two rubrics, and it excludes the same documents.
     """
     sources = [bundle[KEYWORDS.made_from] for bundle in bundles]
     queries = list(Query.objects.filter(collection=collection, is_current=True, external_id__in=sources))
@@ -210,10 +223,12 @@ def _describe_sources(collection: Collection, bundles: Iterable[Mapping[str, Any
     }
 
 
-def _describe_query(way: Way, bundle: Mapping[str, Any], sources: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
-    made_from = bundle[way.made_from]
-    metadata = {"synthetic": True, "writer": bundle["models"]["judge"]["name"], way.made_from: made_from}
-    if way is KEYWORDS:
+def _describe_query(
+    method: WritingMethod, bundle: Mapping[str, Any], sources: Mapping[str, dict[str, Any]]
+) -> dict[str, Any]:
+    made_from = bundle[method.made_from]
+    metadata = {"synthetic": True, "writer": bundle["models"]["judge"]["name"], method.made_from: made_from}
+    if method is KEYWORDS:
         metadata["seed_query"] = made_from
     query = {"_id": bundle["query_id"], "text": bundle["query"], "metadata": metadata}
     if source := sources.get(made_from):
@@ -222,32 +237,14 @@ def _describe_query(way: Way, bundle: Mapping[str, Any], sources: Mapping[str, d
     return query
 
 
-def _find_pairs(
-    collection: Collection, way: Way, queries: Iterable[Mapping[str, Any]], depth: int
-) -> list[dict[str, str]]:
-    """The best documents for each query's own words; the one that a query was written from is always among them."""
-    index = index_for(collection)
-    names = dict(Document.objects.filter(collection=collection, is_current=True).values_list("pk", "external_id"))
-    found = []
-    for query in queries:
-        # The document that it was written of is relevant by its making, and BM25 may not find it.
-        first = [query["metadata"][way.made_from]] if way is ASK else []
-        excluded = query["metadata"].get(EXCLUDED, [])
-        best = (names[key] for key, _score in index.search(query["text"], depth + len(excluded)) if key in names)
-        ranked = [one for one in best if one not in excluded][:depth]
-        found += [{"query_id": query["_id"], "doc_id": one} for one in dict.fromkeys([*first, *ranked])]
-    return found
-
-
 def count_synthetic(synthesis: Synthesis) -> dict[str, Any]:
-    """Count the outcomes of the sources. `failed`: by reason; `pairs`: of the written queries."""
+    """Count the outcomes of the sources; `failed` by reason, `pairs` of the written queries."""
     rows = SyntheticBundle.objects.filter(synthesis=synthesis)
     written = rows.filter(bundle__isnull=False)
-    ended = dict(rows.exclude(step="").order_by("reason").values_list("reason").annotate(rows=Count("pk")))
-    there = ended.pop(PRESENT, 0)
-    counted = {"written": written.count(), "there_before": there, "failed": ended}
-    counted["waiting"] = synthesis.total - written.count() - there - sum(ended.values())
+    failed = dict(rows.exclude(step="").order_by("reason").values_list("reason").annotate(rows=Count("pk")))
+    present = failed.pop(PRESENT, 0)
+    counts = {"written": written.count(), "there_before": present, "failed": failed}
+    counts["waiting"] = synthesis.total - written.count() - present - sum(failed.values())
     ids = list(written.values_list("bundle__query_id", flat=True))
-    # Of the queries that are still current: a new version of one is somebody else's.
-    mine = Query.objects.filter(collection=synthesis.collection, external_id__in=ids, is_current=True)
-    return counted | {"pairs": Pair.objects.filter(query__in=mine, is_candidate=True).count()}
+    current = Query.objects.filter(collection=synthesis.collection, external_id__in=ids, is_current=True)
+    return counts | {"pairs": Pair.objects.filter(query__in=current, is_candidate=True).count()}

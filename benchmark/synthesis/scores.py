@@ -1,4 +1,4 @@
-"""`synthesize_scores`: documents drawn for each query, scored k times, written as training data (ERank 3.2, C)."""
+"""Scores as training data: documents drawn for each query, each scored k times by a judge (ERank 3.2, C)."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -17,66 +17,88 @@ from judges.domain.chains import render_answer, render_prompt
 from judges.retrieval.synthesis import ScoredPair, synthesize
 
 DEEPEST = 1000
-# Places among the run's documents that are not relevant, from 0: all of the first, a sample of half
-# the rest of each of the others (ERank C).
+# Positions, from 0, among the documents of a run that are not relevant. All hard ones are taken; the
+# rest is drawn in equal parts from the medium and easy ones (ERank C).
 HARD, MEDIUM, EASY = slice(0, 10), slice(10, 100), slice(100, 1000)
 DOCUMENTS = 20
-Drawn = dict[str, str]  # Documents of a query, and why each was taken.
+Drawn = dict[str, str]  # The documents of a query, and why each was taken.
 
 
 def draw_documents(
     positives: Sequence[str], negatives: Sequence[str], ranked: Sequence[str], *, seed: str, number: int = DOCUMENTS
 ) -> Drawn:
-    """`number` documents, or all that there are, each with why it was taken: positive, negative, hard, medium or easy.
+    """Draw up to `number` documents, each with why it was taken: positive, negative, hard, medium or easy.
 
-    Every positive is taken (the paper has one a query); ties and order are those of `ranked`, whose
-    positives take no rank. The same seed draws the same documents.
+    Every positive is taken (the paper has one per query). Ranks are positions in `ranked` without
+    the positives. The same seed draws the same documents.
     """
-    found = dict.fromkeys(positives, "positive")
+    drawn = dict.fromkeys(positives, "positive")
     for document in negatives:
-        found.setdefault(document, "negative")
-    # Ranks are those among the negatives, so relevant documents leave before ranks are counted.
-    ranked = [document for document in ranked if found.get(document) != "positive"]
+        drawn.setdefault(document, "negative")
+    ranked = [document for document in ranked if drawn.get(document) != "positive"]
     for document in ranked[HARD]:
-        found.setdefault(document, "hard")
-    taken = dict(islice(found.items(), max(number, len(set(positives)))))
-    room = number - len(taken)
-    if room <= 0:
+        drawn.setdefault(document, "hard")
+    taken = dict(islice(drawn.items(), max(number, len(set(positives)))))
+    remaining = number - len(taken)
+    if remaining <= 0:
         return taken
     random = Random(seed)
-    medium = [document for document in ranked[MEDIUM] if document not in found]
-    easy = [document for document in ranked[EASY] if document not in found]
-    # Where one range of ranks is short the other gives more.
-    many = min(len(medium), max((room + 1) // 2, room - len(easy)))
-    few = min(len(easy), room - many)
-    taken |= dict.fromkeys(random.sample(medium, many), "medium")
-    return taken | dict.fromkeys(random.sample(easy, few), "easy")
+    medium = [document for document in ranked[MEDIUM] if document not in drawn]
+    easy = [document for document in ranked[EASY] if document not in drawn]
+    # If one range of ranks is short, more are drawn from the other.
+    medium_count = min(len(medium), max((remaining + 1) // 2, remaining - len(easy)))
+    easy_count = min(len(easy), remaining - medium_count)
+    taken |= dict.fromkeys(random.sample(medium, medium_count), "medium")
+    return taken | dict.fromkeys(random.sample(easy, easy_count), "easy")
 
 
 def draw_by_query(
     collection: Collection, run: Path | None, *, number: int, queries: int | None, seed: int
 ) -> dict[str, Drawn]:
-    """Documents to score by query id, for queries with a relevant document. Raises BadInput where there is none."""
+    """Draw the documents to score for queries with a relevant document, by query id.
+
+    They come from the file `run`, or from BM25 without one. Raises BadInput if no query has a relevant document.
+    """
     positives, negatives = labelled_documents(collection)
-    chosen = sorted(positives)
-    if not chosen:
+    query_ids = sorted(positives)
+    if not query_ids:
         raise BadInput(f"{collection.name} has no relevant pair: label some, or import qrels, first")
     if queries is not None:
-        chosen = sorted(Random(f"queries {seed}").sample(chosen, min(queries, len(chosen))))
-    ranked = _from_run(collection, run, chosen) if run else _by_bm25(collection, positives, chosen)
-    left_out = _excluded_by_id(collection)
-    found = {}
-    for query in chosen:
-        # What a query excludes (BRIGHT) is no negative of it: no system may return it, relevant or not.
-        kept = [one for one in ranked.get(query, []) if one not in left_out.get(query, ())]
-        given = positives[query], negatives.get(query, []), kept
-        found[query] = draw_documents(*given, seed=f"{seed} {query}", number=number)
-    return found
+        query_ids = sorted(Random(f"queries {seed}").sample(query_ids, min(queries, len(query_ids))))
+    documents = dict(Document.objects.filter(collection=collection, is_current=True).values_list("pk", "external_id"))
+    if run:
+        scores, names = read_run(run), set(documents.values())
+        foreign = next((name for query in query_ids for name in scores.get(query, {}) if name not in names), None)
+        if foreign:
+            raise BadInput(f"{run}: document {foreign!r} is not in {collection.name}: is the run of this collection?")
+        # Best first: by score, then by document id descending.
+        ranked = {query: list(scores.get(query, {})) for query in query_ids}
+    else:
+        index = index_for(collection)
+        texts = Query.objects.filter(collection=collection, is_current=True, external_id__in=query_ids)
+        ranked = {
+            query: [
+                documents[key]
+                for key, _score in index.search(text, DEEPEST + len(positives[query]))
+                if key in documents
+            ]
+            for query, text in texts.values_list("external_id", "text")
+        }
+    excluded = excluded_documents(collection)
+    excluding = Query.objects.filter(pk__in=excluded, is_current=True).values_list("pk", "external_id")
+    excluded_by_id = {name: excluded[key] for key, name in excluding}
+    drawn_by_query = {}
+    for query in query_ids:
+        # Documents that a query excludes (BRIGHT) are no negatives: no system may return them, relevant or not.
+        candidates = [name for name in ranked.get(query, []) if name not in excluded_by_id.get(query, ())]
+        arguments = positives[query], negatives.get(query, []), candidates
+        drawn_by_query[query] = draw_documents(*arguments, seed=f"{seed} {query}", number=number)
+    return drawn_by_query
 
 
 def make_scores(
     collection: Collection,
-    chosen: Mapping[str, Drawn],
+    drawn_by_query: Mapping[str, Drawn],
     *,
     judge: str,
     k: int,
@@ -84,22 +106,32 @@ def make_scores(
     chains: bool = False,
     **limits: Any,
 ) -> dict[str, Any]:
-    """Ask, and write `train.jsonl`, `generations.jsonl` and `manifest.json` to `out`; return the document for --json.
+    """Score the drawn documents, write them to the folder `out`, and return the document for `--json`.
 
-    Queries with an answer too long are left out whole, like those of which a document brought no score.
+    `out` gets `train.jsonl`, `generations.jsonl` and `manifest.json`. A query is left out if an
+    answer about one of its documents is too long or has no score.
     """
-    pairs = _create_pairs(collection, chosen)
-    kinds = {pairs[query, one]: kind for query, drawn in chosen.items() for one, kind in drawn.items()}
+    pairs = _create_pairs(collection, drawn_by_query)
+    kinds = {
+        pairs[query, document]: kind for query, drawn in drawn_by_query.items() for document, kind in drawn.items()
+    }
     result = synthesize(collection, judge, kinds, k=k, chains=chains, **limits)
-    answers = {query: [result.answers.get(pairs[query, one]) for one in drawn] for query, drawn in chosen.items()}
-    long = {query for query, found in answers.items() if any(one is not None and one.too_long for one in found)}
-    short = {query for query, found in answers.items() if query not in long and None in found}
+    answers = {
+        query: [result.answers.get(pairs[query, document]) for document in drawn]
+        for query, drawn in drawn_by_query.items()
+    }
+    long = {
+        query
+        for query, query_answers in answers.items()
+        if any(answer is not None and answer.too_long for answer in query_answers)
+    }
+    short = {query for query, query_answers in answers.items() if query not in long and None in query_answers}
     rows = [
-        (query, document, found)
-        for query, drawn in chosen.items()
+        (query, document, answer)
+        for query, drawn in drawn_by_query.items()
         if query not in long | short
-        for document, found in zip(drawn, answers[query], strict=True)
-        if found is not None
+        for document, answer in zip(drawn, answers[query], strict=True)
+        if answer is not None
     ]
     document = {
         "collection": collection.name,
@@ -125,46 +157,50 @@ def make_scores(
 def _write_dataset(
     collection: Collection, out: Path, rows: list[tuple[str, str, ScoredPair]], document: dict[str, Any]
 ) -> None:
-    """The manifest last: a folder with one is whole."""
+    """Write the files of the dataset, the manifest last: a folder with a manifest is complete."""
     out.mkdir(parents=True, exist_ok=True)
-    with (out / "train.jsonl").open("w") as train, (out / "generations.jsonl").open("w") as every:
-        for query, name, found in rows:
-            pair = Pair.objects.select_related("query", "document").get(pk=found.pair)
-            row = _describe_row(collection, query, name, pair, found)
+    with (out / "train.jsonl").open("w") as train, (out / "generations.jsonl").open("w") as generations:
+        for query, name, answer in rows:
+            pair = Pair.objects.select_related("query", "document").get(pk=answer.pair)
+            row = _describe_row(collection, query, name, pair, answer)
             train.write(json.dumps(row, ensure_ascii=False) + "\n")
-            for place, one in enumerate(found.generations):
-                told = {"query_id": query, "doc_id": name, "kind": found.kind, "generation": place}
-                told |= {"kept": place == found.kept, "completion": render_answer(one.chain, one.score)}
-                told |= {"score": one.score, "tokens": one.tokens}
-                every.write(json.dumps(told, ensure_ascii=False) + "\n")
-    kept_out = ("campaign", "calls", "calls_cached", "cost")  # of this time, not of the data
-    manifest = {key: value for key, value in document.items() if key not in kept_out}
+            for number, generation in enumerate(answer.generations):
+                generation_row = {"query_id": query, "doc_id": name, "kind": answer.kind, "generation": number}
+                generation_row |= {
+                    "kept": number == answer.kept,
+                    "completion": render_answer(generation.chain, generation.score),
+                }
+                generation_row |= {"score": generation.score, "tokens": generation.tokens}
+                generations.write(json.dumps(generation_row, ensure_ascii=False) + "\n")
+    # The manifest describes the data, not this run of the command.
+    left_out = ("campaign", "calls", "calls_cached", "cost")
+    manifest = {key: value for key, value in document.items() if key not in left_out}
     (out / "manifest.json").write_text(json.dumps(manifest, indent=2) + "\n")
 
 
-def _describe_row(collection: Collection, query: str, name: str, pair: Pair, found: ScoredPair) -> dict[str, Any]:
-    kept = found.generations[found.kept]
-    asked, instruction = pair.query, collection.relevance.of(pair.query).statement
+def _describe_row(collection: Collection, query: str, name: str, pair: Pair, answer: ScoredPair) -> dict[str, Any]:
+    generation = answer.generations[answer.kept]
+    query_row, instruction = pair.query, collection.relevance.of(pair.query).statement
     text = f"{pair.document.title}\n{pair.document.text}" if pair.document.title else pair.document.text
     return {
         "query_id": query,
         "doc_id": name,
         "instruction": instruction,
-        "query": asked.text,
+        "query": query_row.text,
         "document": text,
-        "chain": kept.chain,
-        "prompt": render_prompt(asked.text, text, instruction),
-        "completion": render_answer(kept.chain, kept.score),
-        "score": kept.score,
-        "positive": found.kind == "positive",
-        "k": len(found.generations),
-        "mean": found.mean,
-        "kind": found.kind,
+        "chain": generation.chain,
+        "prompt": render_prompt(query_row.text, text, instruction),
+        "completion": render_answer(generation.chain, generation.score),
+        "score": generation.score,
+        "positive": answer.kind == "positive",
+        "k": len(answer.generations),
+        "mean": answer.mean,
+        "kind": answer.kind,
     }
 
 
 def labelled_documents(collection: Collection) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
-    """Return by query its relevant documents, and its others: by label, by reference grade where a pair has none."""
+    """Return the relevant and the other documents of each query, by label or, without one, by reference grade."""
     labels = Label.objects.filter(pair__collection=collection, aspect=None).values_list("pair", "grade")
     grades = reference_grades(collection) | dict(labels)
     pairs = Pair.objects.filter(collection=collection, query__is_current=True, document__is_current=True)
@@ -178,53 +214,27 @@ def labelled_documents(collection: Collection) -> tuple[dict[str, list[str]], di
     return positives, negatives
 
 
-def _excluded_by_id(collection: Collection) -> dict[str, frozenset[str]]:
-    """Return by query id the ids of the documents that it excludes."""
-    found = excluded_documents(collection)
-    names = Query.objects.filter(pk__in=found, is_current=True).values_list("pk", "external_id")
-    return {name: found[key] for key, name in names}
-
-
-def _from_run(collection: Collection, run: Path, queries: list[str]) -> dict[str, list[str]]:
-    """The documents of each query, best first: score, then document id descending. BadInput."""
-    scores = read_run(run)
-    known = set(Document.objects.filter(collection=collection, is_current=True).values_list("external_id", flat=True))
-    if foreign := next((doc for query in queries for doc in scores.get(query, {}) if doc not in known), None):
-        raise BadInput(f"{run}: document {foreign!r} is not in {collection.name}: is the run of this collection?")
-    return {query: list(scores.get(query, {})) for query in queries}
-
-
-def _by_bm25(collection: Collection, positives: Mapping[str, list[str]], queries: list[str]) -> dict[str, list[str]]:
-    index = index_for(collection)
-    texts = Query.objects.filter(collection=collection, is_current=True, external_id__in=queries)
-    names = dict(Document.objects.filter(collection=collection, is_current=True).values_list("pk", "external_id"))
-    return {
-        query: [names[key] for key, _ in index.search(text, DEEPEST + len(positives[query])) if key in names]
-        for query, text in texts.values_list("external_id", "text")
-    }
-
-
-def _create_pairs(collection: Collection, chosen: Mapping[str, Drawn]) -> dict[tuple[str, str], int]:
-    """Primary keys by query and document id. New pairs are no candidates: nobody judges them."""
+def _create_pairs(collection: Collection, drawn_by_query: Mapping[str, Drawn]) -> dict[tuple[str, str], int]:
+    """Return the primary keys of the pairs by query and document id; new pairs are not queued for judging."""
     queries = dict(
-        Query.objects.filter(collection=collection, is_current=True, external_id__in=chosen).values_list(
+        Query.objects.filter(collection=collection, is_current=True, external_id__in=drawn_by_query).values_list(
             "external_id", "pk"
         )
     )
-    wanted = {document for drawn in chosen.values() for document in drawn}
+    document_ids = {document for drawn in drawn_by_query.values() for document in drawn}
     current = Document.objects.filter(collection=collection, is_current=True)
-    documents = {name: pk for name, pk in current.values_list("external_id", "pk") if name in wanted}
+    documents = {name: pk for name, pk in current.values_list("external_id", "pk") if name in document_ids}
     rows = [
         Pair(collection=collection, query_id=queries[query], document_id=documents[document], is_candidate=False)
-        for query, drawn in chosen.items()
+        for query, drawn in drawn_by_query.items()
         for document in drawn
     ]
-    # Pairs that exist keep what they are; their keys are read back with the new ones.
+    # Existing pairs are not changed; their keys are read back with the new ones.
     Pair.objects.bulk_create(rows, ignore_conflicts=True)
-    known = Pair.objects.filter(collection=collection, query__in=queries.values())
-    keys = {(query, document): pk for query, document, pk in known.values_list("query", "document", "pk")}
+    existing_pairs = Pair.objects.filter(collection=collection, query__in=queries.values())
+    keys = {(query, document): pk for query, document, pk in existing_pairs.values_list("query", "document", "pk")}
     return {
         (query, document): keys[queries[query], documents[document]]
-        for query, drawn in chosen.items()
+        for query, drawn in drawn_by_query.items()
         for document in drawn
     }

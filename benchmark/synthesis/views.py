@@ -1,4 +1,4 @@
-"""Pages of syntheses: list and start, one with bundles, a bundle, its file, acts."""
+"""Pages of syntheses: the list with its form, one synthesis, one bundle, the file, and the import."""
 
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from judges.model_jobs.pages import job_page, start_page
 @action("admin")
 @require_http_methods(["GET", "POST"])
 def syntheses(request: HttpRequest, scope: AccessScope) -> HttpResponse:
-    """All syntheses and the form of a new one; its estimate; one that waits."""
+    """Show all syntheses and the form of a new one with its estimate; then queue it."""
     kind = (request.POST or request.GET).get("type") or Synthesis.Product.BUNDLES.value
     if kind not in STARTS:
         raise Http404(_("Unknown kind of synthesis."))
@@ -39,50 +39,56 @@ def syntheses(request: HttpRequest, scope: AccessScope) -> HttpResponse:
 @action("admin")
 @require_GET
 def synthesis(request: HttpRequest, scope: AccessScope, synthesis: int) -> HttpResponse:
-    """Show a synthesis: progress, bundles, what was dropped and why, and the cost."""
-    one = SYNTHESES.find(scope.collection, synthesis)
-    found = page.show_synthesis(one, request.GET.get("page"))
-    wanted = page.synthesis_tables(found) if "table" in request.GET else []
-    context = {"found": found, "synthesis": one, "training_set": Path(one.options.get("source") or "").name}
+    """Show a synthesis: its progress, bundles, dropped seeds and cost."""
+    synthesis_row = SYNTHESES.find(scope.collection, synthesis)
+    shown_page = page.show_synthesis(synthesis_row, request.GET.get("page"))
+    tables = page.synthesis_tables(shown_page) if "table" in request.GET else []
+    context = {
+        "found": shown_page,
+        "synthesis": synthesis_row,
+        "training_set": Path(synthesis_row.options.get("source") or "").name,
+    }
     names = "benchmark/synthesis.html", "benchmark/_synthesis.html"
-    return job_page(request, scope, one, *names, context, tables=wanted)
+    return job_page(request, scope, synthesis_row, *names, context, tables=tables)
 
 
 @action("admin")
 @require_GET
 def synthetic_bundle(request: HttpRequest, scope: AccessScope, synthesis: int, place: int) -> HttpResponse:
-    """Show one bundle: persona, query, answer, aspects, and every passage with its plan."""
-    one = SYNTHESES.find(scope.collection, synthesis)
-    row = get_object_or_404(page.made_rows(one), place=place, synthesis__kind=Synthesis.Product.BUNDLES)
-    context = {"scope": scope, "synthesis": one, "row": row, "bundle": row.bundle}
+    """Show one bundle: its persona, query, answer and aspects, and every passage with its plan."""
+    synthesis_row = SYNTHESES.find(scope.collection, synthesis)
+    row = get_object_or_404(page.made_rows(synthesis_row), place=place, synthesis__kind=Synthesis.Product.BUNDLES)
+    context = {"scope": scope, "synthesis": synthesis_row, "row": row, "bundle": row.bundle}
     return render(request, "benchmark/synthetic_bundle.html", context)
 
 
 @action("admin")
 @require_GET
 def synthesis_file(request: HttpRequest, scope: AccessScope, synthesis: int) -> HttpResponse:
-    """The bundles that there are so far, as JSON lines."""
-    one = SYNTHESES.find(scope.collection, synthesis)
-    name = f"synthetic-{one.number}.jsonl"
+    """Send the bundles written so far, as JSON lines."""
+    synthesis_row = SYNTHESES.find(scope.collection, synthesis)
+    name = f"synthetic-{synthesis_row.number}.jsonl"
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-    text = files.lines_of(files.read_bundles(one))
+    text = files.lines_of(files.read_bundles(synthesis_row))
     return HttpResponse(text, content_type="application/jsonl; charset=utf-8", headers=headers)
 
 
 @action("admin")
 @require_POST
 def import_synthesis(request: HttpRequest, scope: AccessScope, synthesis: int) -> HttpResponse:
-    """Import the bundles that there are. Queries without passages are in the collection as soon as they are written."""
-    one = SYNTHESES.find(scope.collection, synthesis)
-    if one.kind != Synthesis.Product.BUNDLES:
+    """Import the bundles written so far; queries without passages are imported as they are written."""
+    synthesis_row = SYNTHESES.find(scope.collection, synthesis)
+    if synthesis_row.kind != Synthesis.Product.BUNDLES:
         raise Http404(_("Unknown action."))
     try:
         with transaction.atomic():
-            new = importing.import_bundles(one)
-            record_act(scope, "synthesis.imported", synthesis=one.number, new=new)
+            new = importing.import_bundles(synthesis_row)
+            record_act(scope, "synthesis.imported", synthesis=synthesis_row.number, new=new)
     except BadInput as error:
         messages.error(request, _("No changes made: %(error)s.") % {"error": error})
     else:
-        told = _("Added, all marked synthetic: %(queries)s queries, %(documents)s documents, %(pairs)s pairs to judge.")
-        messages.success(request, told % {name: f"{count:,}" for name, count in new.items()})
-    return redirect(SYNTHESES.address_of(one))
+        message = _(
+            "Added, all marked synthetic: %(queries)s queries, %(documents)s documents, %(pairs)s pairs to judge."
+        )
+        messages.success(request, message % {name: f"{count:,}" for name, count in new.items()})
+    return redirect(SYNTHESES.address_of(synthesis_row))
