@@ -1,1 +1,1 @@
-"""Pages that people name as sources of passages: fetched by a worker, from public addresses alone (docs/adr/0029)."""
+"""Fetching web pages that people name as sources, only from public addresses (docs/adr/0029)."""

@@ -1,6 +1,6 @@
-"""Fetching one page: http and https, every redirect checked anew, never longer or larger than the limits.
+"""Fetching one page over http or https, with every redirect checked, within limits of time and size.
 
-http.client follows nothing, reads no proxy from the environment and keeps no cookie by itself.
+http.client is used because it follows no redirects, reads no proxy from the environment and keeps no cookies.
 """
 
 import contextlib
@@ -17,7 +17,7 @@ from urllib.parse import SplitResult, quote, urljoin, urlsplit
 
 from django.conf import settings
 
-from corpus.url_fetch.addresses import FetchTarget, is_number, is_public, literal_address, place_of
+from corpus.url_fetch.addresses import FetchTarget, is_number, is_public, literal_address, resolve_public
 from corpus.url_fetch.problems import NoPage
 
 PORTS = {"http": 80, "https": 443}
@@ -38,7 +38,7 @@ Progress = Callable[[int], None]
 
 @dataclass(frozen=True, slots=True)
 class FetchLimits:
-    """The most that one page may cost, redirects included."""
+    """Limits for one page, redirects included."""
 
     bytes: int = 5_000_000
     seconds: float = 20.0
@@ -60,14 +60,14 @@ class FetchedPage:
 
 
 class _Clock:
-    """The time that one page has, redirects included."""
+    """The time limit of one page, redirects included."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
         self.end = time.monotonic() + seconds
 
     @property
-    def left(self) -> float:
+    def remaining(self) -> float:
         return self.end - time.monotonic()
 
     def too_slow(self) -> NoPage:
@@ -75,28 +75,28 @@ class _Clock:
 
 
 class _Pinned(http.client.HTTPConnection):
-    """A connection to the place that was checked, whatever the name says by now."""
+    """A connection to the address that was checked, even if the name now resolves to another."""
 
-    def __init__(self, host: str, place: FetchTarget, seconds: float) -> None:
+    def __init__(self, host: str, target: FetchTarget, seconds: float) -> None:
         super().__init__(f"[{host}]" if ":" in host else host, timeout=seconds)
-        self.place = place
-        self.plug: socket.socket | None = None
+        self.target = target
+        self.handle: socket.socket | None = None
 
     def connect(self) -> None:
-        self.sock = socket.create_connection(self.place[1], self.timeout)
-        # A second handle: TLS takes the first one away, and `pull` is on another thread.
-        self.plug = self.sock.dup()
+        self.sock = socket.create_connection(self.target[1], self.timeout)
+        # A second handle, for `abort` on another thread: TLS detaches the first one.
+        self.handle = self.sock.dup()
 
-    def pull(self) -> None:
-        """End the connection from another thread: whoever reads gets an error or the end."""
-        if self.plug:
+    def abort(self) -> None:
+        """End the connection from another thread: reading then fails or ends."""
+        if self.handle:
             with contextlib.suppress(OSError):
-                self.plug.shutdown(socket.SHUT_RDWR)
+                self.handle.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
         super().close()
-        if self.plug:
-            self.plug.close()
+        if self.handle:
+            self.handle.close()
 
 
 class _PinnedTLS(_Pinned):
@@ -113,7 +113,7 @@ def tls_context() -> ssl.SSLContext:
 
 
 def check_url(url: str) -> SplitResult:
-    """Return an address in parts. NoPage unless it is http or https with a host, and no password or unusual port."""
+    """Return the parts of an address. Raises NoPage unless it is http(s) with a host, no password and no odd port."""
     if len(url) > LONGEST_URL or any(character.isspace() or not character.isprintable() for character in url):
         raise NoPage("address-odd")
     try:
@@ -127,7 +127,7 @@ def check_url(url: str) -> SplitResult:
         raise NoPage("password")
     if port not in (None, PORTS[parts.scheme]):
         raise NoPage("port")
-    # Said where it is entered: nothing of the kind is ever on the public network.
+    # Refused here, so that the form can say so: such addresses are never public.
     literal = literal_address(host)
     if is_number(host) or (literal and not is_public(literal)):
         raise NoPage("not-public", host=host)
@@ -135,56 +135,53 @@ def check_url(url: str) -> SplitResult:
 
 
 def fetch_page(url: str, limits: FetchLimits | None = None, progress: Progress = lambda received: None) -> FetchedPage:
-    """Return the page behind an address, after its redirects. NoPage says why there is none."""
+    """Fetch the page of an address, following redirects. Raises NoPage with the reason where that fails."""
     limits = limits or FetchLimits()
     clock = _Clock(limits.seconds)
     for _step in range(limits.redirects + 1):
         with _send_request(check_url(url), clock) as response:
             if response.status not in REDIRECTS:
                 return _read_response(url, response, limits, clock, progress)
-            to = response.getheader("Location")
-        if not to:
+            location = response.getheader("Location")
+        if not location:
             raise NoPage("nowhere")
         try:
-            url = urljoin(url, to)
+            url = urljoin(url, location)
         except ValueError:
-            # A stranger's header: half an IPv6 address, for example, is no address at all.
+            # The header may be malformed, for example half an IPv6 address.
             raise NoPage("address-none") from None
     raise NoPage("redirects", most=limits.redirects)
 
 
 @contextlib.contextmanager
 def _send_request(parts: SplitResult, clock: _Clock) -> Iterator[http.client.HTTPResponse]:
-    """Yield the answer to one request; the connection ends with the block or with the time."""
-    host = _encode_idna(parts.hostname or "")
-    place = place_of(host, PORTS[parts.scheme])
-    if clock.left <= 0:
+    """Yield the response to one request; the connection ends with the block or when time is up."""
+    host = parts.hostname or ""
+    try:
+        host = host.encode("idna").decode() if not host.isascii() else host
+    except UnicodeError:
+        raise NoPage("name", host=host) from None
+    target = resolve_public(host, PORTS[parts.scheme])
+    if clock.remaining <= 0:
         raise clock.too_slow()
     kind = _PinnedTLS if parts.scheme == "https" else _Pinned
-    connection = kind(host, place, clock.left)
-    # A socket's own limit begins anew with every byte: a server that drips would hold a worker for ever.
-    watch = threading.Timer(clock.left, connection.pull)
-    watch.daemon = True
-    watch.start()
+    connection = kind(host, target, clock.remaining)
+    # A socket's timeout restarts with every byte, so a server that sends slowly could occupy a worker forever.
+    timer = threading.Timer(clock.remaining, connection.abort)
+    timer.daemon = True
+    timer.start()
     try:
         path = quote(parts.path or "/", safe=_SAFE) + (f"?{quote(parts.query, safe=_SAFE)}" if parts.query else "")
         connection.request("GET", path, headers=HEADERS)
         yield connection.getresponse()
     except (OSError, http.client.HTTPException, zlib.error) as error:
-        if clock.left <= 0 or isinstance(error, TimeoutError):
+        if clock.remaining <= 0 or isinstance(error, TimeoutError):
             raise clock.too_slow() from None
         words = " ".join(str(error).split())[:200] or "Unexpected error"
         raise NoPage("unread", host=host, error=words) from None
     finally:
-        watch.cancel()
+        timer.cancel()
         connection.close()
-
-
-def _encode_idna(host: str) -> str:
-    try:
-        return host.encode("idna").decode() if not host.isascii() else host
-    except UnicodeError:
-        raise NoPage("name", host=host) from None
 
 
 def _read_response(
@@ -196,7 +193,7 @@ def _read_response(
     if media not in TYPES:
         raise NoPage("media", media=media)
     declared = response.getheader("Content-Length", "")
-    # By its digits first: Python refuses to read a number of more than 4,300 of them.
+    # Digits are counted first: Python refuses to parse a number of more than 4,300.
     if declared.isdecimal() and (len(declared) > LONGEST_LENGTH or int(declared) > limits.bytes):
         raise _too_large(limits)
     body = b"".join(_decode_body(response, limits, clock, progress))
@@ -206,27 +203,27 @@ def _read_response(
 def _decode_body(
     response: http.client.HTTPResponse, limits: FetchLimits, clock: _Clock, progress: Progress
 ) -> Iterator[bytes]:
-    """Yield the body in pieces, unpacked, never more than the limit."""
+    """Yield the decompressed body in pieces. Raises NoPage above the limit."""
     coding = (response.getheader("Content-Encoding") or "identity").strip().lower()
     if coding not in {"identity", "gzip", "x-gzip", "deflate"}:
         raise NoPage("packed", coding=coding)
-    # 32: zlib looks by itself whether it is gzip or deflate.
+    # 32: zlib detects gzip or deflate by itself.
     unpack = zlib.decompressobj(zlib.MAX_WBITS | 32) if coding != "identity" else None
     received = 0
     while piece := response.read1(_CHUNK):
-        if clock.left <= 0:
+        if clock.remaining <= 0:
             raise clock.too_slow()
         if unpack:
-            # One byte above the limit is enough to know, so that a bomb is never unpacked.
+            # At most one byte above the limit, so that a decompression bomb is never unpacked.
             piece = unpack.decompress(piece, limits.bytes - received + 1)
         received += len(piece)
         if received > limits.bytes:
             raise _too_large(limits)
         progress(received)
         yield piece
-    if clock.left <= 0:
+    if clock.remaining <= 0:
         raise clock.too_slow()
-    # http.client counts down what was declared: what is left has never come.
+    # http.client counts the declared length down: what remains was never received.
     if response.length:
         raise NoPage("cut-off")
 

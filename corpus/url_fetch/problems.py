@@ -1,4 +1,4 @@
-"""Reasons why a fetch failed: a code with its values, which is stored, and its words in the reader's language."""
+"""Reasons why a page could not be fetched: a stored code with values, and a message in the reader's language."""
 
 import json
 from typing import Any
@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 from charts.translation import gettext_noop
 from corpus.errors import BadInput
 
-# By code. A code never changes its meaning: it is stored.
+# By code. Codes are stored, so they never change their meaning.
 WORDS = {
     "address-odd": gettext_noop("The address contains spaces or is too long. Copy it from the browser."),
     "address-none": gettext_noop("This is not a valid address. Copy it from the browser."),
@@ -35,7 +35,7 @@ WORDS = {
 
 
 class NoPage(BadInput):
-    """A page that cannot be had: why, in the language of now, and `stored` for the database."""
+    """A page could not be fetched. The message is in the current language; `stored` goes into the database."""
 
     def __init__(self, code: str, **values: str | int) -> None:
         super().__init__(_(WORDS[code]) % values)
@@ -43,7 +43,7 @@ class NoPage(BadInput):
 
 
 def read_problem(stored: str) -> tuple[str, dict[str, Any]]:
-    """Return a stored problem's code and values; what cannot be read is a code as it is."""
+    """Return a stored problem's code and values; an unreadable one is itself the code."""
     try:
         code, values = json.loads(stored)
         return str(code), dict(values)
@@ -52,7 +52,7 @@ def read_problem(stored: str) -> tuple[str, dict[str, Any]]:
 
 
 def describe_problem(stored: str) -> str:
-    """Return a stored problem in words; "" for none. An unknown code is shown as it stands."""
+    """Return the message of a stored problem; "" for none, and the stored text for an unknown code."""
     code, values = read_problem(stored)
     try:
         return str(_(WORDS[code]) % values)

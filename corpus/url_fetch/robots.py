@@ -1,4 +1,4 @@
-"""Rules of sites for programs that fetch pages (RFC 9309). A person who names one page is not such a program."""
+"""Rules of sites for programs that fetch pages (RFC 9309). They do not apply to a single page that a person names."""
 
 import json
 from urllib.parse import urljoin, urlsplit
@@ -8,17 +8,17 @@ from corpus.url_fetch.pages import FetchLimits, fetch_page
 from corpus.url_fetch.problems import NoPage
 
 AGENT = "Quorum"
-LIMITS = FetchLimits(bytes=500_000, seconds=10.0)  # What RFC 9309 wants to be read of the file, at the least.
+LIMITS = FetchLimits(bytes=500_000, seconds=10.0)  # RFC 9309, 2.5: a file is read up to 500 KiB or more.
 
 
 class RobotRules:
-    """The rules of sites, each read once."""
+    """The rules of sites, each fetched once."""
 
     def __init__(self) -> None:
         self._sites: dict[str, RobotFileParser] = {}
 
     def check(self, url: str) -> None:
-        """Raise NoPage where the site forbids the page, or does not say, being out of order."""
+        """Raise NoPage where the site forbids the page, or its rules cannot be fetched."""
         parts = urlsplit(url)
         site = f"{parts.scheme}://{parts.netloc}"
         if site not in self._sites:
@@ -34,7 +34,7 @@ def _read_rules(site: str) -> RobotFileParser:
         rules.parse(page.body.decode("utf-8", "replace").splitlines())
     except NoPage as problem:
         code, values = json.loads(problem.stored)
-        # A site without the file allows everything; one that cannot answer allows nothing for now.
+        # A site without the file allows everything; a site that fails allows nothing (RFC 9309, 2.3.1).
         is_open = code == "media" or (code == "status" and 400 <= values["status"] < 500)
         rules.parse([] if is_open else ["User-agent: *", "Disallow: /"])
     return rules

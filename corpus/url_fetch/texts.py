@@ -1,4 +1,4 @@
-"""The text of a page without menus, advertisements and footers; or of a file as it is."""
+"""Extracting the text of a page, without menus, advertisements and footers, or of a plain file."""
 
 import codecs
 import re
@@ -9,14 +9,20 @@ from corpus.url_fetch.problems import NoPage
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _BLANK = re.compile(r"\n{3,}")
-# Python's own, which no browser reads: halves of surrogate pairs, which nothing can store, or minutes for a page.
+# Python's own codecs, which no browser knows: they yield lone surrogates, or take minutes for a page.
 _NO_CHARSETS = {"idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape", "utf-7"}
 _HTML = re.compile(rb"\s*(<!doctype html|<html|<\?xml|<!--)", re.IGNORECASE)
 
 
 def extract_text(page: FetchedPage) -> tuple[str, str]:
-    """Return (title, text) of a page. NoPage when there is no text in it."""
-    title, text = _read_plain_text(page) if page.media == "text/plain" else _extract_html(page)
+    """Return (title, text) of a page. Raises NoPage where it has no text."""
+    if page.media == "text/plain":
+        try:
+            title, text = "", page.body.decode(_charset_of(page) or "utf-8-sig")
+        except (ValueError, LookupError):
+            raise NoPage("not-utf-8") from None
+    else:
+        title, text = _extract_html(page)
     text = clean_text(text)
     if not text:
         raise NoPage("no-text")
@@ -35,18 +41,11 @@ def clean_text(text: str) -> str:
 
 
 def _charset_of(page: FetchedPage) -> str:
-    """Return the charset that the page declares; "" without one, or for one of no page."""
+    """Return the charset that the page declares; "" for none, an unknown one or one of _NO_CHARSETS."""
     try:
         return "" if codecs.lookup(page.charset).name in _NO_CHARSETS else page.charset
     except (ValueError, LookupError):
         return ""
-
-
-def _read_plain_text(page: FetchedPage) -> tuple[str, str]:
-    try:
-        return "", page.body.decode(_charset_of(page) or "utf-8-sig")
-    except (ValueError, LookupError):
-        raise NoPage("not-utf-8") from None
 
 
 def _extract_html(page: FetchedPage) -> tuple[str, str]:
@@ -54,7 +53,7 @@ def _extract_html(page: FetchedPage) -> tuple[str, str]:
     from lxml.etree import LxmlError  # type: ignore[import-untyped]
 
     source: str | bytes = page.body
-    # Without a charset the parser finds its own; "hex" is one that decodes no text.
+    # Without a charset the parser detects it; "hex", for example, is one that decodes no text.
     with suppress(LookupError, ValueError):
         source = page.body.decode(_charset_of(page), errors="replace")
     try:

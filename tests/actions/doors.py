@@ -39,7 +39,7 @@ DOORS: dict[Callable[..., Any], Doors] = {
         operation="PATCH /collections/{slug:name}/settings",
         file="configure_collection",
         forms=(
-            "annotation.work.settings.views.OF_WORK",
+            "annotation.work.settings.views.WORK_OPTIONS",
             "corpus.collections.options.AMOUNTS",
             "annotation.work.quality_control.views.SETTINGS",
             "annotation.work.settings.views.PRESET",

@@ -1,6 +1,6 @@
-"""Pages that a web search found, as documents and pairs of the collection.
+"""Results of a web search as documents and pairs of a collection.
 
-Pages are strangers' texts: they become documents like imported ones, without markup, and nothing in them is followed.
+Pages are untrusted: they become plain text like imported documents, and no link in them is followed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ from judges.retrieval.answers import FoundPage
 
 @dataclass(frozen=True, slots=True)
 class WebDocument:
-    """A page as a document: its cleaned text, and where, when and as what bytes it came."""
+    """A page as a document: its cleaned text, its address, when it was fetched, and the hash of its bytes."""
 
     title: str
     text: str
@@ -38,23 +38,23 @@ class WebDocument:
 
 
 class PageReader:
-    """Makes documents of results: of the text that the service gives, or (`fetch`) of the page from its own site."""
+    """Makes documents of results, from the text of the search service or (`fetch`) from the page's own site."""
 
     def __init__(self, *, fetch: bool) -> None:
         self.fetch, self.rules = fetch, RobotRules()
 
     def read_page(self, page: FoundPage, answered_at: datetime) -> WebDocument:
-        """Make a document of a result. Raises NoPage where its address or its text will not do."""
+        """Make a document of a result. Raises NoPage where its address is refused or it has no text."""
         check_url(page.url)
         if not self.fetch:
             return _build_document(page, answered_at)
         self.rules.check(page.url)
         now = datetime.now().astimezone()
-        got = fetch_page(page.url)
-        title, text = texts.extract_text(got)
+        fetched = fetch_page(page.url)
+        title, text = texts.extract_text(fetched)
         title = clean_line(title, 500) or clean_line(page.title, 500)
-        # Cut and not refused: the beginning of a very long page can be judged.
-        return WebDocument(title, text[:LONGEST], got.url, now, got.sha256, page.published)
+        # A very long page is shortened, not refused: its beginning can be judged.
+        return WebDocument(title, text[:LONGEST], fetched.url, now, fetched.sha256, page.published)
 
 
 def _build_document(page: FoundPage, answered_at: datetime) -> WebDocument:
@@ -66,33 +66,34 @@ def _build_document(page: FoundPage, answered_at: datetime) -> WebDocument:
 
 
 def clean_line(text: str, longest: int = LONGEST_URL) -> str:
-    """A stranger's title or address as one line that can be stored and shown."""
+    """Return an untrusted title or address as one line that can be stored and shown."""
     return " ".join(texts.clean_text(text).split())[:longest]
 
 
 def import_documents(
-    collection: Collection, judge: Judge, found: Mapping[str, Sequence[WebDocument]]
+    collection: Collection, judge: Judge, by_query: Mapping[str, Sequence[WebDocument]]
 ) -> dict[str, int]:
-    """Add the documents that the collection lacks, and the pairs; return how many of each. No label comes with them.
+    """Add documents that the collection lacks, and pairs without labels; return how many of each.
 
-    `found`: documents by the ids of their queries.
+    `by_query`: documents by the ids of their queries.
     """
-    documents = {one.id: one for several in found.values() for one in several}
+    documents = {document.id: document for results in by_query.values() for document in results}
     if not documents:
         return {"documents": 0, "pairs": 0}
-    # Ids come from the text, so a page that was found before is known by its id.
+    # Ids are hashes of the text, so a page that was found before has the same id.
     rows = Document.objects.filter(collection=collection, is_current=True, external_id__in=documents)
-    known = set(rows.values_list("external_id", flat=True))
-    pairs = [{"query_id": query, "doc_id": one.id} for query, several in found.items() for one in several]
+    existing = set(rows.values_list("external_id", flat=True))
+    pairs = [{"query_id": query, "doc_id": document.id} for query, results in by_query.items() for document in results]
     pairs = list({(pair["query_id"], pair["doc_id"]): pair for pair in pairs}.values())
-    # A document that is there already keeps its metadata: they name the search that found it first.
-    fresh = [_corpus_line(one, judge) for name, one in documents.items() if name not in known]
-    new = import_rows(collection, corpus=fresh, pairs=pairs)
-    return {name: new[name] for name in ("documents", "pairs")}
-
-
-def _corpus_line(one: WebDocument, judge: Judge) -> dict[str, Any]:
-    source = {"kind": "web", "url": one.url, "fetched_at": one.fetched_at.isoformat(timespec="seconds")}
-    source |= {"sha256": one.sha256, "search": judge.name, "service": judge.provider}
-    source |= {"published": one.published} if one.published else {}
-    return {"_id": one.id, "title": one.title, "text": one.text, "metadata": {"source": source}}
+    corpus: list[dict[str, Any]] = []
+    for document in documents.values():
+        # An existing document keeps its metadata, which name the search that found it first.
+        if document.id in existing:
+            continue
+        source = {"kind": "web", "url": document.url, "fetched_at": document.fetched_at.isoformat(timespec="seconds")}
+        source |= {"sha256": document.sha256, "search": judge.name, "service": judge.provider}
+        source |= {"published": document.published} if document.published else {}
+        row = {"_id": document.id, "title": document.title, "text": document.text, "metadata": {"source": source}}
+        corpus.append(row)
+    counts = import_rows(collection, corpus=corpus, pairs=pairs)
+    return {name: counts[name] for name in ("documents", "pairs")}

@@ -1,4 +1,4 @@
-"""What a web search can be told."""
+"""Options of a web search."""
 
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
@@ -8,7 +8,7 @@ from judges.model_jobs.options import DrawnOptions
 
 
 class WebSearchOptions(DrawnOptions):
-    """Who searches for which queries, and whose text becomes the document."""
+    """The search service, the queries, and where the text of documents comes from."""
 
     judge: str = option(_("Search service"))
     fetch: bool = option(

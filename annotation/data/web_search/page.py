@@ -1,4 +1,4 @@
-"""Context of the pages of web searches: the list, and one with its results, each with its document or why not."""
+"""Contexts and tables of the pages of web searches: the list, and one search with its results."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,7 +18,7 @@ from corpus.url_fetch.problems import describe_problem, read_problem
 from judges.panels.offline_panel import OFFLINE_SEARCH
 
 ROWS = 10  # Queries on a page, each with its results.
-# Why a result became no document, for who cannot do anything about it; by code (corpus.url_fetch.problems).
+# Why a result became no document, by code of corpus.url_fetch.problems, without the advice that is given there.
 REASONS = {
     "address-odd": gettext_lazy("the address is not valid"),
     "address-none": gettext_lazy("the address is not valid"),
@@ -42,7 +42,7 @@ REASONS = {
 
 @dataclass(frozen=True, slots=True)
 class FoundResult:
-    """A result as shown: its pair where it became a document, else why it became none."""
+    """A result with its pair where it became a document, else the reason why it did not."""
 
     result: WebSearchResult
     pair: int | None
@@ -50,7 +50,7 @@ class FoundResult:
 
     @property
     def is_link(self) -> bool:
-        """Return whether the result's address opens: the offline search's exist nowhere."""
+        """Return whether the result's address opens: those of the offline search do not exist."""
         return bool(self.result.document_id) and not self.result.url.startswith("https://offline-web-search.example/")
 
 
@@ -59,7 +59,7 @@ class WebSearchPage:
     """A web search with its summary, and a page of its queries with their results."""
 
     search: WebSearch
-    told: dict[str, Any]
+    summary: dict[str, Any]
     page: Page[SearchedQuery]
     rows: Sequence[tuple[SearchedQuery, Sequence[FoundResult]]]
     reasons: Sequence[tuple[str, int]]
@@ -71,46 +71,38 @@ class WebSearchPage:
 
 
 def list_searches(collection: Collection) -> QuerySet[WebSearch]:
-    """The web searches of a collection, newest first, with how many results each has."""
+    """Return the web searches of a collection, the newest first, with their numbers of results and documents."""
     return (
         WebSearch.objects.filter(collection=collection)
-        # Distinct documents: pages with the same text are one.
+        # Distinct, since pages with the same text are one document.
         .annotate(results=Count("queries__results"), documents=Count("queries__results__document", distinct=True))
         .order_by("-pk")
     )
 
 
 def show_search(search: WebSearch, number: str | None) -> WebSearchPage:
-    """A web search with the page `number` of its queries."""
-    told = describe_search(search)
-    rows = _answered(search)
-    page = Paginator(rows, ROWS).get_page(number)
-    shown = list(page.object_list)
-    pairs = _pairs_of(shown)
-    found = [
-        (
-            one,
-            [
-                FoundResult(result, pairs.get((one.query_id, result.document_id or 0)), _describe(result.problem))
-                for result in one.results.all()
-            ],
-        )
-        for one in shown
-    ]
-    return WebSearchPage(search, told, page, found, count_reasons(told["left_out"]))
+    """Return a web search with the page `number` of its queries."""
+    summary = describe_search(search)
+    page = Paginator(_answered(search), ROWS).get_page(number)
+    queries = list(page.object_list)
+    documents = {result.document_id for searched in queries for result in searched.results.all()} - {None}
+    pairs = Pair.objects.filter(query__in=[searched.query_id for searched in queries], document__in=documents)
+    pair_of = {(query, document): pair for query, document, pair in pairs.values_list("query", "document", "pk")}
+    rows = []
+    for searched in queries:
+        results = [
+            FoundResult(result, pair_of.get((searched.query_id, result.document_id or 0)), _describe(result.problem))
+            for result in searched.results.all()
+        ]
+        rows.append((searched, results))
+    return WebSearchPage(search, summary, page, rows, count_reasons(summary["left_out"]))
 
 
 def _answered(search: WebSearch) -> QuerySet[SearchedQuery]:
     rows = SearchedQuery.objects.filter(search=search).exclude(answered_at=None).order_by("place")
-    # Results stand in the order of the service, which a prefetch does not keep by itself.
+    # In the order of the search service, which a prefetch does not keep by itself.
     results = WebSearchResult.objects.select_related("document").order_by("rank")
     return rows.select_related("query").prefetch_related(Prefetch("results", results))
-
-
-def _pairs_of(shown: Sequence[SearchedQuery]) -> dict[tuple[int, int], int]:
-    documents = {result.document_id for one in shown for result in one.results.all()} - {None}
-    rows = Pair.objects.filter(query__in=[one.query_id for one in shown], document__in=documents)
-    return {(query, document): pair for query, document, pair in rows.values_list("query", "document", "pk")}
 
 
 def _describe(problem: str) -> str:
@@ -124,23 +116,23 @@ def _describe(problem: str) -> str:
 
 
 def name_reason(code: str) -> str:
-    """A reason without what one address gave for it."""
+    """Return a reason in words, without the details of one address."""
     if code == "status":
         return _("the server sent no page")
     return str(REASONS.get(code, _("the page could not be read")))
 
 
 def searches_table(rows: Iterable[WebSearch]) -> DownloadTable:
-    """The web searches of a collection."""
+    """Build the table of a collection's web searches."""
     header = (
         pgettext("column", "web search"), _("search service"), pgettext("column", "by"), _("state"),
         pgettext("column", "created"), pgettext("column", "queries"), _("results"), _("documents"),
     )  # fmt: skip
     counted: Iterable[Any] = rows  # annotated by `list_searches`
     lines = tuple(
-        (str(one.number), str(one.options["judge"]), one.made_by, str(one.get_state_display()),
-         one.created_at.isoformat(), one.total, one.results, one.documents)
-        for one in counted
+        (str(search.number), str(search.options["judge"]), search.made_by, str(search.get_state_display()),
+         search.created_at.isoformat(), search.total, search.results, search.documents)
+        for search in counted
     )  # fmt: skip
     return DownloadTable("web-searches", _("Web searches"), header, lines, 5)
 
@@ -152,7 +144,7 @@ def reasons_table(search: WebSearch) -> DownloadTable:
 
 
 def count_reasons(left_out: Mapping[str, int]) -> list[tuple[str, int]]:
-    """Reasons in words, the most frequent first."""
+    """Return reasons in words with their counts, the most frequent first."""
     counted = Counter[str]()
     for code, count in left_out.items():
         counted[name_reason(code)] += count
@@ -160,19 +152,22 @@ def count_reasons(left_out: Mapping[str, int]) -> list[tuple[str, int]]:
 
 
 def results_table(search: WebSearch) -> DownloadTable:
-    """Every result, uncut; a query without one has a row of its own."""
+    """Build the table of all results; a query without results has one row."""
     header = (
         pgettext("column", "query id"), _("query"), _("rank"), _("title"), _("address"), _("document"),
         pgettext("column", "left out because"), pgettext("column", "from the cache"), pgettext("column", "answered"),
     )  # fmt: skip
     rows: list[tuple[Cell, ...]] = []
-    for one in _answered(search):
-        named = (one.query.external_id, " ".join(one.query.text.split()))
-        when = (_("yes") if one.cached else _("no"), one.answered_at.isoformat() if one.answered_at else "")
-        for result in one.results.all():
+    for searched in _answered(search):
+        query = (searched.query.external_id, " ".join(searched.query.text.split()))
+        answer = (
+            _("yes") if searched.cached else _("no"),
+            searched.answered_at.isoformat() if searched.answered_at else "",
+        )
+        for result in searched.results.all():
             document = result.document.external_id if result.document else None
             reason = _describe(result.problem) or None
-            rows.append((*named, result.rank, result.title, result.url, document, reason, *when))
-        if not one.results.all():
-            rows.append((*named, None, None, None, None, None, *when))
+            rows.append((*query, result.rank, result.title, result.url, document, reason, *answer))
+        if not searched.results.all():
+            rows.append((*query, None, None, None, None, None, *answer))
     return DownloadTable("results", _("Results of the web search"), header, tuple(rows), len(header))

@@ -1,6 +1,6 @@
-"""A web search for each query, through the judging engine: begun, gone on with, cancelled, and the work of its job.
+"""Web searches for the queries of a collection: a model job that asks a search service through the judging engine.
 
-Each answer is kept before it is read (RetrievalCall): the same search is never paid for twice, also after a kill.
+Each answer is stored before it is used (RetrievalCall), so that no search is paid for twice, even after a kill.
 """
 
 from collections import Counter
@@ -50,26 +50,26 @@ class WebSearches(ModelJobKind[WebSearch]):
     started, controlled, detail = "import.web", "import.web-control", "number"
 
     def plan(self, collection: Collection, options: Options) -> JobPlan:
-        """The judge that searches, and the queries: all, or `limit` of them drawn by `seed`."""
+        """Choose the search service and the queries: all, or `limit` of them drawn by `seed`."""
         judge = model_requests.judge_for(ROLE, options["judge"])
         limit, seed, fetch = options.get("limit"), options.get("seed", 0), options.get("fetch", False)
         queries = _choose_queries(collection, limit, seed)
         return JobPlan(
             {"judge": judge.name, "limit": limit, "seed": seed, "fetch": fetch},
             [judge],
-            # By the judge's version: another model, or other settings, make it another search.
-            made_of=[judge.id, fetch, [one.pk for one in queries]],
+            # The judge's version: with another model or other settings it is another search.
+            made_of=[judge.id, fetch, [query.pk for query in queries]],
             total=len(queries),
             columns={"imported": {"documents": 0, "pairs": 0}},
             parts=queries,
         )
 
     def estimate(self, collection: Collection, plan: JobPlan) -> Estimate:
-        prompts = [plain_prompt(ROLE, [one.text]) for one in plan.parts[:50]]
+        prompts = [plain_prompt(ROLE, [query.text]) for query in plan.parts[:50]]
         return of_calls(plan.judges[0], plan.total, prompts, {}, 0)
 
     def begin(self, job: WebSearch, plan: JobPlan) -> None:
-        rows = [SearchedQuery(search=job, place=place, query=one) for place, one in enumerate(plan.parts)]
+        rows = [SearchedQuery(search=job, place=position, query=query) for position, query in enumerate(plan.parts)]
         SearchedQuery.objects.bulk_create(rows)
 
     def judges_of(self, job: WebSearch) -> list[Judge]:
@@ -80,28 +80,28 @@ class WebSearches(ModelJobKind[WebSearch]):
 
     def work(self, job: WebSearch, lease: Lease) -> None:
         campaign = self.campaign_of(job)
-        (judge,) = model_requests.judges_in(campaign)  # in its version of when the campaign was opened
+        (judge,) = model_requests.judges_in(campaign)  # The version with which the campaign began.
         reader = PageReader(fetch=job.options["fetch"])
 
         def search(keys: Sequence[int]) -> BatchOutcome:
             rows = list(pending_queries(job).filter(pk__in=keys).select_related("query"))
             lease.progress(*self.count_done(job), SEARCHING)
             texts = [(row.query_id, row.query.text) for row in rows]
-            wanted = [
+            requests = [
                 Wanted(key, text, (RetrievalRequest(ROLE, 0, plain_prompt(ROLE, [text]), documents=(text,)),))
                 for key, text in texts
             ]
-            found = model_requests.ask_model(campaign, judge, wanted, stopped=lease.should_stop)
-            told = zip(rows, found.answers, strict=True)
-            answered = {row: pages_of(turns[0]) for row, turns in told if turns is not None}
+            result = model_requests.ask_model(campaign, judge, requests, stopped=lease.should_stop)
+            turns_of = zip(rows, result.answers, strict=True)
+            answered = {row: pages_of(turns[0]) for row, turns in turns_of if turns is not None}
             outcomes = _read_pages(job, reader, _answer_times(campaign, answered), answered, lease)
-            if outcomes is None:  # this worker ends, and its answers are kept
+            if outcomes is None:  # The worker is stopping; its answers are stored.
                 return BatchOutcome(len(rows), 0, stopped=True)
             _store_outcomes(job, judge, outcomes)
             lease.progress(*self.count_done(job), READING)
-            return BatchOutcome(len(rows), len(answered), found.error, found.spent, found.stopped)
+            return BatchOutcome(len(rows), len(answered), result.error, result.spent, result.stopped)
 
-        # Read once: a query without an answer stays pending, and would be asked again in each turn of the loop.
+        # Read once: a query without an answer stays pending and would be asked again with each batch.
         keys = list(pending_queries(job).values_list("pk", flat=True))
         ask_in_batches(job, lease.should_stop, in_batches(keys, BATCH), search, job.total)
 
@@ -111,7 +111,7 @@ WEB_SEARCHES = WebSearches()
 
 def _choose_queries(collection: Collection, limit: int | None, seed: int) -> list[Query]:
     rows = Query.objects.filter(collection=collection, is_current=True)
-    # In one order on every machine, so that the same seed draws the same queries.
+    # Sorted, so that the same seed draws the same queries on every machine.
     queries = list(rows.exclude(text="").order_by("external_id"))
     if not queries:
         raise BadInput(_("%(name)s has no queries to search for: import some") % {"name": collection.name})
@@ -122,20 +122,20 @@ def _choose_queries(collection: Collection, limit: int | None, seed: int) -> lis
 
 
 def pending_queries(search: WebSearch) -> Any:
-    """Queries whose pages are not read yet, in order."""
+    """Return the queries whose pages are not read yet, in order."""
     return SearchedQuery.objects.filter(search=search, answered_at=None).order_by("place")
 
 
 def _answer_times(campaign: Campaign, answered: Mapping[SearchedQuery, object]) -> dict[int, tuple[datetime, bool]]:
-    """Return by query when the service answered, and whether an equal call of another campaign got it earlier."""
+    """Return, by query, when the service answered, and whether an equal call of another campaign had the answer."""
     rows = RetrievalCall.objects.filter(role=ROLE, outcome="labelled")
     own = rows.filter(campaign=campaign, query__in=[row.query_id for row in answered]).order_by("-id")
     mine = {query: (key, at) for query, key, at in own.values_list("query", "cache_key", "started_at") if query}
-    # The call that was really sent, whoever sent it. Newest first, so that the dictionary keeps the oldest.
+    # The calls that were sent, by any campaign. Newest first, so that the dictionary keeps the oldest.
     first = rows.filter(cached=False, cache_key__in=[key for key, _at in mine.values()]).order_by("-id")
     sent = {key: (at, by) for key, at, by in first.values_list("cache_key", "started_at", "campaign")}
-    found = {query: sent.get(key, (at, campaign.pk)) for query, (key, at) in mine.items()}
-    return {query: (at, by != campaign.pk) for query, (at, by) in found.items()}
+    calls = {query: sent.get(key, (at, campaign.pk)) for query, (key, at) in mine.items()}
+    return {query: (at, by != campaign.pk) for query, (at, by) in calls.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,8 +149,8 @@ class SearchOutcome:
 
     @property
     def documents(self) -> list[WebDocument]:
-        """The pages that became documents."""
-        return [one for _page, one in self.pages if isinstance(one, WebDocument)]
+        """Documents made of the pages."""
+        return [document for _page, document in self.pages if isinstance(document, WebDocument)]
 
 
 def _read_pages(
@@ -160,14 +160,14 @@ def _read_pages(
     answered: Mapping[SearchedQuery, Sequence[FoundPage]],
     lease: Lease,
 ) -> list[SearchOutcome] | None:
-    """Make documents of the pages; None as soon as the work is to stop."""
+    """Make documents of the pages; None if the worker has to stop."""
     outcomes: list[SearchOutcome] = []
     before, _total = WEB_SEARCHES.count_done(search)
     for row, pages in answered.items():
         at, cached = answer_times[row.query_id]
         read: list[tuple[FoundPage, WebDocument | str]] = []
         for page in pages:
-            # Asked before each page, since a slow one may take the whole time that a page has.
+            # Checked before each page, since a slow one may take all the time that a page is given.
             if lease.should_stop():
                 return None
             try:
@@ -181,33 +181,33 @@ def _read_pages(
 
 @transaction.atomic
 def _store_outcomes(search: WebSearch, judge: Judge, outcomes: Sequence[SearchOutcome]) -> None:
-    """Import the documents and pairs, and keep what came of each result. Raises LeaseLost, and then nothing is kept."""
-    # The row stays locked until the commit: a worker that took the search over meanwhile stores nothing beside this.
+    """Import documents and pairs, and store the outcome of each result. Raises LeaseLost; then nothing is stored."""
+    # Locked until the commit, so that a worker that takes the search over stores nothing meanwhile.
     leases.lock_held(search)
-    found = {one.searched.query.external_id: one.documents for one in outcomes}
-    # In the same transaction: a kill must not leave documents behind whose results are not kept.
-    new = import_documents(search.collection, judge, found)
-    ids = {document.id for documents in found.values() for document in documents}
+    by_query = {outcome.searched.query.external_id: outcome.documents for outcome in outcomes}
+    # In the same transaction, so that a kill leaves no documents without their results.
+    imported = import_documents(search.collection, judge, by_query)
+    ids = {document.id for documents in by_query.values() for document in documents}
     rows = Document.objects.filter(collection=search.collection, is_current=True, external_id__in=ids)
     keys = dict(rows.values_list("external_id", "pk"))
     results = []
-    for one in outcomes:
-        one.searched.answered_at, one.searched.cached = one.answered_at, one.cached
-        for rank, (page, read) in enumerate(one.pages, 1):
-            result = WebSearchResult(searched=one.searched, rank=rank, title=clean_line(page.title))
+    for outcome in outcomes:
+        outcome.searched.answered_at, outcome.searched.cached = outcome.answered_at, outcome.cached
+        for rank, (page, read) in enumerate(outcome.pages, 1):
+            result = WebSearchResult(searched=outcome.searched, rank=rank, title=clean_line(page.title))
             if isinstance(read, WebDocument):
                 result.url, result.document_id = clean_line(read.url), keys[read.id]
             else:
                 result.url, result.problem = clean_line(page.url), read
             results.append(result)
-    SearchedQuery.objects.bulk_update([one.searched for one in outcomes], ["answered_at", "cached"])
+    SearchedQuery.objects.bulk_update([outcome.searched for outcome in outcomes], ["answered_at", "cached"])
     WebSearchResult.objects.bulk_create(results)
-    search.imported = {name: search.imported.get(name, 0) + count for name, count in new.items()}
+    search.imported = {name: search.imported.get(name, 0) + count for name, count in imported.items()}
     search.save(update_fields=["imported"])
 
 
 def describe_search(search: WebSearch) -> dict[str, Any]:
-    """Describe a search's results so far and their cost. `left_out`: results without a document."""
+    """Return a search's counts so far and its cost. `left_out`: results without a document, by reason."""
     results = WebSearchResult.objects.filter(searched__search=search)
     problems = results.exclude(problem="").values_list("problem", flat=True)
     left_out = Counter(read_problem(problem)[0] for problem in problems)

@@ -1,4 +1,4 @@
-"""Pages of web searches: the list and the start, and one with its results."""
+"""Pages of web searches: the list with the form of a new one, and one search with its results."""
 
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_GET, require_http_methods
@@ -14,19 +14,21 @@ from judges.panels.offline_panel import OFFLINE_SEARCH
 @action("admin")
 @require_http_methods(["GET", "POST"])
 def web_searches(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """All web searches and the form of a new one; its estimate; one that waits for a worker."""
+    """List the web searches, with the form of a new one; POST shows its estimate, then starts it."""
     form = form_of(WEB_SEARCHES.start, request, **WEB_SEARCHES.shown_in(scope.collection))
-    found = list(page.list_searches(scope.collection))
+    searches = list(page.list_searches(scope.collection))
     names = "web_search/searches.html", "web_search/_searches.html"
     context = {"offline": OFFLINE_SEARCH}
-    return start_page(request, scope, WEB_SEARCHES, form, *names, found, context, tables=[page.searches_table(found)])
+    return start_page(
+        request, scope, WEB_SEARCHES, form, *names, searches, context, tables=[page.searches_table(searches)]
+    )
 
 
 @action("admin")
 @require_GET
 def web_search(request: HttpRequest, scope: Scope, search: int) -> HttpResponse:
-    """Show a web search: progress, results, what was left out and why, and its cost."""
-    one = WEB_SEARCHES.find(scope.collection, search)
-    context = {"search": one, "found": page.show_search(one, request.GET.get("page"))}
-    tables = [page.results_table(one), page.reasons_table(one)] if "table" in request.GET else []
-    return job_page(request, scope, one, "web_search/search.html", "web_search/_search.html", context, tables=tables)
+    """Show a web search: progress, results, those left out with reasons, and its cost."""
+    row = WEB_SEARCHES.find(scope.collection, search)
+    context = {"search": row, "shown": page.show_search(row, request.GET.get("page"))}
+    tables = [page.results_table(row), page.reasons_table(row)] if "table" in request.GET else []
+    return job_page(request, scope, row, "web_search/search.html", "web_search/_search.html", context, tables=tables)

@@ -1,4 +1,4 @@
-"""Campaigns: what one would cost, starting one, how far it is, and pause, resume, cancel, retry."""
+"""REST API of campaigns: estimate, start, progress, and pause, resume, cancel, retry."""
 
 from datetime import datetime
 from typing import Any, Literal
@@ -64,7 +64,7 @@ class StatusOut(Schema):
 
 
 class ControlledOut(Schema):
-    """A campaign after an act; `retried`: pairs, or lost batches, that are asked again."""
+    """A campaign after an action. `retried`: pairs, or lost batches, that are asked again."""
 
     number: int
     state: str
@@ -76,10 +76,10 @@ def show_start(started: Started) -> dict[str, Any]:
     return {"campaign": number, "added": started.added, "joined": started.joined}
 
 
-def show_cost(found: dict[str, Any]) -> dict[str, Any]:
-    people = found["people"]
+def show_cost(estimate: dict[str, Any]) -> dict[str, Any]:
+    people = estimate["people"]
     about = {"pairs_to_people": people["pairs"], "hours_of_people": people["hours"], "people_by": people["basis"]}
-    return {"pairs": found["pairs"], **about, **show_estimate(found["estimate"])}
+    return {"pairs": estimate["pairs"], **about, **show_estimate(estimate["estimate"])}
 
 
 operation(router, start_judging, "POST", PATH, response=StartedOut, show=show_start, status=200)
@@ -89,7 +89,7 @@ estimate_operation(router, start_judging, estimate_campaign, PATH, response=Esti
 @router.get(HERE + PATH, auth=may("admin"), response=Page[CampaignOut])
 def list_campaigns(request: HttpRequest, name: str, after: Cursor = 0, limit: Limit = 100) -> Any:
     """List the campaigns, the oldest first."""
-    # Campaigns that only pay for a job's calls are no campaigns to a reader.
+    # Without cost centres, which only account for another job's calls.
     rows = Campaign.judging.filter(collection=scope_of(request).collection)
     return page_of(annotate_cost(rows), after, limit, _show_campaign)
 
@@ -101,7 +101,7 @@ def _show_campaign(row: Any) -> dict[str, Any]:
 
 @router.get(f"{HERE}{PATH}/{{number}}", auth=may("admin"), response=StatusOut)
 def read_campaign(request: HttpRequest, name: str, number: int) -> Any:
-    """Read how far a campaign is."""
+    """Read the progress of a campaign."""
     collection = scope_of(request).collection
     return {"status": campaign_status(collection, _find_campaign(collection, number))}
 

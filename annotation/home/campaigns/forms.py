@@ -13,7 +13,7 @@ from judges.campaigns.options import JUDGING, CampaignOptions
 from judges.models import Campaign, JudgeVersion, Panel
 from judges.panels.offline_panel import ensure_offline, judges_that_vote
 
-# What each policy does with a pair, in one line.
+# What each policy does with a pair, in a sentence or two.
 POLICY_LINES = {
     Campaign.Policy.DEBATE: gettext_lazy(
         "Two models argue opposite sides. Pairs they agree on are labelled; people judge the rest."
@@ -49,10 +49,10 @@ class WriteForm(forms.Form):
 
 
 class StartForm(ActionForm):
-    """The form that starts a campaign, with the panels here and a button for each policy."""
+    """The form that starts a campaign, with the available panels and a radio button for each policy."""
 
     def __init__(self, collection: Collection, *sent: QueryDict) -> None:
-        # A new site can judge at once: the offline panel needs no key.
+        # The offline panel needs no key, so that a new site can judge at once.
         if not Panel.objects.exists():
             ensure_offline()
         panels = {panel.name: panel for panel in offered_panels(collection)}
@@ -88,7 +88,7 @@ class StartForm(ActionForm):
 
     @property
     def special(self) -> bool:
-        """Return whether an option of the protocol is set or wrong, so that its part of the form is shown open."""
+        """Return whether an option of the protocol is set or wrong, so that its part of the form is opened."""
         names = ("agents", "temperature", "adjudicator", "filter", "no_debate_for_people", "batch", "guard", "play_on")
         is_set = self["stance_order"].value() == "irrelevant-first"
         return is_set or any(self[name].errors or self[name].value() for name in names)

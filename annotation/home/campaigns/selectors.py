@@ -1,7 +1,7 @@
-"""What is known of a collection's campaigns: their counters, and what a start would come to.
+"""A collection's campaigns with their counters, and the estimate of a new one.
 
-What a start leaves to people is forecast from this collection's earlier campaigns where there are
-any, else from what DREAM measured (B.2, table 11).
+The share of pairs that people will judge is forecast from this collection's earlier campaigns where
+there are any, else from DREAM's measurements (B.2, table 11).
 """
 
 from collections.abc import Iterable, Sequence
@@ -31,10 +31,10 @@ from judges.engine.account_states import read_account_states
 from judges.models import Attempt, Campaign, JudgeVersion, Tally
 from judges.models.batches import Batch
 
-# DREAM, table 11: pairs that two debaters leave to people, and a person's and the debate's seconds for a pair.
+# DREAM, table 11: the share of pairs that two debaters leave to people, and seconds per pair of a person and a debate.
 ESCALATED, PERSON_SECONDS, DEBATE_SECONDS = 0.035, 30.0, 4.3
-LEAST = 20  # Pairs of earlier campaigns from which their share is taken.
-NEWEST = 20  # Earlier campaigns that are looked at.
+LEAST = 20  # Pairs of earlier campaigns from which a share is forecast.
+NEWEST = 20  # Earlier campaigns that are considered.
 Policy = Campaign.Policy
 
 
@@ -44,14 +44,14 @@ class CampaignRow:
 
     campaign: Campaign
     counts: dict[str, float]
-    # In the order of the panel; a judge stands there once for each of its samples.
+    # In the order of the panel; a judge occurs once for each of its samples.
     voters: tuple[JudgeVersion, ...] = ()
     debaters: tuple[JudgeVersion, ...] = ()
     reports: tuple[JudgeReport, ...] = ()
 
     @property
     def judge_notes(self) -> list[str]:
-        """Say which judges' answers were lost and what helps, and which other models answered."""
+        """Describe judges with unusable answers and what helps, and other models that answered."""
         return describe_reports(self.reports, other_models(self.counts))
 
     def _sum(self, prefix: str) -> int:
@@ -63,12 +63,12 @@ class CampaignRow:
 
     @property
     def labelled(self) -> int:
-        """Pairs that the policy labelled, or that a campaign that writes targets wrote."""
+        """Pairs that the policy labelled, or for which evidence was written."""
         return self._sum("labelled:") + self._sum("written")
 
     @property
     def escalated(self) -> int:
-        """Pairs that went to people; audits are labelled pairs and do not belong."""
+        """Pairs that went to people, without label audits, whose pairs are labelled."""
         return self._sum("escalated:") - self._sum("escalated:audit")
 
     @property
@@ -77,17 +77,17 @@ class CampaignRow:
 
     @property
     def ended(self) -> int:
-        """Pairs that the judges are done with: labelled, sent to people, or failed."""
+        """Pairs that the judges have finished: labelled, sent to people, or failed."""
         return self.labelled + self.escalated + self.failed
 
     @property
     def per_minute(self) -> float:
-        """Pairs in a minute, on average since it was started."""
+        """Average number of pairs per minute since the start."""
         return self.ended / max(1.0, (timezone.now() - self.campaign.created_at).total_seconds()) * 60
 
     @property
     def seconds_left(self) -> float | None:
-        """Seconds that the other pairs take at this speed; None before the first has ended."""
+        """Seconds for the remaining pairs at this speed; None before the first is finished."""
         return (self.pairs - self.ended) / self.per_minute * 60 if self.ended else None
 
     @property
@@ -97,12 +97,12 @@ class CampaignRow:
 
     @property
     def worker_problem(self) -> str:
-        """Say for what it waits while no worker is at it; "" where one is."""
+        """Describe why a running campaign waits for a worker; "" where it does not."""
         return notifications.describe_wait(self.campaign) if self.campaign.state == Campaign.State.RUNNING else ""
 
     @property
     def counted(self) -> str:
-        """Describe how many votes decide, and which of them are samples of one model; "" where no panel votes."""
+        """Describe how many votes decide and which are samples of one model; "" without a panel."""
         campaign = self.campaign
         return describe_panel(campaign.policy, self.voters, campaign.majority, early_stop=campaign.early_stop)
 
@@ -119,23 +119,23 @@ class CampaignRow:
 
     @property
     def assumed(self) -> tuple[int, str]:
-        """Answers that did not say what they used, and the cost that budgets count for them."""
+        """Number of answers without usage figures, and the cost that budgets count for them."""
         return self._sum("calls_assumed"), format_cost(self.counts.get("cost_assumed", 0.0))
 
     @property
     def is_closed_account(self) -> bool:
-        """Return whether the campaign was only a cost centre (of a run, answers or agents) whose work has ended."""
-        over = self.campaign.state in (Campaign.State.FINISHED, Campaign.State.CANCELLED)
-        return self.campaign.kind == Campaign.Kind.COSTS and over
+        """Return whether the campaign is the finished cost centre of another job (a run, answers or agents)."""
+        is_over = self.campaign.state in (Campaign.State.FINISHED, Campaign.State.CANCELLED)
+        return self.campaign.kind == Campaign.Kind.COSTS and is_over
 
     @property
     def has_unconfirmed_batch(self) -> bool:
-        """Whether the campaign has a batch of which it is unknown whether the provider began it."""
+        """Return whether it is unknown of some batch if the provider has accepted it."""
         return any(batch.is_unconfirmed for batch in getattr(self.campaign, "out", []))
 
 
 def load_counters(campaigns: list[int]) -> dict[int, dict[str, float]]:
-    """The counters of campaigns by key (judges.campaigns.counters)."""
+    """Return the counters of campaigns by key (judges.campaigns.counters)."""
     counts: dict[int, dict[str, float]] = {pk: {} for pk in campaigns}
     rows = Tally.objects.filter(campaign__in=campaigns).values_list("campaign", "key").annotate(total=Sum("value"))
     for campaign, key, total in rows if campaigns else []:
@@ -144,12 +144,13 @@ def load_counters(campaigns: list[int]) -> dict[int, dict[str, float]]:
 
 
 def campaign_rows(collection: Collection, limit: int = 200) -> list[CampaignRow]:
-    """A collection's newest campaigns with batches that are out and voters, in six statements."""
+    """Return a collection's newest campaigns with their open batches and judges, in six statements."""
     out = Prefetch("batches", Batch.objects.filter(ended_at=None).order_by("pk"), to_attr="out")
-    found = list(collection.campaigns.prefetch_related(out).order_by("-pk")[:limit])
-    counts = load_counters([campaign.pk for campaign in found])
-    reports = judge_reports([campaign.pk for campaign in found]) if found else {}
-    judges = JudgeVersion.objects.in_bulk({pk for campaign in found for pk in (*campaign.voters, *campaign.debaters)})
+    campaigns = list(collection.campaigns.prefetch_related(out).order_by("-pk")[:limit])
+    counts = load_counters([campaign.pk for campaign in campaigns])
+    reports = judge_reports([campaign.pk for campaign in campaigns]) if campaigns else {}
+    members = {pk for campaign in campaigns for pk in (*campaign.voters, *campaign.debaters)}
+    judges = JudgeVersion.objects.in_bulk(members)
     return [
         CampaignRow(
             campaign,
@@ -158,7 +159,7 @@ def campaign_rows(collection: Collection, limit: int = 200) -> list[CampaignRow]
             tuple(judges[pk] for pk in campaign.debaters if pk in judges),
             tuple(reports.get(campaign.pk, ())),
         )
-        for campaign in found
+        for campaign in campaigns
     ]
 
 
@@ -168,7 +169,7 @@ def read_accounts(campaign: Campaign) -> list[dict[str, Any]]:
 
 
 def _account_states(members: Iterable[JudgeVersion]) -> list[dict[str, Any]]:
-    """Return each account's state with the `judges` that use it; offline judges have none, nor has Redis while away."""
+    """Return each account's state with its `judges`, without offline judges; empty while Redis is not reachable."""
     judges: dict[tuple[str, str, str], list[int]] = {}
     for judge in members:
         if judge.provider != "offline":
@@ -178,7 +179,7 @@ def _account_states(members: Iterable[JudgeVersion]) -> list[dict[str, Any]]:
 
 
 def silent_since(campaign: Campaign, judges: Sequence[int]) -> datetime | None:
-    """Return when a campaign's calls to these judges began to fail; None if answered."""
+    """Return when a campaign's calls to these judges began to fail; None if the last one did not."""
     calls = Attempt.objects.filter(campaign=campaign, judge__in=judges)
     answered = calls.exclude(outcome=Attempt.Outcome.ERROR).order_by("-pk").values_list("pk", flat=True).first()
     failed = calls.filter(outcome=Attempt.Outcome.ERROR, pk__gt=answered or 0)
@@ -186,49 +187,51 @@ def silent_since(campaign: Campaign, judges: Sequence[int]) -> datetime | None:
 
 
 def estimate_campaign(actor: Actor, collection: Collection, options: CampaignOptions) -> dict[str, Any]:
-    """Estimate calls, money and people's hours of a campaign; nothing starts."""
-    wanted, caps = configuration_of(options), collection_budget(collection)
-    pairs = pairs_to_judge(collection, wanted, limit=options.limit, again=options.again)
-    estimate = forecast_judging(collection, wanted, limit=options.limit, again=options.again, fresh=options.fresh)
+    """Estimate calls, money and people's hours of a campaign without starting it."""
+    configuration, budget = configuration_of(options), collection_budget(collection)
+    pairs = pairs_to_judge(collection, configuration, limit=options.limit, again=options.again)
+    estimate = forecast_judging(
+        collection, configuration, limit=options.limit, again=options.again, fresh=options.fresh
+    )
     return {
-        "wanted": wanted,
-        "caps": caps,
-        "short": estimate is not None and caps.is_short_for(estimate.known.expected),
+        "wanted": configuration,
+        "caps": budget,
+        "short": estimate is not None and budget.is_short_for(estimate.known.expected),
         "pairs": pairs,
         "estimate": estimate,
-        "people": estimate_people(collection, wanted, pairs, estimate.calls.expected if estimate else 0.0),
-        "unchecked": unchecked_judges(collection, wanted.judges) if pairs >= LARGE else (),
+        "people": estimate_people(collection, configuration, pairs, estimate.calls.expected if estimate else 0.0),
+        "unchecked": unchecked_judges(collection, configuration.judges) if pairs >= LARGE else (),
     }
 
 
-def estimate_people(collection: Collection, wanted: Configuration, pairs: int, calls: float) -> dict[str, Any]:
-    """Estimate what so many pairs leave to people under this configuration, for which models get so many calls.
+def estimate_people(collection: Collection, configuration: Configuration, pairs: int, calls: float) -> dict[str, Any]:
+    """Estimate the work that a campaign on so many pairs leaves to people, and the time of its model calls.
 
-    `seconds`: of a judgment, the median of those here where it is `timed`, else the paper's.
-    `basis`: where the share comes from, "policy" or "collection" (earlier campaigns here,
-    `measured` pairs), "rule" or "paper". `cost`: USD, None without a rate. `models_timed`: the time
-    of the models is from an earlier campaign here.
+    `seconds`: of one judgment, the median of this collection's where `timed`, else the paper's.
+    `basis`: where the share comes from, "policy" or "collection" (earlier campaigns here, of
+    `measured` pairs), "rule" or "paper". `cost`: USD, None without an hourly rate. `models_timed`:
+    the models' seconds are from an earlier campaign here.
     """
     judging = Campaign.judging.filter(collection=collection).exclude(policy=Policy.HUMAN).order_by("-pk")
     earlier = list(judging[:NEWEST])
-    share, basis, measured = _expected_share(earlier, wanted)
-    each = max(VOTES_OF_HUMAN, collection.overlap) if wanted.policy == Policy.HUMAN else collection.overlap
+    share, basis, measured = _expected_share(earlier, configuration)
+    votes = max(VOTES_OF_HUMAN, collection.overlap) if configuration.policy == Policy.HUMAN else collection.overlap
     seconds = median_seconds(collection)
-    same = next((one for one in earlier if one.policy == wanted.policy), None)
-    latency = latency_medians(same) if same else None
-    come = round(pairs * share)
+    similar = next((campaign for campaign in earlier if campaign.policy == configuration.policy), None)
+    latency = latency_medians(similar) if similar else None
+    pairs_to_people = round(pairs * share)
     model_seconds = latency["wall"] / 1000 if latency else DEBATE_SECONDS
-    # So many pairs at once, and at least as long as the slowest account's limit asks for: calls are shared evenly.
-    limits = [judge.requests_per_minute for judge in wanted.judges if judge.requests_per_minute]
-    paced = calls / max(1, len(wanted.judges)) / min(limits) * 60 if limits else 0.0
-    each_seconds = PERSON_SECONDS if seconds is None else seconds
-    hours = come * each * each_seconds / 3600
+    # At least the time that the slowest account's rate limit asks for, with calls shared evenly among judges.
+    limits = [judge.requests_per_minute for judge in configuration.judges if judge.requests_per_minute]
+    paced = calls / max(1, len(configuration.judges)) / min(limits) * 60 if limits else 0.0
+    judgment_seconds = PERSON_SECONDS if seconds is None else seconds
+    hours = pairs_to_people * votes * judgment_seconds / 3600
     return {
         "share": share,
         "share_text": f"{share:.1%}",
-        "pairs": come,
-        "judgments": come * each,
-        "seconds": each_seconds,
+        "pairs": pairs_to_people,
+        "judgments": pairs_to_people * votes,
+        "seconds": judgment_seconds,
         "hours": hours,
         "cost": None if collection.hourly_rate is None else hours * collection.hourly_rate,
         "basis": basis,
@@ -239,18 +242,18 @@ def estimate_people(collection: Collection, wanted: Configuration, pairs: int, c
     }
 
 
-def _expected_share(earlier: Sequence[Campaign], wanted: Configuration) -> tuple[float, str, int]:
-    """Return the share of pairs that come to people, where it is from, and the pairs that it was measured on."""
-    if wanted.policy == Policy.HUMAN:
+def _expected_share(earlier: Sequence[Campaign], configuration: Configuration) -> tuple[float, str, int]:
+    """Return the share of pairs that people will judge, its basis, and the number of pairs on which it was measured."""
+    if configuration.policy == Policy.HUMAN:
         return 1.0, "rule", 0
-    counts = load_counters([one.pk for one in earlier])
-    rows = [CampaignRow(one, counts[one.pk]) for one in earlier]
-    for basis, found in (
-        ("policy", [one for one in rows if one.campaign.policy == wanted.policy]),
+    counts = load_counters([campaign.pk for campaign in earlier])
+    rows = [CampaignRow(campaign, counts[campaign.pk]) for campaign in earlier]
+    for basis, similar in (
+        ("policy", [row for row in rows if row.campaign.policy == configuration.policy]),
         ("collection", rows),
     ):
-        ended = sum(one.ended for one in found)
-        # A single judge's campaigns say nothing of the others: they send no pair to people.
-        if ended >= LEAST and (basis == "policy" or wanted.policy != Policy.SINGLE):
-            return sum(one.escalated for one in found) / ended, basis, ended
-    return (0.0, "rule", 0) if wanted.policy == Policy.SINGLE else (ESCALATED, "paper", 0)
+        ended = sum(row.ended for row in similar)
+        # Campaigns of other policies say nothing about a single judge, which sends no pair to people.
+        if ended >= LEAST and (basis == "policy" or configuration.policy != Policy.SINGLE):
+            return sum(row.escalated for row in similar) / ended, basis, ended
+    return (0.0, "rule", 0) if configuration.policy == Policy.SINGLE else (ESCALATED, "paper", 0)

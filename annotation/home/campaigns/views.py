@@ -1,4 +1,4 @@
-"""Campaigns of a collection: what there was, starting one, and pause / resume / retry / cancel."""
+"""Pages of campaigns: the list, starting one, and pause, resume, retry, cancel."""
 
 from typing import Any
 
@@ -34,14 +34,14 @@ LIMITS = ("limit", "budget", "max_calls")
 @action("admin")
 @require_GET
 def campaigns(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """All campaigns, newest first, and the form that starts one."""
+    """List the campaigns, the newest first, with the forms that start one."""
     return _render_campaigns(request, scope, StartForm(scope.collection))
 
 
 @action("admin")
 @require_POST
 def start(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Start a campaign: the first POST shows its expected cost, the confirmed one starts it."""
+    """Start a campaign: the first POST shows its estimate, the second one confirms it."""
 
     def done(started: Started) -> str:
         _say_start(request, started)
@@ -82,27 +82,29 @@ def write_evidence(request: HttpRequest, scope: Scope) -> HttpResponse:
     form = WriteForm(request.POST, prefix="write")
     if not form.is_valid():
         return _render_campaigns(request, scope, StartForm(scope.collection), writing=form, status=422)
-    given = form.cleaned_data
+    fields = form.cleaned_data
     try:
-        wanted = evidence.writer_configuration(given["writer"], given["measure"])
-        limits = {name: given[name] for name in LIMITS}
-        # Once confirmed, the cost was on the page before and is not worked out again.
-        expected = (
-            None if "confirm" in request.POST else forecast_writing(scope.collection, wanted, limit=given["limit"])
+        configuration = evidence.writer_configuration(fields["writer"], fields["measure"])
+        limits = {name: fields[name] for name in LIMITS}
+        # Not estimated again once confirmed.
+        estimate = (
+            None
+            if "confirm" in request.POST
+            else forecast_writing(scope.collection, configuration, limit=fields["limit"])
         )
-        if expected is not None and not expected.free:
-            caps = collection_budget(scope.collection)
+        if estimate is not None and not estimate.free:
+            budget = collection_budget(scope.collection)
             context = {
                 "scope": scope,
                 "form": form,
-                "estimate": expected,
-                "caps": caps,
-                "short": caps.is_short_for(expected.known.expected),
+                "estimate": estimate,
+                "caps": budget,
+                "short": budget.is_short_for(estimate.known.expected),
                 "hidden": [(field.html_name, value) for field in form if (value := form.data.get(field.html_name))],
             }
             return render(request, "campaigns/writing_confirm.html", context)
         with transaction.atomic():
-            started = lifecycle.start_campaign(collection=scope.collection, wanted=wanted, **limits)
+            started = lifecycle.start_campaign(collection=scope.collection, wanted=configuration, **limits)
             number = started.campaign.number if started.campaign else None
             record(scope, "evidence.started", campaign=number, pairs=started.added, **limits)
     except BadInput as error:
@@ -127,21 +129,21 @@ def write_evidence(request: HttpRequest, scope: Scope) -> HttpResponse:
 @require_POST
 def control(request: HttpRequest, scope: Scope, campaign: int, act: str) -> HttpResponse:
     """Control a campaign: pause, resume, cancel, retry-failed, send-again."""
-    found = numbered_or_404(Campaign.objects, scope.collection, campaign, _("Campaign not found."))
-    if act not in SAID:
+    row = numbered_or_404(Campaign.objects, scope.collection, campaign, _("Campaign not found."))
+    if act not in MESSAGES:
         raise Http404(_("Unknown action."))
     try:
-        touched = control_campaign(Actor.of(scope), found, act).touched
+        touched = control_campaign(Actor.of(scope), row, act).touched
         is_idle = act == "retry-failed" and not touched
-        said = _("Nothing to retry: no pair has failed.") if is_idle else SAID[act]
-        messages.success(request, said % {"campaign": found.number, "touched": touched})
+        message = _("Nothing to retry: no pair has failed.") if is_idle else MESSAGES[act]
+        messages.success(request, message % {"campaign": row.number, "touched": touched})
     except BadInput as error:
         messages.error(request, _("Nothing was changed: %(error)s.") % {"error": error})
-    return redirect(f"{request.path.rsplit('/campaigns/', 1)[0]}/campaigns/#campaign-{found.number}")
+    return redirect(f"{request.path.rsplit('/campaigns/', 1)[0]}/campaigns/#campaign-{row.number}")
 
 
-# What is said once an act is done.
-SAID = {
+# Messages after a successful action.
+MESSAGES = {
     "pause": gettext_lazy("Campaign %(campaign)s paused. Answers to calls already sent are still saved."),
     "resume": gettext_lazy("Campaign %(campaign)s resumed."),
     "cancel": gettext_lazy("Campaign %(campaign)s cancelled. Its judgments are kept."),

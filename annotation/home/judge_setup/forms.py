@@ -1,4 +1,4 @@
-"""Forms of the page of models: the judges file plus a model, and who debates and votes here."""
+"""Forms of the page of models: the judges file, a model to append, and the debaters and voters of a collection."""
 
 import re
 from typing import Any
@@ -15,7 +15,7 @@ from judges.panels.file_text import append_judge
 from judges.panels.offline_panel import OFFLINE_DEBATE, judges_that_vote
 from judges.presets import PRESETS
 
-# Presets in the order of their titles; the judges that need no model are built in.
+# Presets by title, without the built-in offline judges.
 PROVIDERS = sorted(
     (preset for preset in PRESETS.values() if preset.wire != "offline"),
     key=lambda preset: preset.title.lower(),
@@ -23,15 +23,18 @@ PROVIDERS = sorted(
 
 
 class JudgesFileForm(forms.Form):
-    """The text of the judges file, an upload instead, and the keys of a model to append."""
+    """The text of the judges file or an upload in its place, and the settings of a model to append."""
 
     provider = forms.ChoiceField(
         label=_("Provider"),
         required=False,
         initial="openai",
-        # With the variable that the key stands in.
-        choices=[(one.name, f"{one.title} ({one.key_env})" if one.key_env else one.title) for one in PROVIDERS],
-        widget=forms.Select(attrs={"lang": "en"}),  # names of providers, the same in every language
+        # With the name of the variable that contains the API key.
+        choices=[
+            (preset.name, f"{preset.title} ({preset.key_env})" if preset.key_env else preset.title)
+            for preset in PROVIDERS
+        ],
+        widget=forms.Select(attrs={"lang": "en"}),  # Names of providers are the same in every language.
     )
     model = forms.CharField(label=_("Model"), required=False, max_length=200, help_text=_("As the provider calls it."))
     judge_name = forms.CharField(
@@ -76,34 +79,34 @@ class JudgesFileForm(forms.Form):
     )
 
     def clean(self) -> dict[str, Any]:
-        """Say at its field what a new model lacks; the rest is the judges file's matter."""
-        given = super().clean() or {}
+        """Check the required fields of a new model; the rest is checked with the judges file."""
+        fields = super().clean() or {}
         if "add" not in self.data or self.errors:
-            return given
-        server, variable = given["base_url"].strip(), given["api_key_env"].strip()
-        if not given["model"].strip():
+            return fields
+        server, variable = fields["base_url"].strip(), fields["api_key_env"].strip()
+        if not fields["model"].strip():
             self.add_error("model", _("Enter the name of a model, as the provider calls it."))
-        needs_server = "base_url" in PRESETS[given["provider"] or PROVIDERS[0].name].needs
-        if needs_server and not server and "base_url" not in given["more"]:
+        needs_server = "base_url" in PRESETS[fields["provider"] or PROVIDERS[0].name].needs
+        if needs_server and not server and "base_url" not in fields["more"]:
             self.add_error("base_url", _("Enter the base URL, for example http://127.0.0.1:8001/v1."))
         if variable and not may_name(variable):
             self.add_error("api_key_env", _("Use a variable name that ends in %(suffix)s.") % {"suffix": OWN_KEY})
-        return given
+        return fields
 
     def with_text(self, text: str) -> "JudgesFileForm":
-        """The same form with another text in it: what a mistake is then looked for in."""
-        # Without the upload: it was read, and its text is what is shown and mended now.
+        """Return the same form with another text, in which an error can then be shown."""
+        # Without the upload, whose text is now in the form to be corrected.
         form = JudgesFileForm({**dict(self.data.items()), "text": text})
         form.full_clean()
         return form
 
     def file_text(self) -> tuple[str, str]:
-        """The text that was uploaded or else typed, and the name of its file. Raises BadInput."""
+        """Return the uploaded text, else the typed one, and its file name. Raises BadInput."""
         upload: UploadedFile[bytes] | None = self.cleaned_data.get("file")
         if upload is None:
             return self.cleaned_data["text"].replace("\r\n", "\n"), FILE
         name = str(upload.name)
-        # In bytes, of which a character has four at most in UTF-8.
+        # In bytes: a character has at most four in UTF-8.
         if (upload.size or 0) > 4 * LONGEST:
             raise BadInput(_("%(name)s is too large for a judges file") % {"name": name})
         try:
@@ -112,18 +115,18 @@ class JudgesFileForm(forms.Form):
             raise BadInput(_("%(name)s is no text in UTF-8") % {"name": name}) from None
 
     def append_to(self, text: str) -> str:
-        """The text with the form's model at its end. BadInput for settings that are no TOML."""
-        given = self.cleaned_data
-        model = given["model"].strip()
-        # Lists of judges are separated by commas, so that no name may hold one.
-        name = given["judge_name"].strip() or re.sub(r"[\s,]+", "-", model.rsplit("/", 1)[-1])[:100]
+        """Return the text with the form's model appended. Raises BadInput for settings that are not TOML."""
+        fields = self.cleaned_data
+        model = fields["model"].strip()
+        # Lists of judges are separated by commas, so a name must not contain one.
+        name = fields["judge_name"].strip() or re.sub(r"[\s,]+", "-", model.rsplit("/", 1)[-1])[:100]
         keys: dict[str, Any] = {
             "name": name,
-            "provider": given["provider"] or PROVIDERS[0].name,
+            "provider": fields["provider"] or PROVIDERS[0].name,
             "model": model,
         }
-        keys |= {key: given[key].strip() for key in ("base_url", "api_key_env") if given[key].strip()}
-        return append_judge(text, keys, given["more"].replace("\r\n", "\n"))
+        keys |= {key: fields[key].strip() for key in ("base_url", "api_key_env") if fields[key].strip()}
+        return append_judge(text, keys, fields["more"].replace("\r\n", "\n"))
 
 
 class MembersForm(forms.Form):
@@ -142,23 +145,23 @@ class MembersForm(forms.Form):
         sides = dict(zip(("debate_for", "debate_against"), panel.debate, strict=False))
         super().__init__(data, initial={**sides, "judge": panel.ensemble})
         rows = JudgeVersion.objects.filter(is_current=True).order_by("name")
-        # Those that can write a turn of a debate.
-        write = [
+        # Judges that can write a turn of a debate.
+        debaters = [
             row.name for row in rows if PRESETS[row.provider].asks and row.parameters.get("endpoint") != "decisions"
         ]
-        write += [row.name for row in rows if row.name in OFFLINE_DEBATE]
-        debaters = [("", _("No debate")), *((name, name) for name in write)]
-        self.fields["debate_for"].choices = self.fields["debate_against"].choices = debaters  # type: ignore[attr-defined]
+        debaters += [row.name for row in rows if row.name in OFFLINE_DEBATE]
+        choices = [("", _("No debate")), *((name, name) for name in debaters)]
+        self.fields["debate_for"].choices = self.fields["debate_against"].choices = choices  # type: ignore[attr-defined]
         voters = [name for name in judges_that_vote() if name not in OFFLINE_DEBATE]
         self.fields["judge"].choices = [(name, name) for name in voters]  # type: ignore[attr-defined]
 
     def clean(self) -> dict[str, Any]:
-        given = super().clean() or {}
-        if bool(given.get("debate_for")) != bool(given.get("debate_against")):
+        fields = super().clean() or {}
+        if bool(fields.get("debate_for")) != bool(fields.get("debate_against")):
             self.add_error("debate_against", _("Choose two debaters, or none."))
-        return given
+        return fields
 
     @property
     def debate(self) -> list[str]:
-        """The two debaters, or nobody."""
+        """Names of the two debaters; empty for no debate."""
         return [name for name in (self.cleaned_data["debate_for"], self.cleaned_data["debate_against"]) if name]

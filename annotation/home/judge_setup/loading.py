@@ -1,8 +1,8 @@
-"""A judges file that comes through the browser: taken over as `configure_judges` does, with three refusals more.
+"""Loading a judges file from the browser: as `configure_judges` does, with three more checks.
 
-Whoever runs the command has the machine and its keys already; an owner at a browser has not, and a
-stolen session must not bring them: no command is started, and a provider's key is sent to that
-provider alone (docs/operators.md).
+Anyone who can run the command already has access to the machine and its keys. An owner at a browser does
+not, and a stolen session must not gain it: no command is started, and a provider's key is sent only to that
+provider (docs/operators.md).
 """
 
 from typing import Any
@@ -17,58 +17,58 @@ from judges.panels.judges_file import JudgesFile, parse
 from judges.presets import PRESETS, Preset
 from judges.records import JudgeSettings
 
-FILE = "judges.toml"  # As errors name what was typed.
+FILE = "judges.toml"  # Name of a typed file in errors.
 LONGEST = 200_000  # Characters of a file.
-OWN_KEY = "_API_KEY"  # Ends the names of variables that a browser may name.
-# Clients that send credentials of the machine, and where to.
+OWN_KEY = "_API_KEY"  # Suffix of the variables that may be named from a browser.
+# Clients that send the machine's cloud credentials, and the hosts that may receive them.
 CLOUDS = {"azure": ".azure.com", "bedrock": ".amazonaws.com", "vertex": ".googleapis.com"}
 
 
 def load_judges_text(text: str, name: str = FILE) -> tuple[JudgesFile, dict[str, Any]]:
-    """Store the file's judges and panel, or nothing: the file and its changes. Raises BadInput."""
+    """Store the judges and panel of a file, all or none; return the file and its changes. Raises BadInput."""
     if len(text) > LONGEST:
         raise BadInput(_("%(name)s has more than %(most)s characters") % {"name": name, "most": f"{LONGEST:,}"})
     file = parse(text, name)
     names = [judge.name for judge in file.judges]
-    known = {row.name: row for row in JudgeVersion.objects.filter(name__in=names, is_current=True)}
+    stored = {row.name: row for row in JudgeVersion.objects.filter(name__in=names, is_current=True)}
     for judge in file.judges:
-        if not _is_stored(judge, known.get(judge.name)):
+        if not _is_stored(judge, stored.get(judge.name)):
             _check_from_browser(judge, name)
     return file, store_judges_file(file)
 
 
 def _is_stored(judge: JudgeSettings, row: JudgeVersion | None) -> bool:
-    """Return whether the judge is stored with just these settings, whoever configured it."""
+    """Return whether the judge is already stored with exactly these settings."""
     fields = JudgeSettings.__dataclass_fields__
     return row is not None and all(getattr(row, key) == getattr(judge, key) for key in fields)
 
 
 def _owners_of(variable: str) -> list[Preset]:
-    """Return the providers whose own key this variable holds."""
+    """Return the providers whose API key is in this variable."""
     return [preset for preset in PRESETS.values() if preset.key_env and preset.key_env == variable]
 
 
 def may_name(variable: str) -> bool:
-    """Return whether a browser may name this environment variable as an API key's."""
+    """Return whether this environment variable may be named from a browser as an API key's."""
     return bool(_owners_of(variable)) or variable.endswith(OWN_KEY)
 
 
 def _check_from_browser(judge: JudgeSettings, name: str) -> None:
-    """Raise BadInput for a judge that would run a command, or send a secret to a wrong place."""
-    told = {"name": name, "judge": judge.name, "variable": judge.api_key_env, "suffix": OWN_KEY}
+    """Raise BadInput for a judge that would run a command, or send a secret to another host than its own."""
+    values = {"name": name, "judge": judge.name, "variable": judge.api_key_env, "suffix": OWN_KEY}
     if "token_command" in judge.parameters:
         raise BadInput(
             _(
                 "%(name)s: judge %(judge)s has token_command, which runs a command on the server: load such a file "
                 "there, with manage.py configure_judges"
             )
-            % told
+            % values
         )
     owners = _owners_of(judge.api_key_env)
     if judge.api_key_env and not may_name(judge.api_key_env):
         raise BadInput(
             _("%(name)s: judge %(judge)s names the variable %(variable)s: use a variable name that ends in %(suffix)s")
-            % told
+            % values
         )
     if not judge.base_url:
         return
@@ -78,7 +78,7 @@ def _check_from_browser(judge: JudgeSettings, name: str) -> None:
     if cloud and not host.endswith(cloud):
         raise BadInput(
             _("%(name)s: judge %(judge)s would send credentials of %(provider)s to %(host)s: take base_url out")
-            % (told | {"provider": judge.preset.title, "host": host})
+            % (values | {"provider": judge.preset.title, "host": host})
         )
     if owners and not cloud and host not in homes:
         raise BadInput(
@@ -86,5 +86,5 @@ def _check_from_browser(judge: JudgeSettings, name: str) -> None:
                 "%(name)s: judge %(judge)s would send %(variable)s to %(host)s: name a variable of that server's own "
                 "in api_key_env, such as MY_SERVER%(suffix)s"
             )
-            % (told | {"host": host})
+            % (values | {"host": host})
         )

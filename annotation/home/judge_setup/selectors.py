@@ -1,4 +1,4 @@
-"""Context of the page of models: each judge with its key, newest test, cost of a test and place on the panel."""
+"""Context of the page of models: each judge with its key, latest test, cost of a test and role on the panel."""
 
 from typing import Any
 
@@ -11,18 +11,18 @@ from judges.probes.stored import judge_abilities
 
 
 def list_models(panel: Panel) -> list[dict[str, Any]]:
-    """Return all configured judges but the offline ones, by name.
+    """Return all configured judges except the offline ones, by name.
 
-    `calls` and `most_cost` (USD) are those of a test at most; `most_cost` is None where a price is unknown.
+    `calls` and `most_cost` (USD) are the most that a test needs; `most_cost` is None where a price is unknown.
     """
     rows = judge_abilities()
-    found = []
-    for one, judge in zip(rows, records_of(row["judge"] for row in rows), strict=True):
+    models = []
+    for abilities, judge in zip(rows, records_of(row["judge"] for row in rows), strict=True):
         calls, cost = plan_check(judge, probe_role(judge))
         optional = not judge.preset.key_required and judge.api_key_env == judge.preset.key_env
-        found.append(
+        models.append(
             {
-                **one,
+                **abilities,
                 "has_key": has_key(judge.api_key_env),
                 "needs_key": bool(judge.api_key_env) and not optional,
                 "calls": calls,
@@ -33,4 +33,4 @@ def list_models(panel: Panel) -> list[dict[str, Any]]:
                 "votes": judge.name in panel.ensemble,
             }
         )
-    return found
+    return models

@@ -1,4 +1,4 @@
-"""Addresses of the page of models."""
+"""URLs of the page of models."""
 
 from django.urls import URLPattern, path
 

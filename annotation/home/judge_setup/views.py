@@ -28,13 +28,13 @@ from judges.panels.file_text import write_judges_text
 from judges.probes.checks import CheckedJudge, probe_role, run_checks
 from judges.probes.stored import store_results
 
-TEST_SECONDS = 45  # How long a page waits for a model.
+TEST_SECONDS = 45  # How long the page waits for a model.
 
 
 @action("admin")
 @require_GET
 def models(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """The configured models, who sits on the panel, and for owners the judges file."""
+    """Show the configured models, the panel, and to owners the judges file."""
     return _render_models(request, scope)
 
 
@@ -42,34 +42,34 @@ def models(request: HttpRequest, scope: Scope) -> HttpResponse:
 @require_POST
 def load_file(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Load a judges file, whole or not at all; "add" appends the form's model to the file."""
-    # Judges are every collection's on this site, so an owner is asked for.
+    # All collections of the site share the judges, so only owners may change them.
     form = JudgesFileForm(request.POST, request.FILES)
     if not form.is_valid():
         return _render_models(request, scope, file_form=form, status=422)
     text = form.cleaned_data["text"]
     try:
         text, name = form.file_text()
-        whole = form.append_to(text) if "add" in request.POST else text
+        complete_text = form.append_to(text) if "add" in request.POST else text
         with transaction.atomic():
-            file, changes = load_judges_text(whole, name)
-            changed = [one["name"] for one in changes["judges"] if one["change"] != "unchanged"]
+            file, changes = load_judges_text(complete_text, name)
+            changed = [judge["name"] for judge in changes["judges"] if judge["change"] != "unchanged"]
             record(scope, "judges.configured", panel=file.panel.name, judges=changed)
     except BadInput as error:
-        # An upload is shown, so that it can be mended here; a model that was to be added stays in its fields alone.
-        shown = form.with_text(text)
-        show_refusal(shown, error)
-        return _render_models(request, scope, file_form=shown, status=422)
-    said = ngettext(
+        # An uploaded text is shown, so that it can be corrected; a model to append stays only in its fields.
+        form = form.with_text(text)
+        show_refusal(form, error)
+        return _render_models(request, scope, file_form=form, status=422)
+    message = ngettext(
         "Loaded: %(count)s model is new or changed.", "Loaded: %(count)s models are new or changed.", len(changed)
     )
-    messages.success(request, said % {"count": len(changed)})
+    messages.success(request, message % {"count": len(changed)})
     return redirect("models", scope.collection.name)
 
 
 @action("admin")
 @require_POST
 def test_model(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Ask one model a small question with a known answer: at most two calls, which are paid for."""
+    """Test a model with a question whose answer is known: at most two calls, which may cost money."""
     row = get_object_or_404(
         JudgeVersion.objects.exclude(provider="offline"), name=request.POST.get("judge", ""), is_current=True
     )
@@ -115,18 +115,18 @@ def _tell_result(request: HttpRequest, result: CheckedJudge) -> None:
 @action("admin")
 @require_POST
 def choose_members(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Make the chosen debaters and judges this collection's panel."""
+    """Make the selected debaters and judges this collection's panel."""
     form = MembersForm(request.POST, panel=base_panel(scope.collection))
     if not form.is_valid():
         return _render_models(request, scope, members=form, status=422)
     try:
         with transaction.atomic():
-            made = make_panel(collection=scope.collection, judges=form.cleaned_data["judge"], debate=form.debate)
-            record(scope, "panel.used", panel=made.name, judges=list(made.ensemble), debate=list(made.debate))
+            panel = make_panel(collection=scope.collection, judges=form.cleaned_data["judge"], debate=form.debate)
+            record(scope, "panel.used", panel=panel.name, judges=list(panel.ensemble), debate=list(panel.debate))
     except BadInput as error:
         form.add_error("judge", f"{error}")
         return _render_models(request, scope, members=form, status=422)
-    messages.success(request, _("New campaigns of this collection use the panel %(panel)s.") % {"panel": made.name})
+    messages.success(request, _("New campaigns of this collection use the panel %(panel)s.") % {"panel": panel.name})
     return redirect("models", scope.collection.name)
 
 

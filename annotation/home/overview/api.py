@@ -1,4 +1,4 @@
-"""Collections: the list, a new one, one of them."""
+"""REST API of collections: list, create, read."""
 
 from datetime import datetime
 from typing import Any

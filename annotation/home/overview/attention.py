@@ -1,4 +1,4 @@
-"""Decisions that a collection waits for, most pressing first (dashboard/_attention.html)."""
+"""The list of what needs a decision in a collection, the most pressing first (dashboard/_attention.html)."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -19,14 +19,14 @@ from judges.campaigns.judge_reports import join_reports, judge_reports
 from judges.domain.audits import OVERLAP
 from judges.models import Campaign
 
-SILENT_S = 15.0  # A provider that answered nothing for as long is worth a look.
-FEWEST_CALLS = 5  # Of a judge without a usable answer, from which on it has a line.
-MOST_PEOPLE = 3  # Annotators with a line of their own; more share one.
+SILENT_S = 15.0  # A provider that has not answered for so long is listed.
+FEWEST_CALLS = 5  # A judge without a usable answer to so many calls is listed.
+MOST_PEOPLE = 3  # Annotators with a line each; more share one.
 
 
 @dataclass(frozen=True, slots=True)
 class AttentionItem:
-    """A line of the list. `key`: its sentence; `count`: pairs, of `part` of `whole` things; `words`: what it says."""
+    """A line of the list: `key` selects its sentence in the template, which the other fields fill."""
 
     key: str
     address: str
@@ -40,7 +40,7 @@ class AttentionItem:
 
 
 def list_attention(
-    story: CollectionOverview,
+    overview: CollectionOverview,
     quality: LabelQuality,
     flips: Iterable[CanaryFlips],
     collection: Collection,
@@ -48,16 +48,20 @@ def list_attention(
     judges: bool,
     adjudicates: bool,
 ) -> list[AttentionItem]:
-    """List what waits for a decision, most pressing first; by what the reader may do."""
-    found = quality.statistics
+    """List what needs a decision, the most pressing first. `judges`, `adjudicates`: what the reader may do."""
+    statistics = quality.statistics
     return [
-        *(_list_routes(found.audits, collection) if found.audits else ()),
-        *_list_annotators(found.people or (), collection),
+        *(_list_routes(statistics.audits, collection) if statistics.audits else ()),
+        *_list_annotators(statistics.people or (), collection),
         *_list_failed_tests(collection),
-        *_list_silent_accounts(story, collection),
-        *(AttentionItem("canary", _address(collection, "canaries"), words=one.summary) for one in flips if one.alarm),
-        *_list_campaign(story, collection),
-        *_list_queues(story, quality, collection, judges=judges, adjudicates=adjudicates),
+        *_list_silent_accounts(overview, collection),
+        *(
+            AttentionItem("canary", _address(collection, "canaries"), words=canary.summary)
+            for canary in flips
+            if canary.alarm
+        ),
+        *_list_campaign(overview, collection),
+        *_list_queues(overview, quality, collection, judges=judges, adjudicates=adjudicates),
     ]
 
 
@@ -67,23 +71,23 @@ def _address(collection: Collection, name: str, query: str = "") -> str:
 
 
 def _list_routes(audits: Audits, collection: Collection) -> Iterator[AttentionItem]:
-    """Yield one line for all routes that are surely wrong too often: one decision."""
-    if over := audits.over:
-        audited = sum(route.settled for route in over)
+    """Yield one line for all routes that are significantly wrong too often."""
+    if routes := audits.over:
+        audited = sum(route.settled for route in routes)
         yield AttentionItem(
             "routes",
             _address(collection, "quality", f"campaign={audits.campaign}" if audits.campaign else ""),
-            count=sum(route.population for route in over),
-            part=len(over),
+            count=sum(route.population for route in routes),
+            part=len(routes),
             whole=len(audits.routes),
-            wrong=audited - sum(route.right for route in over),
+            wrong=audited - sum(route.right for route in routes),
             audited=audited,
         )
 
 
 def _list_annotators(people: Iterable[PersonQuality], collection: Collection) -> Iterator[AttentionItem]:
     alarmed = [person for person in people if person.active and person.alarms]
-    # A list of names would push everything else off the screen.
+    # A list of many names would push everything else off the screen.
     if len(alarmed) > MOST_PEOPLE:
         yield AttentionItem("annotators", _address(collection, "members"), count=len(alarmed))
         return
@@ -107,9 +111,9 @@ def _list_failed_tests(collection: Collection) -> Iterator[AttentionItem]:
         yield AttentionItem("annotator", address, name=member.user.username, words=words)
 
 
-def _list_silent_accounts(story: CollectionOverview, collection: Collection) -> Iterator[AttentionItem]:
-    """Yield a line for each provider that has not answered for SILENT_S while the campaign runs, and since when."""
-    campaign = story.campaign
+def _list_silent_accounts(overview: CollectionOverview, collection: Collection) -> Iterator[AttentionItem]:
+    """Yield a line for each provider that has not answered for SILENT_S while the campaign runs."""
+    campaign = overview.campaign
     if campaign is None or campaign.state != Campaign.State.RUNNING:
         return
     for account in read_accounts(campaign):
@@ -119,41 +123,43 @@ def _list_silent_accounts(story: CollectionOverview, collection: Collection) -> 
             yield AttentionItem("silent", _address(collection, "campaigns"), name=account["name"], words=words)
 
 
-def _list_campaign(story: CollectionOverview, collection: Collection) -> Iterator[AttentionItem]:
-    """Yield a line for a stopped campaign, one for each of its judges without a vote, and one for its failed pairs."""
-    status, campaigns = story.status, _address(collection, "campaigns")
+def _list_campaign(overview: CollectionOverview, collection: Collection) -> Iterator[AttentionItem]:
+    """Yield lines for a stopped campaign, for each of its judges without a usable answer, and for failed pairs."""
+    status, campaigns = overview.status, _address(collection, "campaigns")
     if status["state"] in (Campaign.State.BUDGET, Campaign.State.PAUSED):
         yield AttentionItem(status["state"], campaigns, count=status["pending"])
-    for report in join_reports(judge_reports([story.campaign.pk] if story.campaign else ()).values()):
+    for report in join_reports(judge_reports([overview.campaign.pk] if overview.campaign else ()).values()):
         if report.calls >= FEWEST_CALLS and not report.usable:
             yield AttentionItem("no-votes", campaigns, count=report.calls, name=report.judge)
     if status["failed"]:
-        address = _address(collection, "pairs", f"{story.filter}state=failed")
+        address = _address(collection, "pairs", f"{overview.filter}state=failed")
         yield AttentionItem("failed", address, count=status["failed"])
 
 
 def _list_queues(
-    story: CollectionOverview, quality: LabelQuality, collection: Collection, *, judges: bool, adjudicates: bool
+    overview: CollectionOverview, quality: LabelQuality, collection: Collection, *, judges: bool, adjudicates: bool
 ) -> Iterator[AttentionItem]:
-    """Yield a line for each kind of work that waits for people; where too few can judge, it leads to inviting them."""
+    """Yield a line for each kind of task that waits for people; it links to invitations where too few can judge."""
     invite = _address(collection, "members")
-    desk = _address(collection, "judge") if judges else invite
-    if story.conflicts:
+    judging = _address(collection, "judge") if judges else invite
+    if overview.conflicts:
         listed = _address(collection, "pairs", "state=conflict")
         address = _address(collection, "adjudicate") if adjudicates else listed
-        yield AttentionItem("conflicts", address, count=story.conflicts)
+        yield AttentionItem("conflicts", address, count=overview.conflicts)
     audits = quality.statistics.audits
     waiting = (
-        ("escalated", story.for_annotators, collection.overlap),
+        ("escalated", overview.for_annotators, collection.overlap),
         ("audits", audits.open if audits else 0, OVERLAP),
     )
     for key, count, needed in waiting:
         if count and quality.people < needed:
             yield AttentionItem(f"{key}-few", invite, count=count, part=quality.people, whole=needed)
         elif count:
-            yield AttentionItem(key if judges else f"{key}-others", desk, count=count)
-    if story.skipped:
-        yield AttentionItem("skipped", _address(collection, "hand_over_skipped"), count=story.skipped)
-    if story.others:
-        words = "; ".join(f"{tasks:,} {reason}" for reason, tasks in story.others)
-        yield AttentionItem("others", _address(collection, "pairs", "state=open"), count=story.other_tasks, words=words)
+            yield AttentionItem(key if judges else f"{key}-others", judging, count=count)
+    if overview.skipped:
+        yield AttentionItem("skipped", _address(collection, "hand_over_skipped"), count=overview.skipped)
+    if overview.others:
+        words = "; ".join(f"{tasks:,} {reason}" for reason, tasks in overview.others)
+        yield AttentionItem(
+            "others", _address(collection, "pairs", "state=open"), count=overview.other_tasks, words=words
+        )

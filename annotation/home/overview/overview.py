@@ -1,4 +1,4 @@
-"""Figures of the start page and a collection's home, from counters and small indexes only."""
+"""Figures of the start page and of a collection's home, read only from counters and small indexes."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -17,42 +17,45 @@ from judges.campaigns.pair_states import IMPORTED, PairState, PairStates, recent
 from judges.models import Campaign, Work
 
 MANY = 1000  # Counts without a counter are exact up to here.
-SHOWN = 50  # Campaigns that can be chosen.
+SHOWN = 50  # Campaigns that can be selected.
 NO_LABEL = frozenset({Item.Reason.AUDIT, Item.Reason.EVIDENCE})  # Conflicts of pairs that have a label.
 
 
 def list_collection_cards(user: User) -> list[dict[str, Any]]:
-    """The cards of the collections of `user`; only admins and owners see progress."""
+    """Return the cards of a user's collections; only admins and owners see progress."""
     done = Count("assignments", filter=Assignment.judgments("assignments__"))
-    memberships = {m.collection_id: m for m in user.memberships.filter(is_active=True).annotate(judged=done)}
+    rows = user.memberships.filter(is_active=True).annotate(judged=done)
+    memberships = {membership.collection_id: membership for membership in rows}
     collections = Collection.objects.order_by("name")
     if not user.is_owner:
         collections = collections.filter(pk__in=memberships)
-    seen = list(collections)
-    admin = {c.pk for c in seen if user.is_owner or memberships[c.pk].role >= Role.ADMIN}
-    states = recent_states(admin)
-    running = Campaign.judging.filter(collection__in=admin, state=Campaign.State.RUNNING) if admin else None
-    live = set(running.values_list("collection", flat=True)) if running is not None else set()
+    administered = {
+        collection.pk for collection in collections if user.is_owner or memberships[collection.pk].role >= Role.ADMIN
+    }
+    states, live = recent_states(administered), set()
+    if administered:
+        running = Campaign.judging.filter(collection__in=administered, state=Campaign.State.RUNNING)
+        live = set(running.values_list("collection", flat=True))
     return [
         {
             "collection": collection,
             "role": membership.get_role_display() if membership else "owner",
             "may_judge": membership is not None,
-            "sees_all": collection.pk in admin,
+            "sees_all": collection.pk in administered,
             "judged": membership.judged if membership else 0,
             "states": states.get(collection.pk),
             "is_live": collection.pk in live,
             "waiting": states[collection.pk].counts[PairState.OPEN] if collection.pk in states else 0,
         }
-        for collection in seen
+        for collection in collections
         for membership in [memberships.get(collection.pk)]
     ]
 
 
 def own_work(membership: Membership) -> dict[str, Any]:
-    """Count an annotator's own work for their home page. Three statements."""
+    """Count an annotator's work for their home page, in three statements."""
     State = Assignment.State
-    # In the site's own time zone (TIME_ZONE): "today" is the day of the people who judge.
+    # "Today" is the day in the site's time zone (TIME_ZONE).
     midnight = timezone.localtime().replace(hour=0, minute=0, second=0, microsecond=0)
     mine = Assignment.objects.filter(item=OuterRef("pk"), membership=membership)
     free = Item.objects.filter(collection=membership.collection_id, state=Item.State.OPEN, taken__lt=F("overlap"))
@@ -69,12 +72,12 @@ def own_work(membership: Membership) -> dict[str, Any]:
 
 
 def _find_conflicts(collection: Collection) -> QuerySet[Item]:
-    """Items that wait for an adjudicator, exact up to MANY."""
+    """Return the items that wait for an adjudicator, at most MANY."""
     return Item.objects.filter(collection=collection, state=Item.State.CONFLICT).order_by()[:MANY]
 
 
 def _list_tasks(collection: Collection) -> tuple[list[tuple[int | None, str]], list[tuple[str, int]]]:
-    """Return each conflict's campaign and reason, and other tasks by reason, up to MANY."""
+    """Return each conflict's campaign and reason, and counts of other tasks by reason, at most MANY of each."""
     labelled = Exists(Label.objects.filter(pair=OuterRef("pair"), aspect=None))
     others = Item.objects.filter(labelled, collection=collection, state=Item.State.OPEN)
     others = others.exclude(reason=Item.Reason.AUDIT).order_by()[:MANY]
@@ -87,19 +90,19 @@ def _list_tasks(collection: Collection) -> tuple[list[tuple[int | None, str]], l
 
 @dataclass(frozen=True)
 class CollectionOverview:
-    """The home of a collection as admins see it: of all its pairs, or of one campaign where that was asked for."""
+    """The home of a collection as admins see it: all its pairs, or one selected campaign."""
 
-    status: dict[str, Any]  # As the command `status` gives it.
-    unjudged: int  # Pairs that nobody judged, and that no campaign has before it.
-    chosen: Campaign | None  # The figures are this campaign's alone.
-    campaign: Campaign | None  # That one, else the newest that was not cancelled.
-    campaigns: list[Campaign]  # That can be chosen, newest first.
-    is_live: bool  # A campaign runs, so that the numbers change by themselves.
+    status: dict[str, Any]  # As the command `status` prints it.
+    unjudged: int  # Pairs that nobody has judged and no campaign will.
+    selected: Campaign | None  # The only campaign that the figures count; None: the whole collection.
+    campaign: Campaign | None  # The selected one, else the newest that was not cancelled.
+    campaigns: list[Campaign]  # Those that can be selected, the newest first.
+    is_live: bool  # A campaign is running, so the numbers change.
     conflicts: int
-    # Of the conflicts, escalated pairs: they wait for an adjudicator, not for annotators.
+    # Escalated pairs among the conflicts: they wait for an adjudicator, not for annotators.
     own_conflicts: int
-    skipped: int  # Pairs that everybody skipped.
-    # Other tasks of annotators (reason, tasks): labelled pairs, texts; exact up to MANY.
+    skipped: int  # Pairs that all annotators skipped.
+    # Other tasks of annotators (reason, tasks): labelled pairs, texts; at most MANY.
     others: list[tuple[str, int]]
     failures: list[Work]
     latency: dict[str, float] | None  # Medians over the pairs of `campaign`.
@@ -107,22 +110,22 @@ class CollectionOverview:
 
     @property
     def filter(self) -> str:
-        """Begin of the query string of links to pairs."""
-        return f"campaign={self.chosen.number}&" if self.chosen else ""
+        """Start of the query string of links to pairs."""
+        return f"campaign={self.selected.number}&" if self.selected else ""
 
     @property
     def is_of_one(self) -> bool:
-        """Return whether one campaign gave all outcomes, so that its way can be drawn."""
-        return self.chosen is not None or not (self.campaigns or self.status["escalations"].get(IMPORTED))
+        """Return whether all outcomes come from one campaign, so that its flow can be drawn."""
+        return self.selected is not None or not (self.campaigns or self.status["escalations"].get(IMPORTED))
 
     @property
     def open_filter(self) -> str:
-        """Query string of the pairs that wait for people: with a label a pair waits for nobody."""
-        return f"{self.filter}state=open" + ("" if self.chosen else "&label=none")
+        """Query string of the pairs that wait for people; in a collection, pairs without a label."""
+        return f"{self.filter}state=open" + ("" if self.selected else "&label=none")
 
     @property
     def has_figures(self) -> bool:
-        """Return whether there is more to say than how many pairs there are."""
+        """Return whether there are figures beyond the number of pairs."""
         return self.campaign is not None or self.unjudged < int(self.status["pairs"])
 
     @property
@@ -138,15 +141,15 @@ class CollectionOverview:
     @property
     def labels(self) -> dict[str, int]:
         """Pairs that the policy labelled 1 and 0."""
-        found: dict[str, int] = self.status["labels"]
-        return {"1": 0, "0": 0} | found
+        counts: dict[str, int] = self.status["labels"]
+        return {"1": 0, "0": 0} | counts
 
     @property
     def reasons(self) -> list[tuple[str, str, int]]:
         """Escalations by reason (key, words, pairs), most frequent first."""
-        named = {value: str(label) for value, label in Item.Reason.choices} | {IMPORTED: _("imported judgments")}
-        found = [(key, named.get(key, ""), int(n)) for key, n in self.status["escalations"].items() if n]
-        return sorted(found, key=lambda row: (-row[2], row[0]))
+        words = {value: str(label) for value, label in Item.Reason.choices} | {IMPORTED: _("imported judgments")}
+        rows = [(key, words.get(key, ""), int(n)) for key, n in self.status["escalations"].items() if n]
+        return sorted(rows, key=lambda row: (-row[2], row[0]))
 
     @property
     def rounds(self) -> list[tuple[str, int]]:
@@ -160,45 +163,45 @@ class CollectionOverview:
 
     @property
     def in_work(self) -> int:
-        """Pairs that a campaign has before it, or is at."""
+        """Pairs that a campaign is judging or will judge."""
         return max(0, int(self.status["pending"] + self.status["running"]) - self.unjudged)
 
     @property
     def segments(self) -> list[tuple[str, float, float]]:
-        """The bar of the progress: what a part is, where it begins, and how long it is, of 100."""
-        s, at, found = self.status, 0.0, []
-        counts = {"resolved": self.resolved, "open": s["open"], "failed": s["failed"]}
+        """Segments (key, start, length) of the progress bar, in percent of its width."""
+        status, start, parts = self.status, 0.0, []
+        counts = {"resolved": self.resolved, "open": status["open"], "failed": status["failed"]}
         for key, n in counts.items():
-            length = 100 * n / max(s["pairs"], 1)
+            length = 100 * n / max(status["pairs"], 1)
             if n:
-                found.append((key, round(at, 3), round(length, 3)))
-            at += length
-        return found
+                parts.append((key, round(start, 3), round(length, 3)))
+            start += length
+        return parts
 
 
 def collection_overview(
-    collection: Collection, chosen: Campaign | None, status: dict[str, Any], states: PairStates
+    collection: Collection, selected: Campaign | None, status: dict[str, Any], states: PairStates
 ) -> CollectionOverview:
-    """Return all figures of an admin's home page. `status`: of the collection, or of the campaign that was chosen."""
+    """Return the figures of an admin's home page. `status`: of the collection, or of the selected campaign."""
     campaigns = list(selectors.campaigns_of(collection)[:SHOWN])
-    campaign = chosen or next(iter(campaigns), None)
+    campaign = selected or next(iter(campaigns), None)
     disputed, others = _list_tasks(collection)
-    failed = Work.objects.filter(campaign__in=[chosen] if chosen else campaigns, state=Work.State.FAILED)
-    if chosen is None:
+    failed = Work.objects.filter(campaign__in=[selected] if selected else campaigns, state=Work.State.FAILED)
+    if selected is None:
         unjudged = states.counts[PairState.UNJUDGED]
         own = sum(reason not in NO_LABEL for _campaign, reason in disputed)
         failed = failed.exclude(pair__labels__aspect=None)
     else:
-        unjudged = int(status["pending"]) if chosen.state == Campaign.State.CANCELLED else 0
-        own = sum(one == chosen.pk and reason != Item.Reason.AUDIT for one, reason in disputed)
+        unjudged = int(status["pending"]) if selected.state == Campaign.State.CANCELLED else 0
+        own = sum(number == selected.pk and reason != Item.Reason.AUDIT for number, reason in disputed)
     failures = failed.order_by("-id").select_related("pair__query", "pair__document")[:5] if status["failed"] else ()
     return CollectionOverview(
         status=status,
         unjudged=unjudged,
-        chosen=chosen,
+        selected=selected,
         campaign=campaign,
-        campaigns=campaigns if len(campaigns) > 1 or chosen else [],
-        is_live=any(one.state == Campaign.State.RUNNING for one in ([chosen] if chosen else campaigns)),
+        campaigns=campaigns if len(campaigns) > 1 or selected else [],
+        is_live=any(row.state == Campaign.State.RUNNING for row in ([selected] if selected else campaigns)),
         conflicts=len(disputed),
         own_conflicts=own,
         skipped=skipped_by_all(collection).count(),

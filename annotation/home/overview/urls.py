@@ -1,4 +1,4 @@
-"""Addresses of the start page, the site's people and the admin pages of a collection."""
+"""URLs of the start page, the site's people and the admin pages of a collection."""
 
 from django.urls import path
 

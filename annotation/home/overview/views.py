@@ -1,4 +1,4 @@
-"""The start page, and the home of a collection: the whole story for admins, one's own work for everybody else."""
+"""The start page, and the home of a collection: the overview for admins, their own work for everybody else."""
 
 from django.contrib import messages
 from django.db import transaction
@@ -10,30 +10,28 @@ from django.views.decorators.http import require_GET, require_http_methods
 from annotation.access.audit_log.recording import record
 from annotation.access.permissions import Scope, SiteScope, action
 from annotation.data.forms import CollectionForm
-from annotation.home.overview import overview
 from annotation.home.overview.collection import build_dashboard
+from annotation.home.overview.overview import collection_overview, list_collection_cards, own_work
 from annotation.quality.label_quality.loading import find_campaign, load_label_quality
 from annotation.work.quality_control import onboarding
 from corpus.chart_downloads import download
 from judges.campaigns.pair_states import recent_states
 from judges.campaigns.selectors import campaign_status, collection_status
 
-STOP_POLLING = 286  # HTMX stops asking when it gets this status.
+STOP_POLLING = 286  # HTMX stops polling at this status.
 
 
 @action("site")
 @require_GET
 def site_home(request: HttpRequest, scope: SiteScope) -> HttpResponse:
     """Show the site's home: the person's collections with their progress."""
-    return render(
-        request, "dashboard/site_home.html", {"scope": scope, "cards": overview.list_collection_cards(scope.user)}
-    )
+    return render(request, "dashboard/site_home.html", {"scope": scope, "cards": list_collection_cards(scope.user)})
 
 
 @action("own-site")
 @require_http_methods(["GET", "POST"])
 def new_collection(request: HttpRequest, scope: SiteScope) -> HttpResponse:
-    """Owners begin a collection."""
+    """Show the form of a new collection; POST creates it."""
     form = CollectionForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         with transaction.atomic():
@@ -48,31 +46,35 @@ def new_collection(request: HttpRequest, scope: SiteScope) -> HttpResponse:
 @action("member")
 @require_GET
 def collection_home(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Show a collection's home: one address for all roles; what a role may not see is not read."""
+    """Show a collection's home, which depends on the person's role."""
     if scope.may_admin:
         return _admin_home(request, scope)
-    context = {"scope": scope, "own": overview.own_work(scope.member), "stop": onboarding.find_stop(scope.member)}
+    context = {"scope": scope, "own": own_work(scope.member), "stop": onboarding.find_stop(scope.member)}
     return render(request, "dashboard/own_home.html", context)
 
 
 def _admin_home(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """The page, or for HTMX its changing part, until the campaign runs no more."""
+    """Render the page, or for HTMX the part that changes while a campaign runs."""
     number = request.GET.get("campaign", "")
-    chosen = find_campaign(scope.collection, number) if number else None
+    selected = find_campaign(scope.collection, number) if number else None
     states = recent_states([scope.collection.pk])[scope.collection.pk]
     status = (
-        campaign_status(scope.collection, chosen, by_judge=False)
-        if chosen
+        campaign_status(scope.collection, selected, by_judge=False)
+        if selected
         else collection_status(scope.collection, states, by_judge=False)
     )
-    quality = load_label_quality(scope.collection, chosen, status)
-    story = overview.collection_overview(scope.collection, chosen, status, states)
+    quality = load_label_quality(scope.collection, selected, status)
+    overview = collection_overview(scope.collection, selected, status, states)
     board = build_dashboard(
-        story, quality, scope.collection, judges=scope.may_judge, adjudicates=scope.may_judge and scope.may_adjudicate
+        overview,
+        quality,
+        scope.collection,
+        judges=scope.may_judge,
+        adjudicates=scope.may_judge and scope.may_adjudicate,
     )
     if file := download(request, [board[key] for key in ("flow", "accuracy", "agreement")]):
         return file
-    context = {"scope": scope, "board": board, "story": story, "status": story.status}
+    context = {"scope": scope, "board": board, "overview": overview, "status": overview.status}
     if not request.headers.get("HX-Request"):
         return render(request, "dashboard/home.html", context)
-    return render(request, "dashboard/_story.html", context, status=200 if story.is_live else STOP_POLLING)
+    return render(request, "dashboard/_story.html", context, status=200 if overview.is_live else STOP_POLLING)

@@ -1,1 +1,1 @@
-"""Settings of a collection, and its texts in versions: instruction and guidelines."""
+"""Settings of a collection: how it is judged, its budgets, and its versioned texts."""

@@ -1,4 +1,4 @@
-"""Services of settings, and of texts in versions: instruction and guidelines."""
+"""Changing the settings of a collection, and its versioned texts: instruction and guidelines."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -28,8 +28,8 @@ class Editor:
     required: bool
     current: Callable[[Collection], tuple[int, str]]
     versions: Callable[[Collection], QuerySet[Any]]
-    # write(actor=, collection=, text=, base=): keep a new version, return its number. Raises
-    # BadInput where there is a newer one than `base`, which the writer saw.
+    # write(actor=, collection=, text=, base=) stores a new version and returns its number. It raises
+    # BadInput where there is a newer one than `base`, the version that the writer saw.
     write: Callable[..., int]
 
 
@@ -46,28 +46,28 @@ def instruction_versions(collection: Collection) -> QuerySet[InstructionVersion]
 
 @transaction.atomic
 def write_instruction(*, actor: Actor, collection: Collection, text: str, base: int | None) -> int:
-    """Change the instruction of campaigns to come; the text before is kept as its own version."""
-    # Of two who save at once the second waits, then sees the first one's version and is refused.
-    held = hold(Collection.objects, collection.pk)
-    version, before = current_instruction(held)
+    """Change the instruction for future campaigns, as a new version. Return its number."""
+    # Of two people who save at once, the second waits for the lock and is then refused.
+    row = hold(Collection.objects, collection.pk)
+    version, before = current_instruction(row)
     _refuse_stale(base, version)
     text = text.replace("\r\n", "\n").strip()
     if text == before:
         return version
-    # What stood there before the first change on this page is kept as version 1.
+    # The text before the first change on this page becomes version 1.
     if not version and before:
         version = 1
-        InstructionVersion.objects.create(collection=held, version=version, text=before)
-    InstructionVersion.objects.create(collection=held, version=version + 1, text=text, written_by=actor.user)
-    with guidelines.record_redefinition(held, actor.user):
-        Collection.objects.filter(pk=held.pk).update(instruction=text)
+        InstructionVersion.objects.create(collection=row, version=version, text=before)
+    InstructionVersion.objects.create(collection=row, version=version + 1, text=text, written_by=actor.user)
+    with guidelines.record_redefinition(row, actor.user):
+        Collection.objects.filter(pk=row.pk).update(instruction=text)
     actor.record("settings.instruction", collection, version=version + 1)
     return version + 1
 
 
 @transaction.atomic
 def write_guidelines(*, actor: Actor, collection: Collection, text: str, base: int | None) -> int:
-    """Change what people are told from now on; judgments keep the number of their version."""
+    """Change the guidelines, as a new version; judgments keep the number of theirs. Return the new number."""
     hold(Collection.objects, collection.pk)
     _refuse_stale(base, guidelines.current(collection)[0])
     version = guidelines.write(collection=collection, text=text, author=actor.user)
@@ -77,10 +77,10 @@ def write_guidelines(*, actor: Actor, collection: Collection, text: str, base: i
 
 @action("settings.changed", noted=lambda options, changed: _noted(options, changed))
 def change_settings(actor: Actor, collection: Collection, options: SettingsOptions) -> list[str] | Unchanged:
-    """Change settings, all that are given or none; return the names of those that changed.
+    """Change the given settings, all or none; return the names of those that changed.
 
-    A new rubric or instruction is a new version of the guidelines, too; the texts have versions and
-    audit-log entries of their own. Raises BadOption for what the judgments contradict.
+    A new rubric or instruction is also a new version of the guidelines. Each text has its own versions and
+    audit-log entries. Raises BadOption for a value that contradicts existing judgments.
     """
     with guidelines.record_redefinition(collection, actor.user):
         changed = {*configure_collection(collection, options.values())}
@@ -95,7 +95,7 @@ def change_settings(actor: Actor, collection: Collection, options: SettingsOptio
 
 
 def _noted(options: SettingsOptions, changed: list[str]) -> dict[str, Any]:
-    """Return the new values of what changed; long texts have versions of their own."""
+    """Return the new values of changed settings for the audit log, without the versioned texts."""
     return {name: value for name, value in options.values().items() if name in changed}
 
 

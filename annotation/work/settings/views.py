@@ -1,4 +1,4 @@
-"""Settings, and texts: the instruction (in prompts) and the guidelines (for people)."""
+"""Pages of settings, and the editor of instruction (for prompts) and guidelines (for people)."""
 
 from typing import Any, cast
 
@@ -20,7 +20,7 @@ from corpus.collections.options import AMOUNTS, ArmWeights, SettingsOptions
 from corpus.errors import BadInput
 from judges.costs.collection_budgets import collection_budget
 
-OF_WORK = (
+WORK_OPTIONS = (
     "title", "rubric", "overlap", "order", "rounds", "lease_minutes", "min_judgment_ms", "relevant_from",
     "daily_target", "markdown", "long_documents",
 )  # fmt: skip
@@ -30,7 +30,7 @@ PRESET = ("preset",)
 
 
 class TextForm(forms.Form):
-    """The instruction or the guidelines, and which version the writer started from."""
+    """The instruction or the guidelines, and the version that the writer edited."""
 
     text = forms.CharField(widget=forms.Textarea(attrs={"rows": 18}), max_length=50_000)
     base = forms.CharField(widget=forms.HiddenInput, required=False)
@@ -46,7 +46,7 @@ class ArmsForm(ActionForm):
     """The weights of the experiment arms, as a change of settings."""
 
     def clean(self) -> dict[str, Any]:
-        """Gather the weights into the one setting that they are."""
+        """Combine the weights into the setting `arms`."""
         values = super().clean()
         if not self.errors:
             self.options = SettingsOptions(arms=cast(ArmWeights, self.options))
@@ -56,7 +56,7 @@ class ArmsForm(ActionForm):
 @action("admin")
 @require_http_methods(["GET", "POST"])
 def settings(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Show and save how work is handed out; the page links to the services."""
+    """Show the page of settings; POST is_saving those of the judging."""
     return _change_settings(request, scope, "form", _form_of_work(request, scope), _("Settings saved."))
 
 
@@ -70,23 +70,23 @@ def cost_settings(request: HttpRequest, scope: Scope) -> HttpResponse:
 @action("admin")
 @require_POST
 def arm_settings(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Save the weights of the arms; items that somebody has, or had, keep their arm."""
-    said = _("Saved. Applies to pairs assigned from now on.")
-    return _change_settings(request, scope, "arms", ArmsForm(ArmWeights, request.POST), said)
+    """Save the weights of the arms; tasks that were ever assigned keep their arm."""
+    message = _("Saved. Applies to pairs assigned from now on.")
+    return _change_settings(request, scope, "arms", ArmsForm(ArmWeights, request.POST), message)
 
 
 @action("admin")
 @require_POST
 def apply_preset(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Set what a paper's study used; the form below the button shows it, and every value can be changed again."""
+    """Apply the settings of a published study; each can be changed afterwards."""
     form = form_of(change_settings, request, only=PRESET)
     return _change_settings(request, scope, "preset", form, _("Settings saved."))
 
 
 def _form_of_work(request: HttpRequest | None, scope: Scope) -> ActionForm:
-    initial = {name: getattr(scope.collection, name) for name in OF_WORK}
-    form = form_of(change_settings, request, only=OF_WORK, initial=initial)
-    form.fields["rubric"].widget.attrs["form"] = "settings"  # it stands beside the definition, outside the form
+    initial = {name: getattr(scope.collection, name) for name in WORK_OPTIONS}
+    form = form_of(change_settings, request, only=WORK_OPTIONS, initial=initial)
+    form.fields["rubric"].widget.attrs["form"] = "settings"  # Rendered outside the form, beside the definition.
     return form
 
 
@@ -95,8 +95,8 @@ def _form_of_amounts(request: HttpRequest | None, scope: Scope) -> ActionForm:
     return form_of(change_settings, request, only=AMOUNTS, initial=initial)
 
 
-def _change_settings(request: HttpRequest, scope: Scope, name: str, form: ActionForm, said: str) -> HttpResponse:
-    """Save one of the page's forms, or show the page with it."""
+def _change_settings(request: HttpRequest, scope: Scope, name: str, form: ActionForm, message: str) -> HttpResponse:
+    """Save one of the page's forms, or show the page with its errors."""
 
     def show(form: ActionForm) -> HttpResponse:
         context = {
@@ -113,7 +113,7 @@ def _change_settings(request: HttpRequest, scope: Scope, name: str, form: Action
         return render(request, "data/settings.html", context, status=422 if form.is_bound else 200)
 
     def done(changed: list[str]) -> str:
-        messages.success(request, said if changed else _("Nothing was changed."))
+        messages.success(request, message if changed else _("Nothing was changed."))
         return reverse("settings", args=[scope.collection.name])
 
     return answer_action(request, scope, change_settings, form, show, done)
@@ -122,13 +122,13 @@ def _change_settings(request: HttpRequest, scope: Scope, name: str, form: Action
 @action("admin")
 @require_http_methods(["GET", "POST"])
 def text_editor(request: HttpRequest, scope: Scope, kind: str) -> HttpResponse:
-    """Edit guidelines, or what prompts call relevant: editor, preview, earlier versions."""
+    """Edit the guidelines or the instruction, with a preview and earlier versions."""
     editor = services.EDITORS[kind]
     version, text = editor.current(scope.collection)
-    # An earlier version, when one was asked for: saving it makes it the newest.
-    shown, asked = text, request.GET.get("version", "")
-    if asked.isdecimal():
-        earlier = editor.versions(scope.collection).filter(version=int(asked))
+    # `version` in the URL shows an earlier version; saving makes it the newest.
+    shown, requested = text, request.GET.get("version", "")
+    if requested.isdecimal():
+        earlier = editor.versions(scope.collection).filter(version=int(requested))
         shown = earlier.values_list("text", flat=True).first() or text
     form = TextForm(
         request.POST or None,
@@ -137,14 +137,18 @@ def text_editor(request: HttpRequest, scope: Scope, kind: str) -> HttpResponse:
         rows=editor.rows,
         initial={"text": shown, "base": str(version)},
     )
-    saves = request.method == "POST" and "preview" not in request.POST
-    if saves and form.is_valid():
+    is_saving = request.method == "POST" and "preview" not in request.POST
+    if is_saving and form.is_valid():
         try:
-            base, typed = form.cleaned_data["base"], form.cleaned_data["text"]
-            about: dict[str, Any] = {"actor": Actor.of(scope), "collection": scope.collection}
-            number = editor.write(**about, text=typed, base=int(base) if base.isdecimal() else None)
-            said = _("%(label)s saved, version %(number)s.")
-            messages.success(request, said % {"label": _(editor.label), "number": number})
+            base = form.cleaned_data["base"]
+            number = editor.write(
+                actor=Actor.of(scope),
+                collection=scope.collection,
+                text=form.cleaned_data["text"],
+                base=int(base) if base.isdecimal() else None,
+            )
+            message = _("%(label)s saved, version %(number)s.")
+            messages.success(request, message % {"label": _(editor.label), "number": number})
             return redirect("settings", scope.collection.name)
         except BadInput as error:
             show_refusal(form, error)
@@ -156,8 +160,8 @@ def text_editor(request: HttpRequest, scope: Scope, kind: str) -> HttpResponse:
         "version": version,
         "versions": editor.versions(scope.collection)[:50],
         "preview": form.data.get("text", "") if form.is_bound else shown,
-        "previewed": request.method == "POST" and not saves,
+        "previewed": request.method == "POST" and not is_saving,
         "definition": guidelines.translate_lines(guidelines.relevance_definition(scope.collection.relevance)),
         "departs": kind == "guidelines" and not guidelines.follows_definition(scope.collection),
     }
-    return render(request, "data/text_editor.html", context, status=422 if saves else 200)
+    return render(request, "data/text_editor.html", context, status=422 if is_saving else 200)
