@@ -8,11 +8,11 @@ class AnnotationConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def import_models(self) -> None:
-        """Tables of parts that nothing else here needs have files of their own."""
+        """Import also the models that are not in `models/__init__.py`."""
         super().import_models()
         for tables in ("aspects", "imports", "pair_table", "quality_control", "self_checks", "snapshots", "web_search"):
             import_module(f"annotation.models.{tables}")
 
     def ready(self) -> None:
-        """Listen to what Django and allauth do with accounts; give allauth a lock that waits."""
+        """Connect receivers of signals about accounts, and give allauth a lock that waits."""
         from annotation.people.accounts import auth_events, rate_limits  # noqa: F401

@@ -1,4 +1,4 @@
-"""Celery's side of annotation: exports, large figures, what asks judges or the web."""
+"""Background tasks of annotation: exports, imports, cached results, and work that asks judges or the web."""
 
 from annotation.agreement import cached_results as agreement
 from annotation.data.imports import importing
@@ -26,11 +26,11 @@ from store.files import sweep_contents
 
 
 def _make_snapshot(job: BackgroundJob, lease: Lease) -> None:
-    """Make an export that was asked for; quiet when its row is gone or somebody made it already."""
+    """Write a requested export; do nothing where its row is gone or it is already written."""
     waiting = Snapshot.objects.select_related("collection").filter(state=Snapshot.State.MAKING)
     if (row := waiting.filter(pk=job.subject).first()) is None:
         return
-    # A second worker has it: the first one died and left half-written files.
+    # A first worker died, and may have left incomplete files.
     if job.fencing_token > 1:
         begin_again(row)
     write_snapshot(row, lambda rows: lease.progress(rows, 0))
@@ -46,21 +46,21 @@ find_label_errors = register_result(suspects.LABEL_ERRORS)
 
 
 def _self_check(job: BackgroundJob, _lease: Lease) -> None:
-    """Ask judges known questions. A worker that died may have paid for some, so that is for a person to ask again."""
+    """Run a self-check of judges; not a second time after a worker died, since its calls may have cost money."""
     if job.fencing_token > 1:
         raise Incomplete("The worker that ran the self-check was stopped")
     run_later(job.subject, job.arguments["judges"])
 
 
 def _write_gold_reasons(job: BackgroundJob, lease: Lease) -> None:
-    """Let the configured models argue about gold pairs; quiet when the request is gone or done."""
+    """Have the configured models argue about gold pairs; do nothing where the request is gone or done."""
     waiting = ArgumentsRequest.objects.select_related("collection", "gold_set").filter(ended_at=None)
-    if (found := waiting.filter(pk=job.subject).first()) is not None:
-        gold_reasons.process_request(found, lease)
+    if (request := waiting.filter(pk=job.subject).first()) is not None:
+        gold_reasons.process_request(request, lease)
 
 
 def _go_on_with_lara(job: BackgroundJob, _lease: Lease) -> None:
-    """Let a campaign of LARA go on; quiet when it is gone."""
+    """Continue a campaign of LARA; do nothing where it is gone."""
     campaigns = Campaign.objects.select_related("collection").filter(policy=lara_live.POLICY)
     if (campaign := campaigns.filter(pk=job.subject).first()) is not None:
         lara_live.step(campaign)
@@ -77,5 +77,5 @@ index_documents = register_background(
 import_files = register_job_kind(JobKind(importing.TASK, FileImport, importing.perform_import))
 search_web = register_job_kind(JobKind(WEB_SEARCHES.task, WEB_SEARCHES.model, WEB_SEARCHES.perform))
 
-# The unnamed queue is the ordinary workers': trainers have other work.
+# On the unnamed queue, that of ordinary workers; trainers do not run these.
 CHORES += [("", lara_live.wake), ("", sweep_uploads), ("", sweep_contents)]

@@ -1,10 +1,10 @@
-"""Addresses of the people's pages: judging, administration, reports."""
+"""URLs of the pages of annotation: judging, administration, reports."""
 
 from importlib import import_module
 
 from django.urls import URLPattern
 
-# Costs before campaigns: there `campaigns/<id>/<act>/` would take its address.
+# Costs come before campaigns, whose `campaigns/<id>/<act>/` would match its URL.
 ROOMS = (
     "work.judging", "work.adjudication", "work.aspects", "people.accounts", "access.audit_log", "access.glossary",
     "quality.costs", "home.overview", "data.web_search", "data.imports", "data.bulk", "people", "home.campaigns",

@@ -1,4 +1,4 @@
--- What a collection holds, and what became of its candidates. Reads only.
+-- Sizes of a collection, and what became of its candidate pairs. Reads only.
 WITH gold AS MATERIALIZED (SELECT * FROM reference_grades(:collection))
 SELECT (SELECT count(*) FROM corpus_document WHERE collection_id = :collection AND is_current),
        q.n, q.answers, q.answered, q.synthetic, q.keywords, p.n, p.queries, p.scored, l.*
@@ -10,7 +10,7 @@ FROM (SELECT count(*) AS n, COALESCE(sum(cardinality(answers)), 0) AS answers,
       FROM corpus_query WHERE collection_id = :collection AND is_current) q,
      (SELECT COALESCE(sum(n), 0)::bigint AS n, count(*) AS queries, COALESCE(sum(scored), 0)::bigint AS scored
       FROM (SELECT count(*) AS n, count(teacher_score) AS scored FROM corpus_pair
-            WHERE collection_id = :collection AND is_candidate GROUP BY query_id) each) p,
+            WHERE collection_id = :collection AND is_candidate GROUP BY query_id) per_query) p,
      (SELECT COALESCE(sum(n), 0)::bigint AS n, count(*) AS queries, COALESCE(sum(relevant), 0)::bigint AS relevant,
              count(*) FILTER (WHERE of_gold > 0) AS queries_before,
              COALESCE(sum(relevant_before), 0)::bigint AS relevant_before
@@ -20,4 +20,4 @@ FROM (SELECT count(*) AS n, COALESCE(sum(cardinality(answers)), 0) AS answers,
             FROM (SELECT pair_id, grade FROM corpus_label WHERE aspect_id IS NULL) l
             FULL JOIN gold ON gold.pair_id = l.pair_id
             JOIN corpus_pair p ON p.id = COALESCE(l.pair_id, gold.pair_id)
-            WHERE p.collection_id = :collection GROUP BY p.query_id) each) l;
+            WHERE p.collection_id = :collection GROUP BY p.query_id) per_query) l;

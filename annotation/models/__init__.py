@@ -1,4 +1,4 @@
-"""People: users, roles, invitations, leases on items, guidelines and snapshots."""
+"""Models of annotation: users, roles, invitations, assignments, guidelines, stored results and the audit log."""
 
 import secrets
 from typing import ClassVar
@@ -17,17 +17,17 @@ from jobs.models import ResultRow
 class User(AbstractUser):
     """A user account. Owners create and delete collections; others see those they belong to."""
 
-    first_name = None  # type: ignore[assignment]  # people are known by their user name
+    first_name = None  # type: ignore[assignment]  # People are named by their user name only.
     last_name = None  # type: ignore[assignment]
     is_owner = models.BooleanField(default=False)
     language = models.CharField(
-        max_length=10, blank=True, default="", db_default="", help_text="Of the pages; empty: as the browser asks."
+        max_length=10, blank=True, default="", db_default="", help_text="Language of the pages; empty: the browser's."
     )
     display = models.JSONField(
         default=dict, db_default={}, help_text="How pages look to this person (annotation.access.languages.LOOKS)."
     )
 
-    # `createsuperuser` asks for a name and a password alone: an account needs no mail address.
+    # `createsuperuser` asks only for a name and a password: an account needs no mail address.
     REQUIRED_FIELDS: ClassVar[list[str]] = []
 
     def __str__(self) -> str:
@@ -35,7 +35,7 @@ class User(AbstractUser):
 
 
 class Role(models.IntegerChoices):
-    """Roles in a collection; each may do what the smaller ones may."""
+    """Roles in a collection; each includes the permissions of those before."""
 
     ANNOTATOR = 1, gettext_lazy("annotator")
     ADJUDICATOR = 2, gettext_lazy("adjudicator")
@@ -43,7 +43,7 @@ class Role(models.IntegerChoices):
 
 
 class Membership(models.Model):
-    """A person's role in a collection, and the assessor under whose name their grades stand."""
+    """A person's role in a collection, and the assessor of their judgments."""
 
     # Accounts are closed or pseudonymised and never deleted, so that judgments keep their author.
     user = models.ForeignKey(User, models.PROTECT, related_name="memberships")
@@ -51,36 +51,38 @@ class Membership(models.Model):
     role = models.PositiveSmallIntegerField(choices=Role)
     assessor = models.OneToOneField(Assessor, models.CASCADE)
     is_active = models.BooleanField(default=True)
-    # A claim begins behind the last item that it gave, and skips what was judged before.
+    # A claim continues after the last item that it assigned.
     watermark_priority = models.FloatField(
         null=True, help_text="Nothing before (priority, place) is new to this person."
     )
     watermark_place = models.BigIntegerField(null=True)
     arms_drawn = models.PositiveIntegerField(
-        default=0, db_default=0, help_text="Items whose arm was drawn when they were lent to this person."
+        default=0, db_default=0, help_text="Items whose arm was drawn when they were assigned to this person."
     )
-    # Counted here and not from assignments: whether a check comes next is known before the claim.
+    # A counter, because it must be known before the claim whether an attention check comes next.
     lent = models.PositiveIntegerField(
-        default=0, db_default=0, help_text="Items that were lent to this person: what comes next is drawn by it."
+        default=0, db_default=0, help_text="Items that were assigned to this person; what comes next is drawn with it."
     )
     closed_to = models.PositiveIntegerField(
-        default=0, db_default=0, help_text="Of those lent, how many are in batches that were looked at."
+        default=0, db_default=0, help_text="Assigned items in batches that were evaluated."
     )
     returned = models.PositiveIntegerField(
-        default=0, db_default=0, help_text="Batches that went back, of which they did not say yet that they read it."
+        default=0, db_default=0, help_text="Returned batches whose notice they have not confirmed yet."
     )
-    paused_at = models.DateTimeField(null=True, help_text="Gets no items until somebody lets them go on.")
-    pause_note = models.TextField(blank=True, default="", db_default="", help_text="What they read about it.")
-    consent = models.PositiveIntegerField(default=0, db_default=0, help_text="The version that they agreed to.")
+    paused_at = models.DateTimeField(null=True, help_text="Gets no items until resumed.")
+    pause_note = models.TextField(blank=True, default="", db_default="", help_text="The note that they see.")
+    consent = models.PositiveIntegerField(
+        default=0, db_default=0, help_text="The version of the consent text that they agreed to."
+    )
     guideline_read = models.PositiveIntegerField(
-        default=0, db_default=0, help_text="The version of the guidelines that they said they have read."
+        default=0, db_default=0, help_text="The version of the guidelines that they confirmed reading."
     )
     trial = models.PositiveSmallIntegerField(
-        default=0, db_default=0, help_text="The qualification test that they take: its items' seq."
+        default=0, db_default=0, help_text="The qualification test that they take: `seq` of its items."
     )
     qualified_at = models.DateTimeField(null=True)
-    failed_at = models.DateTimeField(null=True, help_text="Of the test that they took last; null: not failed.")
-    is_expert = models.BooleanField(default=False, db_default=False, help_text="Makes gold.")
+    failed_at = models.DateTimeField(null=True, help_text="When they failed their last test; null: not failed.")
+    is_expert = models.BooleanField(default=False, db_default=False, help_text="May create gold labels.")
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:
@@ -91,24 +93,24 @@ class Membership(models.Model):
 
 
 def new_token() -> str:
-    """A secret for a link: 43 URL-safe characters."""
+    """Return a secret for a link: 43 URL-safe characters."""
     return secrets.token_urlsafe(32)
 
 
 class Invitation(models.Model):
-    """A link that lets people sign up, or join another collection: as many as its limit says, until it expires."""
+    """A link with which people sign up or join another collection, up to its limit and until it expires."""
 
     token = models.CharField(max_length=64, unique=True, default=new_token)
     collection = models.ForeignKey(Collection, models.CASCADE, null=True, related_name="invitations")
     role = models.PositiveSmallIntegerField(choices=Role, null=True)
     note = models.CharField(max_length=200, blank=True)
     invited_by = models.ForeignKey(User, models.PROTECT, related_name="+")
-    limit = models.PositiveIntegerField(default=1, db_default=1, help_text="How many people may join by it.")
+    limit = models.PositiveIntegerField(default=1, db_default=1, help_text="How many people may join with it.")
     uses_left = models.PositiveIntegerField(default=1, db_default=1)
     accepted_by = models.ForeignKey(
-        User, models.PROTECT, null=True, related_name="+", help_text="Of a link for one person: who joined by it."
+        User, models.PROTECT, null=True, related_name="+", help_text="Who joined with a link for one person."
     )
-    mailed_at = models.DateTimeField(null=True, help_text="When it went by mail to the address in the note.")
+    mailed_at = models.DateTimeField(null=True, help_text="When it was mailed to the address in the note.")
     expires_at = models.DateTimeField()
     revoked = models.BooleanField(default=False)
     created_at = models.DateTimeField(db_default=Now())
@@ -125,12 +127,12 @@ class Invitation(models.Model):
         return self.limit - self.uses_left
 
 
+# Above all ids of items. Public ids are below 2^53, up to which JavaScript's numbers are exact.
 LOWEST_PUBLIC_ID = 1 << 52
-"""Above every id of an item; public ids lie below 2^53, where JavaScript is exact."""
 
 
 class Assignment(models.Model):
-    """An item assigned to one annotator: a lease until settled, skipped, returned or expired."""
+    """An item assigned to one annotator: a lease until it is settled, skipped, returned or expired."""
 
     class State(models.TextChoices):
         OPEN = "open", gettext_lazy("open")
@@ -152,16 +154,16 @@ class Assignment(models.Model):
     token = models.CharField(max_length=43, default=new_token)
     public_id = models.BigIntegerField(
         db_default=Cast(Floor(Random() * float(LOWEST_PUBLIC_ID)), models.BigIntegerField()) + LOWEST_PUBLIC_ID,
-        help_text="Random: stands for the item on this person's pages (Assignment.item_of).",
+        help_text="Random number of the item on this person's pages (Assignment.item_of).",
     )
     lent_at = models.DateTimeField(db_default=Now())
     served_at = models.DateTimeField(
-        db_default=Now(), help_text="When the pair came to this person as they see it: lent, revealed or opened again."
+        db_default=Now(), help_text="When they got the pair in its present form: assigned, revealed or reopened."
     )
     lease_until = models.DateTimeField()
     ended_at = models.DateTimeField(null=True)
     number = models.PositiveIntegerField(
-        null=True, help_text="How many were lent to this person before: batches are counted by it."
+        null=True, help_text="How many were assigned to this person before; batches are numbered by it."
     )
     skip_reason = models.CharField(max_length=15, choices=SkipReason, blank=True)
     flagged = models.BooleanField(default=False)
@@ -173,11 +175,11 @@ class Assignment(models.Model):
         null=True,
         related_name="+",
         db_index=False,
-        help_text="Newest row of the vote that was given before the debate was revealed.",
+        help_text="Newest row of the judgment made before the debate was revealed.",
     )
-    draft = models.JSONField(null=True, help_text="What was typed or marked on the page and is not sent yet.")
+    draft = models.JSONField(null=True, help_text="Input of the page that is not sent yet.")
     place = models.PositiveSmallIntegerField(
-        default=0, db_default=0, help_text="In a group of leases on one query from 1 on; alone: 0."
+        default=0, db_default=0, help_text="Position in a group of leases on one query, from 1; 0: alone."
     )
 
     class Meta:
@@ -185,7 +187,7 @@ class Assignment(models.Model):
             models.UniqueConstraint(fields=["item", "membership"], name="assignment_once"),
             models.UniqueConstraint(fields=["token"], name="assignment_token"),
             models.UniqueConstraint(fields=["membership", "public_id"], name="assignment_public_id"),
-            # Of two claims of one member at once the second insert fails, and is tried again (queue.assignment).
+            # Of two concurrent claims of one member the second insert fails and is retried (queue.assignment).
             models.UniqueConstraint(
                 fields=["membership", "place"], condition=Q(state="open"), name="assignment_one_open"
             ),
@@ -201,11 +203,11 @@ class Assignment(models.Model):
 
     @classmethod
     def item_of(cls, membership: Membership, number: int) -> int:
-        """Return the item that a number names to this annotator; 0, which is no item, for somebody else's public id.
+        """Return the id of the item that a number names to this annotator; 0, which is no item, where it names none.
 
-        Items have ids in the order in which they were made, so the id of an attention check, or of
-        a repeat, would stand out: pages show the public id in its place. An item's own id is
-        understood too: programs know it from exports.
+        Items have ids in the order of their creation, so the id of an attention check or a repeat would
+        give it away: pages show the public id instead. An item's own id is accepted too, since programs
+        know it from exports.
         """
         if number < LOWEST_PUBLIC_ID:
             return number
@@ -214,17 +216,16 @@ class Assignment(models.Model):
 
     @staticmethod
     def judgments(of: str = "") -> Q:
-        """Return the condition of assignments that are a person's judgments, wherever these are counted.
+        """Return the condition of assignments that count as a person's judgments.
 
-        A grade that stands, on a task of any kind: no flag, no edited text, nothing that was
-        excluded or taken back. `of`: what leads to the assignments from the model that is asked, as
-        `assignments__`.
+        They have a current grade, on a task of any kind: no flags, edited texts, or excluded and withdrawn
+        judgments. `of`: the lookup from the queried model to its assignments, such as `assignments__`.
         """
         return Q(**{f"{of}state": Assignment.State.DONE, f"{of}flagged": False, f"{of}judgment__isnull": False})
 
 
 class ReservedFor(models.Model):
-    """A reserved item is assigned to the people who have a row here, and to nobody else."""
+    """A reservation: an item with such rows is assigned only to the people in them."""
 
     item = models.ForeignKey(Item, models.CASCADE, related_name="reserved_for", db_index=False)
     membership = models.ForeignKey(Membership, models.CASCADE, related_name="reserved_for", db_index=False)
@@ -244,7 +245,7 @@ class Study(Numbered):
     overlap = models.PositiveSmallIntegerField(default=3, help_text="People of each group who judge a pair.")
     made_by = models.ForeignKey(User, models.PROTECT, null=True, related_name="+")
     created_at = models.DateTimeField(db_default=Now())
-    ended_at = models.DateTimeField(null=True, help_text="Its open items were withdrawn then.")
+    ended_at = models.DateTimeField(null=True, help_text="When its open items were withdrawn.")
 
     class Meta:
         verbose_name_plural = "studies"
@@ -256,7 +257,7 @@ class Study(Numbered):
 
 
 class StudyItem(models.Model):
-    """An item of a study; which group gets it is said by its arm and by whom it is reserved for."""
+    """An item of a study; its arm and its reservations say which group gets it."""
 
     study = models.ForeignKey(Study, models.CASCADE, related_name="items")
     item = models.OneToOneField(Item, models.CASCADE, related_name="study_item")
@@ -266,13 +267,13 @@ class StudyItem(models.Model):
 
 
 class Guideline(models.Model):
-    """A version of what annotators are told. The newest holds; judgments keep their number."""
+    """A version of the guidelines for annotators. The newest is current; judgments keep the number of theirs."""
 
     collection = models.ForeignKey(Collection, models.CASCADE, related_name="guidelines")
     version = models.PositiveIntegerField()
     text = models.TextField()
     is_built_in = models.BooleanField(
-        default=False, db_default=False, help_text="The text is ours, in English: readers see it in their language."
+        default=False, db_default=False, help_text="The built-in text, which readers see in their language."
     )
     written_by = models.ForeignKey(User, models.PROTECT, null=True, related_name="+")
     created_at = models.DateTimeField(db_default=Now())
@@ -285,7 +286,7 @@ class Guideline(models.Model):
 
 
 class InstructionVersion(models.Model):
-    """A version of a collection's instruction, as it was edited. Campaigns keep a copy of the one they began with."""
+    """A version of a collection's instruction. Campaigns keep a copy of the one with which they began."""
 
     collection = models.ForeignKey(Collection, models.CASCADE, related_name="instruction_versions")
     version = models.PositiveIntegerField()
@@ -301,7 +302,7 @@ class InstructionVersion(models.Model):
 
 
 class StoredResult(ResultRow):
-    """A result that takes too long for a page: computed by a worker, shown with its time."""
+    """A result that takes too long for a request: computed by a worker, shown with its time."""
 
     collection = models.ForeignKey(Collection, models.CASCADE, related_name="results", db_index=False)
     objects: ClassVar[models.Manager["StoredResult"]] = models.Manager()
@@ -314,17 +315,17 @@ class StoredResult(ResultRow):
 
 
 class TeacherAnswer(models.Model):
-    """A call to a rerank API, whatever came of it. Append-only: nothing paid is asked again."""
+    """A call to a rerank API with its answer or error. Append-only, so that no answer is paid for twice."""
 
     collection = models.ForeignKey(Collection, models.CASCADE, related_name="teacher_answers")
-    api = models.CharField(max_length=20, help_text="Whose wire format: cohere, jina or voyage.")
+    api = models.CharField(max_length=20, help_text="Wire format: cohere, jina or voyage.")
     url = models.CharField(max_length=500)
     model = models.CharField(max_length=200)
-    # Ids and not rows of a table: what was asked and paid for stands, whatever becomes of a pair.
+    # Ids instead of a relation: the record of a paid call stays when a pair is deleted.
     pairs = ArrayField(models.BigIntegerField(), help_text="Ids of the pairs, in the order of the documents sent.")
     request_sha256 = models.CharField(max_length=64)
-    raw = models.TextField(blank=True, help_text="The body as it came.")
-    error = models.TextField(blank=True, help_text="Why it gave not every score, one line.")
+    raw = models.TextField(blank=True, help_text="The raw response body.")
+    error = models.TextField(blank=True, help_text="Why scores are missing, in one line.")
     milliseconds = models.PositiveIntegerField()
     created_at = models.DateTimeField(db_default=Now())
 
@@ -336,7 +337,7 @@ class TeacherAnswer(models.Model):
 
 
 class TeacherScore(models.Model):
-    """A pair's score in one answer, append-only; `Pair.teacher_score`: the teachers' mean."""
+    """A pair's score in one answer. Append-only; `Pair.teacher_score` is the mean of the rerankers' scores."""
 
     answer = models.ForeignKey(TeacherAnswer, models.CASCADE, related_name="scores", db_index=False)
     pair = models.ForeignKey(Pair, models.CASCADE, related_name="teacher_scores")
@@ -351,17 +352,20 @@ class TeacherScore(models.Model):
 
 
 class AuditEntry(models.Model):
-    """An act that the audit log keeps: who did what, when, where, to whom. Append-only.
+    """An entry of the audit log: who did what, when, where and to whom (access.audit_log.recording). Append-only.
 
-    annotation/access/audit_log/recording.py lists the acts.
-
-    People are named by reference, so that a pseudonymised person's name is gone from here too. The
-    collection's reference outlives the collection: that it was deleted is one of the acts.
+    People are stored by reference, so that pseudonymising a person also removes their name here. The
+    reference to a collection outlives it, because deleting a collection is itself an entry.
     """
 
     at = models.DateTimeField(db_default=Now())
     person = models.ForeignKey(
-        User, models.PROTECT, null=True, related_name="+", db_index=False, help_text="Who; null: a command, a stranger."
+        User,
+        models.PROTECT,
+        null=True,
+        related_name="+",
+        db_index=False,
+        help_text="Who acted; null: a command or a stranger.",
     )
     act = models.CharField(max_length=40, help_text="A key of annotation.access.audit_log.recording.ACTS.")
     collection = models.ForeignKey(
@@ -369,7 +373,7 @@ class AuditEntry(models.Model):
     )
     collection_name = models.CharField(max_length=200, blank=True)
     concerns = models.ForeignKey(
-        User, models.PROTECT, null=True, related_name="+", db_index=False, help_text="Whom the act was done to."
+        User, models.PROTECT, null=True, related_name="+", db_index=False, help_text="Whom the act concerns."
     )
     details = models.JSONField(default=dict)
 

@@ -1,4 +1,4 @@
-"""Aspects in the workshop: incoming passages, and the second person's blind weights."""
+"""Models of the work on aspects: drafts of passages, and a second person's blind weights."""
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -11,7 +11,7 @@ from corpus.models.aspects import AspectRevision
 
 
 class PassageDraft(models.Model):
-    """A text that may become a passage: a page that a worker fetches, or an uploaded file; refined by a person."""
+    """A text that may become a passage: a page fetched by a worker, or an uploaded file, which a person refines."""
 
     class State(models.TextChoices):
         WAITING = "waiting", _("waiting for a worker")
@@ -24,12 +24,12 @@ class PassageDraft(models.Model):
     query = models.ForeignKey(Query, models.CASCADE, related_name="passage_drafts")
     asked_by = models.ForeignKey(Membership, models.CASCADE, related_name="passage_drafts", db_index=False)
     state = models.CharField(max_length=9, choices=State, default=State.WAITING)
-    url = models.CharField(max_length=2000, blank=True, help_text="As it was asked for; empty for a file.")
+    url = models.CharField(max_length=2000, blank=True, help_text="As requested; empty for a file.")
     final_url = models.CharField(max_length=2000, blank=True, help_text="After redirects.")
     file = models.CharField(max_length=255, blank=True, help_text="The uploaded file's name.")
     title = models.TextField(blank=True)
     text = models.TextField(blank=True, help_text="Without boilerplate; then as a person refined it.")
-    sha256 = models.CharField(max_length=64, blank=True, help_text="Of the bytes as they came, in hex.")
+    sha256 = models.CharField(max_length=64, blank=True, help_text="Hash of the received bytes, in hex.")
     bytes = models.PositiveIntegerField(default=0, help_text="Received so far.")
     error = models.TextField(blank=True, help_text="Why there is no text, one line.")
     asked_at = models.DateTimeField(db_default=Now())
@@ -41,11 +41,11 @@ class PassageDraft(models.Model):
 
 
 class BlindSample(models.Model):
-    """Queries whose weights a second person gives blind (BRIGHT-Pro 3.3). Append-only."""
+    """A sample of queries whose aspects a second person weights blind (BRIGHT-Pro 3.3). Append-only."""
 
     collection = models.ForeignKey(Collection, models.CASCADE, related_name="blind_samples")
     seed = models.IntegerField()
-    # Revisions and not queries: the set is weighed anew as it was when it was drawn.
+    # Revisions instead of queries, so that aspects are weighted as they were when the sample was drawn.
     revisions = ArrayField(models.BigIntegerField(), help_text="Ids of the AspectRevisions drawn, in their order.")
     created_at = models.DateTimeField(db_default=Now())
 

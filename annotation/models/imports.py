@@ -1,4 +1,4 @@
-"""Files for import into a collection: uploads, and the jobs that check and import them."""
+"""Models of imports into a collection: uploads, and the jobs that check and import them."""
 
 from django.db import models
 from django.db.models.functions import Now
@@ -17,12 +17,12 @@ class FileImport(Numbered, LeasedJob):
         default=list, help_text="What each file contains (annotation.data.imports.files.RecognisedFile)."
     )
     looked_at = models.BooleanField(
-        default=False, db_default=True, help_text="The job has found out what the files hold."
+        default=False, db_default=True, help_text="The job has found out what the files contain."
     )
     corrections = models.JSONField(
         default=dict,
         db_default=models.Value({}, models.JSONField()),
-        help_text="What a person says of the files; the job takes it over.",
+        help_text="A person's corrections, which the job applies.",
     )
     options = models.JSONField(default=dict)
     dry_run = models.BooleanField(default=True, help_text="The job checks; false: it imports.")
@@ -31,7 +31,7 @@ class FileImport(Numbered, LeasedJob):
         blank=True,
         default="",
         db_default="",
-        help_text="Of the pages of whoever asked: errors are in it.",
+        help_text="Language of the requester's pages, for errors.",
     )
     report = models.JSONField(default=dict, help_text="What the check found or the import did.")
 
@@ -48,26 +48,28 @@ class FileImport(Numbered, LeasedJob):
 
     @property
     def can_resume(self) -> bool:
-        """Return whether the last step may succeed if done again; files that a check refused are refused again."""
+        """Return whether repeating the last step may help; files that a check refused would be refused again."""
         return self.state == self.CANCELLED or (self.state == self.FAILED and not self.dry_run)
 
     @property
     def is_checked(self) -> bool:
-        """Return whether the check found nothing wrong, and the import waits for its start."""
+        """Return whether the check has passed and the import can be started."""
         return self.state == self.READY and self.dry_run
 
 
 class Upload(models.Model):
-    """A file that comes in parts. How much of it has come is the size of the file on the disk."""
+    """A file that is uploaded in parts. The size of the file on disk is the number of bytes received."""
 
     collection = models.ForeignKey(Collection, models.CASCADE, related_name="uploads")
     owner = models.ForeignKey(User, models.PROTECT, related_name="+", db_index=False)
     file_import = models.ForeignKey(FileImport, models.CASCADE, null=True, related_name="uploads")
     name = models.CharField(max_length=255)
     size = models.PositiveBigIntegerField()
-    modified = models.CharField(max_length=40, blank=True, help_text="When the file changed, as the browser says it.")
+    modified = models.CharField(
+        max_length=40, blank=True, help_text="When the file changed, as reported by the browser."
+    )
     created_at = models.DateTimeField(db_default=Now())
-    changed_at = models.DateTimeField(db_default=Now(), db_index=True, help_text="When the last part came.")
+    changed_at = models.DateTimeField(db_default=Now(), db_index=True, help_text="When the last part was received.")
 
     def __str__(self) -> str:
         return self.name

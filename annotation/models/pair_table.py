@@ -1,4 +1,4 @@
-"""The table of pairs: people's saved views of it, and acts on many of its pairs."""
+"""Models of the table of pairs: saved views and bulk acts."""
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -10,7 +10,7 @@ from corpus.models import NUMBER, Collection, Numbered
 
 
 class SavedView(models.Model):
-    """Filters and order of the table of pairs under a name: of one person, in one collection."""
+    """Filters and order of the table of pairs that a person saved under a name in a collection."""
 
     user = models.ForeignKey(User, models.CASCADE, related_name="saved_views", db_index=False)
     collection = models.ForeignKey(Collection, models.CASCADE, related_name="saved_views", db_index=False)
@@ -26,7 +26,7 @@ class SavedView(models.Model):
 
 
 class BulkAct(Numbered):
-    """A bulk act on selected pairs: planned on one page, confirmed on the next; what it changed is kept for undo."""
+    """A bulk act on selected pairs: planned on one page, confirmed on the next, and undone with `changes`."""
 
     class Kind(models.TextChoices):
         SEND = "send", _("Send to people")
@@ -44,7 +44,7 @@ class BulkAct(Numbered):
     collection = models.ForeignKey(Collection, models.CASCADE, related_name="bulk_acts", db_index=False)
     kind = models.CharField(max_length=9, choices=Kind)
     state = models.CharField(max_length=7, choices=State, default=State.PLANNED)
-    # Ids and no relation: a plan of 20,000 pairs is a row; deleted pairs are left out.
+    # Ids instead of a relation: a plan of 20,000 pairs is one row. Deleted pairs are left out.
     pairs = ArrayField(models.BigIntegerField(), help_text="Ids of the pairs as they were selected.")
     option = models.CharField(
         max_length=20,

@@ -1,4 +1,4 @@
-"""Experts' gold, consent, and judgments set aside. What people said is append-only."""
+"""Models of quality control: excluded judgments, batches with checks, consent, and experts' gold."""
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -11,9 +11,9 @@ from corpus.models import NUMBER, Collection, Judgment, Numbered, Pair, append_o
 
 
 class JudgmentExclusion(models.Model):
-    """Judgments and texts of one person that were taken out of everything, or brought back. The newest act holds.
+    """An act that excludes judgments and texts of one person from all results, or reinstates them. The newest counts.
 
-    Each of `judgments` and `texts` is a row that this act appended: a withdrawal, or the same once more.
+    `judgments` and `texts` are the ids of the rows that the act appended: withdrawals, or copies of what was withdrawn.
     """
 
     class Why(models.TextChoices):
@@ -33,9 +33,11 @@ class JudgmentExclusion(models.Model):
         db_default=[],
         help_text="Ids of the texts that it appended.",
     )
-    # One reversal for each act: bringing back twice would append the same rows again.
+    # At most one reversal of each act: a second one would append the same rows again.
     reverses = models.OneToOneField("self", models.CASCADE, null=True, related_name="reversed_by")
-    made_by = models.ForeignKey(User, models.PROTECT, null=True, related_name="+", help_text="Null: the rule did.")
+    made_by = models.ForeignKey(
+        User, models.PROTECT, null=True, related_name="+", help_text="Null: the rule for batches."
+    )
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:
@@ -47,20 +49,20 @@ class JudgmentExclusion(models.Model):
 
     @property
     def is_reinstatement(self) -> bool:
-        """Return whether this exclusion brings back the judgments of another one, or those on selected pairs."""
+        """Return whether the act reinstates the judgments of another act, or those on selected pairs."""
         return self.reverses_id is not None or self.why == self.Why.PAIRS
 
     @property
     def size(self) -> int:
-        """Number of judgments and texts that this act appended."""
+        """Number of judgments and texts that the act appended."""
         return len(self.judgments) + len(self.texts)
 
 
 class Batch(models.Model):
-    """A batch of an annotator's work whose checks were looked at. Append-only."""
+    """A batch of an annotator's tasks whose attention checks were evaluated. Append-only."""
 
     membership = models.ForeignKey(Membership, models.CASCADE, related_name="batches", db_index=False)
-    number = models.PositiveIntegerField(help_text="From 0, by the order in which items were lent.")
+    number = models.PositiveIntegerField(help_text="From 0, in the order in which items were assigned.")
     size = models.PositiveSmallIntegerField()
     checks = models.PositiveSmallIntegerField(help_text="Attention checks that were answered.")
     missed = models.PositiveSmallIntegerField(help_text="Of them, those that were answered wrongly.")
@@ -80,12 +82,12 @@ class Batch(models.Model):
 
 
 class ConsentText(models.Model):
-    """A version of what annotators agree to before they begin."""
+    """A version of the text to which annotators consent before they begin."""
 
     collection = models.ForeignKey(Collection, models.CASCADE, related_name="consent_texts", db_index=False)
     version = models.PositiveIntegerField()
     text = models.TextField()
-    # People who wrote a version stay in the record: their account can be closed, not deleted.
+    # Authors stay on record: their account can be closed but not deleted.
     written_by = models.ForeignKey(User, models.PROTECT, null=True, related_name="+")
     created_at = models.DateTimeField(db_default=Now())
 
@@ -97,7 +99,7 @@ class ConsentText(models.Model):
 
     @classmethod
     def current(cls, collection: Collection) -> "ConsentText | None":
-        """The version that holds; None where none was ever written."""
+        """Return the current version; None where none was ever written."""
         return cls.objects.filter(collection=collection).order_by("-version").first()
 
 
@@ -117,14 +119,14 @@ class Consent(models.Model):
 
 
 class GoldSet(Numbered):
-    """A sample of pairs that experts grade, so that everything else can be measured (DREAM A.2)."""
+    """A sample of pairs that experts grade, against which labels are measured (DREAM A.2)."""
 
     collection = models.ForeignKey(Collection, models.CASCADE, related_name="gold_sets")
     seed = models.IntegerField(default=0)
-    spot = models.FloatField(default=0.2, help_text="Share of the pairs that a senior looks at too.")
+    spot = models.FloatField(default=0.2, help_text="Share of the pairs that a senior also reviews.")
     made_by = models.ForeignKey(User, models.PROTECT, null=True, related_name="+")
     created_at = models.DateTimeField(db_default=Now())
-    ended_at = models.DateTimeField(null=True, help_text="No more pairs of it are handed out.")
+    ended_at = models.DateTimeField(null=True, help_text="No more of its pairs are assigned.")
 
     class Meta:
         triggers = [NUMBER]
@@ -138,13 +140,13 @@ class GoldSet(Numbered):
 
 
 class GoldPair(models.Model):
-    """A pair of a gold set, with a reason for and one against beside it."""
+    """A pair of a gold set, with a reason for relevance and one against it."""
 
     gold_set = models.ForeignKey(GoldSet, models.CASCADE, related_name="pairs", db_index=False)
     pair = models.ForeignKey(Pair, models.CASCADE, related_name="gold_pairs")
     place = models.PositiveIntegerField(help_text="Order in which experts get them; practice comes first.")
     practice = models.BooleanField(default=False)
-    spot = models.BooleanField(default=False, help_text="A senior looks at it too.")
+    spot = models.BooleanField(default=False, help_text="A senior also reviews it.")
     stratum = models.CharField(max_length=100)
     turns = models.JSONField(default=list, help_text="One turn for and one against, as a debate's turns.")
     written_by = models.CharField(max_length=200, blank=True, help_text="Who generated the two reasons.")
@@ -160,16 +162,16 @@ class GoldPair(models.Model):
 
 
 class GoldArguments(models.Model):
-    """Models' arguments for and against a gold pair, each keeping its stance, for checks."""
+    """Models' arguments for and against a gold pair, each keeping its stance, for attention checks."""
 
     pair = models.ForeignKey(Pair, models.CASCADE, related_name="gold_arguments", db_index=False)
-    couples = models.PositiveSmallIntegerField(help_text="Of one agent for and one against.")
+    couples = models.PositiveSmallIntegerField(help_text="Pairs of one agent for and one against.")
     rounds = models.PositiveSmallIntegerField()
     turns = models.JSONField(help_text="As a debate's turns.")
     written_by = models.CharField(max_length=200)
     created_at = models.DateTimeField(db_default=Now())
 
-    # Written once for each size of debate: every check of that pair shows the same ones.
+    # Written once for each size of debate, and shown in every attention check of the pair.
     class Meta:
         constraints = [models.UniqueConstraint(fields=["pair", "couples"], name="gold_arguments_once")]
 
@@ -178,7 +180,7 @@ class GoldArguments(models.Model):
 
 
 class ArgumentsRequest(models.Model):
-    """A request for models' arguments about gold pairs; it stays until a worker is done."""
+    """A request for models' arguments about gold pairs, until a worker has finished it."""
 
     collection = models.ForeignKey(Collection, models.CASCADE, related_name="argument_requests", db_index=False)
     gold_set = models.ForeignKey(
@@ -186,7 +188,7 @@ class ArgumentsRequest(models.Model):
     )
     asked_by = models.ForeignKey(User, models.PROTECT, null=True, related_name="+")
     written = models.PositiveIntegerField(default=0, help_text="Pairs that have arguments now.")
-    lost = models.PositiveIntegerField(default=0, help_text="Pairs about which a model did not argue as asked.")
+    lost = models.PositiveIntegerField(default=0, help_text="Pairs for which a model's arguments were unusable.")
     created_at = models.DateTimeField(db_default=Now())
     ended_at = models.DateTimeField(null=True)
 
@@ -200,9 +202,9 @@ class ArgumentsRequest(models.Model):
 
 
 class GoldAnswer(models.Model):
-    """An expert's answer on a gold pair, or the senior's after them. Append-only; the newest of a person holds.
+    """An answer of an expert or a senior reviewer on a gold pair. Append-only; a person's newest is current.
 
-    The reference grade that comes of it is `judgment`: practice has none.
+    `judgment` is the resulting reference grade; practice pairs have none.
     """
 
     class Who(models.TextChoices):

@@ -8,7 +8,7 @@ from judges.models import JudgeVersion
 
 
 class SelfCheck(models.Model):
-    """A judge's self-check: grades of documents of known order. Append-only; newest holds."""
+    """A judge's self-check on documents of known order. Append-only; the newest is current."""
 
     collection = models.ForeignKey(Collection, models.CASCADE, related_name="self_checks", db_index=False)
     judge = models.ForeignKey(JudgeVersion, models.PROTECT, related_name="self_checks")

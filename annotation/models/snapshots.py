@@ -1,4 +1,4 @@
-"""Exports: what was made of a collection, with which options, where its files lie, and queries kept apart for tests."""
+"""Exports with their options and files, and lists of queries that are kept out of training."""
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -17,7 +17,7 @@ class SnapshotState(models.TextChoices):
 
 
 class Snapshot(Numbered):
-    """An export that was made, or is being made: its options, its manifest and where it lies."""
+    """An export, finished or in progress: its options, manifest and folder."""
 
     State = SnapshotState
 
@@ -29,7 +29,7 @@ class Snapshot(Numbered):
     state = models.CharField(max_length=6, choices=State, default=State.READY)
     error = models.TextField(blank=True, help_text="Why it failed, one line.")
     made_by = models.ForeignKey(User, models.PROTECT, null=True, related_name="+")
-    created_at = models.DateTimeField(db_default=Now(), help_text="The moment whose data it holds.")
+    created_at = models.DateTimeField(db_default=Now(), help_text="The moment whose data it contains.")
 
     class Meta:
         indexes = [models.Index(fields=["collection", "-created_at"], name="snapshot_newest")]
@@ -41,7 +41,7 @@ class Snapshot(Numbered):
 
 
 class QuerySplit(models.Model):
-    """A list of query ids in files under a name, such as fixed test queries."""
+    """A named list of query ids that form a split, such as fixed test queries."""
 
     collection = models.ForeignKey(Collection, models.CASCADE, related_name="query_splits", db_index=False)
     name = models.SlugField(max_length=40, db_index=False)

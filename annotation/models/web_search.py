@@ -1,4 +1,4 @@
-"""Web searches for a collection's queries: the job, its queries, and what came of each result."""
+"""Models of web searches for a collection's queries: the job, its queries and their results."""
 
 from django.db import models
 
@@ -31,8 +31,8 @@ class SearchedQuery(models.Model):
     search = models.ForeignKey(WebSearch, models.CASCADE, related_name="queries", db_index=False)
     place = models.PositiveIntegerField(help_text="Order among the queries, from 0.")
     query = models.ForeignKey(Query, models.CASCADE, related_name="+")
-    answered_at = models.DateTimeField(null=True, help_text="When the service answered; null: its pages are not read.")
-    cached = models.BooleanField(default=False, help_text="An earlier search had got the answer.")
+    answered_at = models.DateTimeField(null=True, help_text="When the service answered; null: pages not read yet.")
+    cached = models.BooleanField(default=False, help_text="The answer is an earlier search's.")
 
     class Meta:
         verbose_name_plural = "searched queries"
@@ -43,11 +43,11 @@ class SearchedQuery(models.Model):
 
 
 class WebSearchResult(models.Model):
-    """A page that was found for a query: the document that it became, or why it became none."""
+    """A page that was found for a query: its document, or the problem because of which it has none."""
 
     searched = models.ForeignKey(SearchedQuery, models.CASCADE, related_name="results", db_index=False)
     rank = models.PositiveSmallIntegerField(help_text="From 1.")
-    url = models.TextField(help_text="As the service gave it, or where a fetched page was after redirects.")
+    url = models.TextField(help_text="As the service returned it, or a fetched page's address after redirects.")
     title = models.TextField(blank=True)
     document = models.ForeignKey(Document, models.CASCADE, null=True, related_name="+")
     problem = models.TextField(blank=True, help_text="Why it became no document (corpus.url_fetch.problems).")

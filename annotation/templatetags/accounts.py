@@ -12,5 +12,5 @@ register.simple_tag(single_sign_on.name_of_provider, name="sign_in_provider")
 
 @register.filter
 def act_label(entry: AuditEntry) -> str:
-    """Describe the act of an audit log entry; its key where this version knows no words for it."""
+    """Return the title of an audit log entry's act; its key where this version has no title."""
     return str(ACTS.get(entry.act, entry.act))

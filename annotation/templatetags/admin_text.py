@@ -31,7 +31,7 @@ _NUMBER = re.compile(r"\d{1,3}[.)]\s+")
 
 @register.filter
 def paragraphs(value: str) -> SafeString:
-    """Plain text as paragraphs and lists; everything in it is escaped."""
+    """Return plain text as paragraphs and lists, escaped."""
     blocks = _BLOCK.split(value.replace("\r\n", "\n").strip())
     return render_to_string(
         "_prose.html", {"blocks": [_parse_block(block.split("\n")) for block in blocks if block.strip()]}
@@ -39,7 +39,7 @@ def paragraphs(value: str) -> SafeString:
 
 
 def _parse_block(lines: list[str]) -> dict[str, Any]:
-    """Parse a block into a paragraph or a list; lines that go on from an item are joined to it."""
+    """Parse a block into a paragraph or a list; a line without a marker continues the list item before it."""
     first = next((position for position, line in enumerate(lines) if _list_marker(line)), None)
     before = tuple(line.strip() for line in lines[:first])
     if first is None:
@@ -55,20 +55,20 @@ def _parse_block(lines: list[str]) -> dict[str, Any]:
 
 
 def _list_marker(line: str) -> str:
-    """Return the mark that begins a list item; "" when the line begins none."""
-    found = _BULLET.match(line.strip()) or _NUMBER.match(line.strip())
-    return found.group() if found else ""
+    """Return the marker at the start of a list item; "" where the line is none."""
+    marker = _BULLET.match(line.strip()) or _NUMBER.match(line.strip())
+    return marker.group() if marker else ""
 
 
 @register.filter
 def choice_label(value: object) -> str:
-    """A word that is kept in English (annotation.choice_labels), in the language of the page."""
+    """Translate a word that is stored in English (annotation.choice_labels)."""
     return _(str(value)) if value else ""
 
 
 @register.filter
 def in_reader_language(stored: str) -> str | SafeString:
-    """Translate a text that a worker stored in English to the page's language; mark it as English if unknown."""
+    """Translate a text that a worker stored in English; mark it as English where there is no translation."""
     if not stored or get_language() in (None, settings.LANGUAGE_CODE):
         return stored
     return translate_stored(stored) or format_html('<span lang="en">{}</span>', stored)
@@ -76,19 +76,19 @@ def in_reader_language(stored: str) -> str | SafeString:
 
 @register.filter
 def grade_of(value: int | str | None, collection: Collection) -> str:
-    """A grade as number and words of the scale: "2 relevant". A JSON key is a string."""
+    """Return a grade as number and label: "2 relevant". A grade from a JSON key is a string."""
     return grade_up_to(value, collection.grades)
 
 
 @register.filter
 def grade_up_to(value: int | str | None, highest: int) -> str:
-    """A grade as number and words, from 0 to `highest`: 1 for verdicts. Empty: none."""
+    """Return a grade from 0 to `highest` (1 for verdicts) as number and label; "" for None."""
     return "" if value is None else name_grade(int(value), highest)
 
 
 @register.filter
 def describe_grade(value: int, collection: Collection) -> str:
-    """The words of a grade alone, where a number stands before them; empty for a bare scale."""
+    """Return only the label of a grade, to follow its number; "" for a scale without labels."""
     return grade_label(value, collection.grades).lower()
 
 
@@ -108,13 +108,13 @@ def usd(value: float | None) -> str:
 
 @register.filter
 def thousands(value: float | None) -> str:
-    """A count with separators that no screen reader stumbles over."""
+    """Return a count with thousands separators; "" for None."""
     return "" if value is None else f"{round(value):,}"
 
 
 @register.filter
 def seconds(value: float | None) -> str:
-    """Milliseconds with a unit, as seconds from a tenth of one up."""
+    """Return milliseconds with a unit: below 100 as ms, else as seconds."""
     if value is None:
         return ""
     return _("%(value)s ms") % {"value": f"{value:.0f}"} if value < 100 else f"{value / 1000:,.1f} s"
@@ -122,8 +122,7 @@ def seconds(value: float | None) -> str:
 
 @register.filter
 def span_of_time(value: float) -> str:
-    """Seconds in the largest unit that has two, for estimates: 90 s, 12 min, 5 h, 3 days."""
-    # From two of a unit on: 90 s say more than 2 min.
+    """Return seconds for an estimate in the largest unit of which there are two: 90 s, 12 min, 5 h, 3 days."""
     for size, words in ((172_800, _("%(value)s days")), (7_200, _("%(value)s h")), (120, _("%(value)s min"))):
         if value >= size:
             return words % {"value": f"{value / (size / 2):,.0f}"}
@@ -132,17 +131,17 @@ def span_of_time(value: float) -> str:
 
 @register.filter
 def paid(value: Paid | None) -> SafeString:
-    """Money with what is not in it: the sum in bold, the rest beside it."""
+    """Return a cost: the sum in bold, then what is missing from it."""
     if value is None:
         return mark_safe("")
-    known = _("at least %(money)s") % {"money": usd(value.usd)} if value.at_least else usd(value.usd)
-    rest = format_html(' <span class="small muted">({})</span>', ", ".join(value.missing)) if value.missing else ""
-    return format_html("<strong>{}</strong>{}", known, rest)
+    amount = _("at least %(money)s") % {"money": usd(value.usd)} if value.at_least else usd(value.usd)
+    missing = format_html(' <span class="small muted">({})</span>', ", ".join(value.missing)) if value.missing else ""
+    return format_html("<strong>{}</strong>{}", amount, missing)
 
 
 @register.filter
 def queue_place(priority: float) -> str:
-    """Return a task's priority as shown: front, back, or its number (smaller comes first)."""
+    """Return a task's priority as shown: front, back, or its number (the smallest comes first)."""
     if priority < FRONT / 2:
         return _("front")
     return _("back") if priority > BACK / 2 else f"{priority + 0:g}"  # -0.0 is 0

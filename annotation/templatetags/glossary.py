@@ -1,4 +1,4 @@
-"""Links from a word's first use on a page to the glossary."""
+"""The tag that links a term's first use on a page to the glossary."""
 
 from django import template
 from django.urls import reverse
@@ -13,7 +13,7 @@ register = template.Library()
 
 @register.simple_tag
 def explain(*keys: str) -> SafeString:
-    """Return a link to the glossary for each of these terms, by their anchors."""
+    """Return a link to the glossary for each of the terms, by their anchors."""
     links = SafeString("")
     for key in keys:
         words = _("What does “%(term)s” mean?") % {"term": TERMS[key][0]}

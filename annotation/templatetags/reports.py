@@ -16,32 +16,32 @@ register.filter("name", AgreementReport.name)
 
 @register.filter
 def places(value: float | None, digits: int) -> str:
-    """A number with so many decimals and a real minus; empty for None."""
+    """Return a number with so many decimals and a minus sign; "" for None."""
     return "" if value is None else f"{value:.{digits}f}".replace("-", "−")
 
 
 @register.filter
 def percent(value: float | None) -> str:
-    """A share as a percentage; a dash for None."""
+    """Return a share as a percentage; a dash for None."""
     return "–" if value is None else f"{value:.0%}"
 
 
 @register.filter
 def points(value: float) -> str:
-    """A share as points of a percentage, to one decimal below ten."""
-    # From 9.95 on one decimal would round to 10.0, which is wider than what stands beside it.
+    """Return a share in percentage points, with one decimal below ten."""
+    # 9.95 would round to 10.0, which is too wide for its column.
     return f"{100 * value:.1f}" if value < 0.0995 else f"{100 * value:.0f}"
 
 
 @register.filter
 def tenths(value: float | None) -> str:
-    """A share as a percentage with one decimal; a dash for None."""
+    """Return a share as a percentage with one decimal; a dash for None."""
     return "–" if value is None else f"{value:.1%}"
 
 
 @register.filter
 def download_cell(cell: Cell) -> str:
-    """A cell of a table to save as a page shows it: measured shares as percentages, counts with their thousands."""
+    """Return a cell of a download table as pages show it: shares as percentages, counts with separators."""
     if isinstance(cell, Figure):
         return tenths(cell.value)
     return "–" if cell is None else f"{cell:,}" if isinstance(cell, int) else str(cell)
@@ -49,13 +49,13 @@ def download_cell(cell: Cell) -> str:
 
 @register.filter
 def span(statistic: Statistic) -> str:
-    """The interval with two decimals, or a dash."""
+    """Return the interval with two decimals; a dash for none."""
     return _format_interval(statistic, lambda value: places(value, 2))
 
 
 @register.filter
 def percent_span(statistic: Statistic) -> str:
-    """The interval of a share as percentages with one decimal, or a dash."""
+    """Return the interval of a share as percentages with one decimal; a dash for none."""
     return _format_interval(statistic, tenths)
 
 
@@ -67,20 +67,19 @@ def _format_interval(statistic: Statistic, form: Callable[[float], str]) -> str:
 
 @register.filter
 def values(pair: Pairwise) -> list[Statistic]:
-    """The measures of two assessors, in the order of MEASURES."""
+    """Return the measures of two assessors, in the order of MEASURES."""
     return [getattr(pair, name) for name in MEASURES]
 
 
 @register.filter
 def translated_value(mapping: Mapping[str, str], key: str) -> str:
-    """The value of a key."""
+    """Return the translated value of a key."""
     return _(mapping[key])
 
 
 @register.filter
 def size(value: int) -> str:
-    """Bytes as people read them."""
-    # A kB has 1,000 bytes here, as file managers and disks count.
+    """Return a number of bytes with a unit; 1 kB has 1,000 bytes, as in file managers."""
     amount = float(value)
     for unit in ("bytes", "kB", "MB"):
         if amount < 1000:

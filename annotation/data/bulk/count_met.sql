@@ -1,5 +1,5 @@
--- Of each member, how many of the free selected pairs they met: held, judged or skipped, or judged before they came
--- here. Reads only.
+-- How many of the free selected pairs each member has seen: assigned, judged or skipped here, or judged before the
+-- import. Reads only.
 WITH free AS MATERIALIZED (
     SELECT DISTINCT i.pair_id FROM corpus_item i
     WHERE i.collection_id = :collection AND i.pair_id = ANY(:pairs) AND i.state = 'open' AND NOT is_measuring(i.reason)

@@ -1,5 +1,5 @@
--- How many of the selected pairs could go to somebody, and how many somebody has or is promised. What is reserved for
--- nobody is held back while a study runs. Reads only.
+-- How many of the selected pairs can be assigned, and how many are assigned to or reserved for someone. Tasks that are
+-- reserved without a member wait for a study and do not count. Reads only.
 SELECT count(DISTINCT i.pair_id) FILTER (WHERE i.state = 'open' AND (NOT i.reserved OR r.is_named)),
        count(DISTINCT i.pair_id) FILTER (WHERE i.reserved AND r.is_named OR EXISTS (
            SELECT FROM annotation_assignment a WHERE a.item_id = i.id AND a.state = 'open'))

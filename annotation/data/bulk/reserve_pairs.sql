@@ -1,7 +1,7 @@
--- Reserve one task of each selected pair for a member who never met it: the same person shall not judge a pair twice.
--- It comes first to them (task_order.FRONT). What is reserved for nobody is held back while a study runs. Lock order:
--- items, in the order of their ids; reservations.
-WITH found AS MATERIALIZED (
+-- Reserve one task of each selected pair for a member who has never seen it, since nobody may judge a pair twice. It is
+-- assigned to them first (task_order.FRONT). Tasks that are reserved without a member wait for a study and stay. Lock
+-- order: items, in the order of their ids; reservations.
+WITH tasks AS MATERIALIZED (
     SELECT i.id, i.priority AS before FROM corpus_item i
     WHERE i.collection_id = :collection AND i.pair_id = ANY(:pairs) AND i.state = 'open' AND i.taken < i.overlap
       AND NOT is_measuring(i.reason)
@@ -18,15 +18,15 @@ WITH found AS MATERIALIZED (
         ORDER BY o.reason = 'evidence', o.id LIMIT 1)
     ORDER BY i.id FOR UPDATE
 ),
-forgotten AS (
-    DELETE FROM annotation_reservedfor WHERE item_id IN (SELECT id FROM found) AND membership_id <> :member
+deleted AS (
+    DELETE FROM annotation_reservedfor WHERE item_id IN (SELECT id FROM tasks) AND membership_id <> :member
 ),
-named AS (
-    INSERT INTO annotation_reservedfor (item_id, membership_id) SELECT id, :member FROM found
+added AS (
+    INSERT INTO annotation_reservedfor (item_id, membership_id) SELECT id, :member FROM tasks
     ON CONFLICT DO NOTHING
 )
 UPDATE corpus_item i
 SET reserved = true, priority = -1e9 + queue_priority(c.order, c.seed, p.id, p.query_id, p.uncertainty)
-FROM found, corpus_pair p, corpus_collection c
-WHERE i.id = found.id AND p.id = i.pair_id AND c.id = :collection
-RETURNING i.id, found.before, i.priority;
+FROM tasks, corpus_pair p, corpus_collection c
+WHERE i.id = tasks.id AND p.id = i.pair_id AND c.id = :collection
+RETURNING i.id, tasks.before, i.priority;

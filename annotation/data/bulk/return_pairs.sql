@@ -1,8 +1,8 @@
--- Take the selected pairs from whoever has them, or, where a member is named, from all others, unless that member met
--- them: holds, judged or skipped the pair, or judged it before it came here. The time of the lease ends, too: whoever
--- held the pair gets it again only when nothing else is left for them. Its token is another (assignment.TAKEN_AWAY),
--- and so is that of a lease that ran out before: what a page of former holders sends is not the label. Lock order:
--- assignments, then items, each in the order of their ids.
+-- Take the selected pairs from their annotators or, where a member is named, from all others, except pairs that the
+-- member has seen: assigned, judged or skipped here, or judged before the import. The lease ends now, so that former
+-- annotators get the pair again only when nothing else is left for them. Tokens change (assignment.TAKEN_AWAY), also of
+-- leases that had expired: what their pages still send is no label. Lock order: assignments, then items, each in the
+-- order of their ids.
 WITH leases AS MATERIALIZED (
     SELECT a.id, a.item_id, a.state, i.pair_id
     FROM annotation_assignment a JOIN corpus_item i ON i.id = a.item_id
@@ -17,14 +17,14 @@ WITH leases AS MATERIALIZED (
             WHERE j.pair_id = i.pair_id AND j.aspect_id IS NULL AND m.id = :member)))
     ORDER BY a.id FOR UPDATE OF a
 ),
-held AS (SELECT id, item_id, pair_id FROM leases WHERE state = 'open'),
+open_leases AS (SELECT id, item_id, pair_id FROM leases WHERE state = 'open'),
 locked AS MATERIALIZED (
-    SELECT id FROM corpus_item WHERE id IN (SELECT item_id FROM held) ORDER BY id FOR UPDATE
+    SELECT id FROM corpus_item WHERE id IN (SELECT item_id FROM open_leases) ORDER BY id FOR UPDATE
 ),
 ended AS (
     UPDATE annotation_assignment
     SET state = 'returned', ended_at = now(), lease_until = now(), token = 'taken-' || md5(random()::text || id)
-    WHERE id IN (SELECT id FROM held)
+    WHERE id IN (SELECT id FROM open_leases)
 ),
 voided AS (
     UPDATE annotation_assignment SET token = 'taken-' || md5(random()::text || id)
@@ -32,7 +32,7 @@ voided AS (
 ),
 freed AS (
     UPDATE corpus_item SET taken = taken - n, place = nextval('corpus_item_place')
-    FROM (SELECT item_id, count(*) AS n FROM held GROUP BY item_id) counted
+    FROM (SELECT item_id, count(*) AS n FROM open_leases GROUP BY item_id) counted
     WHERE corpus_item.id = counted.item_id AND corpus_item.id IN (SELECT id FROM locked)
 )
-SELECT DISTINCT pair_id FROM held;
+SELECT DISTINCT pair_id FROM open_leases;

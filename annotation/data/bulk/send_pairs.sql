@@ -1,5 +1,4 @@
--- Open a task for each selected pair that waits for no grade; what asks for texts is no question for a grade. No
--- locks, new items.
+-- Open a task for each selected pair that waits for no grade (tasks for evidence ask for none). New items, no locks.
 INSERT INTO corpus_item (collection_id, pair_id, reason, priority, overlap, seq, state, taken, done)
 SELECT p.collection_id, p.id, 'requested', queue_priority(c.order, c.seed, p.id, p.query_id, p.uncertainty), c.overlap,
        next_seq(p.id, 'requested'), 'open', 0, 0

@@ -45,13 +45,15 @@ class Command(QuorumCommand):
     def run(self, **options: Any) -> object:
         collection = collection_named(options["name"])
         names = [name.strip() for name in options["assessors"].split(",") if name.strip()]
-        chosen = choose_assessors(
+        assessors = choose_assessors(
             known_assessors(collection), names=names, people=options["people"], judges=options["judges"]
         )
         try:
-            report = agreement_report(collection, chosen, binarize=options["binarize"], bootstrap=options["bootstrap"])
-            found = aggregates.fit_dawid_skene(report)
-        # Thousands of assessors may need more memory than there is: one line and no traceback.
+            report = agreement_report(
+                collection, assessors, binarize=options["binarize"], bootstrap=options["bootstrap"]
+            )
+            estimate = aggregates.fit_dawid_skene(report)
+        # Thousands of assessors may need more memory than there is: that is an error message, not a traceback.
         except (MemoryError, ArithmeticError, LinAlgError) as error:
             raise MeasuringFailed(
                 f"Agreement cannot be measured: {describe_error(error)}; name fewer assessors with --assessors, "
@@ -59,17 +61,17 @@ class Command(QuorumCommand):
             ) from error
         if not self.as_json:
             self.show(report)
-            self.say(_format_dawid_skene(found))
-        for mixed in filter(None, (mixed_prompts(collection), mixed_votes(report, collection))):
-            self.say(mixed)
-        return build_json_document(report, aggregates.dawid_skene_document(found))
+            self.say(_format_dawid_skene(estimate))
+        for note in filter(None, (mixed_prompts(collection), mixed_votes(report, collection))):
+            self.say(note)
+        return build_json_document(report, aggregates.dawid_skene_document(estimate))
 
     def show(self, report: AgreementReport) -> None:
         """Print the report: a line for each assessor, pair of assessors, and overall measure."""
         measures = report.measures
         self.say(f"{len(report.assessors)} assessors, {measures.items} pairs (population: all)")
-        for one in report.assessors:
-            self.say(f"  {one.name} ({one.kind}): {one.n} pairs, {one.relevant} relevant")
+        for assessor in report.assessors:
+            self.say(f"  {assessor.name} ({assessor.kind}): {assessor.n} pairs, {assessor.relevant} relevant")
         if measures.apart:
             self.say(f"  {measures.apart} couples of assessors have no pair in common and are not listed")
         for pair in measures.pairwise:
@@ -85,14 +87,14 @@ class Command(QuorumCommand):
             self.say(f"{label}: {_text(value)}, n {value.n}")
 
 
-def _format_dawid_skene(found: aggregates.Second) -> str:
-    if found.solution is None:
-        return f"Dawid-Skene: none ({found.reason})"
-    if found.solution.collapsed:
-        return f"Dawid-Skene: collapsed, not to be used ({found.solution.collapsed})"
+def _format_dawid_skene(estimate: aggregates.Second) -> str:
+    if estimate.solution is None:
+        return f"Dawid-Skene: none ({estimate.reason})"
+    if estimate.solution.collapsed:
+        return f"Dawid-Skene: collapsed, not to be used ({estimate.solution.collapsed})"
     return (
-        f"Dawid-Skene: log-likelihood {found.solution.log_likelihood:.4f}, differs from the majority on "
-        f"{found.differing} of {found.items} pairs, decides {found.ties} ties"
+        f"Dawid-Skene: log-likelihood {estimate.solution.log_likelihood:.4f}, differs from the majority on "
+        f"{estimate.differing} of {estimate.items} pairs, decides {estimate.ties} ties"
     )
 
 

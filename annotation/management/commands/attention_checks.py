@@ -1,4 +1,4 @@
-"""attention_checks NAME [--count N]: make checks of gold and arguments (docs/people.md)."""
+"""`attention_checks NAME [--count N]`: create attention checks from gold pairs and arguments (docs/people.md)."""
 
 from typing import Any
 
@@ -15,12 +15,12 @@ FORMS = (attention_checks.OWN, attention_checks.DREAM)
 
 
 class Command(QuorumCommand):
-    """Count, then do what is asked: withdraw, have arguments written, make."""
+    """Create or withdraw attention checks, have their arguments written, and count them."""
 
     help = "Show, create or withdraw attention checks, and have models write the arguments for gold pairs."
 
     def arguments(self, parser: CommandParser) -> None:
-        """Add the options; without any that acts, the command only counts."""
+        """Add the options. Without --count, --withdraw and --write-arguments the command only counts."""
         parser.add_argument("name", help="name of the collection")
         parser.add_argument("--count", type=int, metavar="N", help="create N attention checks")
         parser.add_argument("--seed", type=int, help="random seed of the draw (default: the collection's own)")
@@ -45,44 +45,43 @@ class Command(QuorumCommand):
         return document | self.counts(collection)
 
     def make(self, collection: Collection, options: dict[str, Any]) -> int:
-        """New checks of the form."""
+        """Create checks and return their number."""
         count, seed = options["count"], options["seed"]
         if not 1 <= count <= MOST:
             raise BadInput(f"--count {count}: give a number from 1 to {MOST:,}")
         seed = collection.seed if seed is None else seed
-        made = attention_checks.make_checks(
+        count = attention_checks.make_checks(
             collection=collection, count=count, seed=seed, by=None, form=options["form"]
         )
-        self.say(f"{made} checks were made")
-        return made
+        self.say(f"{count} checks were made")
+        return count
 
     def write(self, collection: Collection, *, only_estimate: bool) -> bool:
-        """Say what the arguments cost; whether a worker was asked."""
-        left = gold_reasons.forecast_arguments(collection, *attention_checks.read_features(collection))
-        if not left.writers:
+        """Print the cost of the missing arguments, and queue them for a worker. Return whether they were queued."""
+        missing = gold_reasons.forecast_arguments(collection, *attention_checks.read_features(collection))
+        if not missing.writers:
             raise BadInput("No configured model can argue: run configure_judges, then try again")
-        if left.estimate is None:
+        if missing.estimate is None:
             self.say("all gold that can become attention checks has arguments")
             return False
         # On stderr, since stdout may carry the JSON document.
-        self.stderr.write(f"estimate: {left.estimate.line()}")
+        self.stderr.write(f"estimate: {missing.estimate.line()}")
         if only_estimate:
             return False
         with transaction.atomic():
-            asked = gold_reasons.write_later(collection, by=None)
-        self.say(
-            f"a worker asks {left.writers} about {left.offline} pairs" if asked else "a worker is already writing them"
-        )
-        return asked
+            is_queued = gold_reasons.write_later(collection, by=None)
+        queued = f"a worker asks {missing.writers} about {missing.offline} pairs"
+        self.say(queued if is_queued else "a worker is already writing them")
+        return is_queued
 
     def counts(self, collection: Collection) -> dict[str, Any]:
-        """Count the checks and the gold that could become some, and print the counts."""
+        """Count and print the checks, and the gold pairs that could become checks."""
         ordinary, gold = attention_checks.read_features(collection)
         pool = attention_checks.count_pool(collection, ordinary, gold)
-        left = gold_reasons.forecast_arguments(collection, ordinary, gold)
+        missing = gold_reasons.forecast_arguments(collection, ordinary, gold)
         counts = {name: pool[name] for name in ("standing", "answered", "gold")}
         self.say(
             "{standing} checks stand, answered {answered} times; gold that could become checks: {gold}".format(**counts)
         )
-        self.say(f"gold with models' words: {left.by_models}, with only the offline pair's: {left.offline}")
-        return counts | {"gold_by_models": left.by_models, "gold_offline": left.offline}
+        self.say(f"gold with models' words: {missing.by_models}, with only the offline pair's: {missing.offline}")
+        return counts | {"gold_by_models": missing.by_models, "gold_offline": missing.offline}

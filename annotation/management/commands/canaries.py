@@ -1,4 +1,4 @@
-"""`canaries [--panel P]`: send judges hostile texts, and count who follows them (docs/judge.md)."""
+"""`canaries [--panel P]`: send judges prompt injections, and count the verdicts that they flip (docs/judge.md)."""
 
 from typing import Any
 
@@ -31,62 +31,66 @@ class Command(QuorumCommand):
         """Ask the judges and count flips, or estimate the cost; --every only sets the schedule."""
         panel = find_panel(options["panel"])
         judges = canaries.panel_judges(panel)
-        # Without --paid only judges of known price 0: an unknown price may be a high one.
-        chosen = [judge for judge in judges if options["paid"] or canaries.is_free(judge)]
-        left = [judge for judge in judges if judge not in chosen]
-        document: dict[str, Any] = {"panel": panel.name, "left_out": [judge.name for judge in left]}
+        # Without --paid only judges known to be free: an unknown price may be high.
+        asked_judges = [judge for judge in judges if options["paid"] or canaries.is_free(judge)]
+        left_out = [judge for judge in judges if judge not in asked_judges]
+        document: dict[str, Any] = {"panel": panel.name, "left_out": [judge.name for judge in left_out]}
         if options["every"] is not None:
             return document | self.schedule(options)
-        document |= self.estimate(chosen, left)
+        document |= self.estimate(asked_judges, left_out)
         if options["estimate"]:
             return document
-        if not chosen:
+        if not asked_judges:
             raise BadInput(f"Every judge of panel {panel.name} may cost money: add --paid to ask them all the same")
-        made = canaries.ask_canaries(panel=panel.name, judges=chosen, by="command")
-        found = measure_flips(judge.id for judge in chosen)
-        for one in found:
-            lost = f"; {one.lost} without a verdict" if one.lost else ""
-            self.say(f"{'ALARM  ' if one.alarm else 'ok     '}{one.summary}{lost}")
-        costs = list(made.answers.values_list("cost", flat=True))
-        known = [cost for cost in costs if cost is not None]
-        document |= {"round": made.pk, "calls": len(costs), "cost": sum(known) if len(known) == len(costs) else None}
-        return document | {"judges": list(map(flips_row, found)), "alarms": [one.name for one in found if one.alarm]}
+        canary_round = canaries.ask_canaries(panel=panel.name, judges=asked_judges, by="command")
+        flips = measure_flips(judge.id for judge in asked_judges)
+        for judge_flips in flips:
+            without_verdict = f"; {judge_flips.lost} without a verdict" if judge_flips.lost else ""
+            self.say(f"{'ALARM  ' if judge_flips.alarm else 'ok     '}{judge_flips.summary}{without_verdict}")
+        costs = list(canary_round.answers.values_list("cost", flat=True))
+        known_costs = [cost for cost in costs if cost is not None]
+        document |= {
+            "round": canary_round.pk,
+            "calls": len(costs),
+            "cost": sum(known_costs) if len(known_costs) == len(costs) else None,
+        }
+        return document | {"judges": list(map(flips_row, flips)), "alarms": [row.name for row in flips if row.alarm]}
 
     def schedule(self, options: dict[str, Any]) -> dict[str, Any]:
-        """Set the schedule and print what it means."""
+        """Set the schedule and print it."""
         if not 0 <= options["every"] <= MOST_HOURS:
             raise BadInput(f"--every {options['every']}: give hours from 0 (never) to {MOST_HOURS}")
-        made = canaries.set_schedule(hours=options["every"], paid=options["paid"], panel=options["panel"])
-        if made.hours:
-            whom = "all judges" if made.paid else "free judges only"
-            self.say(f"workers ask {whom} of panel {made.panel or 'by default'} every {made.hours} hours")
+        schedule = canaries.set_schedule(hours=options["every"], paid=options["paid"], panel=options["panel"])
+        if schedule.hours:
+            whom = "all judges" if schedule.paid else "free judges only"
+            self.say(f"workers ask {whom} of panel {schedule.panel or 'by default'} every {schedule.hours} hours")
         else:
             self.say("no scheduled canaries")
-        return {"schedule": {"hours": made.hours, "paid": made.paid, "panel": made.panel or None}}
+        return {"schedule": {"hours": schedule.hours, "paid": schedule.paid, "panel": schedule.panel or None}}
 
-    def estimate(self, chosen: list[Judge], left: list[Judge]) -> dict[str, Any]:
-        """Calls and cost before anything is sent, of those asked and those left out."""
-        if chosen:
-            self.stderr.write(f"estimate: {canaries.forecast(chosen).line()}")
-        if left:
-            names = ", ".join(judge.name for judge in left)
+    def estimate(self, judges: list[Judge], left_out: list[Judge]) -> dict[str, Any]:
+        """Print and return the expected calls and cost, of the judges that are asked and of those left out."""
+        if judges:
+            self.stderr.write(f"estimate: {canaries.forecast(judges).line()}")
+        if left_out:
+            names = ", ".join(judge.name for judge in left_out)
             self.stderr.write(f"left out because they may cost money: {names}; --paid asks them too")
-            self.stderr.write(f"estimate for them: {canaries.forecast(left).line()}")
-        return {"estimate": estimate_cost(chosen), "estimate_left_out": estimate_cost(left)}
+            self.stderr.write(f"estimate for them: {canaries.forecast(left_out).line()}")
+        return {"estimate": estimate_cost(judges), "estimate_left_out": estimate_cost(left_out)}
 
 
 def estimate_cost(judges: list[Judge]) -> dict[str, Any] | None:
-    """Expected calls and USD; the cost is None where a price is unknown."""
+    """Return the expected calls and cost in USD, None where a price is unknown."""
     if not judges:
         return None
-    found = canaries.forecast(judges)
-    cost = None if found.cost is None else round(found.cost.expected, 6)
-    return {"calls": round(found.calls.expected), "cost": cost}
+    forecast = canaries.forecast(judges)
+    cost = None if forecast.cost is None else round(forecast.cost.expected, 6)
+    return {"calls": round(forecast.calls.expected), "cost": cost}
 
 
-def flips_row(one: CanaryFlips) -> dict[str, Any]:
+def flips_row(flips: CanaryFlips) -> dict[str, Any]:
     """Return a judge's flips as the JSON document has them."""
-    low, high = one.bounds
-    counts = {"pairs": one.pairs, "flips": one.flips, "lost": one.lost, "asked": one.asked}
-    interval = {"rate": one.rate, "low": low, "high": high, "limit": LIMIT, "alarm": one.alarm}
-    return {"name": one.name, **counts, **interval, "clean_honest": one.honest, "kinds": one.kinds}
+    low, high = flips.bounds
+    counts = {"pairs": flips.pairs, "flips": flips.flips, "lost": flips.lost, "asked": flips.asked}
+    interval = {"rate": flips.rate, "low": low, "high": high, "limit": LIMIT, "alarm": flips.alarm}
+    return {"name": flips.name, **counts, **interval, "clean_honest": flips.honest, "kinds": flips.kinds}

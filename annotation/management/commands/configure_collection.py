@@ -1,4 +1,4 @@
-"""`configure_collection NAME F.toml`: how a collection is judged."""
+"""`configure_collection NAME F.toml`: change the settings of a collection."""
 
 from pathlib import Path
 from typing import Any
@@ -15,19 +15,17 @@ KEYS = [name for name in SettingsOptions.model_fields if name not in ("preset", 
 
 
 class Command(QuorumCommand):
-    """Set what the file names; everything else stays."""
+    """Change the settings that the file names, and leave all others."""
 
     help = f"Set a collection's {', '.join(KEYS)} from a TOML file."
 
     def arguments(self, parser: CommandParser) -> None:
-        """The collection and the file."""
         parser.add_argument("name", help="name of the collection")
         parser.add_argument("file", type=Path, metavar="F.toml", help="settings file (TOML)")
 
-    def run(self, **given: Any) -> object:
-        """Configure, then say what changed."""
-        collection = collection_named(given["name"])
-        options = read_options(SettingsOptions, read_text(given["file"]), str(given["file"]))
+    def run(self, **arguments: Any) -> object:
+        collection = collection_named(arguments["name"])
+        options = read_options(SettingsOptions, read_text(arguments["file"]), str(arguments["file"]))
         changed = change_settings(self.actor, collection, options)
         collection.refresh_from_db()
         self.say(f"{collection.name}: " + (f"changed {', '.join(changed)}" if changed else "nothing changed"))

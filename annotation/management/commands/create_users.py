@@ -1,4 +1,4 @@
-"""create_users [NAME] --role R --count N: accounts with random passwords."""
+"""`create_users [NAME] --role R --count N`: accounts with random passwords."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ class Command(QuorumCommand):
     help = "Create accounts and print them as a JSON list of {username, password}. Passwords are not shown again."
 
     def arguments(self, parser: CommandParser) -> None:
-        """Checked in `run`, so that a wrong one is exit 2 with one line."""
+        """Add the options. `run` checks their values, so that a wrong one exits with 2 and one line."""
         parser.add_argument("name", nargs="?", metavar="NAME", help="name of the collection (none for owners)")
         parser.add_argument("--role", default="", metavar="|".join(ROLES), help="role in the collection")
         parser.add_argument("--count", type=int, default=1, metavar="N", help="number of accounts (default: 1)")
@@ -27,7 +27,7 @@ class Command(QuorumCommand):
             raise BadInput(f"--role {role or 'is missing'}: choose one of {', '.join(ROLES)}")
         if not 1 <= count <= 1000:
             raise BadInput(f"--count {count}: choose 1 to 1000")
-        self.as_json = True  # the contract's output of this command is the JSON list, with --json and without
+        self.as_json = True  # The output of this command is always the JSON list.
         if role == "owner" and name is not None:
             raise BadInput(f"Owner is a role of the whole site: leave out the collection {name}")
         if role != "owner" and name is None:

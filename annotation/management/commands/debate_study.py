@@ -1,4 +1,4 @@
-"""debate_study NAME: effects of stance order, agents, families, temperature and rounds."""
+"""`debate_study NAME`: effects of stance order, agents, model families, temperature and rounds on debates."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -16,7 +16,7 @@ from corpus.commands import QuorumCommand, collection_named, write_tables
 from corpus.errors import BadOption
 from judges.campaigns import configurations
 
-# Ways to debate by axis, as options of `judge` (DREAM B.1, B.4.1, B.4.3, B.3); `families` hangs on who debates.
+# Settings of debates by axis, as options of `judge` (DREAM B.1, B.4.1, B.4.3, B.3); `families` depends on the debaters.
 AXES = {
     "order": [["--stance-order", "relevant-first"], ["--stance-order", "irrelevant-first"]],
     "agents": [["--agents", "2"], ["--agents", "4"]],
@@ -25,7 +25,7 @@ AXES = {
 }
 
 RECALLS = ("recall_relevant", "recall_not_relevant", "balanced_accuracy")
-# Options that every campaign gets, each for itself.
+# Options that are passed on to each campaign.
 PASSED = {"panel": "--panel", "limit": "--limit", "budget": "--budget", "max_calls": "--max-calls"}
 
 
@@ -56,9 +56,9 @@ class Command(QuorumCommand):
         numbers = split_names(options["campaigns"])
         if wrong := [number for number in numbers if not number.isdecimal()]:
             raise BadOption("campaigns", f"Give numbers of campaigns, separated by commas, not {wrong[0]}.")
-        ways = list(_debate_ways(options))
-        wanted = [*map(int, numbers), *(self.judged(way, options) for way in ways)]
-        document = study_debates(collection, list(dict.fromkeys(wanted)))
+        settings = list(_list_settings(options))
+        campaigns = [*map(int, numbers), *(self.judge(setting, options) for setting in settings)]
+        document = study_debates(collection, list(dict.fromkeys(campaigns)))
         if not self.as_json:
             for campaign in document["campaigns"]:
                 self.show(campaign)
@@ -68,17 +68,25 @@ class Command(QuorumCommand):
             write_tables(options["out"], study_tables(document))
         return document
 
-    def judged(self, way: list[str], options: dict[str, Any]) -> int:
-        """Run or go on with the campaign of one way to debate, to its end; its number. Exits as `judge` does."""
-        told = [[flag, str(options[name])] for name, flag in PASSED.items() if options[name] is not None]
-        given = [*way, *(part for pair in told for part in pair), *(["--yes"] if options["yes"] else [])]
-        if options["debaters"] and "--debaters" not in given:
-            given += ["--debaters", options["debaters"]]
+    def judge(self, setting: list[str], options: dict[str, Any]) -> int:
+        """Run the campaign of one setting to its end, or continue it; return its number. Exits as `judge` does."""
+        limits = [[flag, str(options[name])] for name, flag in PASSED.items() if options[name] is not None]
+        arguments = [*setting, *(part for pair in limits for part in pair), *(["--yes"] if options["yes"] else [])]
+        if options["debaters"] and "--debaters" not in arguments:
+            arguments += ["--debaters", options["debaters"]]
         out = StringIO()
-        self.stderr.write(f"judge {options['name']} --policy debate {' '.join(given)}")
-        # By the command: such a campaign is one that a person could have started, and asks about money as theirs do.
+        self.stderr.write(f"judge {options['name']} --policy debate {' '.join(arguments)}")
+        # Through the command, which asks for confirmation of the cost as for any campaign.
         call_command(
-            "judge", options["name"], "--policy", "debate", *given, "--wait", "--json", stdout=out, stderr=self.stderr
+            "judge",
+            options["name"],
+            "--policy",
+            "debate",
+            *arguments,
+            "--wait",
+            "--json",
+            stdout=out,
+            stderr=self.stderr,
         )
         return int(json.loads(out.getvalue())["campaign"])
 
@@ -109,24 +117,26 @@ class Command(QuorumCommand):
         )
 
 
-def _debate_ways(options: dict[str, Any]) -> Iterator[list[str]]:
-    """The axes' ways to debate that are to be run. BadInput before any is run."""
+def _list_settings(options: dict[str, Any]) -> Iterator[list[str]]:
+    """Yield the settings of the axes to run. Raises BadOption."""
     debaters = list(split_names(options["debaters"]))
     for axis in split_names(options["run"]):
         if axis not in (*AXES, "families"):
             raise BadOption("run", f"The axes are {', '.join(AXES)} and families, not {axis}.")
-        for way in AXES[axis] if axis in AXES else _family_ways(options["panel"], debaters):
+        for setting in AXES[axis] if axis in AXES else _family_settings(options["panel"], debaters):
             if axis == "temperature":
-                found = configurations.build_configuration(panel=options["panel"], policy="debate", debaters=debaters)
-                configurations.check_temperature(found.debaters, float(way[1]))
-            yield way
+                configuration = configurations.build_configuration(
+                    panel=options["panel"], policy="debate", debaters=debaters
+                )
+                configurations.check_temperature(configuration.debaters, float(setting[1]))
+            yield setting
 
 
-def _family_ways(panel: str | None, debaters: list[str]) -> Iterator[list[str]]:
-    """Each of two judges against itself, and both ways round (DREAM B.4.2)."""
+def _family_settings(panel: str | None, debaters: list[str]) -> Iterator[list[str]]:
+    """Yield each of two judges against itself, and against the other on either side (DREAM B.4.2)."""
     if not debaters:
-        found = configurations.build_configuration(panel=panel, policy="debate")
-        debaters = [judge.name for judge in found.debaters]
+        configuration = configurations.build_configuration(panel=panel, policy="debate")
+        debaters = [judge.name for judge in configuration.debaters]
     if len(set(debaters)) != 2 or len(debaters) != 2:
         raise BadOption("debaters", f"Families are two different judges, as a,b: not {', '.join(debaters) or 'none'}.")
     first, second = debaters

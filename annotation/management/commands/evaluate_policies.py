@@ -1,4 +1,4 @@
-"""evaluate_policies NAME: every policy, replayed on stored turns and votes."""
+"""`evaluate_policies NAME`: every policy, replayed on stored turns and votes."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -36,29 +36,29 @@ class Command(QuorumCommand):
 
     def run(self, **options: Any) -> object:
         collection = collection_named(options["name"])
-        told = {name: options[name] for name in ("reference", "guard", "seconds")}
-        document = evaluate_policies(collection, named_campaign(collection, options["campaign"]), **told)
+        settings = {name: options[name] for name in ("reference", "guard", "seconds")}
+        document = evaluate_policies(collection, named_campaign(collection, options["campaign"]), **settings)
         if not self.as_json:
             self.say(document["population"])
-            for one in document["policies"]:
-                self.say(f"  {one['name']}: {one['reason'] or _format_policy(one)}")
+            for policy in document["policies"]:
+                self.say(f"  {policy['name']}: {policy['reason'] or _format_policy(policy)}")
         if options["out"] is not None:
             write_tables(options["out"], [policies_table(document)])
         return document
 
 
-def _format_policy(one: Mapping[str, Any]) -> str:
-    money = f"machine {_usd(one['machine'])}, people {_usd(one['people'])}"
-    load = f"escalated {one['escalation']:.1%}; calls {one['calls']:,}; {money}"
-    relevant, other, balanced = (one["own"][name] for name in RECALLS)
+def _format_policy(policy: Mapping[str, Any]) -> str:
+    money = f"machine {_usd(policy['machine'])}, people {_usd(policy['people'])}"
+    load = f"escalated {policy['escalation']:.1%}; calls {policy['calls']:,}; {money}"
+    relevant, other, balanced = (policy["own"][name] for name in RECALLS)
     if relevant["value"] is None and other["value"] is None:
         return f"{balanced['reason']}; {load}"
-    every = [
+    with_people = [
         f"{_text(measured['balanced_accuracy'])} by {SETTLERS[settler]}"
-        for settler, measured in one["after"].items()
+        for settler, measured in policy["after"].items()
         if measured["balanced_accuracy"]["value"] is not None
     ]
-    settled = f" (all pairs: {', '.join(every)})" if one["escalated"] and every else ""
+    settled = f" (all pairs: {', '.join(with_people)})" if policy["escalated"] and with_people else ""
     return f"recall {_text(relevant)} relevant, {_text(other)} not; bAcc {_text(balanced)}{settled}; {load}"
 
 

@@ -1,4 +1,4 @@
-"""`export NAME --format F --out DIR`: labels, judgments, debates or sets, as files."""
+"""`export NAME --format F --out DIR`: labels, judgments, debates or training sets, as files."""
 
 from contextlib import nullcontext
 from pathlib import Path
@@ -31,17 +31,17 @@ class Command(ActionCommand):
             "train=NAME: the queries of a kept list (query_splits), or those that carry this split; may be repeated",
         )
 
-    def run(self, **given: Any) -> object:
-        """Write the export and say what is in it."""
-        collection = collection_named(given["name"])
-        options = read_arguments(ExportOptions, {**given, "split": None}, **read_splits(given["split"]))
+    def run(self, **arguments: Any) -> object:
+        """Write the export and print its contents."""
+        collection = collection_named(arguments["name"])
+        options = read_arguments(ExportOptions, {**arguments, "split": None}, **read_splits(arguments["split"]))
         with run_file(collection, options.run) if options.run else nullcontext() as run:
             options = options.model_copy(update={"run": run}) if run else options
             try:
-                snapshot = create_export(self.actor, collection, options, folder=Path(given["out"]).resolve())
+                snapshot = create_export(self.actor, collection, options, folder=Path(arguments["out"]).resolve())
             except OSError as error:
-                raise QuorumError(f"{error}; nothing was left in {given['out']}") from None
-        return self.report(snapshot.manifest, given["out"])
+                raise QuorumError(f"{error}; nothing was left in {arguments['out']}") from None
+        return self.report(snapshot.manifest, arguments["out"])
 
     def report(self, manifest: dict[str, Any], out: str) -> object:  # type: ignore[override]
         counts, files = manifest["counts"], ", ".join(file["name"] for file in manifest["files"])

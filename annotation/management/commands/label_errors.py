@@ -1,4 +1,4 @@
-"""label_errors NAME: labels that votes, assessors, near-duplicates or a model speak against."""
+"""`label_errors NAME`: labels that votes, assessors, near-duplicates or a model contradict."""
 
 from typing import Any
 
@@ -25,17 +25,17 @@ class Command(QuorumCommand):
             raise BadInput(f"--limit must be 1 or more, not {options['limit']}")
         collection = collection_named(options["name"])
         stored = LABEL_ERRORS.compute_now(collection).values or {}
-        found = read_suspects(collection)
-        shown = describe_suspects(collection, found["suspects"][: options["limit"]])
-        self.say(f"{len(found['suspects'])} of {stored['compared']} labels have something that speaks against them")
+        ranking = read_suspects(collection)
+        shown = describe_suspects(collection, ranking["suspects"][: options["limit"]])
+        self.say(f"{len(ranking['suspects'])} of {stored['compared']} labels have something that speaks against them")
         self.say("  labels by signal: " + ", ".join(f"{name} {n}" for name, n in stored["counts"].items()))
-        for one in shown:
-            row = one["row"]
+        for suspect in shown:
+            row = suspect["row"]
             label = f"grade {row['grade']} from {row['origin']}"
-            reasons = "; ".join(one["suspect"].reasons)
-            self.say(f"{one['place']}. {row['query_id']} {row['doc_id']}: {label}. {reasons}")
+            reasons = "; ".join(suspect["suspect"].reasons)
+            self.say(f"{suspect['place']}. {row['query_id']} {row['doc_id']}: {label}. {reasons}")
         return {
             "collection": collection.name,
             **{name: stored[name] for name in ("compared", "complete", "counts")},
-            "suspects": [dict(zip(NAMES, suspect_values(one), strict=True)) for one in shown],
+            "suspects": [dict(zip(NAMES, suspect_values(suspect), strict=True)) for suspect in shown],
         }

@@ -1,4 +1,4 @@
-"""`lara NAME --judge J --share S`: calibrate a judge's votes on people's labels."""
+"""`lara NAME --judge J --share S`: calibrate a judge's votes with people's labels (LARA)."""
 
 from typing import Any
 
@@ -35,8 +35,8 @@ class Command(QuorumCommand):
     def run(self, **options: Any) -> object:
         collection = collection_named(options["name"])
         source = named_campaign(collection, options["campaign"])
-        given = {"judge": options["judge"], "share": options["share"], "debates": options["debates"]}
-        campaign = lara_live.start(collection, source=source, **given)
+        judge, share, debates = options["judge"], options["share"], options["debates"]
+        campaign = lara_live.start(collection, source=source, judge=judge, share=share, debates=debates)
         step = lara_live.step(campaign)
         line = f"nothing to do, people settled {step.asked:,} pairs"
         if step.labelled:

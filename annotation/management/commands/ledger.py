@@ -1,4 +1,4 @@
-"""`ledger NAME`: what a campaign cost, by judge, round and outcome, and for each correct label."""
+"""`ledger NAME`: the cost of a campaign by judge, round and outcome, and per correct label."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -23,42 +23,44 @@ class Command(QuorumCommand):
         parser.add_argument("--campaign", type=int, metavar="N", help="number of the campaign (default: the newest)")
 
     def run(self, **options: Any) -> object:
-        found = cost_report(find_campaign(collection_named(options["name"]), options["campaign"]))
+        report = cost_report(find_campaign(collection_named(options["name"]), options["campaign"]))
         if not self.as_json:
-            self.tell(found)
-        return build_json_document(found)
+            self.tell(report)
+        return build_json_document(report)
 
-    def tell(self, found: CostReport) -> None:
-        campaign, wasted = found.campaign, found.wasted
-        self.say(f"campaign {campaign.number} ({campaign.policy}) on {found.collection.name}: {found.status['state']}")
-        self.say(f"  judges   {found.machine}; {found.status['calls']:,} calls, {wasted.calls:,} without a verdict")
-        self.say(f"  people   {found.people.paid}; {found.people.hours:,.1f} hours")
-        self.say(f"  together {found.together}")
-        for title, _, lines in found.groups:
+    def tell(self, report: CostReport) -> None:
+        campaign, wasted = report.campaign, report.wasted
+        self.say(
+            f"campaign {campaign.number} ({campaign.policy}) on {report.collection.name}: {report.status['state']}"
+        )
+        self.say(f"  judges   {report.machine}; {report.status['calls']:,} calls, {wasted.calls:,} without a verdict")
+        self.say(f"  people   {report.people.paid}; {report.people.hours:,.1f} hours")
+        self.say(f"  together {report.together}")
+        for title, _, lines in report.groups:
             self.table(title, lines)
-        if found.pairs:
+        if report.pairs:
             self.say("by what became of the pair")
-            for part in found.pairs:
+            for part in report.pairs:
                 self.say(f"  {part['name']:<28} {part['pairs']:>10,} pairs {part['calls']:>10,} calls   {part['paid']}")
-        if len(found.days) > 1:
+        if len(report.days) > 1:
             self.say("by day (UTC)")
-            for day in found.days:
+            for day in report.days:
                 self.say(f"  {day['day'].isoformat():<28} {day['calls']:>10,} calls   {day['paid']}")
         self.say("cost per correct label")
-        for label in found.labels:
+        for label in report.labels:
             self.say(f"  {describe_label_cost(label)}")
-        if line := found.caps.line():
+        if line := report.caps.line():
             self.say(line)
 
     def table(self, title: str, lines: Sequence[Sum]) -> None:
         self.say(title.lower())
-        for one in lines:
-            tokens = f"{one.tokens_in:>12,} tokens in {one.tokens_out:>10,} out"
-            self.say(f"  {one.name:<28} {one.calls:>10,} calls {tokens}   {one.paid}")
+        for row in lines:
+            tokens = f"{row.tokens_in:>12,} tokens in {row.tokens_out:>10,} out"
+            self.say(f"  {row.name:<28} {row.calls:>10,} calls {tokens}   {row.paid}")
 
 
 def describe_label_cost(label: PerLabel) -> str:
-    """Return the cost of a label with its interval and population, or why there is none."""
+    """Return the cost of a correct label with its interval and population, or the reason why there is none."""
     head = f"{label.who}, by {label.truth}: "
     cost, share = label.cost, label.accuracy
     if cost.value is None:

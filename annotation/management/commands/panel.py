@@ -1,6 +1,6 @@
-"""`panel NAME [--candidates a,b,...] [--size 5]`: propose judges for a panel, from stored votes and labels.
+"""`panel NAME [--candidates a,b,...] [--size 5]`: recommend judges for a panel, from stored votes and labels.
 
-panel NAME --self-check [--panel P | --candidates a,b,...]: can these judges be trusted with a large campaign?
+`panel NAME --self-check [--panel P | --candidates a,b,...]`: test judges before a large campaign.
 """
 
 from typing import Any
@@ -18,12 +18,12 @@ from judges.probes.self_check import forecast
 
 
 class Command(QuorumCommand):
-    """Measures what is stored: no judge is asked, but with --self-check."""
+    """Recommend a panel from stored data; only --self-check makes calls."""
 
     help = "Recommend a panel: candidates above a quality floor, in the combination with the most independent errors."
 
     def arguments(self, parser: CommandParser) -> None:
-        """Add the options: candidates, size and floor."""
+        """Add the options of the recommendation and of the self-check."""
         parser.add_argument("name", help="name of the collection")
         parser.add_argument(
             "--candidates",
@@ -55,7 +55,7 @@ class Command(QuorumCommand):
         )
 
     def run(self, **options: Any) -> object:
-        """Propose a panel and print it, or with --self-check test the judges themselves."""
+        """Recommend a panel and print it, or with --self-check test judges."""
         names = [name.strip() for name in options["candidates"].split(",") if name.strip()]
         if len(set(names)) != len(names):
             raise BadInput("--candidates names a judge twice")
@@ -68,30 +68,30 @@ class Command(QuorumCommand):
             return self.check_judges(collection, options["panel"], names)
         if options["panel"]:
             raise BadInput("--panel is for --self-check; name candidates with --candidates a,b,...")
-        chosen = choose_panel(
+        recommendation = choose_panel(
             collection, names, floor=options["floor"], bootstrap=options["bootstrap"], size=options["size"]
         )
         if not self.as_json:
-            self.show(chosen)
-        return build_json_document(chosen)
+            self.show(recommendation)
+        return build_json_document(recommendation)
 
     def check_judges(self, collection: Collection, panel: str | None, names: list[str]) -> object:
-        """Ask the judges of a panel, or the named ones; exit 3 when one of them does not pass."""
-        found, judges = (None, self_checks.current_versions(names)) if names else self_checks.panel_judges(panel)
-        if found is not None and not judges:
-            raise BadInput(f"Nobody of panel {found.name} can be asked: offline debaters argue and do not vote")
-        asked = self_checks.collection_probes(collection)
-        own = sum(probe.own for probe in asked)
-        total = self_checks.REPEATS * len(judges) * sum(len(probe.documents) for probe in asked)  # without retries
-        cost = forecast(records_of(judges), asked, self_checks.REPEATS)
-        self.say(f"{len(judges)} judges, {len(asked) - own} built-in probes, {own} of the collection: {cost.line()}")
+        """Test the judges of a panel, or the named ones; exit with 3 where one of them does not pass."""
+        panel_row, judges = (None, self_checks.current_versions(names)) if names else self_checks.panel_judges(panel)
+        if panel_row is not None and not judges:
+            raise BadInput(f"Nobody of panel {panel_row.name} can be asked: offline debaters argue and do not vote")
+        probes = self_checks.collection_probes(collection)
+        own = sum(probe.own for probe in probes)
+        total = self_checks.REPEATS * len(judges) * sum(len(probe.documents) for probe in probes)  # Without retries.
+        cost = forecast(records_of(judges), probes, self_checks.REPEATS)
+        self.say(f"{len(judges)} judges, {len(probes) - own} built-in probes, {own} of the collection: {cost.line()}")
 
         def done(count: int) -> None:
-            # On stderr, since stdout may carry the document.
+            # On stderr, since stdout may carry the JSON document.
             if not count % 50:
                 self.stderr.write(f"{count:,} of {total:,} answers")
 
-        rows = self_checks.self_check(collection, judges, asked, done=done)
+        rows = self_checks.self_check(collection, judges, probes, done=done)
         for row in rows:
             state = "passes" if row.passes else "FAILS"
             self.say(f"  {row.judge.name}: {state}. {_describe_findings(row.findings)}")
@@ -100,42 +100,42 @@ class Command(QuorumCommand):
             raise Incomplete(f"{len(failed)} of {len(rows)} judges do not pass: {', '.join(failed)}", document)
         return document
 
-    def show(self, chosen: Chosen) -> None:
-        """Print the summary, a line for each candidate, the matrix, and the best sets."""
-        choice = chosen.choice
-        for line in summarise_choice(chosen):
+    def show(self, recommendation: Chosen) -> None:
+        """Print the summary, a line for each candidate and each pair, and the best panels."""
+        choice = recommendation.choice
+        for line in summarise_choice(recommendation):
             self.say(line)
-        names = chosen.names(range(len(choice.qualities)))
+        names = recommendation.names(range(len(choice.qualities)))
         width = max(map(len, names))
         self.say(f"Candidates ({MEASURES[choice.floor.measure]}, mean kappa with the others, USD a pair):")
-        for place, name in enumerate(names):
-            one, quality = chosen.found.candidates[place], choice.qualities[place]
+        for index, name in enumerate(names):
+            candidate, quality = recommendation.found.candidates[index], choice.qualities[index]
             state = "passes" if quality.passes else "FAILS "
-            note = f"  ({one.note})" if one.note else ""
-            value, mean = chosen.quality(place).value, choice.means[place]
-            self.say(f"  {name:{width}}  {state}  {_number(value)}  {_number(mean)}  {_usd(one.cost)}{note}")
-        for check in chosen.checks.values():
+            note = f"  ({candidate.note})" if candidate.note else ""
+            value, mean = recommendation.quality(index).value, choice.means[index]
+            self.say(f"  {name:{width}}  {state}  {_number(value)}  {_number(mean)}  {_usd(candidate.cost)}{note}")
+        for check in recommendation.checks.values():
             self.say(f"  Self-check of {check.judge}: {check.summary}")
         for pair in choice.pairwise:
             self.say(f"  {names[pair.a]} - {names[pair.b]}: kappa {_number(pair.kappa.value)}, n {pair.n}")
-        for title, found in (("mean", choice.by_mean), ("largest", choice.by_largest)):
-            for proposal in found[:3]:
+        for title, proposals in (("mean", choice.by_mean), ("largest", choice.by_largest)):
+            for proposal in proposals[:3]:
                 values = f"mean {proposal.subset.mean:.3f}, largest {proposal.subset.largest:.3f}"
-                self.say(f"By {title} kappa: {', '.join(chosen.names(proposal.members))} ({values})")
+                self.say(f"By {title} kappa: {', '.join(recommendation.names(proposal.members))} ({values})")
         best = choice.proposed
-        if best and chosen.usable(best):
-            judges = ", ".join(f'"{chosen.found.candidates[place].judge}"' for place in best.members)
+        if best and recommendation.usable(best):
+            judges = ", ".join(f'"{recommendation.found.candidates[member].judge}"' for member in best.members)
             self.say(f"For the judges file: ensemble = [{judges}]")
 
 
-def _describe_findings(found: dict[str, Any]) -> str:
-    """Describe a self-check: its problems with the first error, or shares of right answers."""
-    if problems := [*found["problems"], *([found["error"]] if found["error"] else [])]:
+def _describe_findings(findings: dict[str, Any]) -> str:
+    """Describe the findings of a self-check: its problems with the first error, or its counts of right answers."""
+    if problems := [*findings["problems"], *([findings["error"]] if findings["error"] else [])]:
         return "; ".join(problems)
-    clear = found["clear"]
+    clear = findings["clear"]
     return (
         f"{clear['right']} of {clear['right'] + clear['tied'] + clear['reversed']} couples in the known order, the "
-        f"same answer twice on {found['repeated']} of {found['repeats']} documents"
+        f"same answer twice on {findings['repeated']} of {findings['repeats']} documents"
     )
 
 

@@ -1,4 +1,4 @@
-"""`query_splits NAME`: lists of queries that a collection keeps out of training sets, such as fixed test queries."""
+"""`query_splits NAME`: lists of queries that stay out of training sets, such as fixed test queries."""
 
 from typing import Any
 
@@ -16,9 +16,9 @@ class Command(QuorumCommand):
 
     def arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name", help="name of the collection")
-        one = parser.add_mutually_exclusive_group()
-        one.add_argument("--keep", metavar="LIST", help="keep the query ids of --file under this name")
-        one.add_argument("--delete", metavar="LIST", help="delete the list")
+        group = parser.add_mutually_exclusive_group()
+        group.add_argument("--keep", metavar="LIST", help="keep the query ids of --file under this name")
+        group.add_argument("--delete", metavar="LIST", help="delete the list")
         parser.add_argument("--file", metavar="F", help="with --keep: query ids, one per line")
 
     def run(self, **options: Any) -> object:
@@ -27,12 +27,14 @@ class Command(QuorumCommand):
             raise BadInput("--keep LIST and --file F go together")
         if options["keep"] is not None:
             ids = read_ids(FileSource(options["file"]))
-            kept = keep_split(None, collection, options["keep"], ids, made_by=shell_user())
-            self.say(f"{kept.name}: {len(kept.query_ids)} queries of {collection.name} stay out of training sets")
+            split = keep_split(None, collection, options["keep"], ids, made_by=shell_user())
+            self.say(f"{split.name}: {len(split.query_ids)} queries of {collection.name} stay out of training sets")
         if options["delete"] is not None:
             delete_split(None, collection, options["delete"])
             self.say(f"{options['delete']} is deleted: training sets may hold its queries")
-        lists = [{"name": one.name, "queries": len(one.query_ids)} for one in list_splits(collection)]
+        lists = [
+            {"name": query_split.name, "queries": len(query_split.query_ids)} for query_split in list_splits(collection)
+        ]
         carried = carried_names(collection)
         if options["keep"] is None and options["delete"] is None:
             for row in lists:

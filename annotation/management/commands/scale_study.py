@@ -1,4 +1,4 @@
-"""scale_study NAME --judges a,b,c: a model's scores as yes/no, 0-3, 0-10 on the same pairs."""
+"""`scale_study NAME --judges a,b,c`: a model's scores as yes/no, 0-3 and 0-10 on the same pairs."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ class Command(QuorumCommand):
     help = "Compare the scores of one model on several scales, from stored votes (ERank 3.2)."
 
     def arguments(self, parser: CommandParser) -> None:
-        """The judges are the same model with other scales."""
+        """Add the options. The judges are one model with different scales."""
         parser.add_argument("name", help="name of the collection")
         parser.add_argument(
             "--judges",
@@ -25,22 +25,22 @@ class Command(QuorumCommand):
         )
 
     def run(self, **options: Any) -> object:
-        """Print a line a judge."""
+        """Print a line for each judge."""
         collection = collection_named(options["name"])
         if len(options["judges"]) < 2:
             raise BadInput("--judges: name two or more, one for each scale")
-        studied = study.study_scales(collection, options["judges"])
-        self.say(f"{studied['pairs']:,} pairs that all of them judged")
+        document = study.study_scales(collection, options["judges"])
+        self.say(f"{document['pairs']:,} pairs that all of them judged")
         self.say(f"{'judge':24} {'scale':7} {'nDCG@10':>8} {'ties':>7} {'<1e-5':>7} {'>1-1e-5':>8}  scores from 0 to 1")
-        for one in studied["scales"]:
+        for scale in document["scales"]:
             self.say(
-                f"{one['judge']:24} {one['scale']:7} {_share(one['ndcg'], 4):>8} "
-                f"{_share(one['ties']):>7} {_share(one['certain_no']):>7} {_share(one['certain_yes']):>8}  "
-                f"{' '.join(map(str, one['histogram']))}"
+                f"{scale['judge']:24} {scale['scale']:7} {_share(scale['ndcg'], 4):>8} "
+                f"{_share(scale['ties']):>7} {_share(scale['certain_no']):>7} {_share(scale['certain_yes']):>8}  "
+                f"{' '.join(map(str, scale['histogram']))}"
             )
-            if not one["probabilities"]:
+            if not scale["probabilities"]:
                 self.say(f"{'':24} no token probabilities: set logprobs, or the score is the bare answer")
-        return studied
+        return document
 
 
 def _share(value: float | None, digits: int = 3) -> str:

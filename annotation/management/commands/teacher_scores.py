@@ -1,4 +1,4 @@
-"""teacher_scores NAME --api A --model M: scores of a rerank API for the collection's pairs."""
+"""`teacher_scores NAME --api A --model M`: scores of a rerank API for a collection's pairs."""
 
 from dataclasses import asdict
 from typing import Any
@@ -53,6 +53,6 @@ class Command(QuorumCommand):
         else:
             self.say(f"{report.scored} of {report.pairs} pairs scored in {report.calls} calls")
         if report.failed:
-            why = "; ".join(report.errors[:3])
-            raise Incomplete(f"{report.failed} pairs have no score ({why}); run it again to ask for them", document)
+            errors = "; ".join(report.errors[:3])
+            raise Incomplete(f"{report.failed} pairs have no score ({errors}); run it again to ask for them", document)
         return document

@@ -1,4 +1,4 @@
-"""web_search NAME --judge J: pages that a web search finds for a collection's queries, as documents to be judged."""
+"""`web_search NAME --judge J`: search the web for a collection's queries and add the pages as documents."""
 
 from typing import Any
 
@@ -17,15 +17,16 @@ class Command(JobCommand):
     )
 
     def summarise(self, job: WebSearch) -> tuple[str, dict[str, Any]]:
-        """Say what came of it, and of each result that became no document why."""
-        made = describe_search(job)
-        lost = WebSearchResult.objects.filter(searched__search=job, document=None).order_by("searched", "rank")
-        for url, problem in lost.values_list("url", "problem"):
+        """Return a line and the document of the search; note each result that became no document."""
+        summary = describe_search(job)
+        left_out = WebSearchResult.objects.filter(searched__search=job, document=None).order_by("searched", "rank")
+        for url, problem in left_out.values_list("url", "problem"):
             self.note(f"{url[:200]}: {describe_problem(problem)}")
         line = (
-            f"{made['answered']:,} of {made['queries']:,} queries searched, {made['without_results']:,} without a "
-            f"result; {made['results']:,} results, {sum(made['left_out'].values()):,} left out; "
-            f"{made['imported']['documents']:,} new documents, {made['imported']['pairs']:,} new pairs; "
-            f"{made['calls']:,} calls"
+            f"{summary['answered']:,} of {summary['queries']:,} queries searched, "
+            f"{summary['without_results']:,} without a result; {summary['results']:,} results, "
+            f"{sum(summary['left_out'].values()):,} left out; "
+            f"{summary['imported']['documents']:,} new documents, {summary['imported']['pairs']:,} new pairs; "
+            f"{summary['calls']:,} calls"
         )
-        return line, made
+        return line, summary
