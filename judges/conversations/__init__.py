@@ -1,1 +1,1 @@
-"""Calls in several steps about a query: each step depends on what earlier ones answered; paid for like every call."""
+"""Conversations with judges about a query: calls in several steps, each of which depends on earlier answers."""

@@ -1,7 +1,7 @@
-"""Answers of agents that search and of those who write and grade: formats of search, assess and reference. Pure.
+"""Formats of the answers of search agents, graders and writers of reference answers. Pure.
 
-BRIGHT-Pro 4.2 and appendix E: one search a turn or the final answer; a grade for every aspect and a
-quality; a reference answer that cites the passages it was given.
+BRIGHT-Pro 4.2 and appendix E: one search per turn or the final answer; a grade for every aspect and an overall
+quality; a reference answer that cites the passages that it is based on.
 """
 
 import re
@@ -15,12 +15,12 @@ from judges.conversations.base import AnswerFormat
 _BRACKETS = re.compile(r"\[([^\[\]]{1,400})\]")
 _BETWEEN = re.compile(r"[,;]")
 
-# An agent may name several searches in spite of the schema that is sent: it is asked once more, then the first counts.
+# An agent may name several searches in spite of the schema: it is asked again once, then the first one counts.
 Searches = Annotated[str | list[str] | None, WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "null"}]})]
 
 
 class SearchTurn(AnswerFormat):
-    """A turn of an agent: a search, or its answer. `must_answer`: no search is possible."""
+    """A turn of an agent: a search or its answer. `must_answer` of the step's context: no search is possible."""
 
     search: Searches = None
     answer: str | None = None
@@ -43,17 +43,17 @@ class SearchTurn(AnswerFormat):
 
     @property
     def searches(self) -> list[str]:
-        """The searches that it names, without blanks."""
-        given = [self.search] if isinstance(self.search, str) else self.search or []
-        return [text for one in given if (text := " ".join(one.split()))]
+        """The searches of the turn, with normalized white space and without blank ones."""
+        texts = [self.search] if isinstance(self.search, str) else self.search or []
+        return [search for text in texts if (search := " ".join(text.split()))]
 
 
-SCORES = (0, 0.5, 1)  # An aspect is not addressed, in part, or fully.
+SCORES = (0, 0.5, 1)  # An aspect is not addressed, partly, or fully.
 Score = Annotated[float, WithJsonSchema({"type": "number", "enum": list(SCORES)})]
 
 
 class AspectScore(AnswerFormat):
-    """Grade of how far an answer covers one aspect."""
+    """Grade for an answer's coverage of one aspect."""
 
     id: str
     score: Score
@@ -67,7 +67,7 @@ class AspectScore(AnswerFormat):
 
 
 class AnswerGrade(AnswerFormat):
-    """The grades of an answer. The step's `aspects`: the ids that it has to score, each once."""
+    """The grades of an answer. `aspects` of the step's context: the ids that have to be scored, each once."""
 
     aspect_scores: list[AspectScore]
     overall_quality: int = Field(ge=1, le=5)
@@ -75,8 +75,8 @@ class AnswerGrade(AnswerFormat):
 
     @model_validator(mode="after")
     def has_every_aspect(self, info: ValidationInfo) -> "AnswerGrade":
-        wanted = (info.context or {}).get("aspects")
-        if wanted is not None and sorted(one.id for one in self.aspect_scores) != sorted(wanted):
+        aspect_ids = (info.context or {}).get("aspects")
+        if aspect_ids is not None and sorted(aspect.id for aspect in self.aspect_scores) != sorted(aspect_ids):
             raise ValueError('"aspect_scores" has not every aspect id exactly once')
         return self
 
@@ -91,19 +91,21 @@ class ReferenceDraft(AnswerFormat):
         passages = (info.context or {}).get("passages")
         if passages is None:
             return self
-        cited, strange = find_citations(self.answer, {one for ids in passages.values() for one in ids})
-        if strange:
+        cited_ids, unknown_ids = find_citations(
+            self.answer, {passage_id for ids in passages.values() for passage_id in ids}
+        )
+        if unknown_ids:
             raise ValueError('"answer" cites a document that is not among the passages')
-        if any(not set(ids) & set(cited) for ids in passages.values()):
+        if any(not set(ids) & set(cited_ids) for ids in passages.values()):
             raise ValueError('"answer" cites no passage of one of the aspects')
         return self
 
 
-def find_citations(text: str, known: Set[str]) -> tuple[list[str], list[str]]:
-    """Return the ids that stand in square brackets, each once in their order: those that are known, and all others."""
-    found: list[str] = []
+def find_citations(text: str, known_ids: Set[str]) -> tuple[list[str], list[str]]:
+    """Return the ids in square brackets, each once and in order: the known ones, and all others."""
+    ids: list[str] = []
     for match in _BRACKETS.finditer(text):
-        whole = match[1].strip()
-        found += [whole] if whole in known else [one.strip() for one in _BETWEEN.split(whole)]
-    unique: Sequence[str] = [one for one in dict.fromkeys(found) if one]
-    return [one for one in unique if one in known], [one for one in unique if one not in known]
+        content = match[1].strip()
+        ids += [content] if content in known_ids else [part.strip() for part in _BETWEEN.split(content)]
+    unique_ids: Sequence[str] = [part for part in dict.fromkeys(ids) if part]
+    return [part for part in unique_ids if part in known_ids], [part for part in unique_ids if part not in known_ids]

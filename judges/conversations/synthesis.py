@@ -1,7 +1,7 @@
 """Formats of the steps that write synthetic queries. Pure.
 
-A query with its documents (RTriever-Synth, BRIGHT-Pro 5.1), the keyword form of a query (Prism
-4.1), a query that a document answers.
+Queries with their documents (RTriever-Synth, BRIGHT-Pro 5.1), the keyword form of a query (Prism 4.1), and queries that
+a document answers.
 """
 
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ LONGEST_KEYWORD, LONGEST_QUERY = 5, 80  # Words.
 
 
 def normalize(text: str) -> str:
-    """Return a text's words: with the same ones, two are the same title or persona."""
+    """Return the words of a text: two titles or personas with the same words are the same."""
     return " ".join(tokenize_text(text))
 
 
@@ -30,10 +30,10 @@ def _require_text(text: str) -> str:
 
 
 def _require_three_sentences(text: str) -> str:
-    # Counted as the search counts sentences, so that the rule and the later cutting agree.
-    found = len(split_sentences(text))
-    if found != SUMMARY_SENTENCES:
-        raise ValueError(f"it has {found} sentences, not exactly {SUMMARY_SENTENCES}")
+    # Counted with the splitter of the search, so that the rule agrees with later splitting.
+    sentence_count = len(split_sentences(text))
+    if sentence_count != SUMMARY_SENTENCES:
+        raise ValueError(f"it has {sentence_count} sentences, not exactly {SUMMARY_SENTENCES}")
     return text
 
 
@@ -41,29 +41,29 @@ Text = Annotated[str, AfterValidator(_require_text)]
 Summary = Annotated[Text, AfterValidator(_require_three_sentences)]
 
 
-def _require_different(texts: Iterable[str], what: str, others: Iterable[str] = ()) -> None:
-    # Compared by words alone: models repeat themselves with another comma or capital.
-    seen = set(map(normalize, others))
+def _require_different(texts: Iterable[str], noun: str, others: Iterable[str] = ()) -> None:
+    # Compared only by words, because models repeat themselves with a different comma or capital.
+    normalized_texts = set(map(normalize, others))
     for text in map(normalize, texts):
-        if text in seen:
-            raise ValueError(f"two {what} are the same")
-        seen.add(text)
+        if text in normalized_texts:
+            raise ValueError(f"two {noun} are the same")
+        normalized_texts.add(text)
 
 
 def _expected(info: ValidationInfo) -> dict[str, Any]:
-    # What the prompt asked for is not in the answer: the asker hands it in as the context of the validation.
+    # The answer does not contain what the prompt asked for: the step passes it as the context of the validation.
     return info.context or {}
 
 
-def _require_count(found: int, info: ValidationInfo) -> None:
-    wanted = _expected(info).get("count")
-    # None where a stored answer is read back: nothing is expected of it any more.
-    if wanted is not None and found != wanted:
-        raise ValueError(f"there are {found}, not {wanted}")
+def _require_count(count: int, info: ValidationInfo) -> None:
+    expected_count = _expected(info).get("count")
+    # None if a stored answer is read, which was validated before.
+    if expected_count is not None and count != expected_count:
+        raise ValueError(f"there are {count}, not {expected_count}")
 
 
 class PersonaQuery(AnswerFormat):
-    """A new persona and the seed in its voice. Expected: `personas`, the examples."""
+    """A new persona, and the seed query in its voice. Expected: `personas`, the examples."""
 
     persona: Text
     question: Text
@@ -71,26 +71,25 @@ class PersonaQuery(AnswerFormat):
 
     @field_validator("persona")
     @classmethod
-    # A copied example would be no new persona.
     def is_new(cls, persona: str, info: ValidationInfo) -> str:
         _require_different([persona], "personas", _expected(info).get("personas", ()))
         return persona
 
 
 class QueryType(AnswerFormat):
-    """Type of a query: one passage answers it (factual), or several (analytical)."""
+    """Type of a query: answered by one passage (factual) or by several (analytical)."""
 
     type: Literal["factual", "analytical"]
 
 
 class ReferenceAnswer(AnswerFormat):
-    """Answer that a careful expert would give."""
+    """The answer of a careful expert."""
 
     answer: Text
 
 
 class AnswerAspect(AnswerFormat):
-    """A part of the reasoning; the rationale names what of the answer it carries."""
+    """A part of the reasoning; the rationale names the part of the answer that depends on it."""
 
     aspect: Text
     rationale: Text
@@ -104,12 +103,12 @@ class Decomposition(AnswerFormat):
     @field_validator("aspects")
     @classmethod
     def are_different(cls, aspects: list[AnswerAspect]) -> list[AnswerAspect]:
-        _require_different((one.aspect for one in aspects), "aspects")
+        _require_different((blueprint.aspect for blueprint in aspects), "aspects")
         return aspects
 
 
 class Blueprint(AnswerFormat):
-    """Plan of a passage, before anybody writes it."""
+    """Plan of a passage, made before the passage is written."""
 
     rationale: Text
     passage_type: Text
@@ -119,7 +118,7 @@ class Blueprint(AnswerFormat):
 
 
 class PositiveBlueprints(AnswerFormat):
-    """A blueprint for each aspect, in their order. Expected: `count`."""
+    """A blueprint for each aspect, in the order of the aspects. Expected: `count`."""
 
     blueprints: list[Blueprint]
 
@@ -127,19 +126,19 @@ class PositiveBlueprints(AnswerFormat):
     @classmethod
     def are_different(cls, blueprints: list[Blueprint], info: ValidationInfo) -> list[Blueprint]:
         _require_count(len(blueprints), info)
-        _require_different((one.title for one in blueprints), "titles")
+        _require_different((blueprint.title for blueprint in blueprints), "titles")
         return blueprints
 
 
 class NegativeBlueprint(Blueprint):
-    """A passage that looks fitting and lacks what is needed: why it fails, and which aspect it must leave out."""
+    """A passage that looks relevant but does not help: why it fails, and the aspect that it must not cover."""
 
     failure: Text
     missing_aspect: Text
 
 
 class NegativeBlueprints(AnswerFormat):
-    """Plans for as many negatives as positives. Expected: `count`, positives' `titles`."""
+    """Plans for as many negatives as positives. Expected: `count`, the positives' `titles`."""
 
     blueprints: list[NegativeBlueprint]
 
@@ -147,12 +146,12 @@ class NegativeBlueprints(AnswerFormat):
     @classmethod
     def are_different(cls, blueprints: list[NegativeBlueprint], info: ValidationInfo) -> list[NegativeBlueprint]:
         _require_count(len(blueprints), info)
-        _require_different((one.title for one in blueprints), "titles", _expected(info).get("titles", ()))
+        _require_different((blueprint.title for blueprint in blueprints), "titles", _expected(info).get("titles", ()))
         return blueprints
 
 
 class Passages(AnswerFormat):
-    """The passages of some blueprints, in their order. Expected: `count`."""
+    """The passages of some blueprints, in the order of the blueprints. Expected: `count`."""
 
     passages: list[Text]
 
@@ -164,20 +163,20 @@ class Passages(AnswerFormat):
 
 
 class KeywordForm(AnswerFormat):
-    """Words that somebody would type to search for the same, most telling first."""
+    """Keywords for a search with the same intent, most specific first."""
 
     keywords: Annotated[list[Text], Field(min_length=1, max_length=MOST_KEYWORDS)]
 
     @field_validator("keywords")
     @classmethod
     def are_keywords(cls, keywords: list[str]) -> list[str]:
-        seen = [normalize(one) for one in keywords]
-        # A keyword of punctuation alone would match nothing in any search.
-        if not all(seen):
+        normalized = [normalize(keyword) for keyword in keywords]
+        # A keyword that is only punctuation would match nothing.
+        if not all(normalized):
             raise ValueError("a keyword has no word")
-        if any(len(one.split()) > LONGEST_KEYWORD for one in keywords):
+        if any(len(keyword.split()) > LONGEST_KEYWORD for keyword in keywords):
             raise ValueError(f"a keyword has more than {LONGEST_KEYWORD} words")
-        if len(set(seen)) < len(seen):
+        if len(set(normalized)) < len(normalized):
             raise ValueError("two keywords are the same")
         return keywords
 
@@ -190,10 +189,9 @@ class AskedQuery(AnswerFormat):
     @field_validator("query")
     @classmethod
     def is_a_query(cls, query: str) -> str:
-        # A model that returns the passage itself has as many words as a passage.
         if not normalize(query):
             raise ValueError("it has no word")
-        if len(query.split()) > LONGEST_QUERY:
+        if len(query.split()) > LONGEST_QUERY:  # The model may have returned the passage itself.
             raise ValueError(f"it has more than {LONGEST_QUERY} words")
         return query
 

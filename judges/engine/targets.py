@@ -74,7 +74,7 @@ async def _measure_attempt(caller: Caller, claimed: Claimed, number: int, target
         evidence.as_json(rules),
         found,
         scores=scores,
-        given=given,
+        original_scores=given,
         judge=measurer.name,
         meaning=quality.judged_as(measurer, caller.plan.voters[0]),
         entities_by="patterns" if isinstance(listed, NoVerdict) else f"patterns and {measurer.name}",

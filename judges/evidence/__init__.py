@@ -1,1 +1,1 @@
-"""Evidence in documents: sentences that support a label, written and measured by judges (Prism)."""
+"""Contribution and evidence of relevant documents, written and measured by judges (Prism)."""

@@ -1,8 +1,7 @@
-"""Answers about contribution and evidence, read as strictly as verdicts (judges.domain.verdicts). Pure.
+"""Parsing of answers about contribution and evidence, as strict as that of verdicts (judges.domain.verdicts). Pure.
 
-They travel through the engine as a Turn whose verdict says nothing and is not stored: a written
-target as its text in `reason`, entities as quotes located in the document, scores as JSON in
-`reason`.
+The engine passes the answers on as a Turn whose verdict has no meaning and is not stored: a written target is the text
+in `reason`, entities are quotes located in the document, scores are JSON in `reason`.
 """
 
 import json
@@ -12,9 +11,9 @@ from typing import Any
 from corpus.evidence.measures import DIMENSIONS, EvidenceTarget, Malformed, check_target
 from judges.domain.quotes import locate_quote
 from judges.domain.verdicts import STRICT, OutOfRange, ParsingRules, Unparsed, check_string, fields_of
-from judges.records import Quote, Turn
+from judges.records import Turn
 
-MOST = 200  # Entities of one text that are kept.
+MOST = 200  # Entities of one text that are read; further ones are dropped.
 
 
 def parse_answer(role: str, text: str, document: str, rules: ParsingRules = STRICT) -> Turn:
@@ -22,19 +21,23 @@ def parse_answer(role: str, text: str, document: str, rules: ParsingRules = STRI
     if role == "write":
         return Turn(1, _parse_target(text, rules).text)
     if role == "entity":
-        return Turn(1, "", _parse_entities(text, document, rules))
+        entities = fields_of(text, rules, required={"entities"})["entities"]
+        if not isinstance(entities, list):
+            raise Unparsed('"entities" is not a list of strings')
+        names = dict.fromkeys(check_string(name, "entities").strip() for name in entities)
+        return Turn(1, "", tuple(locate_quote(name, document) for name in list(names)[:MOST] if name))
     return Turn(1, json.dumps(_parse_scores(text, rules)))
 
 
 def entities_of(turn: Turn) -> tuple[str, ...]:
-    """Return what an `entity` answer listed."""
+    """Return the entities of an `entity` answer."""
     return tuple(quote.text for quote in turn.quotes)
 
 
 def scores_of(turn: Turn) -> dict[str, int]:
-    """Return what a `measure` answer gave, without its note."""
-    found = json.loads(turn.reason)
-    return {name: int(found[name]) for name in DIMENSIONS}
+    """Return the scores of a `measure` answer, by dimension."""
+    answer = json.loads(turn.reason)
+    return {name: int(answer[name]) for name in DIMENSIONS}
 
 
 def _parse_target(text: str, rules: ParsingRules) -> EvidenceTarget:
@@ -45,14 +48,6 @@ def _parse_target(text: str, rules: ParsingRules) -> EvidenceTarget:
     except Malformed as error:
         raise Unparsed(str(error)) from error
     return target
-
-
-def _parse_entities(text: str, document: str, rules: ParsingRules) -> tuple[Quote, ...]:
-    listed = fields_of(text, rules, required={"entities"})["entities"]
-    if not isinstance(listed, list):
-        raise Unparsed('"entities" is not a list of strings')
-    names = dict.fromkeys(check_string(name, "entities").strip() for name in listed)
-    return tuple(locate_quote(name, document) for name in list(names)[:MOST] if name)
 
 
 def _parse_scores(text: str, rules: ParsingRules) -> dict[str, Any]:

@@ -1,8 +1,7 @@
-"""Campaigns that write contribution and evidence of relevant pairs: who writes, who measures, what it costs.
+"""Campaigns that write contribution and evidence of relevant pairs: their writer and measuring judge, their coverage.
 
-They are campaigns like others (claims, cache, limits, budget, rows of attempts) and label nothing.
-In their status `labelled` counts pairs with a good target, `escalated` those whose texts wait for a
-person.
+They are like other campaigns (leases, cache, limits, budget, rows of attempts) but do not label pairs. In their status,
+`labelled` counts pairs with a good target, and `escalated` those whose texts wait for a person.
 """
 
 from django.utils.translation import gettext as _
@@ -21,7 +20,7 @@ COVERAGE = read_sql(__file__, "count_coverage")
 
 
 def writer_configuration(writer: str, measure: str = "") -> Configuration:
-    """Return the writer and the measuring judge in their present versions. Raises BadInput."""
+    """Return the writer and the measuring judge in their current versions. Raises BadInput."""
     ensure_writers()
     judges = tuple(judge_named(name) for name in (writer, measure) if name)
     return Configuration(writer, Campaign.Policy.EVIDENCE.value, judges)
@@ -32,23 +31,25 @@ def judge_named(name: str) -> Judge:
     ensure_writers()
     version = JudgeVersion.objects.filter(name=name, is_current=True).first()
     if version is None:
-        known = ", ".join(JudgeVersion.objects.filter(is_current=True).order_by("name").values_list("name", flat=True))
+        known_names = ", ".join(
+            JudgeVersion.objects.filter(is_current=True).order_by("name").values_list("name", flat=True)
+        )
         raise BadInput(
             _("There is no judge %(name)s: load it with configure_judges; known are %(known)s")
-            % {"name": f"{name!r}", "known": known}
+            % {"name": f"{name!r}", "known": known_names}
         )
     return judge_of(version)
 
 
-def score_meaning(wanted: Configuration) -> str:
-    """Name what this configuration's scores mean: quality, fidelity to teacher, or nothing (no measuring judge)."""
-    return judged_as(wanted.voters[1], wanted.voters[0]) if len(wanted.voters) > 1 else ""
+def score_meaning(configuration: Configuration) -> str:
+    """Return the meaning of the scores: quality, fidelity to teacher, or "" without a measuring judge."""
+    return judged_as(configuration.voters[1], configuration.voters[0]) if len(configuration.voters) > 1 else ""
 
 
 def target_coverage(collection: Collection) -> dict[str, int]:
-    """Count the relevant pairs of a collection that have texts to learn from, in one statement.
+    """Count the relevant pairs of a collection that have texts to train on.
 
-    `waiting`: their texts wait for a person, and no judge writes them again; `missing`: a judge could write about them.
+    `waiting`: their texts wait for a person, and no judge writes them again; `missing`: a judge could write them.
     """
     positives, good, by_people, waiting = fetch_row(COVERAGE, collection=collection.pk)
     missing = positives - good - waiting

@@ -1,4 +1,4 @@
-"""A judge measures texts that others wrote: a trained model's answers, or the targets of a collection (Prism 5.3)."""
+"""Measuring existing texts by a judge: a trained model's answers, or the targets of a collection (Prism 5.3)."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -23,42 +23,45 @@ from judges.records import Judge
 
 
 def rows_of_targets(collection: Collection) -> list[OutputRow]:
-    """Return the newest good target of each pair as an answer that says yes."""
-    held = {target.pair_id: target for target in newest_targets(collection)}
-    pairs = Pair.objects.filter(pk__in=held).select_related("query", "document").order_by("pk")
-    texts = {key: measures.EvidenceTarget(one.contribution, one.evidence).text for key, one in held.items()}
-    return [_output_row(pair, 1, f"yes\n{texts[pair.pk]}", given=True) for pair in pairs]
+    """Return the latest good target of each pair, as an answer with verdict yes."""
+    targets_by_pair = {target.pair_id: target for target in newest_targets(collection)}
+    pairs = Pair.objects.filter(pk__in=targets_by_pair).select_related("query", "document").order_by("pk")
+    texts = {
+        key: measures.EvidenceTarget(target.contribution, target.evidence).text
+        for key, target in targets_by_pair.items()
+    }
+    return [_output_row(pair, 1, f"yes\n{texts[pair.pk]}", verdict_given=True) for pair in pairs]
 
 
 def rows_of_outputs(
     collection: Collection, outputs: Sequence[tuple[str, str, int | None, str]]
 ) -> list[OutputRow | None]:
-    """(query id, document id, label or None, output) as rows; None where the collection has no such pair."""
+    """Return (query id, document id, label or None, output) as rows; None if the collection has no such pair."""
     ids = Q(query__external_id__in={query for query, *_ in outputs}, query__is_current=True)
     ids &= Q(document__external_id__in={document for _, document, *_ in outputs}, document__is_current=True)
     pairs = Pair.objects.filter(ids, collection=collection).select_related("query", "document")
-    known = {(pair.query.external_id, pair.document.external_id): pair for pair in pairs}
+    pairs_by_ids = {(pair.query.external_id, pair.document.external_id): pair for pair in pairs}
     labels = dict(Label.objects.filter(pair__in=pairs, aspect=None).values_list("pair", "grade"))
-    found: list[OutputRow | None] = []
+    rows: list[OutputRow | None] = []
     for query, document, label, output in outputs:
-        pair = known.get((query, document))
+        pair = pairs_by_ids.get((query, document))
         if pair is not None and label is None and pair.pk in labels:
             label = int(labels[pair.pk] >= collection.relevant_from)
-        found.append(_output_row(pair, label, output) if pair else None)
-    return found
+        rows.append(_output_row(pair, label, output) if pair else None)
+    return rows
 
 
-def _output_row(pair: Pair, label: int | None, output: str, *, given: bool = False) -> OutputRow:
+def _output_row(pair: Pair, label: int | None, output: str, *, verdict_given: bool = False) -> OutputRow:
     document = f"{pair.document.title}\n{pair.document.text}" if pair.document.title else pair.document.text
-    return OutputRow(pair.pk, pair.query.text, document, label, output, given)
+    return OutputRow(pair.pk, pair.query.text, document, label, output, verdict_given)
 
 
 def score_meaning(collection: Collection, judge: Judge) -> str:
-    """Fidelity to teacher where the judge is a model that wrote targets of this collection, else quality."""
+    """Return fidelity to teacher if the judge's model wrote targets of this collection, else quality."""
     writers = Target.objects.filter(pair__collection=collection, kind=Target.Kind.JUDGE).values_list("writer")
     versions = map(judge_of, JudgeVersion.objects.filter(name__in=writers.distinct()))
-    same = any(quality.same_model(judge, writer) for writer in versions)
-    return quality.TEACHER if same else quality.QUALITY
+    is_teacher = any(quality.same_model(judge, writer) for writer in versions)
+    return quality.TEACHER if is_teacher else quality.QUALITY
 
 
 def measure_rows(
@@ -72,29 +75,31 @@ def measure_rows(
 ) -> InlineResult[JudgedOutput]:
     """Ask the judge for entities and scores of each row that has a target. Raises BadInput for an unknown judge.
 
-    `lister`: name of another judge that lists the entities (P takes two models).
+    `lister`: name of another judge that lists the entities (Prism uses two models).
     """
-    wanted = {row.pair: row.target for row in rows if row.target is not None}
+    targets_by_pair = {row.pair: row.target for row in rows if row.target is not None}
 
     async def ask(caller: Caller, claimed: Claimed) -> JudgedOutput | None:
-        target = wanted[claimed.pair]
+        target = targets_by_pair[claimed.pair]
         assert target is not None
         try:
-            judge, *others = caller.plan.voters
-            listed, scored = await targets.measure_target(caller, claimed, judge, target, 1, *others)
+            judge, *extra_judges = caller.plan.voters
+            entities_turn, scores_turn = await targets.measure_target(caller, claimed, judge, target, 1, *extra_judges)
         except targets.FailedTarget:
             return None
-        return _judged_output(claimed, target, listed, scored)
+        return _judged_output(claimed, target, entities_turn, scores_turn)
 
-    asked = writer_configuration(name, "" if lister == name else lister)
-    return ask_inline(collection, asked, "measuring", list(wanted), ask, budget=budget, done=done)
+    configuration = writer_configuration(name, "" if lister == name else lister)
+    return ask_inline(collection, configuration, "measuring", list(targets_by_pair), ask, budget=budget, done=done)
 
 
-def _judged_output(claimed: Claimed, target: measures.EvidenceTarget, listed: Any, scored: Any) -> JudgedOutput:
-    named = () if isinstance(listed, NoVerdict) else writings.entities_of(listed)
-    if isinstance(scored, NoVerdict):
-        return named, None
+def _judged_output(
+    claimed: Claimed, target: measures.EvidenceTarget, entities_turn: Any, scores_turn: Any
+) -> JudgedOutput:
+    entities = () if isinstance(entities_turn, NoVerdict) else writings.entities_of(entities_turn)
+    if isinstance(scores_turn, NoVerdict):
+        return entities, None
     rules = measures.measure_target(
-        target, query=claimed.inputs.query, document=claimed.inputs.titled_document, named=named
+        target, query=claimed.inputs.query, document=claimed.inputs.titled_document, named=entities
     )
-    return named, quality.cap_scores(writings.scores_of(scored), rules)
+    return entities, quality.cap_scores(writings.scores_of(scores_turn), rules)

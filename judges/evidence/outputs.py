@@ -1,6 +1,6 @@
-"""Texts of a model, or of a judge for it to learn from, as rows of P table 2 and quantiles of figure 5 (pure).
+"""Measures of a model's texts, or of a judge's that it is trained on: Prism table 2, quantiles of figure 5. Pure.
 
-Rows where label and answer are yes and both fields stand are judged; everything else is counted by rule.
+Rows with both fields whose label and answer are yes are judged; everything else is counted by rule.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -14,14 +14,14 @@ from corpus.evidence.measures import DIMENSIONS, EvidenceOutput, EvidenceTarget
 
 @dataclass(frozen=True, slots=True)
 class OutputRow:
-    """Answer about one pair. `label`: 1, 0, or None where nobody knows."""
+    """Answer about one pair. `label`: 1, 0, or None if unknown."""
 
     pair: int
     query: str
     document: str  # Title and text.
     label: int | None
     output: str
-    given: bool = False  # The verdict was given to the writer: that it equals the label says nothing.
+    given: bool = False  # Whether the writer was told the verdict, so that its agreement with the label says nothing.
 
     @property
     def parsed(self) -> EvidenceOutput:
@@ -30,12 +30,12 @@ class OutputRow:
 
     @property
     def target(self) -> EvidenceTarget | None:
-        """Part that can be measured: both fields, where label and answer are yes."""
+        """Both fields, if label and answer are yes; else None, because nothing can be measured."""
         parsed = self.parsed
         return parsed.target if parsed.verdict == 1 and self.label == 1 else None
 
 
-# A judge's answers about one row: its entities, and its scores where there are any.
+# A judge's answers about one row: its entities, and its scores, if any.
 JudgedOutput = tuple[tuple[str, ...], dict[str, int] | None]
 
 
@@ -44,12 +44,12 @@ def measures_table(
     judged: Mapping[int, JudgedOutput] | None = None,
     count: Callable[[str], int] = measures.count_tokens,
 ) -> dict[str, Any]:
-    """Return the table of measures; an undefined mean is null, and `reasons` says why.
+    """Return the table of measures; an undefined mean is None, with its reason in `reasons`.
 
-    `judged`: by pair; `count`: of lengths.
+    `judged`: the judge's answers by pair; `count`: counts the tokens of a text.
     """
-    entities = {pair: named for pair, (named, _scores) in (judged or {}).items()}
-    found = {
+    entities = {pair: row_entities for pair, (row_entities, _scores) in (judged or {}).items()}
+    measures_by_pair = {
         row.pair: measures.measure_target(
             target, query=row.query, document=row.document, named=entities.get(row.pair, ())
         )
@@ -57,15 +57,25 @@ def measures_table(
         if (target := row.target) is not None
     }
     labelled = [row for row in rows if row.label is not None and not row.given]
-    shares = [one.fidelity for one in found.values() if one.fidelity is not None]
-    substrings = [one.fidelity_prism for one in found.values() if one.fidelity_prism is not None]
-    ratios = [ratio for row in rows if (ratio := _compression_ratio(row, count)) is not None]
+    shares = [row_measures.fidelity for row_measures in measures_by_pair.values() if row_measures.fidelity is not None]
+    substrings = [
+        row_measures.fidelity_prism
+        for row_measures in measures_by_pair.values()
+        if row_measures.fidelity_prism is not None
+    ]
+    # Figure 5 includes every row that the model calls relevant, whatever its label.
+    ratios = []
+    for row in rows:
+        parsed = row.parsed
+        if parsed.verdict == 1 and parsed.evidence:
+            ratio = measures.compression_ratio(parsed.evidence, row.document, count)
+            ratios += [ratio] if ratio is not None else []
     values: dict[str, float | None] = {
         "label_match": _mean([float(row.label == row.parsed.verdict) for row in labelled]),
         "format": _mean([measures.format_score(row.output) for row in rows]),
         "fidelity": _mean(shares),
         "fidelity_prism": _mean(substrings),
-        "language_by_rule": _mean([float(one.language_fits) for one in found.values()]),
+        "language_by_rule": _mean([float(row_measures.language_fits) for row_measures in measures_by_pair.values()]),
     }
     reasons = {name: WHY[name] for name, value in values.items() if value is None}
     return {
@@ -75,10 +85,10 @@ def measures_table(
         "labelled": len(labelled),
         "said_yes": sum(row.parsed.verdict == 1 for row in rows),
         "yes_yes": sum(row.parsed.verdict == 1 and row.label == 1 for row in rows),
-        "with_fields": len(found),
+        "with_fields": len(measures_by_pair),
         "with_entities": len(shares),
         "with_ratio": len(ratios),
-        "copied": sum(one.copied for one in found.values()),
+        "copied": sum(row_measures.copied for row_measures in measures_by_pair.values()),
         "reasons": reasons | ({} if ratios else {"compression": WHY["compression"]}),
     }
 
@@ -94,17 +104,9 @@ WHY = {
 
 
 def mean_scores(judged: Mapping[int, JudgedOutput]) -> dict[str, float | None]:
-    """Return the six judged columns of P table 2: each the mean over the rows that have scores."""
-    scored = [scores for _named, scores in judged.values() if scores is not None]
-    return {name: _mean([float(scores[name]) for scores in scored]) for name in DIMENSIONS}
-
-
-def _compression_ratio(row: OutputRow, count: Callable[[str], int]) -> float | None:
-    """Figure 5 takes every row that the model calls relevant, whatever its label."""
-    parsed = row.parsed
-    if parsed.verdict != 1 or not parsed.evidence:
-        return None
-    return measures.compression_ratio(parsed.evidence, row.document, count)
+    """Return the six judged columns of Prism table 2, each a mean over the rows that have scores."""
+    score_rows = [scores for _named, scores in judged.values() if scores is not None]
+    return {name: _mean([float(scores[name]) for scores in score_rows]) for name in DIMENSIONS}
 
 
 def _mean(values: Sequence[float]) -> float | None:

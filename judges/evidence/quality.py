@@ -1,7 +1,7 @@
-"""Quality of contribution and evidence: when they are good enough to learn from. Pure.
+"""Quality of contribution and evidence: when they are good enough to train on. Pure.
 
-Six dimensions are scored from 1 to 5, beginning at 3 (Prism 5.3). What rules can see caps the
-scores: a judge that overlooks an altered number does not make it right.
+Six dimensions are scored from 1 to 5, starting at 3 (Prism 5.3). Rules limit the scores: an altered number is wrong
+even if the judge overlooks it.
 """
 
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from typing import Any
 from corpus.evidence.measures import EvidenceMeasures
 from judges.records import Judge
 
-# What a low score means, for people and for the writer's second try.
+# The meaning of a low score, for people and for the writer's second try.
 WORDS = {
     "contribution_accuracy": "the contribution does not say what the document gives",
     "contribution_coverage": "the contribution leaves out a point, or repeats one",
@@ -20,44 +20,44 @@ WORDS = {
     "language": "it is not in the document's language",
 }
 ACCEPTABLE = 3
-# Share of entities that must stand in the document; numbers, percentages and dates must all.
+# Share of entities that must occur in the document; of numbers, percentages and dates, all must.
 LEAST_FIDELITY = 0.8
-LONGEST = 1.25  # Tokens of evidence over tokens of document: beyond it nothing is made shorter.
+LONGEST = 1.25  # Maximum of tokens of evidence over tokens of document: above it, evidence is no summary.
 TEACHER = "fidelity to teacher"
 QUALITY = "quality"
 
 
 def cap_scores(scores: Mapping[str, int], measures: EvidenceMeasures) -> dict[str, int]:
-    """Return the judge's scores under what rules see: altered numbers, copies, another language."""
-    found = dict(scores)
+    """Return the judge's scores limited by rules: for altered numbers, copied texts, another language."""
+    capped = dict(scores)
     if measures.altered:
-        found["evidence_faithfulness"] = 1
+        capped["evidence_faithfulness"] = 1
     if measures.copied:
-        found["evidence_concision"] = min(3, found["evidence_concision"])
+        capped["evidence_concision"] = min(3, capped["evidence_concision"])
     if not measures.language_fits:
-        found["language"] = 1
-    return found
+        capped["language"] = 1
+    return capped
 
 
 def find_problems(measures: EvidenceMeasures, scores: Mapping[str, int] | None = None) -> tuple[str, ...]:
-    """List what is wrong, in words; empty when it may be learned from. `scores`: capped, where a judge measured."""
-    found = []
+    """List the problems of a target in words; empty if it is good enough. `scores`: limited, if a judge measured."""
+    problems = []
     if measures.format < 1:
-        found.append("a text is too short: each needs more than 10 characters")
+        problems.append("a text is too short: each needs more than 10 characters")
     if measures.contribution_sentences > 1:
-        found.append(f"the contribution has {measures.contribution_sentences} sentences: it shall be one")
+        problems.append(f"the contribution has {measures.contribution_sentences} sentences: it shall be one")
     if measures.altered:
-        found.append(f"not in the document: {_list_entities(measures.altered)}")
+        problems.append(f"not in the document: {_list_entities(measures.altered)}")
     elif measures.fidelity is not None and measures.fidelity < LEAST_FIDELITY:
-        found.append(f"names or terms that are not in the document: {_list_entities(measures.missing)}")
+        problems.append(f"names or terms that are not in the document: {_list_entities(measures.missing)}")
     if not measures.language_fits:
-        found.append(f"it is in “{measures.language}”, the language expected is “{measures.expected_language}”")
+        problems.append(f"it is in “{measures.language}”, the language expected is “{measures.expected_language}”")
     if measures.ratio is not None and measures.ratio > LONGEST:
-        found.append("the evidence is longer than the document")
+        problems.append("the evidence is longer than the document")
     for name, score in (scores or {}).items():
         if score < ACCEPTABLE and not (name == "language" and not measures.language_fits):
-            found.append(f"{WORDS[name]} ({score} of 5)")
-    return tuple(found)
+            problems.append(f"{WORDS[name]} ({score} of 5)")
+    return tuple(problems)
 
 
 def _list_entities(entities: tuple[str, ...]) -> str:
@@ -66,25 +66,33 @@ def _list_entities(entities: tuple[str, ...]) -> str:
 
 
 def judged_as(measurer: Judge, writer: Judge) -> str:
-    """Return what scores mean: a judge that measures its own model's texts says how alike they are (Prism 5.3)."""
+    """Return the meaning of scores: a judge that measures its own model's texts shows only fidelity (Prism 5.3)."""
     return TEACHER if same_model(measurer, writer) else QUALITY
 
 
-def same_model(one: Judge, other: Judge) -> bool:
+def same_model(judge: Judge, other_judge: Judge) -> bool:
     """Return whether two judges are the same model, whatever their names and parameters."""
-    return (one.provider, one.base_url, one.model) == (other.provider, other.base_url, other.model)
+    return (judge.provider, judge.base_url, judge.model) == (
+        other_judge.provider,
+        other_judge.base_url,
+        other_judge.model,
+    )
 
 
 def target_measures(
     measures: dict[str, Any],
-    found: tuple[str, ...],
+    problems: tuple[str, ...],
     *,
     scores: Mapping[str, int] | None = None,
-    given: Mapping[str, int] | None = None,
+    original_scores: Mapping[str, int] | None = None,
     judge: str = "",
     meaning: str = "",
     entities_by: str = "patterns",
 ) -> dict[str, Any]:
-    """Return a target's `measures`: by rule, the judge's scores (capped, and as given), and the problems."""
-    judged = {"judge": judge, "as": meaning, "scores": dict(scores), "given": dict(given or scores)} if scores else None
-    return {"rules": measures, "entities_by": entities_by, "judged": judged, "problems": list(found)}
+    """Return a target's stored `measures`: by rule, the judge's scores (limited, and as given), and the problems."""
+    judged = (
+        {"judge": judge, "as": meaning, "scores": dict(scores), "given": dict(original_scores or scores)}
+        if scores
+        else None
+    )
+    return {"rules": measures, "entities_by": entities_by, "judged": judged, "problems": list(problems)}

@@ -1,1 +1,1 @@
-"""Offline judges: deterministic lexical relevance assessors that need no model and no key."""
+"""Offline judges: deterministic lexical relevance assessors that need neither a model nor a key."""

@@ -1,8 +1,8 @@
-"""Five lexical relevance assessors: real, deterministic, weak, and different in kind. Pure.
+"""Five lexical relevance assessors: deterministic, weak, and different in kind. Pure.
 
-They count words and never understand them. Each gives a pair a score from 0 to 1 and says yes from
-a threshold on; with several answers the best one counts. How the thresholds were set, and what was
-measured on the same pairs (an upper bound of what they can do elsewhere), is told in docs/judge.md.
+They count words without understanding them. Each gives a pair a score from 0 to 1 and says yes from a threshold on;
+with several answers the best one counts. docs/judge.md explains how the thresholds were set, and how well they do on
+the same pairs (an upper bound for others).
 """
 
 from collections import Counter
@@ -27,7 +27,7 @@ SUFFIXES = ("ations", "ation", "ings", "ing", "edly", "ied", "ies", "ed", "es", 
 
 
 class Lexicon(Hashable, Protocol):
-    """Knowledge of a collection about words."""
+    """Word statistics of a collection."""
 
     def weight(self, word: str) -> float:
         """Return the word's inverse document frequency, 0 and up."""
@@ -37,21 +37,23 @@ class Lexicon(Hashable, Protocol):
 
 
 class UniformLexicon:
-    """A lexicon without a collection: every word but stop words tells as much as any other."""
+    """A lexicon without a collection: all words but stop words have the same weight."""
 
     def weight(self, word: str) -> float:
         return 0.1 if word in STOP_WORDS else 1.0
 
     def share(self, text: str, inputs: Inputs) -> float:
-        """BM25 of the text over that of a document which holds each of its words once."""
-        held = Counter(tokenize_text(inputs.document))
-        asked = [word for word in tokenize_text(text) if word not in STOP_WORDS]
-        return sum(held[word] / (held[word] + 1.5) for word in asked) / (len(asked) / 2.5) if asked else 0.0
+        """Return the document's BM25 score for the text over that of a document that contains each word once."""
+        counts = Counter(tokenize_text(inputs.document))
+        query_words = [word for word in tokenize_text(text) if word not in STOP_WORDS]
+        if not query_words:
+            return 0.0
+        return sum(counts[word] / (counts[word] + 1.5) for word in query_words) / (len(query_words) / 2.5)
 
 
 @dataclass(frozen=True, slots=True)
 class ReadSentence:
-    """A sentence of a document: where it stands, and its stems in order."""
+    """A sentence of a document: its position in characters, and its stems in order."""
 
     start: int
     end: int
@@ -60,23 +62,22 @@ class ReadSentence:
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """Words that must be said for one answer, or for the query without any: stem to weight."""
+    """The words that a document needs for one answer, or for a query without answers."""
 
     text: str
-    terms: dict[str, float]
-    words: dict[str, str]  # Stem to the word as it was written.
-    context: dict[str, float]  # The query's stems, where `terms` are an answer's.
+    terms: dict[str, float]  # Weights by stem.
+    words: dict[str, str]  # Words as they are written, by stem.
+    context: dict[str, float]  # Weights of the query's stems, if `terms` are an answer's.
     total: float
 
 
 def idf(word: str, frequency: int, documents: int) -> float:
-    """BM25's inverse document frequency of a word that stands in `frequency` of `documents`; 0.1 for a stop word."""
+    """Return BM25's inverse document frequency of a word in `frequency` of `documents`; 0.1 for a stop word."""
     return 0.1 if word in STOP_WORDS else log(1.0 + (documents - frequency + 0.5) / (frequency + 0.5))
 
 
 def stem(word: str) -> str:
-    """Return an English word without its ending; other scripts and short words as they are."""
-    # Endings are English ones, and short words lose their meaning with them.
+    """Return an English word without its ending; short words and other scripts stay as they are."""
     if not word.isascii() or len(word) < 4:
         return word
     if len(word) == 4:
@@ -95,25 +96,25 @@ def read_sentences(document: str) -> tuple[ReadSentence, ...]:
 
 @lru_cache(maxsize=512)
 def information_needs(query: str, answers: tuple[str, ...], lexicon: Lexicon) -> tuple[Need, ...]:
-    """Return one need for each answer, or the query's alone."""
+    """Return a need for each answer, or only that of the query if there are none."""
     context, _ = _weigh_terms(query, lexicon)
-    found = []
+    needs = []
     for text in answers or (query,):
-        terms, written = _weigh_terms(text, lexicon)
-        found.append(Need(text, terms, written, context if answers else {}, sum(terms.values())))
-    return tuple(found)
+        terms, words = _weigh_terms(text, lexicon)
+        needs.append(Need(text, terms, words, context if answers else {}, sum(terms.values())))
+    return tuple(needs)
 
 
 def _weigh_terms(text: str, lexicon: Lexicon) -> tuple[dict[str, float], dict[str, str]]:
-    """Stems of the words that tell something (of all, if none), with weights and as written."""
-    found = tokenize_text(text)
-    telling = [word for word in found if word not in STOP_WORDS] or found
+    """Return the weights and the written words by stem, without stop words unless the text has no others."""
+    all_words = tokenize_text(text)
+    content_words = [word for word in all_words if word not in STOP_WORDS] or all_words
     terms: dict[str, float] = {}
-    written: dict[str, str] = {}
-    for word in telling:
+    words_by_stem: dict[str, str] = {}
+    for word in content_words:
         terms.setdefault(stem(word), lexicon.weight(word))
-        written.setdefault(stem(word), word)
-    return terms, written
+        words_by_stem.setdefault(stem(word), word)
+    return terms, words_by_stem
 
 
 def sentence_stems(spoken: Iterable[ReadSentence]) -> set[str]:
@@ -121,72 +122,81 @@ def sentence_stems(spoken: Iterable[ReadSentence]) -> set[str]:
 
 
 def runs_of(parts: Sequence[T], size: int) -> list[Sequence[T]]:
-    """Return every `size` parts in a row; all of them, where there are fewer."""
-    # A document of fewer sentences is one run of all it has.
-    return [parts[at : at + size] for at in range(max(1, len(parts) - size + 1))]
+    """Return every run of `size` consecutive parts, or a single run of all parts if there are fewer."""
+    return [parts[start : start + size] for start in range(max(1, len(parts) - size + 1))]
 
 
 def matched_share(need: Need, stems: frozenset[str] | set[str]) -> float:
-    """Return the share of the need's weight that the stems hold, 0 to 1."""
+    """Return the share of the need's weight that the stems contain, 0 to 1."""
     return sum(weight for term, weight in need.terms.items() if term in stems) / need.total if need.total else 0.0
 
 
-def join_sentences(text: str, chosen: Iterable[ReadSentence]) -> str:
-    return " ".join(text[one.start : one.end].strip() for one in chosen)
+def join_sentences(text: str, sentences: Iterable[ReadSentence]) -> str:
+    return " ".join(text[sentence.start : sentence.end].strip() for sentence in sentences)
 
 
-def pick_sentences(need: Need, spoken: Sequence[ReadSentence], most: int, gain: float = 1e-9) -> list[ReadSentence]:
-    """Pick up to `most` sentences, each adding most to what is held and at least `gain`, in the text's order."""
-    chosen: list[ReadSentence] = []
-    held: set[str] = set()
-    while len(chosen) < most:
-        # Chosen again in each turn: what a sentence adds depends on what is held already.
-        rest = [one for one in spoken if one not in chosen]
-        best = max(rest, key=lambda one: (matched_share(need, held.union(one.stems)), -one.start), default=None)
-        # The first is taken in any case, so that a document without a match still gives a sentence.
-        if best is None or (chosen and matched_share(need, held.union(best.stems)) < matched_share(need, held) + gain):
+def pick_sentences(need: Need, sentences: Sequence[ReadSentence], limit: int, gain: float = 1e-9) -> list[ReadSentence]:
+    """Pick up to `limit` sentences greedily, each of which adds at least `gain` to the share; in the text's order."""
+    picked: list[ReadSentence] = []
+    stems: set[str] = set()
+    while len(picked) < limit:
+        # The gain of a sentence depends on those that are already picked.
+        rest = [sentence for sentence in sentences if sentence not in picked]
+        best = max(
+            rest,
+            key=lambda sentence: (matched_share(need, stems.union(sentence.stems)), -sentence.start),
+            default=None,
+        )
+        # The first is always picked, so that a document without a match still gives a sentence.
+        if best is None or (
+            picked and matched_share(need, stems.union(best.stems)) < matched_share(need, stems) + gain
+        ):
             break
-        chosen.append(best)
-        held.update(best.stems)
-    return sorted(chosen, key=lambda one: one.start)
+        picked.append(best)
+        stems.update(best.stems)
+    return sorted(picked, key=lambda sentence: sentence.start)
 
 
 def answer_containment(inputs: Inputs, lexicon: Lexicon) -> float:
-    """Return how much of an answer three sentences in a row hold, 0 to 1."""
-    near = [sentence_stems(run) for run in runs_of(read_sentences(inputs.document), 3)]
-    wanted = information_needs(inputs.query, inputs.answers, lexicon)
-    return max(matched_share(need, stems) for need in wanted for stems in near)
+    """Return how much of an answer three sentences in a row contain, 0 to 1."""
+    run_stems = [sentence_stems(run) for run in runs_of(read_sentences(inputs.document), 3)]
+    needs = information_needs(inputs.query, inputs.answers, lexicon)
+    return max(matched_share(need, stems) for need in needs for stems in run_stems)
 
 
 def bm25(inputs: Inputs, lexicon: Lexicon) -> float:
-    """How near the document comes to the best of the whole collection for an answer, 0 to 1."""
+    """Return the document's BM25 score for an answer over the best in the collection, 0 to 1."""
     return max(min(1.0, lexicon.share(text, inputs)) for text in inputs.answers or (inputs.query,))
 
 
 def tfidf(inputs: Inputs, lexicon: Lexicon) -> float:
-    """Cosine between query with answer and two sentences in a row with the title."""
+    """Return the cosine between the query with an answer and two sentences in a row with the title."""
     title = tuple(tokenize_text(inputs.title))
-    spoken = [tuple(tokenize_text(inputs.document[one.start : one.end])) for one in read_sentences(inputs.document)]
-    units = [_tfidf_vector(title + sum(run, ()), lexicon) for run in runs_of(spoken, 2)]
-    asked = [_query_vector(f"{inputs.query} {answer}", lexicon) for answer in inputs.answers or ("",)]
-    return max(
-        sum(value * there.get(term, 0.0) for term, value in own.items()) / (length * width) if length and width else 0.0
-        for own, length in asked
-        for there, width in units
-    )
+    sentences = [inputs.document[sentence.start : sentence.end] for sentence in read_sentences(inputs.document)]
+    sentence_words = [tuple(tokenize_text(sentence)) for sentence in sentences]
+    run_vectors = [_tfidf_vector(title + sum(run, ()), lexicon) for run in runs_of(sentence_words, 2)]
+    query_vectors = [_query_vector(f"{inputs.query} {answer}", lexicon) for answer in inputs.answers or ("",)]
+
+    def cosine(first: tuple[dict[str, float], float], second: tuple[dict[str, float], float]) -> float:
+        (first_weights, first_length), (second_weights, second_length) = first, second
+        if not first_length or not second_length:
+            return 0.0
+        product = sum(value * second_weights.get(term, 0.0) for term, value in first_weights.items())
+        return product / (first_length * second_length)
+
+    return max(cosine(query_vector, run_vector) for query_vector in query_vectors for run_vector in run_vectors)
 
 
-@lru_cache(maxsize=2048)
-# Cached, because the same query is compared with many documents.
+@lru_cache(maxsize=2048)  # The same query is compared with many documents.
 def _query_vector(text: str, lexicon: Lexicon) -> tuple[dict[str, float], float]:
     return _tfidf_vector(tuple(tokenize_text(text)), lexicon)
 
 
-def _tfidf_vector(found: Sequence[str], lexicon: Lexicon) -> tuple[dict[str, float], float]:
-    """Stem to (1 + log count) x idf, and the length of that vector."""
+def _tfidf_vector(words: Sequence[str], lexicon: Lexicon) -> tuple[dict[str, float], float]:
+    """Return (1 + log count) x idf by stem, and the length of this vector."""
     counts: Counter[str] = Counter()
     weights: dict[str, float] = {}
-    for word in found:
+    for word in words:
         if word not in STOP_WORDS:
             root = stem(word)
             counts[root] += 1
@@ -197,56 +207,56 @@ def _tfidf_vector(found: Sequence[str], lexicon: Lexicon) -> tuple[dict[str, flo
 
 
 def term_coverage(inputs: Inputs, lexicon: Lexicon) -> float:
-    """Share of the wanted words (the query's count half) in the document, and within 30 words: the mean of both."""
-    flat = [term for sentence in read_sentences(inputs.document) for term in sentence.stems]
-    return max(_need_coverage(need, flat) for need in information_needs(inputs.query, inputs.answers, lexicon))
+    """Return the share of needed words (the query's count half): the mean over the document and 30 words of it."""
+    stems = [term for sentence in read_sentences(inputs.document) for term in sentence.stems]
+    return max(_need_coverage(need, stems) for need in information_needs(inputs.query, inputs.answers, lexicon))
 
 
-def _need_coverage(need: Need, flat: list[str]) -> float:
-    # What stands in the answers counts whole, also where the query has the same word.
-    wanted = {term: weight / 2 for term, weight in need.context.items()} | need.terms
-    total = sum(wanted.values())
-    places = [(at, term) for at, term in enumerate(flat) if term in wanted]
-    if not places or not total:
+def _need_coverage(need: Need, stems: list[str]) -> float:
+    # A word of the answer has its full weight, even if the query contains it as well.
+    weights = {term: weight / 2 for term, weight in need.context.items()} | need.terms
+    total = sum(weights.values())
+    occurrences = [(position, term) for position, term in enumerate(stems) if term in weights]
+    if not occurrences or not total:
         return 0.0
-    near = best = 0.0
-    inside: Counter[str] = Counter()
+    window_weight = best_weight = 0.0
+    window_counts: Counter[str] = Counter()
     first = 0
-    for at, term in places:
-        inside[term] += 1
-        near += wanted[term] if inside[term] == 1 else 0.0
-        # The window follows the last word that was found; words that fell out are taken away again.
-        while at - places[first][0] > 30:
-            gone = places[first][1]
-            inside[gone] -= 1
-            # A word that stands twice in the window counts once.
-            near -= wanted[gone] if inside[gone] == 0 else 0.0
+    for position, term in occurrences:
+        window_counts[term] += 1
+        window_weight += weights[term] if window_counts[term] == 1 else 0.0
+        # The window ends at the current word; words that fall out of it are removed.
+        while position - occurrences[first][0] > 30:
+            dropped_term = occurrences[first][1]
+            window_counts[dropped_term] -= 1
+            # A word that occurs twice in the window counts once.
+            window_weight -= weights[dropped_term] if window_counts[dropped_term] == 0 else 0.0
             first += 1
-        best = max(best, near)
-    anywhere = sum(wanted[term] for term in {term for _, term in places})
-    return min(1.0, (anywhere + best) / (2 * total))
+        best_weight = max(best_weight, window_weight)
+    total_found = sum(weights[term] for term in {term for _, term in occurrences})
+    return min(1.0, (total_found + best_weight) / (2 * total))
 
 
 def ngram_overlap(inputs: Inputs, lexicon: Lexicon) -> float:
-    """Share of an answer's runs of five characters in three sentences in a row with the title."""
-    # All scorers take the same arguments; this one needs no weights.
+    """Return the share of an answer's character 5-grams in three sentences in a row with the title."""
+    # All assessors take the same arguments; this one needs no weights.
     del lexicon
     spans = read_sentences(inputs.document)
-    parts = [_character_ngrams(inputs.document[one.start : one.end]) for one in spans] or [frozenset()]
+    parts = [_character_ngrams(inputs.document[span.start : span.end]) for span in spans] or [frozenset()]
     title = _character_ngrams(inputs.title)
-    near = [title.union(*run) for run in runs_of(parts, 3)]
-    wanted = [_character_ngrams(text) for text in inputs.answers or (inputs.query,)]
-    return max((len(grams & unit) / len(grams) for grams in wanted if grams for unit in near), default=0.0)
+    run_grams = [title.union(*run) for run in runs_of(parts, 3)]
+    needed_grams = [_character_ngrams(text) for text in inputs.answers or (inputs.query,)]
+    return max((len(grams & unit) / len(grams) for grams in needed_grams if grams for unit in run_grams), default=0.0)
 
 
 @lru_cache(maxsize=8192)
 def _character_ngrams(text: str) -> frozenset[str]:
-    # Blanks at both ends, so that beginnings and ends of words count.
+    # Padded with blanks, so that the first and the last word have boundaries too.
     padded = f" {' '.join(tokenize_text(text))} "
-    return frozenset(padded[at : at + 5] for at in range(len(padded) - 4))
+    return frozenset(padded[start : start + 5] for start in range(len(padded) - 4))
 
 
-# A scorer, what its score means, and from which score on it says yes: with answers, and without.
+# By model: the scoring function, the meaning of its score, and the thresholds with and without answers.
 ASSESSORS: dict[str, tuple[Callable[[Inputs, Lexicon], float], str, float, float]] = {
     "answers": (answer_containment, "of an answer's weighted words stand in three sentences in a row", 0.45, 0.49),
     "bm25": (bm25, "of the best BM25 score in the collection", 0.70, 0.86),
@@ -256,16 +266,17 @@ ASSESSORS: dict[str, tuple[Callable[[Inputs, Lexicon], float], str, float, float
 }
 
 
-def score_to_grade(place: float, highest: int, relevant_from: int) -> int:
-    """Return a grade, 0 to `highest`, for a place of `assess_relevance`: `relevant_from` on where it is 0 or more."""
-    if place >= 0:
-        return min(highest, relevant_from + int(place * (highest - relevant_from + 1)))
-    return max(0, relevant_from - 1 - int(-place * relevant_from))
+def score_to_grade(distance: float, highest: int, relevant_from: int) -> int:
+    """Return a grade from 0 to `highest` for a distance of `assess_relevance`; 0 or more means relevant."""
+    if distance >= 0:
+        return min(highest, relevant_from + int(distance * (highest - relevant_from + 1)))
+    return max(0, relevant_from - 1 - int(-distance * relevant_from))
 
 
 def assess_relevance(model: str, inputs: Inputs, lexicon: Lexicon) -> tuple[int, str, float]:
-    """Verdict (1 relevant, 0) and reason of one assessor, and how far the score lies from its
-    threshold: -1 at the worst, 0 at the threshold, 1 at the best. Raises KeyError for a model that
+    """Return an assessor's verdict (1 or 0), its reason, and the distance of its score from the threshold.
+
+    The distance is -1 at the lowest score, 0 at the threshold, 1 at the highest score. Raises KeyError for a model that
     is not in ASSESSORS.
     """
     scorer, meaning, with_answers, without = ASSESSORS[model]
@@ -274,6 +285,6 @@ def assess_relevance(model: str, inputs: Inputs, lexicon: Lexicon) -> tuple[int,
     meaning = meaning if inputs.answers else meaning.replace("an answer's", "the query's")
     sign = "reaches" if score >= threshold else "is below"
     reason = f"By counting only: {score:.2f} {meaning}, which {sign} {threshold:.2f}."
-    # The distance is a share of its side of the threshold, so 1 and -1 can be reached.
+    # The distance is relative to the side of the threshold, so that both 1 and -1 can be reached.
     span = 1 - threshold if score >= threshold else threshold
     return int(score >= threshold), reason, max(-1.0, min(1.0, (score - threshold) / span))

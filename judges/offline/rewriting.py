@@ -1,7 +1,6 @@
-"""Rewriting without a model: sentences of the documents that the query's words find best, and the words they share.
+"""Query rewriting without a model, by pseudo-relevance feedback: sentences and words of the best documents. Pure.
 
-Real, deterministic and weak, as the other offline judges: pseudo-relevance feedback, so that runs
-by rewriting work without a key. Pure.
+It is deterministic and weak like the other offline judges, so that runs with rewriting work without a key.
 """
 
 from collections import Counter
@@ -13,38 +12,40 @@ from judges.offline.judges import STOP_WORDS, Lexicon, read_sentences, sentence_
 REWRITER = "rewriter"
 FEEDBACK = 5  # Documents that are read.
 WINDOW = 3  # Sentences of a passage.
-TERMS = 12  # Words that a reasoning names.
+TERMS = 12  # Words that the reasoning adds to the query.
 
 
 def best_passage(query: str, documents: Sequence[str], lexicon: Lexicon, sample: int = 0) -> str:
-    """The part of the `sample`-th best document that holds most of the query's weight; the query where none is left."""
+    """Return the part of the `sample`-th best document with most of the query's weight; the query if there is none."""
     if not documents:
         return query
     document = documents[sample % len(documents)]
-    asked = {stem(word): lexicon.weight(word) for word in tokenize_text(query)}
-    found = read_sentences(document)
-    places = range(max(1, len(found) - WINDOW + 1)) if found else range(0)
+    query_weights = {stem(word): lexicon.weight(word) for word in tokenize_text(query)}
+    sentences = read_sentences(document)
+    starts = range(max(1, len(sentences) - WINDOW + 1)) if sentences else range(0)
 
-    def weight(place: int) -> float:
-        return sum(asked[one] for one in sentence_stems(found[place : place + WINDOW]) & asked.keys())
+    def weight(start: int) -> float:
+        return sum(
+            query_weights[term] for term in sentence_stems(sentences[start : start + WINDOW]) & query_weights.keys()
+        )
 
-    best = max(places, key=lambda place: (weight(place), -place), default=None)
+    best = max(starts, key=lambda start: (weight(start), -start), default=None)
     if best is None:
         return query
-    return document[found[best].start : found[min(best + WINDOW, len(found)) - 1].end]
+    return document[sentences[best].start : sentences[min(best + WINDOW, len(sentences)) - 1].end]
 
 
 def expand_query(query: str, documents: Sequence[str], lexicon: Lexicon) -> str:
-    """Return the query, and the most telling words that the best documents share beyond it."""
-    held: Counter[str] = Counter()
-    written: dict[str, str] = {}
+    """Return the query with the words of highest weight that the best documents share beyond it."""
+    counts: Counter[str] = Counter()
+    words_by_stem: dict[str, str] = {}
     for document in documents:
         for word in dict.fromkeys(tokenize_text(document)):
             if word not in STOP_WORDS and not word.isdigit():
-                held[stem(word)] += 1
-                written.setdefault(stem(word), word)
+                counts[stem(word)] += 1
+                words_by_stem.setdefault(stem(word), word)
     for word in tokenize_text(query):
-        held.pop(stem(word), None)
-    best = sorted(held, key=lambda one: (-held[one] * lexicon.weight(written[one]), one))[:TERMS]
-    terms = ", ".join(written[one] for one in best)
+        counts.pop(stem(word), None)
+    best = sorted(counts, key=lambda root: (-counts[root] * lexicon.weight(words_by_stem[root]), root))[:TERMS]
+    terms = ", ".join(words_by_stem[root] for root in best)
     return f"{query} What helps speaks of {terms}." if terms else query

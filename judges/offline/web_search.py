@@ -1,4 +1,4 @@
-"""A web search without a network, so that a demo needs no key: the bundled passages are its web. Pure."""
+"""A web search without a network, so that a demo needs no key: it searches the bundled passages. Pure."""
 
 from functools import cache
 from math import sqrt
@@ -9,16 +9,19 @@ from judges.offline.judges import Lexicon, read_sentences
 from judges.offline.synthesis import find_rare_terms
 
 SEARCH = "web-search"
-TERMS = 8  # Of the query that are searched for, the rarest first.
-SITE = "https://offline-web-search.example/"  # A domain that nobody can own: it says where these pages are from.
+TERMS = 8  # Terms of the query in a search, the rarest first.
+SITE = "https://offline-web-search.example/"  # A reserved domain, which shows the origin of these pages.
 
 
-def find_pages(query: str, lexicon: Lexicon, most: int) -> dict[str, object]:
-    """The passages that hold most of the query's rare terms, longer ones holding them less."""
+def find_pages(query: str, lexicon: Lexicon, limit: int) -> dict[str, object]:
+    """Return the passages with most of the query's rare terms, where longer passages score lower."""
     terms = [term.lower() for term in find_rare_terms(query, lexicon, TERMS)]
-    ranked = sorted(((_score(one.text, terms), one.id) for one in _pages().values()), key=lambda two: (-two[0], two[1]))
-    found = [_pages()[name] for score, name in ranked[:most] if score > 0]
-    return {"results": [_entry(one) for one in found]}
+    ranked = sorted(
+        ((_score(page.text, terms), page.id) for page in _pages().values()),
+        key=lambda ranked_page: (-ranked_page[0], ranked_page[1]),
+    )
+    best_pages = [_pages()[name] for score, name in ranked[:limit] if score > 0]
+    return {"results": [_entry(page) for page in best_pages]}
 
 
 def _score(text: str, terms: list[str]) -> float:
@@ -32,4 +35,4 @@ def _entry(page: BundledPassage) -> dict[str, str]:
 
 @cache
 def _pages() -> dict[str, BundledPassage]:
-    return {one.id: one for one in cut_passages(topics)}
+    return {passage.id: passage for passage in cut_passages(topics)}

@@ -1,1 +1,1 @@
-"""Models in retrieval: expansion, reranking, embeddings; paid as every call."""
+"""Models in retrieval: query expansion, reranking, embeddings, web search, and synthesis of scores."""

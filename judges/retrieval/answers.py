@@ -1,7 +1,7 @@
-"""Answers to what runs ask, read as strictly as verdicts (judges.domain.verdicts). Pure.
+"""Parsing of the answers to requests of runs, as strict as that of verdicts (judges.domain.verdicts). Pure.
 
-They travel through the engine as a Turn whose verdict is 1 and says nothing: a text to search for
-as it is, scores and vectors as JSON lists in the order of their documents.
+The engine passes the answers on as a Turn whose verdict is 1 and has no meaning; its reason is a text to search for, or
+JSON with scores or vectors in the order of their documents.
 """
 
 import base64
@@ -16,21 +16,20 @@ import numpy.typing as npt
 from judges.domain.verdicts import STRICT, ParsingRules, Unparsed, check_string, fields_of
 from judges.records import Turn
 
-TEXTS = {"rewrite": "passage", "reason": "reasoning"}  # Role to the one field of its answer.
+TEXTS = {"rewrite": "passage", "reason": "reasoning"}  # The only field of a role's answer.
 
 Vectors = npt.NDArray[np.float32]
 
 
 def parse_answer(role: str, text: str, documents: int, rules: ParsingRules = STRICT) -> Turn:
     """Return the answer to a question of this role about so many documents. Raises Unparsed."""
-    # Only texts come from models that write; scores and vectors come from endpoints, whose answers
-    # are read as they are.
+    # Only texts come from models that write; scores and vectors come from endpoints, whose answers are strict JSON.
     if role in TEXTS:
         name = TEXTS[role]
-        said = check_string(fields_of(text, rules, required={name})[name], name).strip()
-        if not said:
+        passage = check_string(fields_of(text, rules, required={name})[name], name).strip()
+        if not passage:
             raise Unparsed(f'"{name}" is empty')
-        return Turn(1, said)
+        return Turn(1, passage)
     if role == "rank":
         return Turn(1, json.dumps(_parse_scores(text, documents)))
     if role == "web":
@@ -41,51 +40,53 @@ def parse_answer(role: str, text: str, documents: int, rules: ParsingRules = STR
 
 
 def _parse_scores(text: str, documents: int) -> list[float]:
-    """Return a score for each document, from {place: score}."""
-    found = fields_of(text, required={str(place) for place in range(documents)})
-    scores = [found[str(place)] for place in range(documents)]
-    if not all(isinstance(one, int | float) and not isinstance(one, bool) and math.isfinite(one) for one in scores):
+    """Return the scores in the order of the documents, from {index: score}. Raises Unparsed."""
+    fields = fields_of(text, required={str(index) for index in range(documents)})
+    scores = [fields[str(index)] for index in range(documents)]
+    if not all(
+        isinstance(score, int | float) and not isinstance(score, bool) and math.isfinite(score) for score in scores
+    ):
         raise Unparsed("a score is not a number")
-    return [float(one) for one in scores]
+    return [float(score) for score in scores]
 
 
 def scores_of(turn: Turn) -> list[float]:
     """Return the scores of a `rank` answer, in the order of the documents."""
-    return [float(one) for one in json.loads(turn.reason)]
+    return [float(score) for score in json.loads(turn.reason)]
 
 
 class FoundPage(NamedTuple):
-    """A page that a web search found. `text` is a stranger's: data, no instructions or markup."""
+    """A page from a web search. `text` is untrusted: data, never instructions or markup."""
 
     url: str
     title: str
     text: str
-    published: str  # As the service writes it; "" where it does not say.
+    published: str  # In the service's format; "" if unknown.
 
 
 def pages_of(turn: Turn) -> list[FoundPage]:
     """Return the pages of a `web` answer, best first. Raises Unparsed."""
-    listed = fields_of(turn.reason, required={"results"})["results"]
-    if not isinstance(listed, list):
+    results = fields_of(turn.reason, required={"results"})["results"]
+    if not isinstance(results, list):
         raise Unparsed('"results" is no list')
     try:
-        return [FoundPage(**one) for one in listed]
+        return [FoundPage(**result) for result in results]
     except TypeError:
         raise Unparsed("a result is not a page") from None
 
 
 def pack_vectors(vectors: Sequence[Sequence[float]] | Vectors) -> str:
-    """Return vectors as JSON: their size, and float32 numbers (little-endian) in base64, a quarter as long as text."""
+    """Return vectors as JSON: their size, and little-endian float32 in base64, a quarter of the length of decimals."""
     rows = np.asarray(vectors, dtype="<f4")
     return json.dumps({"size": int(rows.shape[1]), "vectors": base64.b64encode(rows.tobytes()).decode()})
 
 
 def vectors_of(turn: Turn, count: int) -> Vectors:
-    """Return the vectors of an `embed` answer, (count, size). Raises Unparsed."""
-    found = fields_of(turn.reason, required={"size", "vectors"})
-    numbers = np.frombuffer(base64.b64decode(found["vectors"]), dtype="<f4")
-    if not found["size"] or len(numbers) != count * found["size"]:
+    """Return the vectors of an `embed` answer, shaped (count, size). Raises Unparsed."""
+    fields = fields_of(turn.reason, required={"size", "vectors"})
+    numbers = np.frombuffer(base64.b64decode(fields["vectors"]), dtype="<f4")
+    if not fields["size"] or len(numbers) != count * fields["size"]:
         raise Unparsed("it has not one vector for each text")
     if not np.isfinite(numbers).all():
         raise Unparsed("a vector holds what is no number")
-    return numbers.reshape(count, found["size"])
+    return numbers.reshape(count, fields["size"])

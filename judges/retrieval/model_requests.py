@@ -1,13 +1,13 @@
 """Requests of runs to models: texts to search for, scores of documents, vectors (docs/adr/0032).
 
-It goes through the engine as judging does: limits of the account, retries, budget and caps, an
-answer stored before it is used, its cost in the ledger. A run's calls belong to one campaign
-(policy `retrieval`) that no worker drains. What the run asked before is taken from there, also
-after a kill; what other runs asked is found by its hash.
+They pass through the engine like judgments: limits of the account, retries, budgets and spending limits, each answer
+stored before it is used, its cost in the ledger. A run's calls belong to one campaign (policy `retrieval`) that workers
+ignore. The run's earlier answers are reused from there, also after a kill; those of other runs are found by the hash of
+the request.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
@@ -34,9 +34,9 @@ from judges.models.retrieval import RetrievalCall
 from judges.panels.offline_panel import OFFLINE_REWRITER, OFFLINE_SEARCH, ensure_writers, missing_writers
 from judges.records import Inputs, Judge, Prompt, Turn
 
-# Role to the only wire that takes it; other roles are for judges that write text.
+# The only wire format for a role; other roles are for judges that write text.
 ENDPOINTS = {"rank": "rerank", "embed": "embed", "web": "search"}
-WANTED = {
+JUDGE_KINDS = {
     "rank": gettext_noop('a judge with provider = "rerank-endpoint"'),
     "embed": gettext_noop('a judge with provider = "embed-endpoint"'),
     "web": gettext_noop('a judge with provider = "tavily" or "exa"'),
@@ -44,7 +44,7 @@ WANTED = {
 }
 
 T = TypeVar("T")
-Used = tuple[float, int, int]  # Seconds, tokens in, tokens out.
+Used = tuple[float, int, int]  # Seconds, input tokens, output tokens.
 USED = """
 SELECT query, sum(tokens_in), sum(tokens_out), max(ms) FROM (
     SELECT c.query, c.sample, sum(COALESCE(o.tokens_in, c.tokens_in)) AS tokens_in,
@@ -60,38 +60,38 @@ SELECT query, sum(tokens_in), sum(tokens_out), max(ms) FROM (
 
 @dataclass(frozen=True, slots=True)
 class RetrievalRequest:
-    """Call to a model: what is asked, and `sample`, which of several equal ones it is, from 0."""
+    """A call to a model. `sample`: counts several equal calls, from 0."""
 
     role: str
     sample: int
     prompt: Prompt
     schema: Mapping[str, Any] = field(default_factory=dict)
     documents: tuple[str, ...] = ()
-    # Takes a good answer before its call is booked: for what is kept elsewhere (vectors).
+    # Receives a good answer before its call is booked, if it is stored elsewhere (vectors).
     keep: Callable[[Turn], None] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """All that is asked about a query, together. `query`: its key; 0: documents."""
+    """All requests about a query, which are sent together. `query`: its primary key; 0 for documents."""
 
     query: int
     text: str
     calls: tuple[RetrievalRequest, ...]
-    instruction: str = ""  # For rerankers, which have no prompt; others read it in theirs.
+    instruction: str = ""  # For rerankers, which have no prompt; the prompts of other models include it.
 
 
 @dataclass(slots=True)
 class Replies(Generic[T]):
-    """What came of each of what was asked, in its order; None where one did not get to its end."""
+    """The results in the order of the requests; None for those that did not complete."""
 
     answers: list[T | None] = field(default_factory=list)
-    error: str = ""  # Why a call brought no answer: the last reason.
-    spent: str = ""  # The cap at which money or calls ran out (Campaign.Cap).
+    error: str = ""  # The last reason why a call brought no answer.
+    spent: str = ""  # The spending limit that was reached (Campaign.Cap).
     stopped: bool = False
 
     def merge_status(self, later: "Replies[T]") -> None:
-        """Take over what went wrong later, in a further step about the same queries."""
+        """Add the problems of a later step about the same queries."""
         self.error = later.error or self.error
         self.spent, self.stopped = self.spent or later.spent, self.stopped or later.stopped
 
@@ -100,25 +100,26 @@ RetrievalReply = Replies[tuple[Turn, ...]]
 
 
 def judges_for(role: str) -> list[str]:
-    """Return names of the current judges that can be asked so; the offline one first."""
+    """Return the names of the current judges that support the role, the offline one first."""
     rows = [*JudgeVersion.objects.filter(is_current=True), *missing_writers()]
-    names = [one.name for one in records_of(sorted(rows, key=lambda row: row.name)) if _supports_role(one, role)]
-    # An offline judge needs no key and costs nothing, so lists begin with it.
+    names = [judge.name for judge in records_of(sorted(rows, key=lambda row: row.name)) if _supports_role(judge, role)]
+    # An offline judge needs no key and costs nothing, so it comes first.
     return sorted(names, key=lambda name: name not in (OFFLINE_REWRITER, OFFLINE_SEARCH))
 
 
 def judge_for(role: str, name: str) -> Judge:
-    """Return the judge of this name. Raises BadInput for an unknown one, and for one that cannot take this role."""
+    """Return the judge of this name. Raises BadInput if it is unknown or does not support the role."""
     ensure_writers()
-    known = judges_for(role)
-    if name not in known:
-        listed = ", ".join(known) or _(
+    known_names = judges_for(role)
+    if name not in known_names:
+        alternatives = ", ".join(known_names) or _(
             "there is none: write one into the judges file and load it with configure_judges"
         )
-        words = WANTED.get(role, WANTED[""])
-        what = _(words)
-        raise BadInput(_("%(name)s is not %(what)s: %(listed)s") % {"name": repr(name), "what": what, "listed": listed})
-    # A name stands for its newest version; judges_in reads what a campaign began with.
+        judge_kind = _(JUDGE_KINDS.get(role, JUDGE_KINDS[""]))
+        raise BadInput(
+            _("%(name)s is not %(what)s: %(listed)s") % {"name": repr(name), "what": judge_kind, "listed": alternatives}
+        )
+    # A name means its current version; `judges_in` returns the versions with which a campaign began.
     judge = judge_of(JudgeVersion.objects.get(name=name, is_current=True))
     return judge if role in ENDPOINTS else raise_output_limit(judge)
 
@@ -129,20 +130,20 @@ def _supports_role(judge: Judge, role: str) -> bool:
     if role in ENDPOINTS:
         return judge.preset.wire == ENDPOINTS[role]
     if judge.preset.wire == "offline":
-        # Of the offline judges only the rewriter writes free text.
+        # The rewriter is the only offline judge that writes free text.
         return judge.name == OFFLINE_REWRITER
     return judge.preset.asks and not judge.decides
 
 
 def check_limits(collection: Collection, judges: Sequence[Judge], budget: float | None, max_calls: int | None) -> None:
-    """Raises BadInput for a budget that cannot be held: of a judge without a price, of nothing."""
+    """Raise BadInput for a budget that cannot be kept: for a judge without a price, or of nothing."""
     check_budget(collection, _build_configuration(judges), budget, max_calls, None)
 
 
 def open_campaign(
     collection: Collection, judges: Sequence[Judge], purpose: str, *, budget: float | None, max_calls: int | None
 ) -> Campaign:
-    """Open the campaign that keeps the calls of a run. Raises BadInput as `check_limits` does."""
+    """Open the campaign for the calls of a run. Raises BadInput like `check_limits`."""
     check_limits(collection, judges, budget, max_calls)
     return open_finished_campaign(collection, _build_configuration(judges), purpose, budget, max_calls)
 
@@ -152,7 +153,7 @@ def _build_configuration(judges: Sequence[Judge]) -> Configuration:
 
 
 def judges_in(campaign: Campaign) -> list[Judge]:
-    """Return the judges as the campaign was opened with them; writers get room for a long text."""
+    """Return the versions of judges with which the campaign was opened; writers get room for a long text."""
     return [
         judge if judge.preset.wire in ENDPOINTS.values() else raise_output_limit(judge)
         for judge in judges_of(campaign.voters)
@@ -160,102 +161,110 @@ def judges_in(campaign: Campaign) -> list[Judge]:
 
 
 def ask_model(
-    campaign: Campaign, judge: Judge, wanted: Sequence[Wanted], *, stopped: Callable[[], bool] = lambda: False
+    campaign: Campaign, judge: Judge, requests: Sequence[Wanted], *, stopped: Callable[[], bool] = lambda: False
 ) -> RetrievalReply:
-    """Ask all that is wanted, as much at a time as the accounts allow. Answers are stored as soon as they are here."""
-    known = _answered_turns(campaign, [one.query for one in wanted if one.query])
-    held = []
-    for place, one in enumerate(wanted):
-        held.append(claim(campaign, place, one.query, one.text, one.instruction))
-        held[-1].ended.update(known.get(one.query, {}))
+    """Send all requests, as many at a time as the accounts allow. Each answer is stored as soon as it arrives."""
+    # This campaign's earlier answers, including repaired ones, are not asked for again. Vectors are stored elsewhere.
+    rows = RetrievalCall.objects.filter(
+        campaign=campaign,
+        query__in=[query_calls.query for query_calls in requests if query_calls.query],
+        outcome="labelled",
+    ).exclude(role="embed")
+    earlier_turns: dict[int, dict[tuple[str, int, int], Turn | NoVerdict]] = {}
+    for query, role, sample, text in rows.values_list("query", "role", "sample", "text"):
+        earlier_turns.setdefault(int(query or 0), {})[role, 0, sample] = Turn(1, text)
+    claims = []
+    for position, query_calls in enumerate(requests):
+        claims.append(claim(campaign, position, query_calls.query, query_calls.text, query_calls.instruction))
+        claims[-1].ended.update(earlier_turns.get(query_calls.query, {}))
 
     errors = [""]
 
     async def ask(caller: Caller, claimed: Claimed) -> tuple[Turn, ...] | None:
-        turns = await _ask_questions(caller, claimed, judge, wanted[claimed.work])
+        turns = await _ask_questions(caller, claimed, judge, requests[claimed.work])
         if turns is None and claimed.last_error:
             errors.append(claimed.last_error)
         return turns
 
-    found = ask_each(campaign, held, ask, stopped=stopped)
-    found.error = errors[-1]
-    return found
+    replies = ask_each(campaign, claims, ask, stopped=stopped)
+    replies.error = errors[-1]
+    return replies
 
 
-def claim(campaign: Campaign, place: int, query: int, text: str, instruction: str) -> Claimed:
-    """Return what the engine works on: `work` is the place among what is asked, and nothing is leased."""
-    told = Definition(QUERY, instruction) if instruction else None
-    return Claimed(place, 0, 0, 0, query, Inputs(text, (), "", "", told, campaign.collection_id))
+def claim(campaign: Campaign, position: int, query: int, text: str, instruction: str) -> Claimed:
+    """Return a claim for the engine whose `work` is a position in the list of requests, without any lease."""
+    definition = Definition(QUERY, instruction) if instruction else None
+    return Claimed(position, 0, 0, 0, query, Inputs(text, (), "", "", definition, campaign.collection_id))
 
 
 def ask_each(
     campaign: Campaign,
-    held: Sequence[Claimed],
-    talk: Callable[[Caller, Claimed], Awaitable[T | None]],
+    claims: Sequence[Claimed],
+    converse: Callable[[Caller, Claimed], Awaitable[T | None]],
     *,
     stopped: Callable[[], bool],
     done: Callable[[int], None] = lambda count: None,
     at_once: int = runner.AT_ONCE,
 ) -> Replies[T]:
-    """Talk about each of these, as many at a time as the accounts allow. `done` is told how many ended."""
+    """Call `converse` for each claim, as many at a time as the accounts allow.
+
+    `done` is called with the number of claims that have ended.
+    """
     plan = plans.load_plan(campaign.pk)
     assert plan is not None
-    found: Replies[T] = Replies()
-    # The calls run for minutes in a loop of their own, and this thread's connection would idle meanwhile.
+    replies: Replies[T] = Replies()
+    # The calls run for minutes in another loop, and this thread's connection would be idle meanwhile.
     connection.close()
 
-    async def one(caller: Caller, claimed: Claimed) -> T | None:
+    async def ask_claimed(caller: Caller, claimed: Claimed) -> T | None:
         try:
-            return await talk(caller, claimed)
+            return await converse(caller, claimed)
         except Cancelled:
-            found.stopped = True
+            replies.stopped = True
         except BudgetExhausted:
-            # Another call may have cleared the cap since: then the campaign's own budget is meant.
-            found.spent = caller.budget.cap or Campaign.Cap.BUDGET.value
+            # Another call may have cleared the limit since: then the campaign's own budget was reached.
+            replies.spent = caller.budget.cap or Campaign.Cap.BUDGET.value
         return None
 
-    found.answers = runner.run_inline(plan, held, one, done=done, stopped=stopped, known=FIND_CALLS, at_once=at_once)
-    return found
+    replies.answers = runner.run_inline(
+        plan, claims, ask_claimed, done=done, stopped=stopped, known=FIND_CALLS, at_once=at_once
+    )
+    return replies
 
 
-async def _ask_questions(caller: Caller, claimed: Claimed, judge: Judge, asked: Wanted) -> tuple[Turn, ...] | None:
+async def _ask_questions(
+    caller: Caller, claimed: Claimed, judge: Judge, query_calls: Wanted
+) -> tuple[Turn, ...] | None:
     questions = []
-    for one in asked.calls:
-        slot, schema, texts = (one.role, 0, one.sample), dict(one.schema), one.documents
-        question = JudgeQuestion(slot, judge, one.prompt, schema, one.sample, documents=texts, keep=one.keep)
+    for request in query_calls.calls:
+        slot, schema, texts = (request.role, 0, request.sample), dict(request.schema), request.documents
+        question = JudgeQuestion(
+            slot, judge, request.prompt, schema, request.sample, documents=texts, keep=request.keep
+        )
         questions.append(question)
-    results = await asyncio.gather(*(caller.ask(claimed, one) for one in questions), return_exceptions=True)
-    # The first error is raised after all calls ended: none is left running behind it.
+    results = await asyncio.gather(*(caller.ask(claimed, request) for request in questions), return_exceptions=True)
+    # The first error is raised after all calls have ended, so that none is left running.
     for result in results:
         if isinstance(result, BaseException):
             raise result
         if isinstance(result, NoVerdict) and not claimed.last_error:
             claimed.last_error = f"{judge.name}: {result.outcome}"
     turns = tuple(result for result in results if isinstance(result, Turn))
-    # A query counts as answered when all its calls are: a part ranks only some documents.
+    # A query counts as answered only with all its calls, because some of them would rank only some documents.
     return turns if len(turns) == len(questions) else None
 
 
-def _answered_turns(
-    campaign: Campaign, queries: Iterable[int]
-) -> dict[int, dict[tuple[str, int, int], Turn | NoVerdict]]:
-    """Return this campaign's earlier answers, repaired too: nothing is asked twice."""
-    rows = RetrievalCall.objects.filter(campaign=campaign, query__in=list(queries), outcome="labelled")
-    found: dict[int, dict[tuple[str, int, int], Turn | NoVerdict]] = {}
-    # Vectors are kept elsewhere, and their rows hold none.
-    for query, role, sample, text in rows.exclude(role="embed").values_list("query", "role", "sample", "text"):
-        found.setdefault(int(query or 0), {})[role, 0, sample] = Turn(1, text)
-    return found
-
-
 def usage_by_query(campaign: Campaign, queries: Sequence[int], roles: Sequence[str]) -> dict[int, Used]:
-    """Return what the answers to each query took, whoever asked first. Its longest call counts: all go together."""
-    # The longest call stands for the time, because the calls of one query are sent together.
+    """Return the time and tokens of the answers to each query, even if another run paid for them."""
+    # The longest call determines the time, because the calls of a query are sent together.
     with connection.cursor() as cursor:
         cursor.execute(USED, {"campaign": campaign.pk, "queries": list(queries), "roles": list(roles)})
-        return {query: (float(ms) / 1000, int(taken), int(given)) for query, taken, given, ms in cursor.fetchall()}
+        return {
+            query: (float(ms) / 1000, int(tokens_in), int(tokens_out))
+            for query, tokens_in, tokens_out, ms in cursor.fetchall()
+        }
 
 
 def set_limits(campaign: Campaign, *, budget: float | None, max_calls: int | None) -> None:
-    """New limits for what it may spend in all; what it spent so far counts."""
+    """Set new limits for the campaign's total spending, including what it has spent so far."""
     Campaign.objects.filter(pk=campaign.pk).update(budget=budget, max_calls=max_calls)

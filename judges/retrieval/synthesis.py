@@ -1,8 +1,7 @@
 """Synthesis of scores with reasoning as training data: k generations for each pair (ERank 3.2).
 
-The pairs are asked by this process, without workers and without labels: what was paid for is found
-in the cache when the command runs again, also after a kill. What was answered stays with the
-campaign, where `export --format erank-sft` reads it.
+This process sends the calls, without workers and labels. If the command is run again, also after a kill, it finds paid
+answers in the cache. The answers belong to the campaign, from which `export --format erank-sft` reads them.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -25,16 +24,16 @@ from judges.models import Attempt, Campaign, Work
 from judges.prompts import render
 from judges.records import Turn
 
-LONGEST = 2048  # Tokens of a generation as it is trained on; a query with a longer one is dropped whole (ERank C).
-# Why a document was drawn: positives and negatives that have a label, then the ranges of ranks of a run (ERank C).
+LONGEST = 2048  # Maximum tokens of a generation in training; a query with a longer one is dropped entirely (ERank C).
+# Why a document was drawn: as a labelled positive or negative, or from a range of ranks of a run (ERank C).
 KINDS = ("positive", "negative", "hard", "medium", "easy")
-# Fewer bytes a thought token than any text has: the provider gives a summary.
+# Thoughts with fewer bytes per token than any text has are a provider's summary.
 SUMMARY = 1.5
 
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """Answer of a model. `chain`: its thoughts where it tells them, else its reason; `tokens`: of the kept text."""
+    """Answer of a model. `chain`: its thoughts if it returns them, else its reason; `tokens`: of the chain."""
 
     chain: str
     score: int
@@ -43,7 +42,7 @@ class Generation:
 
 @dataclass(frozen=True, slots=True)
 class ScoredPair:
-    """A pair's generations in their order; `kept` is the place of the one nearest to their mean."""
+    """A pair's generations in their order; `kept` is the position of the one nearest to their mean."""
 
     pair: int
     kind: str
@@ -54,8 +53,8 @@ class ScoredPair:
 
     @property
     def too_long(self) -> bool:
-        """True if one of the answers is longer than training takes."""
-        return self.cut or any(one.tokens > LONGEST for one in self.generations)
+        """Whether one of the answers is too long for training."""
+        return self.cut or any(generation.tokens > LONGEST for generation in self.generations)
 
 
 def synthesize(
@@ -69,59 +68,70 @@ def synthesize(
     max_calls: int | None = None,
     done: Callable[[int], None] = lambda count: None,
 ) -> InlineResult[ScoredPair]:
-    """Ask `judge` k times about each pair; `kinds`: why each was drawn.
+    """Ask `judge` k times about each pair. `kinds`: why each pair was drawn, by primary key.
 
-    `chains`: ask with the prompt score-chain, whatever the judge votes by. Raises BadInput for an
-    unknown judge, one without a scale of 0 to 10, and one whose answers would be alike.
+    `chains`: use the prompt score-chain, whatever the judge's own. Raises BadInput for a judge that is unknown, has no
+    scale from 0 to 10, or would repeat its answers.
     """
-    wanted = replace(writer_configuration(judge), policy=Campaign.Policy.EVIDENCE.value)
-    if wanted.voters[0].grades != HIGHEST:
+    configuration = replace(writer_configuration(judge), policy=Campaign.Policy.EVIDENCE.value)
+    if configuration.voters[0].grades != HIGHEST:
         raise BadInput(
             _('%(judge)s has no scores from 0 to 10: give it scale = "0-10" in the judges file') % {"judge": judge}
         )
-    if k > 1 and (why := copies.why_alike(wanted.voters[0])):
-        alike = _("%(k)s generations of %(judge)s would be identical: %(why)s")
-        raise BadInput(alike % {"judge": judge, "k": k, "why": why})
-    check_budget(collection, wanted, budget, max_calls, None)
+    if k > 1 and (why := copies.why_alike(configuration.voters[0])):
+        message = _("%(k)s generations of %(judge)s would be identical: %(why)s")
+        raise BadInput(message % {"judge": judge, "k": k, "why": why})
+    check_budget(collection, configuration, budget, max_calls, None)
 
     async def ask(caller: Caller, claimed: Claimed) -> bool | None:
-        member = caller.plan.voters[0]
+        voter = caller.plan.voters[0]
         if chains:
-            member = replace(member, parameters=member.parameters | {"prompt": "score-chain"})
-        prompt, schema = render.render_ballot(claimed.inputs, member)
+            voter = replace(voter, parameters=voter.parameters | {"prompt": "score-chain"})
+        prompt, schema = render.render_ballot(claimed.inputs, voter)
         answers: list[Turn | NoVerdict] = []
         for number in range(k):
-            question = JudgeQuestion(("generation", number, 0), member, prompt, schema, key_sample=number)
+            question = JudgeQuestion(("generation", number, 0), voter, prompt, schema, key_sample=number)
             answers.append(await caller.ask(claimed, question))
-        return any(isinstance(one, Turn) for one in answers) or None
+        return any(isinstance(answer, Turn) for answer in answers) or None
 
-    found = ask_inline(collection, wanted, "scoring", list(kinds), ask, budget=budget, max_calls=max_calls, done=done)
+    result = ask_inline(
+        collection, configuration, "scoring", list(kinds), ask, budget=budget, max_calls=max_calls, done=done
+    )
     for kind in set(kinds.values()):
-        drawn = [pair for pair, one in kinds.items() if one == kind]
-        Work.objects.filter(campaign=found.campaign, pair__in=drawn).update(stratum=kind)
-    scored = read_scored_pairs(found.campaign.pk, kinds)
-    # In the order of the question, and without those that this process got no answer for.
-    answers = {pair: scored[pair] for pair in kinds if pair in found.answers and pair in scored}
-    return cast(InlineResult[ScoredPair], replace(found, answers=answers))  # type: ignore[arg-type]
+        pairs = [pair for pair, answer in kinds.items() if answer == kind]
+        Work.objects.filter(campaign=result.campaign, pair__in=pairs).update(stratum=kind)
+    scored_pairs = read_scored_pairs(result.campaign.pk, kinds)
+    # In the order of `kinds`, without the pairs that got no answer in this process.
+    answers = {pair: scored_pairs[pair] for pair in kinds if pair in result.answers and pair in scored_pairs}
+    return cast(InlineResult[ScoredPair], replace(result, answers=answers))  # type: ignore[arg-type]
 
 
 def read_scored_pairs(campaign: int, pairs: Iterable[int]) -> dict[int, ScoredPair]:
-    """Return what a campaign's generations say of these pairs, those with a score."""
+    """Return those of the pairs for which the campaign's generations have a score, by primary key."""
     kinds = dict(Work.objects.filter(campaign=campaign, pair__in=pairs).values_list("pair", "stratum"))
-    counted = Attempt.objects.filter(campaign=campaign, role="generation", counts=True, pair__in=kinds)
+    attempts = Attempt.objects.filter(campaign=campaign, role="generation", counts=True, pair__in=kinds)
     fields = ("pair", "outcome", "reason", "reasoning", "score", "tokens_out", "tokens_reasoning", "cache_key")
-    rows = list(counted.order_by("pair", "generation").values_list(*fields))
-    sent = _tokens_as_sent([key for *_rest, tokens, _thought, key in rows if not tokens])
+    rows = list(attempts.order_by("pair", "generation").values_list(*fields))
+    original_tokens = _tokens_as_sent([key for *_rest, tokens, _thought, key in rows if not tokens])
     generations: dict[int, list[Generation]] = {pair: [] for pair in kinds}
-    cut = {pair for pair, outcome, *_rest in rows if outcome == "truncated"}
-    for pair, outcome, reason, reasoning, score, tokens, thought, key in rows:
+    cut_pairs = {pair for pair, outcome, *_rest in rows if outcome == "truncated"}
+    for pair, outcome, reason, reasoning, score, tokens, reasoning_tokens, key in rows:
         if outcome == "labelled" and score is not None:
-            tokens, thought = (tokens, thought) if tokens else sent.get(key, (0, 0))
-            generations[pair].append(Generation(reasoning or reason, score, _tokens_kept(reasoning, tokens, thought)))
+            tokens, reasoning_tokens = (tokens, reasoning_tokens) if tokens else original_tokens.get(key, (0, 0))
+            generations[pair].append(
+                Generation(reasoning or reason, score, _tokens_kept(reasoning, tokens, reasoning_tokens))
+            )
     return {
-        pair: ScoredPair(pair, kinds[pair], tuple(made), kept, sum(one.score for one in made) / len(made), pair in cut)
-        for pair, made in generations.items()
-        if (kept := ensemble.nearest_to_mean([one.score for one in made])) is not None
+        pair: ScoredPair(
+            pair,
+            kinds[pair],
+            tuple(pair_generations),
+            nearest,
+            sum(generation.score for generation in pair_generations) / len(pair_generations),
+            pair in cut_pairs,
+        )
+        for pair, pair_generations in generations.items()
+        if (nearest := ensemble.nearest_to_mean([generation.score for generation in pair_generations])) is not None
     }
 
 
