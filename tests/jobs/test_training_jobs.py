@@ -55,7 +55,7 @@ def start_worker(workers: list[subprocess.Popen[str]], instance: dict[str, str])
 
 def begin(rows: Path, out: Path, device: str = "cpu", **given: Any) -> Job:
     return lifecycle.begin_training(
-        recipe="prism", data=rows, base="tiny:qwen3", out=out, given={**FEW, **given}, device=device
+        recipe="prism", data=rows, base="tiny:qwen3", out=out, option_values={**FEW, **given}, device=device
     )
 
 

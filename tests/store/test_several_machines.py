@@ -90,7 +90,7 @@ def test_a_training_killed_on_b_goes_on_on_c_and_its_model_ranks_on_d(machines: 
     files.publish(rows)
     few = {"preset": "tiny", "lora_rank": 4, "max_steps": 60, "epochs": 20, "checkpoint_every": 5, "evaluate_every": 60}
     job = jobs.begin_training(
-        recipe="prism", data=rows, base="tiny:qwen3", out=None, given=few, collection=birds, device="cpu"
+        recipe="prism", data=rows, base="tiny:qwen3", out=None, option_values=few, collection=birds, device="cpu"
     )
     first = machines.start("b", worker_pool.worker_command(1, "b"))
     until(lambda: StoredFile.objects.filter(name__endswith="trainer.json").exists(), "a checkpoint in the store")

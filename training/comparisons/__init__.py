@@ -1,1 +1,1 @@
-"""Models that were measured on the same held-out dev queries, side by side."""
+"""Comparisons of trained models that were measured on the same held-out dev queries."""

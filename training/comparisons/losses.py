@@ -1,4 +1,4 @@
-"""The four losses of distillation side by side: which models differ in nothing else, and the job that compares them."""
+"""Comparison of the four losses of distillation: which models differ only in their loss, and the job that ranks."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,19 +20,19 @@ from training.recipes.table import LOSSES, recipe_options
 from training.serving.publication import base_name
 
 DEPTH = 100  # Documents of each query, as in the paper.
-SHOWN = 200  # Models that are looked at, the newest.
+SHOWN = 200  # The newest models only.
 
 
 @dataclass
 class LossGroup:
-    """Models of the recipe ablation with the same base, training set and options, by their loss; the newest of each."""
+    """The newest model of each loss, all of the recipe ablation with the same base, training set and options."""
 
     base: str
     models: dict[str, Model] = field(default_factory=dict)
 
     @property
     def missing(self) -> list[str]:
-        """The losses that no model has."""
+        """The losses that no model was trained with."""
         return [loss for loss in LOSSES["ablation"] if loss not in self.models]
 
     @property
@@ -42,21 +42,21 @@ class LossGroup:
 
 
 def group_losses(collection: Collection) -> list[LossGroup]:
-    """Return the groups of a collection whose folders are there, the newest first."""
+    """Return the groups of a collection's models whose folders exist, the newest first."""
     rows = Model.objects.filter(collection=collection, recipe="ablation", job__curve_point=None)
     groups: dict[object, LossGroup] = {}
     for model in rows.select_related("job").order_by("-pk")[:SHOWN]:
         if fetch(Path(model.folder) / "reranker.json").exists():
             options = vars(recipe_options(model.recipe, model.job.options.get("options") or {})).copy()
             loss = str(options.pop("loss"))
-            # What its training has in common with those that it may be compared with.
-            alike = (model.base, model.job.options["data"], *sorted(map(str, options.items())))
-            groups.setdefault(alike, LossGroup(base_name(model.base))).models.setdefault(loss, model)
+            # Models may be compared if nothing but their loss differs.
+            key = (model.base, model.job.options["data"], *sorted(map(str, options.items())))
+            groups.setdefault(key, LossGroup(base_name(model.base))).models.setdefault(loss, model)
     return list(groups.values())
 
 
 class LossForm(forms.Form):
-    """Which models are compared, and whose documents they rank."""
+    """The form that starts a comparison: a group of models, and the run that they rerank."""
 
     group = forms.ChoiceField(label=gettext_lazy("Models"))
     run = forms.ChoiceField(
@@ -69,26 +69,29 @@ class LossForm(forms.Form):
 
     def __init__(self, *args: Any, groups: Sequence[LossGroup], collection: Collection, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.groups = {str(one.first.pk): one for one in groups if not one.missing}
+        self.groups = {str(loss_group.first.pk): loss_group for loss_group in groups if not loss_group.missing}
         group, run = self.fields["group"], self.fields["run"]
         assert isinstance(group, forms.ChoiceField) and isinstance(run, forms.ChoiceField)
         group.choices = [
-            (key, f"{one.base}: {', '.join(model.name for model in one.models.values())}")
-            for key, one in self.groups.items()
+            (key, f"{loss_group.base}: {', '.join(model.name for model in loss_group.models.values())}")
+            for key, loss_group in self.groups.items()
         ]
-        stored = Run.objects.filter(collection=collection, is_deleted=False, state=Run.READY).order_by("name")
-        run.choices = [("", "BM25"), *((str(one.pk), one.name) for one in stored)]
+        rows = Run.objects.filter(collection=collection, is_deleted=False, state=Run.READY).order_by("name")
+        run.choices = [("", "BM25"), *((str(row.pk), row.name) for row in rows)]
 
 
 def begin_comparison(*, collection: Collection, models: Mapping[str, Model], run: str, user: str) -> Job:
-    """Queue a job that ranks with the base and one model for each loss. Raises BadInput."""
+    """Queue a job that ranks with the base and with one model of each loss.
+
+    `run`: the id of the run to rerank, empty for BM25. Raises BadInput.
+    """
     variants = read_variants([fetch(Path(model.folder) / "reranker.json").parent for model in models.values()])
-    trained = next(iter(models.values())).job
-    if collection.pk != trained.collection_id:
+    training = next(iter(models.values())).job
+    if collection.pk != training.collection_id:
         raise BadInput(_("These models belong to another collection"))
-    folders = {BASE: trained.options["base"]} | {loss: str(folder) for loss, folder in variants.items()}
-    options: dict[str, Any] = {"models": folders, "data": trained.options["data"], "depth": DEPTH}
-    options |= {"name": base_name(str(trained.options["base"]))} | ({"run": int(run)} if run else {})
+    folders = {BASE: training.options["base"]} | {loss: str(folder) for loss, folder in variants.items()}
+    options: dict[str, Any] = {"models": folders, "data": training.options["data"], "depth": DEPTH}
+    options |= {"name": base_name(str(training.options["base"]))} | ({"run": int(run)} if run else {})
     return lifecycle.begin_job(
-        kind=Job.Kind.LOSSES, options=options, collection=collection, device=trained.device, user=user
+        kind=Job.Kind.LOSSES, options=options, collection=collection, device=training.device, user=user
     )

@@ -25,8 +25,8 @@ from training.models import Job, Model
 from training.recipes.table import recipe_options
 from training.serving.publication import base_name
 
-SHOWN = 100  # Models that are compared, the newest.
-SHOWN_JOBS = 10  # Comparisons of losses, the newest.
+SHOWN = 100  # The newest models.
+SHOWN_JOBS = 10  # The newest comparisons of losses.
 
 DrawnGroups = list[tuple[dict[str, Any], Chart]]
 
@@ -34,7 +34,7 @@ DrawnGroups = list[tuple[dict[str, Any], Chart]]
 @action("admin")
 @require_GET
 def compare_trained(request: HttpRequest, scope: AccessScope) -> HttpResponse:
-    """Show a table and a picture for each set of held-out queries on which models were measured; the losses below."""
+    """Show a table and a chart for each set of held-out queries, and the comparisons of losses below."""
     groups = _drawn_groups(scope)
     if (file := download(request, [chart for _group, chart in groups])) is not None:
         return file
@@ -43,9 +43,9 @@ def compare_trained(request: HttpRequest, scope: AccessScope) -> HttpResponse:
 
 
 def _drawn_groups(scope: AccessScope) -> DrawnGroups:
-    """Draw each group's models, each measure with its interval."""
-    drawn = []
-    for place, group in enumerate(group_models(list_models(scope.collection)), 1):
+    """Return each group of models with a chart of their measures and intervals."""
+    drawn_groups = []
+    for number, group in enumerate(group_models(list_models(scope.collection)), 1):
         spans = [
             IntervalSpan(
                 " · ".join(filter(None, (row.role, row.reward, base_name(row.name) if row.key is None else row.name))),
@@ -57,9 +57,9 @@ def _drawn_groups(scope: AccessScope) -> DrawnGroups:
             "measure": MEASURE,
             "queries": group["queries"],
         }
-        chart = draw_intervals(f"models-{place}", title, spans, x=MEASURE, source=scope.collection.name)
-        drawn.append((group, chart))
-    return drawn
+        chart = draw_intervals(f"models-{number}", title, spans, x=MEASURE, source=scope.collection.name)
+        drawn_groups.append((group, chart))
+    return drawn_groups
 
 
 def _render_page(
@@ -87,18 +87,18 @@ def _render_page(
 @action("admin")
 @require_POST
 def compare_losses(request: HttpRequest, scope: AccessScope) -> HttpResponse:
-    """Queue the comparison of four models that differ in their loss alone."""
+    """Queue the comparison of four models that differ only in their loss."""
     losses = group_losses(scope.collection)
     form = LossForm(request.POST, groups=losses, collection=scope.collection)
-    if form.is_valid() and (why := pages.why_not()):
-        form.add_error(None, why)
+    if form.is_valid() and (reason := pages.why_not()):
+        form.add_error(None, reason)
     if form.is_valid():
-        chosen = form.groups[form.cleaned_data["group"]]
+        loss_group = form.groups[form.cleaned_data["group"]]
         try:
             with transaction.atomic():
                 job = begin_comparison(
                     collection=scope.collection,
-                    models=chosen.models,
+                    models=loss_group.models,
                     run=form.cleaned_data["run"],
                     user=scope.user.username,
                 )
@@ -110,7 +110,7 @@ def compare_losses(request: HttpRequest, scope: AccessScope) -> HttpResponse:
 
 
 def list_models(collection: Collection) -> list[TrainedModel]:
-    """Return a collection's newest models, oldest first, without curves' points."""
+    """Return a collection's newest models, oldest first, without the points of learning curves."""
     rows = Model.objects.filter(collection=collection, job__curve_point=None).select_related("job").order_by("-pk")
     models = []
     for row in reversed(rows[:SHOWN]):

@@ -1,1 +1,1 @@
-"""Learning curves: a training on growing subsets of one set; what the last labels bought."""
+"""Learning curves: trainings on growing subsets of one set show what the last labels gained."""

@@ -1,4 +1,4 @@
-"""What a learning curve can be told."""
+"""Options of a learning curve."""
 
 from typing import Annotated, Any
 
@@ -13,22 +13,21 @@ from training.models import LearningCurve
 MOST_POINTS = 20
 
 
-def parse_points(given: Any) -> Any:
-    """Return the numbers between commas, as written. Raises BadOption for what is no whole number, or too many."""
-    parts = split_names(given)
-    if wrong := next(
-        (part for part in map(str, parts) if not (part.isascii() and part.isdecimal() and len(part) < 10)), None
-    ):
-        words = _("%(part)s is not a whole number: write points such as 500,1000,2000")
-        raise BadOption("points", words % {"part": repr(wrong)})
+def parse_points(value: Any) -> Any:
+    """Return the numbers between commas, as strings. Raises BadOption for too many, or for one that is not whole."""
+    parts = split_names(value)
+    for part in map(str, parts):
+        if not (part.isascii() and part.isdecimal() and len(part) < 10):
+            message = _("%(part)s is not a whole number: write points such as 500,1000,2000")
+            raise BadOption("points", message % {"part": repr(part)})
     if len(parts) > MOST_POINTS:
-        words = _("%(count)s points are too many: a curve has %(most)s at most")
-        raise BadOption("points", words % {"count": len(parts), "most": MOST_POINTS})
+        message = _("%(count)s points are too many: a curve has %(most)s at most")
+        raise BadOption("points", message % {"count": len(parts), "most": MOST_POINTS})
     return parts
 
 
 class CurveOptions(TrainingOptions):
-    """What a learning curve can be told: a training, with the points of the curve and the order of its queries."""
+    """Options of a learning curve: those of a training, the curve's points and the order of its queries."""
 
     points: Annotated[tuple[int, ...], BeforeValidator(parse_points)] = option(
         _("Points (numbers of labels)"),

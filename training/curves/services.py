@@ -1,4 +1,4 @@
-"""Services of learning curves: begin one as trainings on the GPU queue, cancel, go on, and read what came of it."""
+"""Services of learning curves: start the trainings of one on the GPU queue, cancel and resume them, read the result."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -32,7 +32,7 @@ def start_curve(
 
 
 def read_curve_request(actor: Actor, collection: Collection | None, options: CurveOptions) -> dict[str, Any]:
-    """Return what a curve is begun with."""
+    """Return the arguments of begin_curve. Raises BadOption and BadInput."""
     return {**read_request(actor, collection, options), "points": list(options.points), "order": options.order.value}
 
 
@@ -45,37 +45,38 @@ def begin_curve(
     base: str,
     points: Sequence[int],
     order: str,
-    given: Mapping[str, Any],
+    option_values: Mapping[str, Any],
     folder: Path | None = None,
     collection: Collection | None = None,
     device: str = "cpu",
     user: str = "",
 ) -> LearningCurve:
-    """Queue a training for each point of the curve. Raises BadInput for what is known without reading the set.
+    """Queue a training for each point of the curve. Raises BadInput for errors that show without reading the set.
 
-    `folder`: where the models go; without one they go to VAR/models.
+    `folder`: where the models go, VAR/models by default.
     """
-    seed = table.recipe_options(recipe, given).seed
+    seed = table.recipe_options(recipe, option_values).seed
     check_quickly(data, table.RECIPES[recipe].format, order, points)
-    if folder is not None:  # An old model in it would be taken for a point of this curve.
+    if folder is not None:
+        # An old model in the folder would be taken for a point of this curve.
         check_new(folder)
     curve = LearningCurve.objects.create(
         collection=collection, recipe=recipe, order=order, out=str(folder.resolve()) if folder else "", made_by=user
     )
-    for asked in points:
+    for point in points:
         job = lifecycle.begin_training(
             recipe=recipe,
             data=data,
             base=base,
-            out=folder / str(asked) if folder else None,
-            given=given,
+            out=folder / str(point) if folder else None,
+            option_values=option_values,
             collection=collection,
             device=device,
             user=user,
-            # The job plans its part of the set itself: labels are counted where the rows are read.
-            subset={"order": order, "seed": seed, "points": list(points), "asked": asked},
+            # The job plans its subset itself, since labels are counted where the rows are read.
+            subset={"order": order, "seed": seed, "points": list(points), "asked": point},
         )
-        CurvePoint.objects.create(curve=curve, job=job, asked=asked)
+        CurvePoint.objects.create(curve=curve, job=job, asked=point)
     return curve
 
 
@@ -87,25 +88,24 @@ def find_curve(
     base: str,
     points: Sequence[int],
     order: str,
-    given: Mapping[str, Any],
+    option_values: Mapping[str, Any],
     **_about: Any,
 ) -> LearningCurve | None:
-    """Return the curve begun with this folder; None where there is none. Raises BadInput for one of another request."""
+    """Return the curve whose models go to this folder, or None. Raises BadInput if it was started by other options."""
     curve = LearningCurve.objects.filter(out=str(folder.resolve())).first()
     if curve is None:
         return None
-    rows = list_points(curve)
-    asked = [(recipe, str(data.resolve()), base, dict(given), order, point) for point in points]
-    if asked != [
+    requested_points = [(recipe, str(data.resolve()), base, dict(option_values), order, point) for point in points]
+    if requested_points != [
         (*(point.job.options[name] for name in ("recipe", "data", "base", "options")), curve.order, point.asked)
-        for point in rows
+        for point in list_points(curve)
     ]:
         raise BadInput(_("%(out)s holds a learning curve of other options: name a new folder") % {"out": folder})
     return curve
 
 
 def list_points(curve: LearningCurve) -> list[CurvePoint]:
-    """Return the points with their jobs, from the fewest labels on."""
+    """Return the points with their jobs, the fewest labels first."""
     return list(curve.points.select_related("job").order_by("asked"))
 
 
@@ -117,9 +117,9 @@ ACTS = {"cancel": leases.ask_to_cancel, "go-on": lifecycle.go_on}
     noted=lambda act, points: {"curve": points[0].curve.number, "what": act, "points": len(points)},
 )
 def control_curve(_actor: Actor, curve: LearningCurve, act: str) -> list[CurvePoint]:
-    """Cancel the points that wait or run, or requeue those that failed or were cancelled; return these.
+    """Cancel the points that are waiting or running, or requeue those that failed or were cancelled.
 
-    Raises BadInput where there are none.
+    Return the points that changed. Raises BadInput if there are none.
     """
     points = [point for point in list_points(curve) if ACTS[act](point.job)]
     if not points:
@@ -128,7 +128,7 @@ def control_curve(_actor: Actor, curve: LearningCurve, act: str) -> list[CurvePo
 
 
 def read_result(points: Sequence[CurvePoint]) -> CurveResult:
-    """Return what the points say as far as they are finished."""
+    """Return the result of the points that are finished so far."""
     return compute_result(
         [
             MeasuredPoint(point.size, point.queries, str(point.job.get_state_display()), read_point(point.job))
@@ -138,7 +138,7 @@ def read_result(points: Sequence[CurvePoint]) -> CurveResult:
 
 
 def read_point(job: Job) -> Mapping[str, float]:
-    """Return a model's measure of each held-out query; empty where it has none."""
+    """Return the measure of each held-out query of a job's model; empty unless the job is finished."""
     if job.state != Job.State.FINISHED:
         return {}
     return read_held_out(fetch(Path(job.options["out"]) / "reranker.json").parent).tuned

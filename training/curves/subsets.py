@@ -1,7 +1,7 @@
-"""Nested subsets of a training set by whole queries, each an export of its own (pure).
+"""Nested subsets of a training set by whole queries, each written as an export (pure).
 
-Queries stand in one order, and a subset is a beginning of it: every smaller one is contained in
-every larger one. The dev split is the same file in all of them.
+Queries are put in one order, and a subset is its first so many queries: every larger subset contains the smaller
+ones. All subsets share the same dev split.
 """
 
 import json
@@ -26,44 +26,45 @@ NO_DEV = gettext_noop("%(folder)s has no dev split to measure on: export with a 
 
 @dataclass(slots=True)
 class QueryLines:
-    """The lines of one query in a split, and how many labels stand in them."""
+    """The lines of one query in a split, and the number of labels in them."""
 
     query_id: str
     lines: list[int] = field(default_factory=list)  # Their numbers, from 1.
-    labels: int = 0  # Documents that somebody judged; those that are only assumed to be negatives do not count.
-    labelled_at: str = ""  # When its newest label was made, in UTC; empty where no line says so.
+    labels: int = 0  # Judged documents; those that are only assumed to be negatives do not count.
+    labelled_at: str = ""  # The time of its newest label, in UTC; empty if no line gives one.
 
 
 def order_queries(folder: Path, form: str, order: str, seed: int) -> list[QueryLines]:
-    """Return the queries of train: by the time of their newest label, or in a seeded random order. Raises BadInput."""
+    """Return the training queries by the time of their newest label or in seeded random order. Raises BadInput."""
     train, dev = (_group_lines(folder / f"{split}.jsonl", form) for split in ("train", "dev"))
     if not dev:
         raise BadInput(_(NO_DEV) % {"folder": folder.name})
     if shared := sorted(train.keys() & dev.keys()):
         raise BadInput(_("Query %(query)s is in train and in dev: export the set again") % {"query": shared[0]})
-    # By hash, so that a subset at another point keeps the queries of the smaller one.
+    # By hash, so that the order of the queries does not depend on which others are in the set.
     if order == RANDOM:
-        return sorted(train.values(), key=lambda one: sha256(f"{seed}\0{one.query_id}".encode()).digest())
-    if without := [one.query_id for one in train.values() if not one.labelled_at]:
+        return sorted(train.values(), key=lambda query: sha256(f"{seed}\0{query.query_id}".encode()).digest())
+    if without := [query.query_id for query in train.values() if not query.labelled_at]:
         raise BadInput(
             _("Query %(first)s does not say when it was labelled: export the set again, or use the order random")
             % {"first": without[0]}
         )
-    return sorted(train.values(), key=lambda one: (one.labelled_at, one.query_id))
+    return sorted(train.values(), key=lambda query: (query.labelled_at, query.query_id))
 
 
 def _group_lines(path: Path, form: str) -> dict[str, QueryLines]:
-    """Return the lines of a split by query; a split without a file has none. Raises BadInput with file and line."""
+    """Return the lines of a split by query, none if the file is missing. Raises BadInput with file and line."""
     queries: dict[str, QueryLines] = {}
 
     def add(row: Mapping[str, Any], number: int) -> None:
-        # A row without an id is a query of its own, as for those who read the set to train.
+        # A row without an id counts as a separate query, as it does in training.
         query_id = str(row.get("query_id") or f"line-{number}")
         query = queries.setdefault(query_id, QueryLines(query_id))
         query.lines.append(number)
-        # Of its document, or of all its query's documents.
+        # A row has one document, or positives and negatives: all documents of its query.
         query.labels += len(row.get("positives", ()))
-        query.labels += sum(not one.get("assumed") for one in (row["negatives"] if "positives" in row else [row]))
+        documents = row["negatives"] if "positives" in row else [row]
+        query.labels += sum(not document.get("assumed") for document in documents)
         query.labelled_at = max(query.labelled_at, str(row.get("labelled_at") or ""))
 
     if path.exists():
@@ -72,21 +73,22 @@ def _group_lines(path: Path, form: str) -> dict[str, QueryLines]:
 
 
 def check_points(points: Sequence[int]) -> None:
-    """Raise BadInput for fewer than two points, and for points that do not grow."""
+    """Raise BadInput for fewer than two points, or for points that do not increase."""
     if len(points) < 2 or sorted(set(points)) != list(points) or points[0] < 1:
         raise BadInput(_("Name two points or more, from the smallest to the largest, such as 500,1000,2000"))
 
 
 def check_quickly(folder: Path, form: str, order: str, points: Sequence[int]) -> None:
-    """Raise BadInput for what is known to be wrong without reading the set: its manifest and its first row say it."""
+    """Raise BadInput for errors that the manifest and the first row show, without reading the whole set."""
     check_points(points)
     manifest, _raw = open_manifest(folder, form)
     dev, train = folder / "dev.jsonl", folder / "train.jsonl"
     if not dev.exists() or not dev.stat().st_size:
         raise BadInput(_(NO_DEV) % {"folder": folder.name})
-    rows = next((one["rows"] for one in manifest.get("files", []) if one["name"] == train.name and "rows" in one), None)
+    row_counts = {file["name"]: file["rows"] for file in manifest.get("files", []) if "rows" in file}
+    rows = row_counts.get(train.name)
     first: Any = {}
-    # What is no row at all says whoever reads the whole file.
+    # A first line that is no row is reported where the whole file is read.
     with suppress(OSError, ValueError), train.open(encoding="utf-8") as file:
         first = json.loads(file.readline())
     first = first if isinstance(first, dict) else {}
@@ -102,12 +104,12 @@ def check_quickly(folder: Path, form: str, order: str, points: Sequence[int]) ->
 
 
 def plan_subsets(queries: Sequence[QueryLines], points: Sequence[int]) -> list[dict[str, int]]:
-    """Return for each point the beginning of the order whose labels come nearest to it: at most a query away.
+    """Return for each point how many of the first queries have the number of labels nearest to it.
 
-    `asked`: the point; `queries`: the first so many of the order; `labels`: those that they hold. Raises BadInput.
+    `asked` is the point, `queries` the number of queries, `labels` the number of their labels. Raises BadInput.
     """
     check_points(points)
-    sums = list(accumulate(one.labels for one in queries))
+    sums = list(accumulate(query.labels for query in queries))
     if points[-1] > sums[-1]:
         raise BadInput(
             ngettext(
@@ -117,35 +119,33 @@ def plan_subsets(queries: Sequence[QueryLines], points: Sequence[int]) -> list[d
             )
             % {"asked": f"{points[-1]:,}", "there": f"{sums[-1]:,}"}
         )
-    # Nearest from below or above, since whole queries seldom come to the exact number; of two as near, the smaller.
-    chosen = [min(range(len(sums)), key=lambda place: (abs(sums[place] - point), place)) for point in points]
-    if same := [asked for asked, one, next_one in zip(points[1:], chosen, chosen[1:], strict=False) if one == next_one]:
+    # Whole queries seldom add up to the exact number: take the nearest from below or above, the smaller of two.
+    ends = [min(range(len(sums)), key=lambda index: (abs(sums[index] - point), index)) for point in points]
+    if same := [point for point, before, end in zip(points[1:], ends, ends[1:], strict=False) if before == end]:
         raise BadInput(
             _("Point %(asked)s has the same queries as the point before it: take points further apart")
             % {"asked": f"{same[0]:,}"}
         )
-    return [
-        {"asked": asked, "labels": sums[place], "queries": place + 1}
-        for asked, place in zip(points, chosen, strict=True)
-    ]
+    return [{"asked": point, "labels": sums[end], "queries": end + 1} for point, end in zip(points, ends, strict=True)]
 
 
 def write_subset(
     source: Path, target: Path, form: str, *, order: str, seed: int, points: Sequence[int], asked: int
 ) -> Path:
-    """Write an export with the queries of one of the points and the whole dev split, unless it is
-    there; return its folder. Raises BadInput.
+    """Write an export with the queries of one point (`asked`) and the whole dev split, unless it exists.
+
+    Return its folder. Raises BadInput.
     """
     if (target / "manifest.json").exists():
         return target
     manifest, digest = read_manifest(source, form)
     queries = order_queries(source, form, order, seed)
-    subset = next(one for one in plan_subsets(queries, points) if one["asked"] == asked)
-    chosen = sorted(line for one in queries[: subset["queries"]] for line in one.lines)
-    # Bytes and not text: a subset's lines are those of the export, to the byte.
+    subset = next(plan for plan in plan_subsets(queries, points) if plan["asked"] == asked)
+    line_numbers = sorted(line for query in queries[: subset["queries"]] for line in query.lines)
+    # Read as bytes: a subset's lines are byte for byte those of the export.
     lines = (source / "train.jsonl").read_bytes().split(b"\n")
     contents = {
-        "train.jsonl": b"".join(lines[number - 1] + b"\n" for number in chosen),
+        "train.jsonl": b"".join(lines[number - 1] + b"\n" for number in line_numbers),
         "dev.jsonl": (source / "dev.jsonl").read_bytes(),
     }
     manifest["files"] = [
@@ -161,9 +161,9 @@ def write_subset(
 
 
 def read_subset(target: Path) -> dict[str, Any] | None:
-    """Return what write_subset wrote there; None where nothing is."""
+    """Return the subset that write_subset described in the manifest, or None if there is none."""
     try:
-        found: dict[str, Any] = json.loads((target / "manifest.json").read_text())["subset"]
+        subset: dict[str, Any] = json.loads((target / "manifest.json").read_text())["subset"]
     except (OSError, ValueError, KeyError):
         return None
-    return found
+    return subset

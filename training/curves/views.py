@@ -1,4 +1,4 @@
-"""Pages of learning curves: what the last labels bought."""
+"""Pages of learning curves."""
 
 from functools import partial
 
@@ -24,7 +24,7 @@ from training.jobs.forms import form_of
 from training.jobs.held_out import MEASURE
 from training.models import LearningCurve
 
-SHOWN = 50  # Curves on the page of a collection, the newest.
+SHOWN = 50  # The newest curves, on the page of a collection.
 
 
 @action("admin")
@@ -55,20 +55,20 @@ def start_curve(request: HttpRequest, scope: AccessScope) -> HttpResponse:
 @action("admin")
 @require_GET
 def learning_curve(request: HttpRequest, scope: AccessScope, curve: int) -> HttpResponse:
-    """Show one curve, live; HTMX asks for what changes alone."""
-    found = numbered_or_404(LearningCurve.objects, scope.collection, curve, _("Learning curve not found."))
-    points = services.list_points(found)
+    """Show one curve; HTMX refreshes the part that changes."""
+    curve_row = numbered_or_404(LearningCurve.objects, scope.collection, curve, _("Learning curve not found."))
+    points = services.list_points(curve_row)
     result = services.read_result(points)
     words = points[0].job.words or pages.setup_label(points[0].job)
-    chart = draw_curve(result, f"{scope.collection.name}: {found}, {found.recipe} ({words})")
+    chart = draw_curve(result, f"{scope.collection.name}: {curve_row}, {curve_row.recipe} ({words})")
     if (file := download(request, (chart,))) is not None:
         return file
     is_over = all(point.job.is_over for point in points)
     context = {
         "scope": scope,
-        "curve": found,
+        "curve": curve_row,
         "first": points[0].job,
-        "rows": list(zip(points, [one for _point, one in result.points], strict=True)),
+        "rows": list(zip(points, [estimate for _point, estimate in result.points], strict=True)),
         "result": result,
         "chart": chart,
         "last": describe_last(result),
@@ -87,12 +87,12 @@ def learning_curve(request: HttpRequest, scope: AccessScope, curve: int) -> Http
 @action("admin")
 @require_POST
 def control_curve(request: HttpRequest, scope: AccessScope, curve: int, act: str) -> HttpResponse:
-    """Cancel the points that are not over, or let those go on that failed or were cancelled."""
-    found = numbered_or_404(LearningCurve.objects, scope.collection, curve, _("Learning curve not found."))
+    """Cancel the unfinished points of a curve, or resume those that failed or were cancelled."""
+    curve_row = numbered_or_404(LearningCurve.objects, scope.collection, curve, _("Learning curve not found."))
     if act not in services.ACTS:
         raise Http404(_("Unknown action."))
     try:
-        services.control_curve(Actor.of(scope), found, act)
+        services.control_curve(Actor.of(scope), curve_row, act)
     except BadInput as error:
         messages.error(request, str(error))
-    return redirect("learning_curve", scope.collection.name, found.number)
+    return redirect("learning_curve", scope.collection.name, curve_row.number)

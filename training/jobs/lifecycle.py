@@ -72,7 +72,7 @@ def begin_training(
     data: Path,
     base: str,
     out: Path | None,
-    given: Mapping[str, Any],
+    option_values: Mapping[str, Any],
     collection: Collection | None = None,
     device: str = "cpu",
     user: str = "",
@@ -82,7 +82,7 @@ def begin_training(
 
     Raises BadInput. `subset`: which part of the set to train on, as curves.subsets.write_subset takes it.
     """
-    options = table.recipe_options(recipe, given)
+    options = table.recipe_options(recipe, option_values)
     if find_spec("torch"):  # Elsewhere trains who knows what is installed there, and the job says so before it starts.
         check_tracker(options.tracking)
     entry = table.RECIPES[recipe]
@@ -108,7 +108,7 @@ def begin_training(
         "data_sha256": sha256(raw).hexdigest(),
         "base": base,
         "out": str(target.resolve()),
-        "options": dict(given),
+        "options": dict(option_values),
     }
     asked |= {"run": run.pk, "first_stage": f"run {run.name}"} if run else {}
     asked |= {"subset": dict(subset)} if subset else {}
@@ -132,10 +132,10 @@ USES: dict[str, tuple[str, ...]] = {
 }
 
 
-def use_model(model: Model, kind: str, user: str = "", **given: object) -> Job:
+def use_model(model: Model, kind: str, user: str = "", **job_options: object) -> Job:
     """Queue a job that scores with a model, or lets base and model write on the dev split. Raises BadInput.
 
-    `given`: `precision` and `max_new_tokens`, as the job reads them; without them the job's defaults hold.
+    `job_options`: `precision` and `max_new_tokens`, as the job reads them; without them the job's defaults hold.
     """
     if table.is_embedding_recipe(model.recipe):
         raise BadInput(
@@ -143,7 +143,7 @@ def use_model(model: Model, kind: str, user: str = "", **given: object) -> Job:
         )
     trained = model.job.options
     models = {name: trained["base"] if name == "base" else model.folder for name in USES[kind]}
-    options = {"models": models, "data": trained["data"], "model": model.pk, "name": model.name, **given}
+    options = {"models": models, "data": trained["data"], "model": model.pk, "name": model.name, **job_options}
     return begin_job(kind=kind, options=options, collection=model.collection, device=model.job.device, user=user)
 
 

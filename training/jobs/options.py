@@ -138,10 +138,10 @@ class TrainingOptions(RecipeSettings):  # type: ignore[misc]
     )
 
     @property
-    def given(self) -> dict[str, Any]:
-        """Return the options of the recipe that were given, by the table's names."""
-        given: dict[str, Any] = self.model_dump(include={"preset", *option_names()}, exclude_none=True)
-        return given
+    def option_values(self) -> dict[str, Any]:
+        """The values of the recipe's options that were set, by the table's names."""
+        option_values: dict[str, Any] = self.model_dump(include={"preset", *option_names()}, exclude_none=True)
+        return option_values
 
 
 class UseOptions(Options):
@@ -159,10 +159,13 @@ class UseOptions(Options):
     )
 
 
-def read_config(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a command's --config says beside its arguments. Raises BadInput for no TOML or another kind."""
-    if (path := given.get("config")) is None:
+def read_config(command_options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options in a command's configuration file that its arguments do not set.
+
+    Raises BadInput for a file that is not TOML, or a value of the wrong type.
+    """
+    if (path := command_options.get("config")) is None:
         return {}
-    read = read_tables(read_text(path), str(path))
-    check_kinds({name: value for name, value in read.items() if name in LABELS})
-    return {name: value for name, value in read.items() if given.get(name) is None}
+    config = read_tables(read_text(path), str(path))
+    check_kinds({name: value for name, value in config.items() if name in LABELS})
+    return {name: value for name, value in config.items() if command_options.get(name) is None}

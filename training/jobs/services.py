@@ -53,7 +53,7 @@ def use_model(actor: Actor, model: Model, options: UseOptions, *, act: str) -> J
 def read_request(actor: Actor, collection: Collection | None, options: TrainingOptions) -> dict[str, Any]:
     """Return what a training or a curve is begun with. Who may name any folder is the shell."""
     base, is_tiny = base_models.of_command(options.base), False
-    data, given = Path(options.data), options.given
+    data, option_values = Path(options.data), options.option_values
     if actor.scope is not None:
         assert collection is not None
         if why := pages.why_not():
@@ -65,10 +65,10 @@ def read_request(actor: Actor, collection: Collection | None, options: TrainingO
             raise BadOption("data", _("No export of this collection with this number is a training set"))
         data = Path(folder)
         base, is_tiny = _find_base(collection, options.base)
-        given = {"preset": "tiny" if is_tiny else "paper", **given}
+        option_values = {"preset": "tiny" if is_tiny else "paper", **option_values}
     check_fit(options.recipe, data, base)
     about = {"recipe": options.recipe, "device": options.device, "collection": collection, "user": actor.name}
-    return {**about, "data": data, "base": base, "given": given}
+    return {**about, "data": data, "base": base, "option_values": option_values}
 
 
 def check_fit(recipe: str, data: Path, base: str) -> None:

@@ -81,8 +81,8 @@ def start_training(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     """Queue a training."""
 
     def done(job: Job) -> str:
-        recipe, given = job.options["recipe"], job.options["options"]
-        if far := find_far_rate(recipe, recipe_options(recipe, given)):
+        recipe, option_values = job.options["recipe"], job.options["options"]
+        if far := find_far_rate(recipe, recipe_options(recipe, option_values)):
             messages.warning(request, _(FAR_RATE) % far)
         return reverse("training_job", args=[scope.collection.name, job.number])
 

@@ -1,4 +1,4 @@
-"""Labels in exports, against today's (docs/quality.md): by export and by pair."""
+"""The labels in exports, compared with today's (docs/quality.md): by export and by pair."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from judges.models import Campaign
 from store.sql import fetch_rows
 
 TRAIN = "train"
-HeldPart = tuple[str, str, int, int]  # Split, origin, labels, and how many of them changed since.
+LabelCount = tuple[str, str, int, int]  # Split, origin, number of labels, number of those that changed since.
 _OF_PAIR = """
 SELECT record, split, grade, origin, now FROM held_label
 WHERE query_id = %(query)s AND pair = %(pair)s ORDER BY export, record
@@ -34,8 +34,8 @@ WHERE h.export = ANY(%(exports)s)
 
 
 @dataclass(frozen=True, slots=True)
-class HeldLabel:
-    """A label as an export holds it. `grade` None: the export holds judgments; `now` None: the label is gone."""
+class ExportedLabel:
+    """A label in an export. `grade` is None in an export of judgments; `now` is None for a deleted label."""
 
     record: ExportRecord
     split: str
@@ -45,29 +45,29 @@ class HeldLabel:
 
     @property
     def has_changed(self) -> bool:
-        """Return whether the label is another one by now."""
+        """Whether the label differs from today's."""
         return self.grade is not None and self.grade != self.now
 
 
-def list_holders(pair: Pair) -> list[HeldLabel]:
-    """Return the exports that hold the pair's label or judgments, oldest first."""
+def list_label_exports(pair: Pair) -> list[ExportedLabel]:
+    """Return the pair's label or judgments in each export that contains them, oldest export first."""
     rows = fetch_rows(_OF_PAIR, pair=pair.pk, query=pair.query_id)
     records = ExportRecord.objects.in_bulk([row[0] for row in rows])
-    return [HeldLabel(records[record], *rest) for record, *rest in rows]
+    return [ExportedLabel(records[record], *rest) for record, *rest in rows]
 
 
-def count_held(exports: Iterable[int]) -> dict[int, list[HeldPart]]:
-    """Return how many labels exports hold, by their ids. One statement."""
-    found: dict[int, list[HeldPart]] = {export: [] for export in exports}
-    if not found:
+def count_exported_labels(exports: Iterable[int]) -> dict[int, list[LabelCount]]:
+    """Return the number of labels in each export, by export id, in one statement."""
+    parts: dict[int, list[LabelCount]] = {export: [] for export in exports}
+    if not parts:
         return {}
-    for export, split, origin, labels, changed in fetch_rows(_COUNTS, exports=list(found)):
-        found[export].append((split, origin, labels, changed))
-    return found
+    for export, split, origin, labels, changed in fetch_rows(_COUNTS, exports=list(parts)):
+        parts[export].append((split, origin, labels, changed))
+    return parts
 
 
-def read_held(export: int, *, everything: bool, limit: int | None = None) -> list[tuple[Any, ...]]:
-    """Return an export's labels, or those that changed since, train first.
+def read_exported_labels(export: int, *, everything: bool, limit: int | None = None) -> list[tuple[Any, ...]]:
+    """Return an export's labels, or only those that changed since, the training split first.
 
     Rows of (collection, query id, document id, split, grade, origin, grade of now, origin of now, pair).
     """
@@ -81,11 +81,11 @@ def list_campaigns(exports: Sequence[int]) -> list[Campaign]:
 
 
 def find_exports(hashes: Sequence[str]) -> dict[str, list[ExportRecord]]:
-    """Return exports by their manifest's hash: equal rows and options, equal hash."""
-    found: dict[str, list[ExportRecord]] = {}
-    rows = ExportRecord.objects.filter(sha256__in=[one for one in hashes if one]).select_related("collection")
+    """Return exports by the hash of their manifest, which is equal where rows and options are."""
+    exports: dict[str, list[ExportRecord]] = {}
+    rows = ExportRecord.objects.filter(sha256__in=[sha256 for sha256 in hashes if sha256]).select_related("collection")
     for record in rows.order_by("export", "pk"):
-        known = found.setdefault(record.sha256, [])
-        if all(one.export != record.export for one in known):
-            known.append(record)
-    return found
+        records = exports.setdefault(record.sha256, [])
+        if all(other.export != record.export for other in records):
+            records.append(record)
+    return exports

@@ -1,4 +1,4 @@
-"""Where a label went and what was made of a model, as one list of names."""
+"""Steps of lineage: what a label went into, and what a model was made from and used for."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,14 +11,17 @@ from benchmark.models import Qrels, QrelsRow
 from corpus.labels import grade_label, name_grade
 from corpus.models import Label, Pair
 from training.lineage import model_sources
-from training.lineage.held_labels import list_campaigns, list_holders
+from training.lineage.held_labels import TRAIN, list_campaigns, list_label_exports
 from training.lineage.model_sources import ModelSource
 from training.models import Model
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A thing that a label went into, or a model was made of. `changed`: labels of a model that changed since."""
+    """A campaign, model, job, run, report or version of the qrels that a label or model is connected to.
+
+    `changed`: how many labels of a model's training set changed since.
+    """
 
     name: str
     note: str
@@ -26,86 +29,87 @@ class Step:
     changed: int = 0
 
 
-Steps = dict[str, list[Step]]  # By the word for their kind; kinds without any are left out.
+Steps = dict[str, list[Step]]  # By the heading of their kind; empty kinds are left out.
 
 
 def trace_label(pair: Pair, administered: frozenset[int]) -> dict[str, Any]:
-    """Follow a pair's label to reports; `administered`: collections whose models and runs the reader may see.
+    """Follow a pair's label through exports and models to reports.
 
-    `held`: the exports that hold it; `steps`: what comes after them; `elsewhere`: models in other collections.
+    `administered`: the collections whose models and runs the reader may see. In the result, `held` are the exports
+    that contain the label, `steps` what was made from them, `elsewhere` the number of models in other collections.
     """
-    held = list_holders(pair)
-    # Only the training split teaches: a changed dev label changes no model.
-    every = model_sources.list_trained([one.record.sha256 for one in held if one.split == "train"])
-    models = [one for one in every if one.collection_id in administered]
+    exported_labels = list_label_exports(pair)
+    # A model learns from the training split alone: a changed dev label changes no model.
+    all_models = model_sources.list_trained([label.record.sha256 for label in exported_labels if label.split == TRAIN])
+    models = [model for model in all_models if model.collection_id in administered]
     qrels, grades = _list_qrels(pair), pair.collection.grades
     changed = model_sources.count_changed(models)
     steps = {
         _("Qrels"): [
             Step(
-                _("Qrels %(number)s") % {"number": one.number},
+                _("Qrels %(number)s") % {"number": version.number},
                 # "2 relevant", or "grade 4" where the scale has no words for it.
                 name_grade(grade, grades) if grade_label(grade, grades) else _("grade %(grade)s") % {"grade": grade},
                 reverse("qrels", args=[pair.collection.name]),
             )
-            for one, grade in qrels
+            for version, grade in qrels
         ],
-        _("Models"): [_model_step(one, changed.get(one.pk, 0)) for one in models],
-        **_later_steps(models, [one.pk for one, _grade in qrels], administered),
+        _("Models"): [_model_step(model, changed.get(model.pk, 0)) for model in models],
+        **_later_steps(models, [version.pk for version, _grade in qrels], administered),
     }
     return {
         "label": Label.objects.filter(pair=pair, aspect=None).first(),
-        "held": held,
-        "steps": {kind: found for kind, found in steps.items() if found},
-        "elsewhere": len(every) - len(models),
+        "held": exported_labels,
+        "steps": {kind: members for kind, members in steps.items() if members},
+        "elsewhere": len(all_models) - len(models),
     }
 
 
 def trace_model(model: Model, sources: Sequence[ModelSource], administered: frozenset[int]) -> Steps:
     """List the campaigns and base models of a model, and what was made with it.
 
-    `sources`: as trace_sources returns them; `administered`: collections whose runs the reader may see.
+    `sources` come from trace_sources; `administered` are the collections whose runs the reader may see.
     """
     steps = {
         _("Campaigns"): [
             Step(
-                _("Campaign %(campaign_id)s") % {"campaign_id": one.number},
+                _("Campaign %(campaign_id)s") % {"campaign_id": campaign.number},
                 # A training set may join collections, each with a campaign of this number.
-                f"{one.policy}, {one.collection.name}",
-                f"{reverse('campaigns', args=[one.collection.name])}#campaign-{one.number}",
+                f"{campaign.policy}, {campaign.collection.name}",
+                f"{reverse('campaigns', args=[campaign.collection.name])}#campaign-{campaign.number}",
             )
-            for one in list_campaigns([one.export.export for one in sources if one.export])
+            for campaign in list_campaigns([source.export.export for source in sources if source.export])
         ],
-        _("Models"): [_model_step(one.model) for one in sources if one.model != model],
+        _("Models"): [_model_step(source.model) for source in sources if source.model != model],
         **_later_steps([model], [], administered),
     }
-    return {kind: found for kind, found in steps.items() if found}
+    return {kind: members for kind, members in steps.items() if members}
 
 
 def _later_steps(models: Sequence[Model], qrels: Sequence[int], administered: frozenset[int]) -> Steps:
     """Return the jobs and runs that used the models, and the reports on those runs or on versions of the qrels."""
-    # A run of a shared model may stand in a collection whose figures the reader may not see.
-    runs = [one for one in model_sources.list_runs(models) if one.collection_id in administered]
+    # A shared model may have runs in collections whose figures the reader may not see.
+    runs = [run for run in model_sources.list_runs(models) if run.collection_id in administered]
     return {
         _("Jobs"): [
             Step(
-                _("Job %(job)s") % {"job": one.number},
-                str(one.get_kind_display()),
-                reverse("training_job", args=[one.collection.name, one.number]) if one.collection else "",
+                _("Job %(job)s") % {"job": job.number},
+                str(job.get_kind_display()),
+                reverse("training_job", args=[job.collection.name, job.number]) if job.collection else "",
             )
-            for one in model_sources.list_jobs(models)
+            for job in model_sources.list_jobs(models)
         ],
         _("Runs"): [
-            Step(one.name, str(one.get_kind_display()), reverse("system", args=[one.collection.name, one.pk]))
-            for one in runs
+            Step(run.name, str(run.get_kind_display()), reverse("system", args=[run.collection.name, run.pk]))
+            for run in runs
         ],
         _("Reports"): [
             Step(
-                _("Report %(report)s") % {"report": one.number},
-                _("qrels %(before)s and %(after)s") % {"before": one.before.number, "after": one.after.number},
-                reverse("report", args=[one.collection.name, one.number]),
+                _("Report %(report)s") % {"report": report.number},
+                _("qrels %(before)s and %(after)s") % {"before": report.before.number, "after": report.after.number},
+                reverse("report", args=[report.collection.name, report.number]),
             )
-            for one in model_sources.list_reports(runs, qrels)
+            for report in model_sources.list_reports(runs, qrels)
         ],
     }
 
@@ -116,12 +120,12 @@ def _model_step(model: Model, changed: int = 0) -> Step:
 
 
 def _list_qrels(pair: Pair) -> list[tuple[Qrels, int]]:
-    """Return the versions of the qrels that hold this pair by its label, and its grade there."""
+    """Return the versions of the qrels that grade this pair by its label, each with the grade."""
     rows = QrelsRow.objects.filter(query=pair.query_id, documents__contains=[pair.document_id])
-    found = []
+    versions = []
     for row in rows.select_related("qrels").order_by("qrels"):
-        at = row.documents.index(pair.document_id)
-        # Grades that came with the collection have no label behind them.
-        if row.origins[at] not in ("original", "imported"):
-            found.append((row.qrels, row.grades[at]))
-    return found
+        position = row.documents.index(pair.document_id)
+        # Grades that came with the collection do not come from a label.
+        if row.origins[position] not in ("original", "imported"):
+            versions.append((row.qrels, row.grades[position]))
+    return versions

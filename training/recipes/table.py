@@ -264,22 +264,23 @@ CHOICES = {
 }
 
 
-def recipe_options(recipe: str, given: Mapping[str, Any]) -> RecipeOptions:
-    """Return the preset's defaults with what was given instead. Raises BadInput for unknown names and values."""
+def recipe_options(recipe: str, option_values: Mapping[str, Any]) -> RecipeOptions:
+    """Return the preset's defaults, overridden by the given values. Raises BadInput for unknown names and values."""
     if recipe not in TABLE:
         raise RefusedTraining(
             _("No recipe named %(recipe)r; there are %(known)s"), recipe=recipe, known=", ".join(TABLE)
         )
-    preset = given.get("preset") or "paper"
+    preset = option_values.get("preset") or "paper"
     if preset not in TABLE[recipe]:
         words = _("Recipe %(recipe)s has no preset %(preset)r; there are %(known)s")
         raise RefusedTraining(words, recipe=recipe, preset=preset, known=", ".join(TABLE[recipe]))
     known = {field.name for field in fields(TABLE[recipe][preset])}  # A recipe may have options of its own.
-    if unknown := sorted(set(given) - known):
+    if unknown := sorted(set(option_values) - known):
         words = _("No option named %(option)r; there are %(known)s")
         raise RefusedTraining(words, option=unknown[0], known=", ".join(sorted(known)))
-    check_kinds(given)
-    chosen = replace(TABLE[recipe][preset], **{name: value for name, value in given.items() if value is not None})
+    check_kinds(option_values)
+    values = {name: value for name, value in option_values.items() if value is not None}
+    chosen = replace(TABLE[recipe][preset], **values)
     _check_options(recipe, chosen)
     return chosen
 
@@ -306,7 +307,7 @@ def kind_of_option(name: str) -> type:
     return next(kind for kind in (bool, int, float, str) if kind is hint or kind in get_args(hint))
 
 
-def check_kinds(given: Mapping[str, Any]) -> None:
+def check_kinds(option_values: Mapping[str, Any]) -> None:
     """Raise BadInput for values of another type than the option's: a file may hold anything."""
     words = {
         bool: _("%(option)s must be true or false, not %(value)r"),
@@ -314,7 +315,7 @@ def check_kinds(given: Mapping[str, Any]) -> None:
         float: _("%(option)s must be a number, not %(value)r"),
         str: _("%(option)s must be a text, not %(value)r"),
     }
-    for name, value in given.items():
+    for name, value in option_values.items():
         kind = kind_of_option(name)
         fits = isinstance(value, int | float) if kind is float else isinstance(value, kind)
         if value is not None and (not fits or (isinstance(value, bool) and kind is not bool)):

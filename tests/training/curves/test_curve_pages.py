@@ -36,8 +36,8 @@ def rows(birds: Collection) -> Path:
 @pytest.fixture
 def curve(birds: Collection, rows: Path) -> LearningCurve:
     return services.begin_curve(
-        recipe="prism", data=rows, base="tiny:qwen3", points=[24, 48, 96], order="time", given={"preset": "tiny"},
-        collection=birds, user="alice",
+        recipe="prism", data=rows, base="tiny:qwen3", points=[24, 48, 96], order="time",
+        option_values={"preset": "tiny"}, collection=birds, user="alice",
     )  # fmt: skip
 
 
@@ -176,7 +176,7 @@ def test_a_failed_point_is_a_gap_on_the_page_and_can_go_on(alice: Client, curve:
 
 def test_a_command_goes_on_with_its_own_curve_and_refuses_another(rows: Path, tmp_path: Path) -> None:
     asked: dict[str, Any] = {
-        "recipe": "prism", "data": rows, "base": "tiny:qwen3", "points": [24, 96], "order": "time", "given": {},
+        "recipe": "prism", "data": rows, "base": "tiny:qwen3", "points": [24, 96], "order": "time", "option_values": {},
     }  # fmt: skip
     assert services.find_curve(tmp_path / "out", **asked) is None
     curve = services.begin_curve(folder=tmp_path / "out", **asked)
@@ -193,7 +193,9 @@ def test_the_list_of_curves_asks_the_database_the_same_for_more_of_them(
     alice: Client, birds: Collection, rows: Path
 ) -> None:
     counts = []
-    asked = {"recipe": "prism", "data": rows, "base": "tiny:qwen3", "points": [24, 96], "order": "time", "given": {}}
+    asked = {
+        "recipe": "prism", "data": rows, "base": "tiny:qwen3", "points": [24, 96], "order": "time", "option_values": {},
+    }  # fmt: skip
     for _ in range(3):
         services.begin_curve(**asked, collection=birds)
         with CaptureQueriesContext(connection) as found:

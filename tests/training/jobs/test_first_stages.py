@@ -34,7 +34,7 @@ def start(birds: Collection | None, run: dict[str, str] | None = None, **options
     manifest = json.loads((rows / "manifest.json").read_text())
     manifest["options"]["run"] = run
     (rows / "manifest.json").write_text(json.dumps(manifest))
-    asked: dict[str, Any] = {"recipe": "prism", "data": rows, "base": "tiny:qwen3", "out": None, "given": {}}
+    asked: dict[str, Any] = {"recipe": "prism", "data": rows, "base": "tiny:qwen3", "out": None, "option_values": {}}
     job = lifecycle.begin_training(**asked, collection=birds, **options)
     folder = JobFolder(Path(job.folder))
     write_inputs(job, folder)

@@ -245,7 +245,7 @@ def test_a_page_names_base_models_of_this_site_or_of_the_hub_and_no_other_folder
 
 def test_a_trainer_that_does_not_see_a_jobs_files_says_so_at_once(birds: Collection, rows: Path) -> None:
     job = lifecycle.begin_training(
-        recipe="prism", data=rows, base="tiny:qwen3", out=None, given={}, collection=birds, user="alice"
+        recipe="prism", data=rows, base="tiny:qwen3", out=None, option_values={}, collection=birds, user="alice"
     )
     (Path(job.folder) / "job.json").unlink()
     claimed = leases.claim(Job, device="cpu")

@@ -40,7 +40,7 @@ def alice(books: Collection) -> Client:
 def trained(collection: Collection, data: Path, base: str = "tiny:qwen3", **options: object) -> Model:
     """The model of a training on an export, without the training."""
     job = lifecycle.begin_training(
-        recipe="prism", data=data, base=base, out=None, given={"preset": "tiny"}, collection=collection
+        recipe="prism", data=data, base=base, out=None, option_values={"preset": "tiny"}, collection=collection
     )
     Job.objects.filter(pk=job.pk).update(state="finished", words="tiny model, CPU", options=job.options | options)
     job.refresh_from_db()
@@ -81,7 +81,7 @@ def test_a_label_shows_exactly_the_exports_whose_rows_hold_it(books: Collection,
     assert {record.format for record in ExportRecord.objects.all()} == {"qrels", "csv", "prism"}
     splits = set()
     for pair in Pair.objects.filter(collection=books).select_related("query", "document"):
-        found = [(one.record.format, one.split, one.grade, one.origin) for one in held_labels.list_holders(pair)]
+        found = [(one.record.format, one.split, one.grade, one.origin) for one in held_labels.list_label_exports(pair)]
         expected = [("qrels", "", pair.labels.get().grade, "ensemble")]
         for name in ("set", "few"):
             for split in ("train", "dev"):
@@ -114,7 +114,7 @@ def test_an_export_that_failed_holds_nothing_and_one_made_again_holds_each_label
 def test_an_export_of_judgments_holds_the_pairs_that_were_judged(books: Collection, tmp_path: Path) -> None:
     whole_export(books, "judgments", tmp_path / "out")
     pair = Pair.objects.filter(collection=books).order_by("pk")[1]
-    (held,) = held_labels.list_holders(pair)
+    (held,) = held_labels.list_label_exports(pair)
     assert (held.grade, held.has_changed, held.now) == (None, False, 0)
 
 

@@ -65,7 +65,7 @@ class Command(QuorumCommand):
                     lifecycle.go_on(point.job)
             return curve
         entry = RECIPES[asked.recipe]
-        seed = recipe_options(asked.recipe, asked.given).seed
+        seed = recipe_options(asked.recipe, asked.option_values).seed
         # A command may take its time: what a page leaves to the jobs is refused here at once.
         plan_subsets(order_queries(request["data"], entry.format, asked.order, seed), asked.points)
         named = import_string(entry.reader)(request["data"]).collection

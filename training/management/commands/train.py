@@ -38,7 +38,7 @@ class Command(QuorumCommand):
         read = import_string(RECIPES[asked.recipe].reader)
         collection = Collection.objects.filter(name=read(Path(asked.data)).collection).first()
         job = start_training(self.actor, collection, asked, out=options["out"])
-        if far := table.find_far_rate(asked.recipe, table.recipe_options(asked.recipe, asked.given)):
+        if far := table.find_far_rate(asked.recipe, table.recipe_options(asked.recipe, asked.option_values)):
             self.stderr.write(f"warning: {table.FAR_RATE % far}")
         self.stderr.write(f"job {job.number} waits in the queue ({job.device})")
         if options["wait"]:
