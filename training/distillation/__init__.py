@@ -1,1 +1,1 @@
-"""Recipes that learn from scores: a reranker teaches itself to write, and four losses compared (Prism 3.2 and B)."""
+"""Distillation of scores: extending a reranker with text, and comparing four losses (Prism 3.2 and appendix B)."""

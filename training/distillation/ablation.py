@@ -1,8 +1,7 @@
-"""Recipe `ablation`: which loss distils a teacher's scores best, on the same groups and steps (P appendix B).
+"""Recipe `ablation`: which loss distils a teacher's scores best, on the same groups and steps (Prism appendix B).
 
-`loss` is point, list, point+list or point+list+rank. A row of the training is a group, which is
-never parted: neither over passes nor over processes. Nothing is written: there is no branch of text
-in any of the four.
+The option `loss` is point, list, point+list or point+list+rank. A training row is a whole group of documents, never
+split between passes or processes. None of the four losses trains the model to write text.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,20 +21,21 @@ from training.trainers.prism import PrismRecipe, label_states
 from training.trainers.processes import is_leading
 from training.trainers.recipe import TrainingTask
 
-DOCUMENTS = frozenset({POINT})  # What a row carries here, whatever its export says.
+DOCUMENTS = frozenset({POINT})  # The loss of every row here, whatever its export says.
 
 
 class LossAblation(PrismRecipe):
-    """`recipe.Recipe` of one of the four losses. Raises BadInput for a set without a group."""
+    """A `recipe.Recipe` for one of the four losses. Raises BadInput for a set without any group."""
 
     def __init__(self, task: TrainingTask) -> None:
         assert isinstance(task.options, AblationOptions)
         self.options = task.options
         groups, self.summary = group_candidates(task.data.train, self.options.negatives, self.options.seed)
-        used = sorted({place for group in groups for place in group})
-        number = {place: at for at, place in enumerate(used)}
-        self.groups = [[number[place] for place in group] for group in groups]
-        rows = [replace(task.data.train[place], losses=DOCUMENTS) for place in used]
+        # Only the rows of some group are tokenised, so groups are renumbered.
+        grouped_rows = sorted({index for group in groups for index in group})
+        position = {index: position for position, index in enumerate(grouped_rows)}
+        self.groups = [[position[index] for index in group] for group in groups]
+        rows = [replace(task.data.train[index], losses=DOCUMENTS) for index in grouped_rows]
         super().__init__(replace(task, data=replace(task.data, train=rows)))
         parts = self.options.loss.split("+")
         self.weights = {part: self.options.point_weight if part == "point" else 1.0 for part in parts}
@@ -46,10 +46,10 @@ class LossAblation(PrismRecipe):
         return super().train(folder, asked_to_stop)
 
     def lengths(self) -> list[int]:
-        return [sum(self._lengths[place] for place in group) for group in self.groups]
+        return [sum(self._lengths[index] for index in group) for group in self.groups]
 
     def counts(self, rows: Sequence[int]) -> dict[str, int]:
-        """The point loss is a mean over documents, the others are means over groups."""
+        """Return what each loss is averaged over: documents for the point loss, groups for the others."""
         documents = sum(len(self.groups[row]) for row in rows)
         return {part: documents if part == "point" else len(rows) for part in self.weights}
 
@@ -63,12 +63,12 @@ class LossAblation(PrismRecipe):
         return {part: values[part]().sum() for part in self.weights}
 
     def group_margins(self, rows: Sequence[int]) -> tuple[Tensor, Tensor]:
-        """Return margins and teacher scores of groups, in fp32: (groups, documents) each."""
-        chosen = [self.rows[place] for row in rows for place in self.groups[row]]
+        """Return margins and teacher scores of groups, each a tensor (groups, documents) in fp32."""
+        documents = [self.rows[index] for row in rows for index in self.groups[row]]
         with torch.autocast(self.task.device, torch.bfloat16, enabled=self.task.precision == "bf16"):
-            states = label_states(self.model, chosen, int(self.tokenizer.pad_token_id))
+            states = label_states(self.model, documents, int(self.tokenizer.pad_token_id))
         margins = AnswerHead(self.model, self.yes_id, self.no_id).compare(states)
-        scores = torch.tensor([row.teacher for row in chosen], device=margins.device)
+        scores = torch.tensor([document.teacher for document in documents], device=margins.device)
         return margins.view(len(rows), -1), scores.view(len(rows), -1)
 
     def record(self) -> dict[str, Any]:

@@ -1,1 +1,1 @@
-"""ERank: models that think, then grade from 0 to 10; trained on chains, then by rewards of ranks (ERank 3.2, 3.3)."""
+"""ERank: models that reason, then score from 0 to 10; trained on chains, then on ranking rewards (ERank 3.2, 3.3)."""

@@ -1,8 +1,7 @@
-"""Recipe `erank-grpo`: rewards of ranks among all rollouts of a query, by TRL's GRPOTrainer (ERank 3.3, table 9).
+"""Recipe `erank-grpo`: rewards from the ranks of all rollouts of a query, with TRL's GRPOTrainer (ERank 3.3, table 9).
 
-A round samples G answers to each document of some whole queries, rewards them, and takes one or
-more steps of the optimiser on them. Policy and reference both begin as the base, which is the model
-of `erank-sft`.
+A round samples G answers to each document of some whole queries, rewards them, and takes one or more optimiser steps
+on them. Policy and reference both start as the base, which is a model of `erank-sft`.
 """
 
 import json
@@ -42,7 +41,7 @@ from training.trainers.tokens import EncodedRow, truncate_ids
 
 
 class ErankGrpo:
-    """`recipe.Recipe` of a model of `erank-sft`. BadInput for what it cannot train."""
+    """A `recipe.Recipe` for a model of `erank-sft`. Raises BadInput for a base or set that it cannot train on."""
 
     def __init__(self, task: TrainingTask) -> None:
         assert isinstance(task.options, GrpoOptions)
@@ -54,29 +53,30 @@ class ErankGrpo:
         self.tokenizer = load_tokenizer(task.base)
         check_end_token(self.tokenizer)
         self.prompt = ChainPrompt(self.options.max_prompt, self.options.max_response)
-        self.row_lengths: dict[str, Any] = {}  # Until train has said them.
+        self.row_lengths: dict[str, Any] = {}  # Set by train.
         self.rounds = plan_rounds({query: len(rows) for query, rows in queries.items()}, self.options)
         self.rows: list[ScoredExample] = [row for rows in queries.values() for row in rows]  # type: ignore[misc]
-        # A query's rows lie side by side, so that a range names them.
-        first, at = {}, 0
+        # A query's rows are contiguous, so a range of indices identifies them.
+        self.row_ranges: dict[str, range] = {}
+        begin = 0
         for query, rows in queries.items():
-            first[query], at = at, at + len(rows)
-        self.places = {query: range(first[query], first[query] + len(rows)) for query, rows in queries.items()}
+            self.row_ranges[query] = range(begin, begin + len(rows))
+            begin += len(rows)
         self.encoded = self._tokenized()
         longest = max(list_lengths(self.encoded.table, "ids")) + self.options.max_response
         check_memory(task, config, longest, copies=int(self.options.kl_weight > 0))
-        # In fp32 whatever the device: steps of 1e-6 vanish in bf16's weights; the passes may be bf16 all the same.
+        # Weights are in fp32 on every device, since updates of 1e-6 vanish in bf16; the passes may be bf16.
         self.model = load_causal(task.base, task.device, attention=self.options.attention)
 
     def _tokenized(self) -> TokenRows:
-        """Return the prompts; `whole`: the tokens of each if its document were not cut."""
+        """Return the prompts; the column `whole` is the number of tokens before the document was cut."""
 
         def make(number: int) -> dict[str, Any]:
             (ids,) = encode_chain_prompts(self.tokenizer, [self.rows[number]])
             return {"ids": truncate_ids(ids, self.tokenizer, self.options.max_prompt, TAIL), "whole": len(ids)}
 
-        decides = (chain_prompt_sha256(), self.options.max_prompt)
-        table = tokenize_rows(self.task, self.tokenizer, len(self.rows), make, *decides)
+        cache_key = (chain_prompt_sha256(), self.options.max_prompt)
+        table = tokenize_rows(self.task, self.tokenizer, len(self.rows), make, *cache_key)
         return TokenRows(table, lambda ids, whole: EncodedRow(ids, len(ids) < whole))
 
     def train(self, folder: JobFolder, asked_to_stop: Callable[[], bool]) -> tuple[int, str]:
@@ -85,35 +85,39 @@ class ErankGrpo:
         trainer = self.make_trainer(folder, callback, references)
         callback.round_steps = self.options.batch // self.options.mini_batch
         if is_leading():
-            print(f"{len(self.places):,} queries, {len(self.rows):,} documents; {self.left_out:,} queries left out")  # noqa: T201
+            queries, documents = len(self.row_ranges), len(self.rows)
+            print(f"{queries:,} queries, {documents:,} documents; {self.left_out:,} queries left out")  # noqa: T201
             print(describe_plan(self.options, self.rounds), flush=True)  # noqa: T201
-            keep_rollouts(folder.path / "rollouts.jsonl", (folder.steps() or [0])[-1])
+            truncate_rollouts(folder.path / "rollouts.jsonl", (folder.steps() or [0])[-1])
         self.row_lengths = callback.tell_lengths(self.encoded.table["whole"], self.options.max_prompt)
         return callback.train(trainer)
 
     def reference_scores(self, folder: JobFolder) -> list[float | None]:
-        """Return t of every row: the teacher's for r_SE, else the base's own greedy score, asked once and stored."""
+        """Return the reference score t of every row: the teacher's for r_SE, else the base's own greedy score.
+
+        The base's scores are stored in the job's references.jsonl, so a resumed job reads them.
+        """
         if self.options.reward == "se":
             return [float(row.score) for row in self.rows]
         path = folder.path / "references.jsonl"
-        # Any process that sees the file: a shared disk may show it to some of them a moment later.
+        # One process that sees the file is enough: a shared disk may show it to others a moment later.
         if not any(gather(path.exists())):
             self._write_references(folder, path)
         wait_for_all()
-        found = {(line["query_id"], line["doc_id"]): line["score"] for line in read_lines(path)}
-        # Where the reference wrote no score the teacher's stands in: without one there is nothing to stay near.
-        scores = [found[row.query_id, row.doc_id] for row in self.rows]
+        by_document = {(line["query_id"], line["doc_id"]): line["score"] for line in read_lines(path)}
+        # The teacher's score replaces a malformed answer of the reference, which is no target to stay close to.
+        scores = [by_document[row.query_id, row.doc_id] for row in self.rows]
         return [float(row.score if score is None else score) for row, score in zip(self.rows, scores, strict=True)]
 
     def _write_references(self, folder: JobFolder, path: Path) -> None:
-        """Score every document with the model as it is; each process takes its share, the first one writes them all."""
+        """Score every document with the untrained model; each process scores a share, the first one writes all."""
         if is_leading():
             folder.say(phase="scoring the documents with the reference model")
         rank, size = place_in_world()
-        own = self.prompt.write_scores(self.model.eval(), self.tokenizer, self.rows[rank::size])
-        shares = gather([one.score for one in own])
+        answers = self.prompt.write_scores(self.model.eval(), self.tokenizer, self.rows[rank::size])
+        shares = gather([answer.score for answer in answers])
         if is_leading():
-            scores = [shares[place % size][place // size] for place in range(len(self.rows))]
+            scores = [shares[index % size][index // size] for index in range(len(self.rows))]
             lines = [
                 {"query_id": row.query_id, "doc_id": row.doc_id, "score": score}
                 for row, score in zip(self.rows, scores, strict=True)
@@ -124,9 +128,9 @@ class ErankGrpo:
         from datasets import Dataset  # type: ignore[import-untyped]
 
         options = self.options
-        order = self.rounds.order(self.places)
+        order = self.rounds.order(self.row_ranges)
         processes = max(1, options.processes)
-        each, times = split_step(
+        pass_rows, passes = split_step(
             options.mini_batch * options.group // processes, options.max_prompt + options.max_response,
             options.token_budget,
         )  # fmt: skip
@@ -135,8 +139,8 @@ class ErankGrpo:
             GRPOConfig,
             rows=len(order),
             max_steps=min(rounds, self.rounds.most) * (options.batch // options.mini_batch),
-            per_device_train_batch_size=each,
-            gradient_accumulation_steps=times,
+            per_device_train_batch_size=pass_rows,
+            gradient_accumulation_steps=passes,
             generation_batch_size=options.batch * options.group,
             num_generations=options.group,
             max_completion_length=options.max_response,
@@ -146,15 +150,16 @@ class ErankGrpo:
             beta=options.kl_weight,
             epsilon=options.clip_ratio,
             num_iterations=1,
-            # TRL's own defaults of these would train by another loss than the paper's table 9.
+            # TRL's defaults for the following would not train with the loss of the paper's table 9.
             loss_type="grpo" if options.grpo_reduction == "rollout" else "dapo",
-            scale_rewards="none",  # Advantages are ours: one divided by the SD plus 1e-6, and exactly 0 where it is 0.
+            scale_rewards="none",  # We compute the advantages: divided by the SD plus 1e-6, exactly 0 where it is 0.
             use_bias_correction_kl=False,
-            shuffle_dataset=False,  # A round's rows stand together, and a query's within them.
+            shuffle_dataset=False,  # The rows of a round are contiguous, and so are a query's within it.
             disable_dropout=True,
             remove_unused_columns=False,
         )
-        os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")  # Of rollout_func, used with the pinned version.
+        # No warning about rollout_func, an experimental argument of the pinned version.
+        os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")
         trainers: list[RankingTrainer] = []
         reward = update_wrapper(partial(reward_answers, self, references, trainers), reward_answers)
         trainer = RankingTrainer(
@@ -168,19 +173,19 @@ class ErankGrpo:
         )
         trainer.recipe, trainer.folder, trainer.callback = self, folder, callback
         trainers.append(trainer)
-        # The reference only scores, so half the memory is exact enough.
+        # The reference model only scores, so bf16 is exact enough, in half the memory.
         if trainer.ref_model is not None and self.task.precision == "bf16":
             torch.nn.Module.to(trainer.ref_model, torch.bfloat16)
         return trainer
 
     def sample(self, prompts: list[str], trainer: Any) -> dict[str, Any]:
-        """Return rollouts for TRL: prompts are places of rows; equal steps sample alike."""
-        # -1 - row fills a free place with a row that is sampled and gets no reward.
-        rows = [self.encoded[max(place, -1 - place)] for place in map(int, prompts)]
+        """Return rollouts for TRL, the same ones whenever a step is repeated. A prompt is the index of a row."""
+        # An index -1 - row is padding: its row is sampled and gets no reward.
+        rows = [self.encoded[max(index, -1 - index)] for index in map(int, prompts)]
         model = trainer.accelerator.unwrap_model(trainer.model_wrapped)
         devices = [trainer.accelerator.device] if self.task.device == "cuda" else []
         model.eval()
-        # A generator of its own: sampling must not move the one that the trainer resumes with.
+        # A separate generator, since sampling must not advance the one that the trainer resumes with.
         with torch.random.fork_rng(devices=devices), trainer.accelerator.autocast():
             torch.manual_seed(
                 sampling_seed(self.options.seed, trainer.state.global_step, trainer.accelerator.process_index)
@@ -211,64 +216,68 @@ def sampling_seed(seed: int, step: int, process: int) -> int:
 
 @dataclass(frozen=True)
 class Rounds:
-    """Queries of each round, for every epoch; free places of a round are filled, unrewarded."""
+    """The queries of each round in every epoch. A round has one share for each process, padded to equal size."""
 
-    bins: Sequence[Sequence[Sequence[str]]]  # Epoch -> process's share of a round, one after the other -> queries.
-    room: int  # Documents of a share.
-    shares: int  # Of a round: one for each process.
-    most: int  # Rounds at most.
+    shares: Sequence[Sequence[Sequence[str]]]  # By epoch and share, the shares of one round after the other: queries.
+    share_size: int  # Documents.
+    processes: int
+    most: int  # Maximum number of rounds.
 
     @property
     def per_epoch(self) -> int:
-        """Rounds of the first epoch."""
-        return len(self.bins[0]) // self.shares
+        """The number of rounds in the first epoch."""
+        return len(self.shares[0]) // self.processes
 
-    def order(self, places: Mapping[str, range]) -> list[int]:
-        """Return the rows of all rounds in their order; -1 - row fills a place."""
-        rows: list[int] = []
-        for bins in self.bins:
-            for queries in bins:
-                own = [place for query in queries for place in places[query]]
-                last = own[-1] if own else 0
-                rows += [*own, *[-1 - last] * (self.room - len(own))]
-        return rows
+    def order(self, row_ranges: Mapping[str, range]) -> list[int]:
+        """Return the indices of the rows of all rounds in order; an index -1 - row is padding."""
+        order: list[int] = []
+        for epoch_shares in self.shares:
+            for queries in epoch_shares:
+                rows = [row for query in queries for row in row_ranges[query]]
+                last = rows[-1] if rows else 0
+                order += [*rows, *[-1 - last] * (self.share_size - len(rows))]
+        return order
 
 
 def plan_rounds(sizes: Mapping[str, int], options: GrpoOptions) -> Rounds:
-    """Plan rounds of whole queries, anew for each epoch, in a seeded order. Raises BadInput for a query too large."""
-    shares = max(1, options.processes)
-    room = options.batch // shares
+    """Plan rounds of whole queries in a seeded order that differs in each epoch.
+
+    `sizes`: documents of each query. Raises BadInput for a query that does not fit into a process's share.
+    """
+    processes = max(1, options.processes)
+    share_size = options.batch // processes
     largest = max(sizes, key=lambda query: sizes[query])
-    if sizes[largest] > room:
+    if sizes[largest] > share_size:
         raise BadInput(
-            f"Query {largest!r} has {sizes[largest]:,} documents and a process takes {room:,} at once: raise batch"
+            f"Query {largest!r} has {sizes[largest]:,} documents and a process takes {share_size:,} at once: "
+            "raise batch"
         )
     epochs = []
     for epoch in range(max(1, round(options.epochs))):
-        # Sorted before it is shuffled, so that only the seed decides.
+        # Sorted before shuffling, so that the order depends on nothing but the seed.
         order = sorted(sizes)
         random.Random(f"{options.seed} {epoch}").shuffle(order)
-        bins: list[list[str]] = []
+        shares: list[list[str]] = []
         free: list[int] = []
         for query in order:
-            # The first that has room: with as many documents for each query nothing is left free.
-            place = next((at for at, left in enumerate(free) if left >= sizes[query]), len(bins))
-            if place == len(bins):
-                bins.append([])
-                free.append(room)
-            bins[place].append(query)
-            free[place] -= sizes[query]
-        # Empty shares fill the last round, since each process needs one.
-        bins += [[] for _ in range(-len(bins) % shares)]
-        epochs.append(bins)
+            # First fit: queries with equally many documents leave no space free.
+            index = next((index for index, space in enumerate(free) if space >= sizes[query]), len(shares))
+            if index == len(shares):
+                shares.append([])
+                free.append(share_size)
+            shares[index].append(query)
+            free[index] -= sizes[query]
+        # The last round gets empty shares, since each process needs one.
+        shares += [[] for _ in range(-len(shares) % processes)]
+        epochs.append(shares)
     steps = options.batch // options.mini_batch
-    rounds = sum(len(bins) for bins in epochs) // shares
+    rounds = sum(len(shares) for shares in epochs) // processes
     most = min(rounds, -(-options.max_steps // steps)) if options.max_steps else rounds
-    return Rounds(epochs, room, shares, most)
+    return Rounds(epochs, share_size, processes, most)
 
 
 def describe_plan(options: GrpoOptions, rounds: Rounds) -> str:
-    """Return what the log says before the first step: the size of a round, and the numbers that decide the loss."""
+    """Return the log line before the first step: the size of a round, and the parameters of the loss."""
     size = f"batch {options.batch:,} / mini {options.mini_batch:,} documents, G {options.group}"
     length = f"{options.epochs:g} epochs of {rounds.per_epoch:,} steps of {options.batch // options.mini_batch} updates"
     loss = f"clip {options.clip_ratio:g}, KL {options.kl_weight:g}, lr {options.learning_rate:g}"
@@ -277,9 +286,9 @@ def describe_plan(options: GrpoOptions, rounds: Rounds) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RewardedRollout:
-    """A rollout as it is logged."""
+    """A rollout with its score, its rank in its query, its reward and its advantage."""
 
-    row: int  # -1: it fills a place.
+    row: int  # -1 for padding.
     text: str
     score: int | None
     rank: int | None
@@ -291,38 +300,49 @@ class RewardedRollout:
 def rate_answers(
     recipe: ErankGrpo, references: Sequence[float | None], prompts: Sequence[str], answers: Sequence[Sequence[int]]
 ) -> list[RewardedRollout]:
-    """Reward G answers of each document in turn: ranks are over all of a query, advantages over those of a document."""
-    rows, group = [int(place) for place in prompts], recipe.options.group
+    """Reward answers, G for each document: ranks are among all answers of a query, advantages among a document's.
+
+    `prompts`: the index of each answer's row, -1 - row for padding; `references`: scores of all rows, as from
+    `ErankGrpo.reference_scores`; `answers`: tokens.
+    """
+    rows, group = [int(prompt) for prompt in prompts], recipe.options.group
     texts = [answer_text(recipe.tokenizer, ids) for ids in answers]
     scores = [parse_answer(text) for text in texts]
-    of_query: dict[str, list[int]] = defaultdict(list)
-    for place, row in enumerate(rows):
+    by_query: dict[str, list[int]] = defaultdict(list)
+    for index, row in enumerate(rows):
         if row >= 0:
-            of_query[recipe.rows[row].query_id].append(place)
+            by_query[recipe.rows[row].query_id].append(index)
     ranks: dict[int, int | None] = {}
     rewards: dict[int, float] = {}
-    for places in of_query.values():
-        rollouts = [
-            Rollout(recipe.rows[rows[at]].doc_id, bool(recipe.rows[rows[at]].label), scores[at], references[rows[at]])
-            for at in places
-        ]
-        ranks |= zip(places, rank_scores([one.score for one in rollouts]), strict=True)
-        rewards |= zip(places, reward_rollouts(recipe.options.reward, rollouts), strict=True)
+    for indices in by_query.values():
+        rollouts = []
+        for index in indices:
+            example = recipe.rows[rows[index]]
+            rollouts.append(Rollout(example.doc_id, bool(example.label), scores[index], references[rows[index]]))
+        ranks |= zip(indices, rank_scores([rollout.score for rollout in rollouts]), strict=True)
+        rewards |= zip(indices, reward_rollouts(recipe.options.reward, rollouts), strict=True)
     advantages = [0.0] * len(rows)
-    # The G answers of one document lie side by side.
-    for at in range(0, len(rows), group):
-        if rows[at] >= 0:
-            advantages[at : at + group] = normalize_rewards([rewards[place] for place in range(at, at + group)])
+    # The G answers of one document are contiguous.
+    for begin in range(0, len(rows), group):
+        if rows[begin] >= 0:
+            document = range(begin, begin + group)
+            advantages[begin : begin + group] = normalize_rewards([rewards[index] for index in document])
     return [
         RewardedRollout(
-            max(row, -1), texts[at], scores[at], ranks.get(at), rewards.get(at), advantages[at], len(answers[at])
+            row=max(row, -1),
+            text=texts[index],
+            score=scores[index],
+            rank=ranks.get(index),
+            reward=rewards.get(index),
+            advantage=advantages[index],
+            tokens=len(answers[index]),
         )
-        for at, row in enumerate(rows)
+        for index, row in enumerate(rows)
     ]
 
 
 class RankingTrainer(GRPOTrainer):
-    """GRPOTrainer with ERank's advantages, which keeps the rollouts of some rounds."""
+    """A GRPOTrainer with ERank's advantages, which stores the rollouts of every `rollouts_every`-th round."""
 
     recipe: ErankGrpo
     folder: JobFolder
@@ -330,91 +350,91 @@ class RankingTrainer(GRPOTrainer):
     rated: Sequence[RewardedRollout] = ()
 
     def _generate_and_score_completions(self, inputs: list[dict[str, Any]]) -> dict[str, Any]:
-        found: dict[str, Any] = super()._generate_and_score_completions(inputs)
-        # TRL's advantages are replaced: its groups are documents, rewards rank a query.
-        advantages = [one.advantage for one in self.rated]
-        found["advantages"] = torch.tensor(advantages, dtype=torch.float32, device=self.accelerator.device)
-        every = [one for share in gather(list(self.rated)) for one in share]
-        self.callback.note(**summarize_rollouts(every, self.recipe.rows))
+        batch: dict[str, Any] = super()._generate_and_score_completions(inputs)
+        # TRL's advantages are replaced: its groups are documents, while our rewards rank all answers of a query.
+        advantages = [rollout.advantage for rollout in self.rated]
+        batch["advantages"] = torch.tensor(advantages, dtype=torch.float32, device=self.accelerator.device)
+        rollouts = [rollout for share in gather(list(self.rated)) for rollout in share]
+        self.callback.note(**summarize_rollouts(rollouts, self.recipe.rows))
         round_steps = self.recipe.options.batch // self.recipe.options.mini_batch
         number = int(self.state.global_step) // round_steps
         if number % self.recipe.options.rollouts_every == 0:
-            kl = [one for share in gather(self._rollout_kl(found)) for one in share]
+            kl = [value for share in gather(self._rollout_kl(batch)) for value in share]
             if is_leading():
-                self._keep_rollouts(every, kl)
-        return found
+                self._store_rollouts(rollouts, kl)
+        return batch
 
-    def _keep_rollouts(self, rated: Sequence[RewardedRollout], kl: Sequence[float | None]) -> None:
-        """Add the rollouts of a round, those of all processes, to rollouts.jsonl."""
+    def _store_rollouts(self, rollouts: Sequence[RewardedRollout], kl: Sequence[float | None]) -> None:
+        """Append the rollouts of a round, those of all processes, to rollouts.jsonl."""
         with (self.folder.path / "rollouts.jsonl").open("a") as file:
-            for at, one in enumerate(rated):
-                if one.row >= 0:
-                    row = self.recipe.rows[one.row]
-                    # `step`: the first that was taken on it.
+            for rollout, rollout_kl in zip(rollouts, kl, strict=True):
+                if rollout.row >= 0:
+                    row = self.recipe.rows[rollout.row]
+                    # `step`: the first step that is taken on the rollout.
                     line = {"step": int(self.state.global_step) + 1, "query_id": row.query_id, "doc_id": row.doc_id}
                     line |= {"positive": bool(row.label)}
-                    line |= {name: getattr(one, name) for name in ("text", "score", "rank", "reward", "advantage")}
-                    file.write(json.dumps({**line, "kl": kl[at]}, ensure_ascii=False) + "\n")
+                    line |= {name: getattr(rollout, name) for name in ("text", "score", "rank", "reward", "advantage")}
+                    file.write(json.dumps({**line, "kl": rollout_kl}, ensure_ascii=False) + "\n")
 
-    def _rollout_kl(self, found: Mapping[str, Any]) -> list[float | None]:
-        """Return each rollout's mean KL to the reference over its tokens; None without one."""
-        if "ref_per_token_logps" not in found:
+    def _rollout_kl(self, batch: Mapping[str, Any]) -> list[float | None]:
+        """Return the mean KL to the reference over the tokens of each rollout, or None without a reference."""
+        if "ref_per_token_logps" not in batch:
             return [None] * len(self.rated)
-        own = found.get("old_per_token_logps")
-        if own is None:
-            # In a round's first update TRL keeps no old log-probabilities: they are the model's.
-            ids = torch.cat([found["prompt_ids"], found["completion_ids"]], dim=1)
-            mask = torch.cat([found["prompt_mask"], found["completion_mask"]], dim=1)
+        logps = batch.get("old_per_token_logps")
+        if logps is None:
+            # For a round's first update TRL stores no old log-probabilities, since they are the model's.
+            ids = torch.cat([batch["prompt_ids"], batch["completion_ids"]], dim=1)
+            mask = torch.cat([batch["prompt_mask"], batch["completion_mask"]], dim=1)
             with torch.no_grad():
-                own, _, _ = self._get_per_token_logps_and_entropies(
-                    self.model, ids, mask, found["completion_ids"].size(1), self.args.per_device_train_batch_size
+                logps, _, _ = self._get_per_token_logps_and_entropies(
+                    self.model, ids, mask, batch["completion_ids"].size(1), self.args.per_device_train_batch_size
                 )
-        apart, held = found["ref_per_token_logps"] - own, found["completion_mask"]
+        log_ratio, answer_mask = batch["ref_per_token_logps"] - logps, batch["completion_mask"]
         # The estimator exp(x) - x - 1 with x = log p_ref - log p (Schulman's k3): never below 0.
-        kl = torch.exp(apart) - apart - 1
-        return [float(one) for one in (kl * held).sum(-1) / held.sum(-1).clamp(min=1)]
+        kl = torch.exp(log_ratio) - log_ratio - 1
+        return [float(mean) for mean in (kl * answer_mask).sum(-1) / answer_mask.sum(-1).clamp(min=1)]
 
 
 def reward_answers(
-    recipe: ErankGrpo, references: Sequence[float | None], trainers: list[RankingTrainer], **given: Any
+    recipe: ErankGrpo, references: Sequence[float | None], trainers: list[RankingTrainer], **batch: Any
 ) -> list[float | None]:
-    """Return rewards for TRL, None for filled places; `trainers`: who is told of them."""
-    rated = rate_answers(recipe, references, given["prompts"], given["completion_ids"])
+    """Return the rewards for TRL, None for padding, and set them on the trainer, the only member of `trainers`."""
+    rated = rate_answers(recipe, references, batch["prompts"], batch["completion_ids"])
     trainers[0].rated = rated
-    return [one.reward for one in rated]
+    return [rollout.reward for rollout in rated]
 
 
-def summarize_rollouts(rated: Sequence[RewardedRollout], rows: Sequence[ScoredExample]) -> dict[str, Any]:
-    """Return what a line of metrics says of a round."""
-    own = [one for one in rated if one.reward is not None]
-    if not own:
+def summarize_rollouts(rollouts: Sequence[RewardedRollout], rows: Sequence[ScoredExample]) -> dict[str, Any]:
+    """Return a round's line of metrics."""
+    rewarded = [rollout for rollout in rollouts if rollout.reward is not None]
+    if not rewarded:
         return {}
     kinds: dict[str, list[float]] = {"positive": [], "negative": []}
-    for one in own:
-        kinds["positive" if rows[one.row].label else "negative"].append(one.reward or 0.0)
+    for rollout in rewarded:
+        kinds["positive" if rows[rollout.row].label else "negative"].append(rollout.reward or 0.0)
     return {
-        "reward_mean": sum(one.reward or 0.0 for one in own) / len(own),
-        "response_tokens": sum(one.tokens for one in own) / len(own),
-        "malformed": sum(one.score is None for one in own) / len(own),
-        "reward_by_kind": {kind: sum(found) / len(found) for kind, found in kinds.items() if found},
+        "reward_mean": sum(rollout.reward or 0.0 for rollout in rewarded) / len(rewarded),
+        "response_tokens": sum(rollout.tokens for rollout in rewarded) / len(rewarded),
+        "malformed": sum(rollout.score is None for rollout in rewarded) / len(rewarded),
+        "reward_by_kind": {kind: sum(rewards) / len(rewards) for kind, rewards in kinds.items() if rewards},
     }
 
 
-def keep_rollouts(path: Path, step: int) -> None:
-    """Forget the rollouts of rounds after this step: they are sampled again."""
+def truncate_rollouts(path: Path, step: int) -> None:
+    """Delete the stored rollouts of later steps than this one: they will be sampled again."""
     if path.exists():
-        kept = [line for line in read_lines(path) if line["step"] <= step]
-        write_atomically(path, "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in kept))
+        lines = [line for line in read_lines(path) if line["step"] <= step]
+        write_atomically(path, "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines))
 
 
 class RoundCallback(JobCallback):
-    """Saves and stops between rounds only: another model would sample the rest anew."""
+    """A JobCallback that saves and stops only between rounds: the rest of a round would be sampled differently."""
 
     round_steps = 1
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **rest: Any) -> None:
         super().on_train_begin(args, state, control, **rest)
-        # Measured between rounds only, so the interval is rounded up to whole rounds.
+        # Dev rows are measured only between rounds, so the interval is rounded up to whole rounds.
         self.every = -(-self.every // self.round_steps) * self.round_steps
 
     def on_step_end(self, args: Any, state: Any, control: Any, **rest: Any) -> None:

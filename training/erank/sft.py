@@ -1,8 +1,7 @@
-"""Recipe `erank-sft`: chain and score as one answer, learned by TRL's SFTTrainer (ERank 3.2 and appendix E).
+"""Recipe `erank-sft`: chain and score learned as one answer, with TRL's SFTTrainer (ERank 3.2 and appendix E).
 
-Loss: cross-entropy of the answer's tokens, summed over a row and averaged over the step's rows
-(`sft_reduction` sum), or averaged over the step's tokens (mean, LLaMA-Factory's default). The
-prompt carries no loss.
+The loss is the cross-entropy of the answer's tokens, not the prompt's: with `sft_reduction` sum, summed over each row
+and averaged over the rows of a step; with mean, averaged over the tokens of a step (LLaMA-Factory's default).
 """
 
 from collections.abc import Callable, Sequence
@@ -37,15 +36,18 @@ from training.trainers.tokens import encode_parted, part_controls, truncate_ids
 
 @dataclass(frozen=True, slots=True)
 class ChainRow:
-    """A row as tokens: prompt and answer; the answer begins at `start`."""
+    """The tokens of a prompt and its answer, which begins at `start`."""
 
     ids: list[int]
     start: int
-    whole: int  # Tokens before its document was cut.
+    whole: int  # The number of tokens before the document was cut.
 
 
 class ErankSft:
-    """`recipe.Recipe` of a causal base with a LoRA adapter. BadInput for what it cannot train."""
+    """A `recipe.Recipe` for a causal base, with a LoRA adapter or all weights.
+
+    Raises BadInput for a base or set that it cannot train on.
+    """
 
     def __init__(self, task: TrainingTask) -> None:
         assert isinstance(task.options, ChainOptions)
@@ -54,40 +56,41 @@ class ErankSft:
         self.tokenizer = load_tokenizer(task.base)
         check_end_token(self.tokenizer)
         self.prompt = ChainPrompt(options.max_prompt, options.max_response)
-        self.row_lengths: dict[str, Any] = {}  # Until train has said them.
-        examples = [one for one in task.data.train if isinstance(one, ScoredExample)]
+        self.row_lengths: dict[str, Any] = {}  # Set by train.
+        examples = [example for example in task.data.train if isinstance(example, ScoredExample)]
         self.rows = self._tokenized(examples)
         self.dropped = len(examples) - len(self.rows)
         if not len(self.rows):
             raise BadInput(f"No answer of {len(examples):,} rows fits into max_length {options.max_length}: raise it")
-        # TRL makes the logits in tiles.
+        # TRL computes the logits in tiles, so they need no memory of their own here.
         check_memory(task, config, min(max(self.rows.table["whole"]), options.max_length))
         base = load_model(task.base, task.device, task.dtype, options.attention)
         self.model: Any = get_peft_model(base, lora_config(base, options)) if options.lora_rank else base
 
     def _tokenized(self, examples: Sequence[ScoredExample]) -> TokenRows:
-        """Return the rows whose answer fits, in the columns that TRL reads."""
+        """Return the rows whose answer fits into max_length, in the columns that TRL reads."""
 
         def make(number: int) -> dict[str, Any]:
             row = encode_chain(examples[number], self.tokenizer, self.task.options.max_length)
             ids, start, whole = (row.ids, row.start, row.whole) if row else ([0], 0, 0)
-            # -100 is the label that torch's cross-entropy passes over: only the answer is learned.
+            # Torch's cross-entropy ignores the label -100: only the answer is learned.
             return {"input_ids": ids, "labels": [*[-100] * start, *ids[start:]], "start": start, "whole": whole}
 
-        decides = (chain_prompt_sha256(), self.task.options.max_length)
-        table = tokenize_rows(self.task, self.tokenizer, len(examples), make, *decides)
-        kept = [number for number, start in enumerate(table["start"]) if start]
-        return TokenRows(table.select(kept), lambda input_ids, labels, **rest: ChainRow(input_ids, **rest))
+        cache_key = (chain_prompt_sha256(), self.task.options.max_length)
+        table = tokenize_rows(self.task, self.tokenizer, len(examples), make, *cache_key)
+        fitting_rows = [number for number, start in enumerate(table["start"]) if start]
+        return TokenRows(table.select(fitting_rows), lambda input_ids, labels, **rest: ChainRow(input_ids, **rest))
 
     def train(self, folder: JobFolder, asked_to_stop: Callable[[], bool]) -> tuple[int, str]:
         callback, options = JobCallback(folder, self.task, asked_to_stop, self.dev_margins), self.task.options
-        each, times = split_step(options.batch // max(1, options.processes), options.max_length, options.token_budget)
+        process_rows = options.batch // max(1, options.processes)
+        pass_rows, passes = split_step(process_rows, options.max_length, options.token_budget)
         args = callback.arguments(
             SFTConfig,
             rows=len(self.rows),
-            per_device_train_batch_size=each,
-            gradient_accumulation_steps=times,
-            max_length=None,  # Rows are cut already, and only their documents.
+            per_device_train_batch_size=pass_rows,
+            gradient_accumulation_steps=passes,
+            max_length=None,  # The rows are cut already, at the end of their documents.
             packing=False,
             dataset_kwargs={"skip_prepare_dataset": True},
             loss_type="nll",
@@ -118,7 +121,7 @@ class ErankSft:
 
 
 def describe_answers(prompt: ChainPrompt) -> dict[str, Any]:
-    """Return the fields of publication.Record that every model of kind `erank` has."""
+    """Return the fields of publication.Record that all models of the kind `erank` share."""
     return {
         "kind": "erank",
         "prompt": chain_prompt_text(),
@@ -129,34 +132,38 @@ def describe_answers(prompt: ChainPrompt) -> dict[str, Any]:
     }
 
 
-def encode_chain(one: ScoredExample, tokenizer: Any, max_length: int) -> ChainRow | None:
-    """Return a row as tokens; the document gives way to the answer. None where the answer does not fit at all."""
-    (chain,) = part_controls(tokenizer, [one.chain])
-    (answer,) = encode_parted(tokenizer, [render_answer(chain, one.score) + END])
-    room = max_length - len(answer)
-    bare, whole = encode_chain_prompts(tokenizer, [replace(one, document=""), one])
-    if len(bare) > room:
+def encode_chain(example: ScoredExample, tokenizer: Any, max_length: int) -> ChainRow | None:
+    """Return the tokens of an example, its document cut to make room for the answer.
+
+    None if the answer does not fit even without the document.
+    """
+    (chain,) = part_controls(tokenizer, [example.chain])
+    (answer,) = encode_parted(tokenizer, [render_answer(chain, example.score) + END])
+    max_prompt = max_length - len(answer)
+    bare_prompt, full_prompt = encode_chain_prompts(tokenizer, [replace(example, document=""), example])
+    if len(bare_prompt) > max_prompt:
         return None
-    prompt = truncate_ids(whole, tokenizer, room, TAIL)
-    return ChainRow([*prompt, *answer], len(prompt), len(whole) + len(answer))
+    prompt = truncate_ids(full_prompt, tokenizer, max_prompt, TAIL)
+    return ChainRow([*prompt, *answer], len(prompt), len(full_prompt) + len(answer))
 
 
 class ChainTrainer(SFTTrainer):
-    """SFTTrainer whose loss may be the sum over a row's tokens, averaged over rows: it counts the step's rows."""
+    """An SFTTrainer whose loss may also be summed over each row's tokens and averaged over the step's rows."""
 
     reduction = "sum"
 
-    def get_batch_samples(self, *given: Any, **named: Any) -> tuple[list[Any], Any]:
-        samples, tokens = super().get_batch_samples(*given, **named)
+    def get_batch_samples(self, *args: Any, **kwargs: Any) -> tuple[list[Any], Any]:
+        """Return the samples of a step and the number that its loss is divided by: tokens, or rows."""
+        samples, tokens = super().get_batch_samples(*args, **kwargs)
         if self.reduction == "mean" or tokens is None:
             return samples, tokens
-        # All processes' rows, as TRL divides by the number over all of them.
+        # The rows of all processes, since TRL divides by the number over all of them.
         rows = torch.tensor(sum(len(batch["input_ids"]) for batch in samples), device=self.args.device)
         return samples, self.accelerator.gather(rows).sum() if self.args.average_tokens_across_devices else rows
 
 
 def split_step(rows: int, longest: int, budget: int) -> tuple[int, int]:
-    """Return rows of a pass and passes of a step: what fits the budget and divides it."""
+    """Return the rows of a pass and the passes of a step: the largest divisor of `rows` within the token budget."""
     most = max(1, budget // longest)
-    each = next(size for size in range(min(most, rows), 0, -1) if rows % size == 0)
-    return each, rows // each
+    pass_rows = next(size for size in range(min(most, rows), 0, -1) if rows % size == 0)
+    return pass_rows, rows // pass_rows

@@ -1,4 +1,4 @@
-"""A finished training of a model that thinks and scores, as finishing needs it: answered apart, merged, read back."""
+"""A trained model that reasons and scores: measured with its adapter, merged, written, and read back."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,7 +16,7 @@ from training.trainers.publishing import copy_adapter, write_causal
 
 
 class ErankTrained:
-    """`finishing.Trained` of a base and a checkpoint: the folder of adapter or all weights."""
+    """A `finishing.Trained` of a base and a checkpoint, the folder of an adapter or of all weights."""
 
     kind: Kind = "erank"
     random_head = False
@@ -38,10 +38,10 @@ class ErankTrained:
         if self.adapter is not None:
             self.model = PeftModel.from_pretrained(self.model, str(self.adapter)).eval()
         self.written = self.prompt.write_scores(self.model, self.tokenizer, rows)
-        return [one.margin for one in self.written]
+        return [answer.margin for answer in self.written]
 
     def write(self, folder: Path) -> None:
-        """Write the merged model, and the adapter in `adapter/`. The adapter cannot be scored apart afterwards."""
+        """Write the merged model, and the adapter in `adapter/`. Afterwards the adapter can no longer be measured."""
         merged = self.model if self.adapter is None else self.model.merge_and_unload(safe_merge=True)
         longest = self.prompt.max_prompt + self.prompt.max_response
         ends = generation_ends(merged, self.tokenizer)
@@ -54,11 +54,11 @@ class ErankTrained:
         self.model = None
 
     def published_margins(self, folder: Path, rows: Sequence[Any]) -> list[float]:
-        """Return the margins that the written model gives to the same answers.
+        """Return the margins that the written model gives to the answers of the trained one.
 
-        Letting it write anew would compare texts: two tokens as likely as each other part them at the last bit.
+        Generating answers again would compare texts, which diverge where two tokens are almost equally likely.
         """
         model, tokenizer = load_causal(folder, self.device), AutoTokenizer.from_pretrained(folder)
         prompts = self.prompt.encode(tokenizer, rows)
-        found = measure_answers(model, tokenizer, prompts, [one.ids for one in self.written])
-        return [one.margin for one in found]
+        answers = measure_answers(model, tokenizer, prompts, [answer.ids for answer in self.written])
+        return [answer.margin for answer in answers]

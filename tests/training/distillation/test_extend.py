@@ -116,7 +116,7 @@ def test_the_student_without_its_adapter_and_with_the_teachers_prompt_is_the_tea
 def test_scores_are_asked_once_and_kept_through_cancelling_and_resuming(
     parts: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(extend, "TOGETHER", 20)
+    monkeypatch.setattr(extend, "CHUNK", 20)
     _, whole = teach(make_task(parts), tmp_path / "whole")
     (tmp_path / "job").mkdir()
     recipe, folder, asked = PrismExtend(make_task(parts)), JobFolder(tmp_path / "job"), iter([False, True])

@@ -15,10 +15,10 @@ from training.erank.grpo import (  # noqa: E402
     ErankGrpo,
     RoundCallback,
     describe_plan,
-    keep_rollouts,
     plan_rounds,
     rate_answers,
     sampling_seed,
+    truncate_rollouts,
 )
 from training.jobs.folder import read_lines  # noqa: E402
 from training.recipes.table import ERANK_GRPO, recipe_options  # noqa: E402
@@ -34,8 +34,8 @@ def test_the_paper_s_round_is_64_whole_queries_and_an_epoch_32_of_them():
     assert (paper.batch, paper.mini_batch, paper.group, paper.epochs) == (1280, 320, 5, 10)
     assert (paper.clip_ratio, paper.kl_weight, paper.learning_rate) == (0.2, 0.001, 1e-6)
     assert (paper.max_prompt, paper.max_response, paper.lora_rank) == (1024, 1024, 0)
-    assert rounds.per_epoch == 32 and {len(queries) for bins in rounds.bins for queries in bins} == {64}
-    assert len(rounds.bins) == 10 and rounds.most == 320
+    assert rounds.per_epoch == 32 and {len(queries) for bins in rounds.shares for queries in bins} == {64}
+    assert len(rounds.shares) == 10 and rounds.most == 320
     assert describe_plan(paper, rounds) == (
         "batch 1,280 / mini 320 documents, G 5, 10 epochs of 32 steps of 4 updates; clip 0.2, KL 0.001, lr 1e-06; "
         "1,024 + 1,024 tokens"
@@ -54,10 +54,10 @@ def test_a_query_is_whole_in_one_process_s_share_of_a_round(processes):
     order, room = rounds.order(places), 12 // processes
     assert len(order) % 12 == 0
     shares = [order[at : at + room] for at in range(0, len(order), room)]
-    for epoch, bins in enumerate(rounds.bins):
+    for epoch, bins in enumerate(rounds.shares):
         assert sorted(query for queries in bins for query in queries) == sorted(sizes)
-        assert bins != rounds.bins[epoch - 1]
-    for share, queries in zip(shares, (one for bins in rounds.bins for one in bins), strict=True):
+        assert bins != rounds.shares[epoch - 1]
+    for share, queries in zip(shares, (one for bins in rounds.shares for one in bins), strict=True):
         real = [row for row in share if row >= 0]
         assert real == [row for query in queries for row in places[query]]
         assert share[len(real) :] == [-1 - (real or [0])[-1]] * (room - len(real))
@@ -97,7 +97,7 @@ def prepared(tmp_path, **options):
 
 def test_rollouts_are_rated_by_the_ranks_of_their_query_and_fillers_get_nothing(tmp_path):
     _, recipe = prepared(tmp_path)
-    rows = list(recipe.places[recipe.rows[0].query_id])
+    rows = list(recipe.row_ranges[recipe.rows[0].query_id])
     assert [recipe.rows[row].label for row in rows] == [1, 0, 0]
     scores = [(9, 7), (8, 3), (7, 11)]
     texts = [f"<think>a</think><answer>{score}</answer>" for pair in scores for score in pair] + ["x", "x"]
@@ -205,5 +205,5 @@ def test_at_the_first_step_the_ratio_is_one_and_the_gradient_is_the_policy_gradi
 def test_rollouts_after_the_checkpoint_are_forgotten(tmp_path):
     path = tmp_path / "rollouts.jsonl"
     path.write_text("".join(json.dumps({"step": step}) + "\n" for step in (1, 3, 5)))
-    keep_rollouts(path, 4)
+    truncate_rollouts(path, 4)
     assert [line["step"] for line in read_lines(path)] == [1, 3]

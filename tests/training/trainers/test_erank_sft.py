@@ -12,7 +12,7 @@ from corpus.rubric import HELPFULNESS  # noqa: E402
 from judges.domain.chains import render_answer  # noqa: E402
 from tests.training.trainers.scored import CHAINS, export_scores  # noqa: E402
 from tests.training_sets import ask  # noqa: E402
-from training.erank.chains import ChainPrompt, measure_answers, score_places  # noqa: E402
+from training.erank.chains import ChainPrompt, measure_answers, score_positions  # noqa: E402
 from training.erank.sft import ErankSft, encode_chain, split_step  # noqa: E402
 from training.recipes import erank_prompt  # noqa: E402
 from training.recipes.erank_data import ScoredExample, group_by_query, read_erank_set  # noqa: E402
@@ -101,7 +101,7 @@ def test_the_probability_is_the_product_over_the_score_s_tokens(base, tokenizer,
     (prompt,) = ChainPrompt(400, 64).encode(tokenizer, [LONG])
     answer = tokenizer(render_answer("It says so.", score) + "<|im_end|>", add_special_tokens=False)["input_ids"]
     (found,) = measure_answers(model, tokenizer, [prompt], [answer])
-    places = score_places(tokenizer, answer, render_answer("It says so.", score), score)
+    places = score_positions(tokenizer, answer, render_answer("It says so.", score), score)
     assert tokenizer.decode([answer[place] for place in places]) == text
     with torch.no_grad():
         shares = model(input_ids=torch.tensor([[*prompt.ids, *answer]])).logits[0].float().log_softmax(-1)
