@@ -34,9 +34,9 @@ class QueryLines:
     labelled_at: str = ""  # The time of its newest label, in UTC; empty if no line gives one.
 
 
-def order_queries(folder: Path, form: str, order: str, seed: int) -> list[QueryLines]:
+def order_queries(folder: Path, export_format: str, order: str, seed: int) -> list[QueryLines]:
     """Return the training queries by the time of their newest label or in seeded random order. Raises BadInput."""
-    train, dev = (_group_lines(folder / f"{split}.jsonl", form) for split in ("train", "dev"))
+    train, dev = (_group_lines(folder / f"{split}.jsonl", export_format) for split in ("train", "dev"))
     if not dev:
         raise BadInput(_(NO_DEV) % {"folder": folder.name})
     if shared := sorted(train.keys() & dev.keys()):
@@ -52,7 +52,7 @@ def order_queries(folder: Path, form: str, order: str, seed: int) -> list[QueryL
     return sorted(train.values(), key=lambda query: (query.labelled_at, query.query_id))
 
 
-def _group_lines(path: Path, form: str) -> dict[str, QueryLines]:
+def _group_lines(path: Path, export_format: str) -> dict[str, QueryLines]:
     """Return the lines of a split by query, none if the file is missing. Raises BadInput with file and line."""
     queries: dict[str, QueryLines] = {}
 
@@ -68,7 +68,7 @@ def _group_lines(path: Path, form: str) -> dict[str, QueryLines]:
         query.labelled_at = max(query.labelled_at, str(row.get("labelled_at") or ""))
 
     if path.exists():
-        list(read_rows(path, add, form))
+        list(read_rows(path, add, export_format))
     return queries
 
 
@@ -78,10 +78,10 @@ def check_points(points: Sequence[int]) -> None:
         raise BadInput(_("Name two points or more, from the smallest to the largest, such as 500,1000,2000"))
 
 
-def check_quickly(folder: Path, form: str, order: str, points: Sequence[int]) -> None:
+def check_quickly(folder: Path, export_format: str, order: str, points: Sequence[int]) -> None:
     """Raise BadInput for errors that the manifest and the first row show, without reading the whole set."""
     check_points(points)
-    manifest, _raw = open_manifest(folder, form)
+    manifest, _raw = open_manifest(folder, export_format)
     dev, train = folder / "dev.jsonl", folder / "train.jsonl"
     if not dev.exists() or not dev.stat().st_size:
         raise BadInput(_(NO_DEV) % {"folder": folder.name})
@@ -130,7 +130,7 @@ def plan_subsets(queries: Sequence[QueryLines], points: Sequence[int]) -> list[d
 
 
 def write_subset(
-    source: Path, target: Path, form: str, *, order: str, seed: int, points: Sequence[int], asked: int
+    source: Path, target: Path, export_format: str, *, order: str, seed: int, points: Sequence[int], asked: int
 ) -> Path:
     """Write an export with the queries of one point (`asked`) and the whole dev split, unless it exists.
 
@@ -138,8 +138,8 @@ def write_subset(
     """
     if (target / "manifest.json").exists():
         return target
-    manifest, digest = read_manifest(source, form)
-    queries = order_queries(source, form, order, seed)
+    manifest, digest = read_manifest(source, export_format)
+    queries = order_queries(source, export_format, order, seed)
     subset = next(plan for plan in plan_subsets(queries, points) if plan["asked"] == asked)
     line_numbers = sorted(line for query in queries[: subset["queries"]] for line in query.lines)
     # Read as bytes: a subset's lines are byte for byte those of the export.

@@ -1,1 +1,1 @@
-"""Recipes of training: what is trained on what with which loss, as configuration."""
+"""Training recipes as configuration: their options, training sets, prompts, measures and rewards."""

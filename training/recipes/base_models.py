@@ -1,4 +1,4 @@
-"""Base models by name: tiny, a folder, a hub id. Who asks decides on folders."""
+"""Base models by name: a tiny one, a folder, or a hub id. Pages may name fewer folders than commands."""
 
 import os
 import re
@@ -29,6 +29,6 @@ def of_page(name: str) -> str:
 
 
 def of_command(name: str) -> str:
-    """Return the base that a command names: any folder (whoever runs commands reads them anyway), or a hub id."""
+    """Return the base that a command names: any folder, since its user can read them all anyway, or a hub id."""
     folder = Path(name).expanduser()
     return str(folder.resolve()) if not name.startswith(TINY) and folder.is_dir() else name

@@ -1,4 +1,4 @@
-"""A training set of scores with their chains from disk: `export --format erank-sft` (pure)."""
+"""Training sets of scores with chains of reasoning: exports of format erank-sft (pure)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ FORMAT = "erank-sft"
 
 @dataclass(frozen=True, slots=True)
 class ScoredExample(Example):
-    """A document of a query. `label`: whether it is relevant; `teacher`: its score, in [0, 1]."""
+    """A document of a query with a score from 0 to 10 and the reasoning behind it; `teacher` is the score in 0..1."""
 
     score: int = 0
     chain: str = ""
@@ -43,11 +43,11 @@ def _parse_row(row: Mapping[str, Any], _number: int) -> ScoredExample:
 
 
 def group_by_query(rows: Sequence[Example]) -> tuple[dict[str, list[Example]], int]:
-    """Return the rows of each query that can be ranked, and how many other queries there are.
+    """Return the rows of each query that can be ranked, and the number of queries that cannot.
 
-    A query is ranked when it has two documents or more, one of them relevant.
+    A query can be ranked if it has two documents or more, at least one of them relevant.
     """
     ordered = sorted(rows, key=lambda row: row.query_id)
-    found = {query: list(some) for query, some in groupby(ordered, key=lambda row: row.query_id)}
-    whole = {query: some for query, some in found.items() if len(some) > 1 and any(row.label for row in some)}
-    return whole, len(found) - len(whole)
+    queries = {query: list(group) for query, group in groupby(ordered, key=lambda row: row.query_id)}
+    ranked = {query: group for query, group in queries.items() if len(group) > 1 and any(row.label for row in group)}
+    return ranked, len(queries) - len(ranked)

@@ -1,6 +1,6 @@
 """Rewards and advantages of ERank's reinforcement learning (pure; ERank 3.3 and appendix I, docs/adr/0081).
 
-Everything is about the rollouts of one query: G answers to each of its documents, all of them ranked together.
+All functions take the rollouts of one query: G answers to each of its documents, ranked together.
 """
 
 import math
@@ -9,12 +9,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 MALFORMED = -1.0
-EPSILON = 1e-6  # verl's, beside the standard deviation.
+EPSILON = 1e-6  # Added to the standard deviation, as in verl.
 
 
 @dataclass(frozen=True, slots=True)
 class Rollout:
-    """A sampled answer. `score`: 0 to 10, None where it is malformed; `reference`: t, the score to stay near."""
+    """A sampled answer. `score`: 0 to 10, None if malformed; `reference`: the paper's t, the score to stay close to."""
 
     document: str
     positive: bool
@@ -23,43 +23,45 @@ class Rollout:
 
 
 def rank_scores(scores: Sequence[int | None]) -> list[int | None]:
-    """Return ranks, the highest score first; equal ones share the smallest, None has none."""
-    return [None if one is None else 1 + sum(other is not None and other > one for other in scores) for one in scores]
+    """Return the ranks, 1 for the highest score; equal scores share the smallest rank, and None has none."""
+    numbers = [score for score in scores if score is not None]
+    return [None if score is None else 1 + sum(other > score for other in numbers) for score in scores]
 
 
 def reward_rollouts(kind: str, rollouts: Sequence[Rollout]) -> list[float]:
-    """Return the reward of a query's rollouts; `kind`: rr, ndcg, se. Malformed: -1."""
+    """Return the rewards of a query's rollouts, -1 for malformed ones; `kind`: rr, ndcg or se."""
     reward = REWARDS[kind](rollouts)
-    ranks = rank_scores([one.score for one in rollouts])
-    return [MALFORMED if rank is None else reward(one, rank) for one, rank in zip(rollouts, ranks, strict=True)]
+    ranks = rank_scores([rollout.score for rollout in rollouts])
+    return [MALFORMED if rank is None else reward(rollout, rank) for rollout, rank in zip(rollouts, ranks, strict=True)]
 
 
 RewardOfRank = Callable[[Rollout, int], float]
 
 
-def _reciprocal_rank(rollouts: Sequence[Rollout]) -> RewardOfRank:
-    """r_RR (E 3.3): 1/rank for positives, -1/(best rank of a positive) for negatives that are not below all of them."""
-    return _listwise(rollouts, lambda rank: 1 / rank)
-
-
 def _normalized_gain(rollouts: Sequence[Rollout]) -> RewardOfRank:
-    """r_nDCG (E app. I): as r_RR with the discounted gain f(rank) = 1/log2(1 + rank), divided by the ideal sum."""
-    # Which places the ideal has is left open: as many as there are formatted rollouts of positives.
-    places = sum(one.positive and one.score is not None for one in rollouts)
-    ideal = sum(1 / math.log2(1 + rank) for rank in range(1, places + 1))
+    """Return r_nDCG (ERank appendix I): r_RR with the gain 1/log2(1 + rank), divided by the ideal sum of gains."""
+    # The paper does not define the ideal: it has one rank for each well-formed rollout of a positive.
+    count = sum(rollout.positive and rollout.score is not None for rollout in rollouts)
+    ideal = sum(1 / math.log2(1 + rank) for rank in range(1, count + 1))
     return _listwise(rollouts, lambda rank: 1 / math.log2(1 + rank) / ideal)
 
 
 def _listwise(rollouts: Sequence[Rollout], gain: Callable[[int], float]) -> RewardOfRank:
-    ranks = rank_scores([one.score for one in rollouts])
-    of_positives = [rank for one, rank in zip(rollouts, ranks, strict=True) if one.positive and rank is not None]
+    """Return gain(rank) for positives, and -gain(best rank of a positive) for negatives not below all positives.
+
+    A negative below all positives gets r_SE.
+    """
+    ranks = rank_scores([rollout.score for rollout in rollouts])
+    positive_ranks = [
+        rank for rollout, rank in zip(rollouts, ranks, strict=True) if rollout.positive and rank is not None
+    ]
 
     def reward(rollout: Rollout, rank: int) -> float:
         if rollout.positive:
             return gain(rank)
-        # Without a formatted rollout of a positive there is no rank to compare with.
-        if of_positives and rank <= max(of_positives):
-            return -gain(min(of_positives))
+        # If all rollouts of positives are malformed, there is no rank to compare with.
+        if positive_ranks and rank <= max(positive_ranks):
+            return -gain(min(positive_ranks))
         return _squared_error(rollout)
 
     return reward
@@ -72,17 +74,18 @@ def _squared_error(rollout: Rollout) -> float:
 
 
 REWARDS: dict[str, Callable[[Sequence[Rollout]], RewardOfRank]] = {
-    "rr": _reciprocal_rank,
+    # r_RR (ERank 3.3).
+    "rr": lambda rollouts: _listwise(rollouts, lambda rank: 1 / rank),
     "ndcg": _normalized_gain,
-    # r_SE (E app. I): every rollout by itself, t being the teacher's score.
+    # r_SE (ERank appendix I): each rollout by itself, with the teacher's score as t.
     "se": lambda rollouts: lambda rollout, rank: _squared_error(rollout),
 }
 
 
 def normalize_rewards(rewards: Sequence[float]) -> list[float]:
-    """Return the advantages of one document's rollouts: (r - mean)/(SD + 1e-6), SD over n - 1; all equal gives 0."""
-    # Exactly 0, and not a rounding error divided by 1e-6: a document whose answers all fare alike teaches nothing.
+    """Return the advantages (r - mean) / (SD + 1e-6) of one document's rollouts, with the SD over n - 1."""
+    # Equal rewards give exactly 0, not a rounding error divided by 1e-6: they have nothing to teach.
     if len(set(rewards)) == 1:
         return [0.0] * len(rewards)
     mean, deviation = statistics.fmean(rewards), statistics.stdev(rewards)
-    return [(one - mean) / (deviation + EPSILON) for one in rewards]
+    return [(reward - mean) / (deviation + EPSILON) for reward in rewards]

@@ -1,6 +1,6 @@
-"""Measures on the dev split, and which checkpoint they choose (pure; Prism 5.1 and 5.3).
+"""Measures on the dev split, and the choice of a checkpoint by them (pure; Prism 5.1 and 5.3).
 
-Scores are sigmoid(margin). A measure that is undefined is null, and `reasons` says why.
+Scores are sigmoid(margin). An undefined measure is None, and `reasons` says why.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -14,16 +14,16 @@ from numpy.typing import NDArray
 from training.recipes.data import Example
 
 Floats = NDArray[np.float64]
-# What decides between checkpoints; the loss on the dev split never does.
+# The measures that choose a checkpoint; the loss on the dev split does not.
 CHOSEN_BY = ("label_pearson", "auc", "accuracy")
-# Queries with a relevant document, from which on half of them are kept for the test of the gain.
+# With this many queries with a relevant document, half of them are kept for the test of the gain.
 LEAST_TO_SPLIT = 10
-BARS = 8  # Of the histogram of lengths.
-MOST_CUT = 0.05  # Share of a training's rows that may be cut without a warning.
+BARS = 8  # Bars of the histogram of lengths.
+MOST_CUT = 0.05  # The share of training rows that may be cut without a warning.
 
 
 class Undefined(Exception):
-    """A measure has no value on these rows; the message is the reason."""
+    """A measure is undefined on these rows; the message is the reason."""
 
 
 def sigmoid(margins: Floats) -> Floats:
@@ -34,20 +34,20 @@ def sigmoid(margins: Floats) -> Floats:
 def measure_dev_split(
     margins: Sequence[float], rows: Sequence[Example], *, threshold_margin: float = 0.0
 ) -> dict[str, Any]:
-    """Return every measure of one model on the dev split; margins: raw l_yes - l_no (or an encoder's logit) by row.
+    """Return every measure of a model on the dev split; `margins`: l_yes - l_no, or an encoder's logit, for each row.
 
-    Rows without a label (a teacher's score) count for the teacher's (the label's) measures only.
+    Measures against labels use the rows with a label, those against the teacher the rows with a teacher score.
     """
     raw = np.asarray(margins, dtype=np.float64)
     scores = sigmoid(raw)
     labelled = np.array([row.label is not None for row in rows], dtype=bool)
     taught = np.array([row.teacher is not None for row in rows], dtype=bool)
     truth = np.array([row.label or 0 for row in rows], dtype=np.float64)
-    wanted = np.array([row.teacher or 0.0 for row in rows], dtype=np.float64)
+    teacher_scores = np.array([row.teacher or 0.0 for row in rows], dtype=np.float64)
     margin, label = raw[labelled], truth[labelled]
     computed: dict[str, Callable[[], float]] = {
         "label_pearson": lambda: pearson_correlation(scores[labelled], label),
-        "teacher_pearson": lambda: pearson_correlation(scores[taught], wanted[taught]),
+        "teacher_pearson": lambda: pearson_correlation(scores[taught], teacher_scores[taught]),
         "auc": lambda: roc_auc(margin, label),
         "accuracy": lambda: accuracy(margin, label, 0.0),
         "accuracy_at_threshold": lambda: accuracy(margin, label, threshold_margin),
@@ -56,11 +56,12 @@ def measure_dev_split(
     reasons: dict[str, str] = {}
     for name, compute in computed.items():
         try:
-            if not np.isfinite(raw).all():  # a training that diverged: its other checkpoints are still compared
+            # If the training diverged, its other checkpoints are still compared.
+            if not np.isfinite(raw).all():
                 raise Undefined("the model's scores are not all finite numbers")
             result[name] = compute()
-        except Undefined as why:
-            reasons[name] = str(why)
+        except Undefined as error:
+            reasons[name] = str(error)
     per_query = ndcg_by_query(margins, rows)
     result["ndcg@10"] = float(np.mean(list(per_query.values()))) if per_query else None
     if not per_query:
@@ -69,14 +70,14 @@ def measure_dev_split(
 
 
 def pearson_correlation(left: Floats, right: Floats) -> float:
-    """Return Pearson's correlation. Undefined for under two rows, or a constant side."""
+    """Return Pearson's correlation. Raises Undefined for fewer than two rows, or if one side is constant."""
     if len(left) < 2:
         raise Undefined("fewer than two rows carry both values")
-    one, other = left - left.mean(), right - right.mean()
-    scale = float(np.sqrt((one @ one) * (other @ other)))
+    left_deviations, right_deviations = left - left.mean(), right - right.mean()
+    scale = float(np.sqrt((left_deviations @ left_deviations) * (right_deviations @ right_deviations)))
     if scale < 1e-12:
         raise Undefined("one side has the same value in every row")
-    return float(one @ other) / scale
+    return float(left_deviations @ right_deviations) / scale
 
 
 def roc_auc(margins: Floats, truth: Floats) -> float:
@@ -89,25 +90,25 @@ def roc_auc(margins: Floats, truth: Floats) -> float:
 
 
 def accuracy(margins: Floats, truth: Floats, threshold_margin: float) -> float:
-    """Return the share of rows whose margin lies above the threshold just where the label is 1."""
+    """Return the share of rows whose margin is above the threshold if and only if the label is 1."""
     if not len(truth):
         raise Undefined("no row carries a label")
     return float(np.mean((margins > threshold_margin) == (truth == 1)))
 
 
 def ndcg_by_query(margins: Sequence[float], rows: Sequence[Example], k: int = 10) -> dict[str, float]:
-    """Return nDCG@k, linear gain, of queries with a relevant document among labels."""
+    """Return nDCG@k with linear gain of each query that has a relevant document, over its labelled documents."""
     groups: dict[str, list[tuple[np.float32, str, int]]] = {}
     for margin, row in zip(margins, rows, strict=True):
         if row.label is not None:
             groups.setdefault(row.query_id, []).append((np.float32(margin), row.doc_id, row.label))
     values = {}
-    for query_id, found in groups.items():
-        best = sorted((label for *_, label in found), reverse=True)
-        if best[0]:
-            # As trec_eval orders: score as float32 descending, then document id descending.
-            ranked = [label for *_, label in sorted(found, key=itemgetter(0, 1), reverse=True)]
-            values[query_id] = _discounted_sum(ranked[:k]) / _discounted_sum(best[:k])
+    for query_id, group in groups.items():
+        ideal = sorted((label for *_, label in group), reverse=True)
+        if ideal[0]:
+            # In trec_eval's order: score as float32 descending, then document id descending.
+            ranked = [label for *_, label in sorted(group, key=itemgetter(0, 1), reverse=True)]
+            values[query_id] = _discounted_sum(ranked[:k]) / _discounted_sum(ideal[:k])
     return values
 
 
@@ -116,44 +117,48 @@ def _discounted_sum(gains: Sequence[float]) -> float:
 
 
 def kept_apart(rows: Sequence[Example]) -> set[str]:
-    """Return every second of the queries that have a relevant document, in the order of their ids' sha256.
+    """Return the held-out queries: every second one that has a relevant document, in the order of their hashed ids.
 
-    They have no say in which checkpoint is chosen, so that the test of the gain is not won by
-    choosing: the best of four measurements of nothing looks like something. Empty with fewer than
-    LEAST_TO_SPLIT such queries.
+    They do not influence which checkpoint is chosen, so that the choice does not bias the test of the gain: the best
+    of four measurements of nothing looks like something. Empty with fewer than LEAST_TO_SPLIT such queries.
     """
-    found = {row.query_id for row in rows if row.label}
-    # By hash and not by chance: the trainer and the pages must keep the same queries apart.
-    ordered = sorted(found, key=lambda query_id: sha256(query_id.encode()).digest())
+    relevant_queries = {row.query_id for row in rows if row.label}
+    # By hash, so that the trainer and the pages hold out the same queries.
+    ordered = sorted(relevant_queries, key=lambda query_id: sha256(query_id.encode()).digest())
     return set(ordered[1::2]) if len(ordered) >= LEAST_TO_SPLIT else set()
 
 
 def choose_checkpoint(checkpoints: Sequence[Mapping[str, Any]]) -> tuple[int, list[float], str]:
-    """Return the place of the best checkpoint, every checkpoint's mean rank (1 is best), and the choice in words.
+    """Return the index of the best checkpoint, every checkpoint's mean rank (1 is best), and the reason in words.
 
-    Ranks are over label-Pearson, AUC and accuracy at 0.5; of equal mean ranks the earlier wins.
-    Measures that carry `choosing` (of the queries that are not kept apart) are compared by those.
+    Ranks are over label-Pearson, AUC and accuracy at 0.5; of equal mean ranks the earlier checkpoint wins. Where
+    measures have `choosing`, measured without the held-out queries, checkpoints are compared by those.
     """
     if not checkpoints:
         raise ValueError("there is no checkpoint to choose from")
     from scipy.stats import rankdata
 
-    checkpoints = [one.get("choosing") or one for one in checkpoints]
-    defined = [name for name in CHOSEN_BY if any(one.get(name) is not None for one in checkpoints)]
+    compared = [measures.get("choosing") or measures for measures in checkpoints]
+    defined = [name for name in CHOSEN_BY if any(measures.get(name) is not None for measures in compared)]
     if not defined:
-        places = [1.0] * len(checkpoints)
-        return len(checkpoints) - 1, places, "the last checkpoint: no measure is defined on the dev split"
+        ranks = [1.0] * len(compared)
+        return len(compared) - 1, ranks, "the last checkpoint: no measure is defined on the dev split"
     # Equal values share the mean of their ranks; an undefined value ranks after all others.
-    table = [rankdata([np.inf if one.get(name) is None else -one[name] for one in checkpoints]) for name in defined]
+    table = [
+        rankdata([np.inf if measures.get(name) is None else -measures[name] for measures in compared])
+        for name in defined
+    ]
     means = np.mean(table, axis=0)
-    # Rounded, so that two means that are equal but for their rounding are a tie, which the earlier checkpoint wins.
+    # Rounded, so that means that differ only by a rounding error are a tie, which the earlier checkpoint wins.
     index = int(np.argmin(np.round(means, 9)))
-    words = f"best mean rank ({means[index]:.2f}) over {', '.join(defined)} on the dev split"
-    return index, means.tolist(), words
+    reason = f"best mean rank ({means[index]:.2f}) over {', '.join(defined)} on the dev split"
+    return index, means.tolist(), reason
 
 
 def summarize_lengths(lengths: Sequence[int], limit: int) -> dict[str, Any]:
-    """Return how long rows are before they are cut: how many are, what would fit 95% of them, and eight bars."""
+    """Return the lengths of rows in tokens before they are cut: how many are longer than the limit, which limit
+    would fit 95% of them, and a histogram of eight bars.
+    """
     values = np.sort(np.asarray(lengths, dtype=np.int64))
     cut, fits = int((values > limit).sum()), int(np.quantile(values, 0.95, method="higher"))
     width = max(1, -(-int(values[-1]) // BARS))

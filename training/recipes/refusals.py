@@ -1,10 +1,10 @@
-"""Refusals of a training, in words that pages translate. Pure: the trainer has no settings."""
+"""Refusals of a training whose messages pages can translate (pure, since the trainer has no settings)."""
 
 from corpus.errors import BadInput
 
 
 class RefusedTraining(BadInput):
-    """Wrong input as English text, and the marked words and values that it is made of."""
+    """Bad input of a training: the English message, with the format string (`words`) and values it was made from."""
 
     def __init__(self, words: str, **values: object) -> None:
         super().__init__(words % values)

@@ -1,8 +1,7 @@
-"""Prompts of causal rerankers: one string for a pair, whose part after the document never changes (pure).
+"""Prompts of causal rerankers: one string for a pair, with a constant tail after the document (pure).
 
-The score is read from the token before the answer, so the string ends where the answer begins.
-CrossEncoder renders the same string from the published chat template, tokenises it whole, and keeps
-the tail when it cuts a document (ADR 0013).
+The score is read from the last token before the answer, so the prompt ends where the answer begins. CrossEncoder
+renders the same string from the published chat template, and keeps the tail when it cuts a document (ADR 0013).
 """
 
 from dataclasses import dataclass, replace
@@ -11,9 +10,9 @@ from typing import NamedTuple
 
 from corpus.rubric import HELPFULNESS
 
-# Where no rule was given: a reranker is shown no answers, so it is the one for queries without.
+# The default rule: a reranker sees no reference answers, so it is the rule for queries without them.
 DEFAULT_INSTRUCTION = HELPFULNESS.statement
-# The empty thought is what Qwen3's own template writes where thinking is switched off.
+# Qwen3's own template writes an empty thought when thinking is switched off.
 TAIL = "<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n"
 END = "<|im_end|>"  # Ends the answer.
 YES, NO = "yes", "no"
@@ -21,20 +20,21 @@ YES, NO = "yes", "no"
 
 @dataclass(frozen=True)
 class RerankPrompt:
-    """A rerank prompt: fixed pieces around instruction, query and document, each once."""
+    """A rerank prompt: fixed text around an instruction, a query and a document."""
 
     name: str
     system: str
-    instruction: str  # Where none is given.
+    instruction: str  # The default.
     to_instruction: str
     to_query: str
     to_document: str
-    is_fixed: bool = False  # It has its own instruction and takes no other: with another its scores mean nothing.
+    is_fixed: bool = False  # The model was trained with this instruction alone: other instructions are ignored.
 
     def render(self, query: str, document: str, instruction: str = "") -> str:
-        """Return the prompt of a pair, up to the answer, with the texts unchanged."""
-        said = self.instruction if self.is_fixed else instruction or self.instruction
-        return f"{self.head}{said}{self.to_query}{query}{self.to_document}{document}{TAIL}"
+        """Return the prompt of a pair up to the answer, with unchanged texts."""
+        if self.is_fixed or not instruction:
+            instruction = self.instruction
+        return f"{self.head}{instruction}{self.to_query}{query}{self.to_document}{document}{TAIL}"
 
     @property
     def head(self) -> str:
@@ -43,16 +43,16 @@ class RerankPrompt:
 
     @property
     def text(self) -> str:
-        """The prompt with a mark at the place of each text, as it is kept beside a model."""
+        """The prompt with placeholders for the texts, as it is published with a model."""
         return self.render("{query}", "{document}", "{instruction}")
 
     @property
     def sha256(self) -> str:
-        """The hash of the prompt: a model that was trained with another one is refused at load."""
+        """The hash of the prompt; a model trained with another prompt is refused when it is loaded."""
         return sha256(f"{self.text}\0{self.instruction}".encode()).hexdigest()
 
 
-# Asks for what the targets are (Prism 3.1): one sentence of contribution, and evidence that replaces the document.
+# Our prompt asks for the targets of Prism 3.1: one sentence of contribution, and evidence to replace the document.
 QUORUM = RerankPrompt(
     name="quorum",
     system=(
@@ -96,7 +96,7 @@ PRISM = replace(
     ),
     is_fixed=True,
 )
-# The template that the paper prints (Prism A.1), which is shorter than that of the card.
+# The template in the paper (Prism A.1), which is shorter than the model card's.
 PRISM_PAPER = replace(
     PRISM,
     name="prism-paper",
@@ -108,19 +108,19 @@ PRISM_PAPER = replace(
     ),
 )
 PROMPTS = {prompt.name: prompt for prompt in (QUORUM, PRISM, QWEN3_RERANKER, PRISM_PAPER)}
-# What sequence-to-sequence rerankers answer: monoT5, and the multilingual ones of mMARCO. All read the same prompt.
+# The answers of sequence-to-sequence rerankers, monoT5 and mMARCO's multilingual ones, all with the same prompt.
 SEQ2SEQ_ANSWERS = {"monot5": ("true", "false"), "mmonot5": ("yes", "no")}
 PROMPT_NAMES = (*PROMPTS, *SEQ2SEQ_ANSWERS)
 
 
 class RenderedPair(NamedTuple):
-    """A model's text for a pair, the label first; "" for models that do not write."""
+    """The text that a model wrote for a pair, label first; "" for models that do not write."""
 
     text: str
-    is_cut: bool = False  # It had not come to its end when its tokens were used up.
+    is_cut: bool = False  # Whether the text reached the maximum number of tokens before its end.
 
 
 def render_target(label: int, contribution_evidence: str) -> str:
-    """Return what the model learns to write: label, contribution, evidence (Prism 4.4)."""
+    """Return the text that the model learns to write: label, contribution, evidence (Prism 4.4)."""
     word = YES if label else NO
     return f"{word}\n{contribution_evidence}".strip() + END

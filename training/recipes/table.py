@@ -1,4 +1,4 @@
-"""The recipes and their defaults, in one table (pure; Prism 5.1, the released code)."""
+"""The table of recipes with their options and presets, and the checks of options (pure; Prism 5.1, its code)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
@@ -8,7 +8,7 @@ from typing import Any, get_args, get_type_hints
 from charts.translation import gettext_noop as _
 from training.recipes.refusals import RefusedTraining
 
-# Times the learning rate of the preset from which a training is warned of.
+# A training warns of a learning rate that is this many times the preset's, or more.
 FAR_ABOVE = 5
 FAR_RATE = _(
     "learning_rate %(rate)s is %(times)s times the %(usual)s of preset %(preset)s: a base that is trained already is "
@@ -19,54 +19,55 @@ UNKNOWN_CHOICE = _("%(option)s must be one of %(allowed)s, not %(value)r")
 
 @dataclass(frozen=True)
 class RecipeOptions:
-    """All options that decide what a training does to the same data and base."""
+    """The options that all recipes share: with set and base, they determine the result of a training."""
 
     preset: str = "paper"
     seed: int = 0
     epochs: float = 2.0
     max_steps: int | None = None
-    batch: int = 8  # Rows for each step of the optimiser (the paper: 1 x 8 accumulated).
+    batch: int = 8  # Rows of each optimiser step (the paper: 1 x 8 accumulated).
     learning_rate: float = 1e-5
     weight_decay: float = 0.01
     warmup_steps: int = 100
     schedule: str = "cosine"  # cosine or constant, after the warm-up.
-    clip: float = 1.0  # Largest norm of the gradient; 0: not clipped.
-    max_length: int = 10_240  # Tokens of a row; the document is cut, never what follows it.
-    # Tokens of one forward pass, padding counted. Less memory, never another gradient.
+    clip: float = 1.0  # Maximum norm of the gradient; 0: no clipping.
+    max_length: int = 10_240  # Tokens of a row; only its document is cut.
+    # Tokens of one forward pass, padding included. It affects memory, not the gradient.
     token_budget: int = 10_240
     packing: bool = False  # Several rows in one sequence, where that is exact.
-    lora_rank: int = 64  # 0: all weights are trained, and the base is not kept apart.
+    lora_rank: int = 64  # 0: all weights are trained, without an adapter.
     lora_alpha: int = 128
     lora_dropout: float = 0.0
-    # Linear layers that get an adapter: all of them, or names with commas between (q_proj,v_proj).
+    # Linear layers that get an adapter: all of them, or names separated by commas (q_proj,v_proj).
     lora_targets: str = "all-linear"
     point_weight: float = 20.0
     sft_weight: float = 1.0
-    # Over the target's tokens of a row: sum (P eq. 4) or mean (the released code).
+    # Over the tokens of a row's target: sum (Prism eq. 4) or mean (the released code).
     sft_reduction: str = "sum"
     loss: str = "hybrid"  # prism: hybrid; cross-encoder: bce, mse or lambda.
-    prompt: str = "quorum"  # How pairs are asked: a name of rendering.PROMPTS.
+    prompt: str = "quorum"  # A name in rendering.PROMPTS.
     precision: str = "auto"  # fp32, bf16, or auto: bf16 on a GPU, fp32 on the CPU.
     gradient_checkpointing: bool | None = None  # None: on a GPU, except for tiny models.
-    # Steps between measurements on the dev split, each a checkpoint; None: four times.
+    # Steps between measurements on the dev split, each with a checkpoint; None: four measurements.
     evaluate_every: int | None = None
-    # Steps between checkpoints to resume from; None: as measured, at least every 100.
+    # Steps between checkpoints to resume from; None: at each measurement, and at least every 100.
     checkpoint_every: int | None = None
-    processes: int = 1  # Processes that share each step's rows; with device cuda each has a GPU of its own.
-    warmup_ratio: float | None = None  # Share of all steps; where it is given, warmup_steps has no say.
-    early_stopping: int = 0  # Measurements without a better one after which training ends; 0: never.
-    dev_share: float = 1.0  # Share of the dev split's queries that are measured while training goes on.
-    attention: str = "auto"  # auto: what transformers takes by itself.
-    # Number format of the published files; scored in fp32 they must give the trained margins to 1e-4, 0.02 or 0.2.
+    processes: int = 1  # Processes that share each step's rows; with device cuda, each has its own GPU.
+    warmup_ratio: float | None = None  # Share of all steps; overrides warmup_steps.
+    early_stopping: int = 0  # Training ends after this many measurements without a better one; 0: never.
+    dev_share: float = 1.0  # Share of the dev split's queries that are measured during training.
+    attention: str = "auto"  # auto: transformers' default.
+    # Number format of the published weights. Scored in fp32, they must match the trained margins to 1e-4 (fp32),
+    # 0.02 (fp16) or 0.2 (bf16).
     publish_precision: str = "fp32"
-    tracking: str = "none"  # Where metrics go beside TensorBoard's files.
+    tracking: str = "none"  # A tracker of experiments in addition to TensorBoard's files.
 
 
 @dataclass(frozen=True)
 class PrismOptions(RecipeOptions):
-    """Options of recipes whose model scores and writes."""
+    """Options of recipes whose model scores and writes text."""
 
-    # The share of rows with a text whose text is learned; below 1: stage one (Prism 6.3).
+    # Of the rows with a text, the share whose text is learned; below 1 in stage one (Prism 6.3).
     sft_share: float = 1.0
 
 
@@ -74,15 +75,15 @@ class PrismOptions(RecipeOptions):
 class ChainOptions(RecipeOptions):
     """Options of both recipes of ERank."""
 
-    max_prompt: int = 1024  # Tokens of a prompt that the model answers; the document is cut.
+    max_prompt: int = 1024  # Tokens of a prompt; its document is cut.
     max_response: int = 1024  # Tokens of an answer.
 
 
 @dataclass(frozen=True)
 class GrpoOptions(ChainOptions):
-    """Options of the reinforcement learning. `batch`: documents (prompts) of one round of rollouts, whole queries."""
+    """Options of the reinforcement learning. `batch`: documents (prompts) of a round of rollouts, in whole queries."""
 
-    mini_batch: int = 320  # Documents of one step of the optimiser.
+    mini_batch: int = 320  # Documents of one optimiser step.
     group: int = 5  # Rollouts of each document (G).
     reward: str = "rr"  # rr, ndcg or se.
     kl_weight: float = 0.001
@@ -90,7 +91,7 @@ class GrpoOptions(ChainOptions):
     temperature: float = 1.0
     # Mean over a rollout's tokens, then over rollouts (the paper's formula), or over all tokens (verl's default).
     grpo_reduction: str = "rollout"
-    rollouts_every: int = 10  # Rounds between two whose rollouts are kept.
+    rollouts_every: int = 10  # The rollouts of every tenth round are stored.
 
 
 @dataclass(frozen=True)
@@ -98,43 +99,43 @@ class RetrieverOptions(RecipeOptions):
     """Options of the training of an embedder."""
 
     temperature: float = 0.02
-    # A document of the batch that is a positive of another query is no negative of that one (the paper is silent).
+    # Whether a query's positives are masked where they are in-batch negatives of it (not specified in the paper).
     mask_false_negatives: bool = False
     query_prefix: str = ""  # Before every query; empty: Qwen3-Embedding's for causal bases, none for encoders.
-    pooling: str = ""  # mean, last or cls; empty: as the base says.
+    pooling: str = ""  # mean, last or cls; empty: the base's own.
 
 
 @dataclass(frozen=True)
 class ExtendOptions(PrismOptions):
-    """Options of the extension of a reranker of others."""
+    """Options of the extension of an existing reranker."""
 
-    teacher: str = "base"  # Whose scores are learned: the base's own, before it is trained. There is no other.
-    teacher_prompt: str = ""  # How a base is asked that brings no template for pairs: a name of rendering.PROMPTS.
+    teacher: str = "base"  # The only teacher: the base before it is trained.
+    teacher_prompt: str = ""  # For a base without a template for pairs: a name in rendering.PROMPTS.
 
 
 @dataclass(frozen=True)
 class AblationOptions(RecipeOptions):
-    """Options of the losses' comparison. `batch`: a step's groups, a positive each."""
+    """Options of the comparison of losses. `batch`: groups of a step, each with one positive."""
 
-    negatives: int = 7  # Of a group, beside its one positive.
+    negatives: int = 7  # Negatives of a group.
     temperature: float = 2.0  # Softens both sides of the list loss, and the weights of the rank loss.
 
 
 @dataclass(frozen=True)
 class RecipeEntry:
-    """A recipe: its class (imported when training begins), its presets and its losses."""
+    """A recipe: the path of its class (imported when training begins), its presets and its losses."""
 
     path: str
     presets: Mapping[str, RecipeOptions]
     losses: tuple[str, ...]
-    base: str = "causal"  # The kind of its bases: causal, encoder or embedder.
-    # What its sets are exported as, and what reads them into a data.TrainingSet.
+    base: str = "causal"  # The kind of its base models: causal, encoder or embedder.
+    # The export format of its sets, and the function that reads them into a data.TrainingSet.
     format: str = "prism"
     reader: str = "training.recipes.data.read_training_set"
 
 
 PRISM = PrismOptions()
-# `tiny` is ours: tiny models learn nothing at the paper's rate. Its lengths fit 95% of the bundled collection's rows.
+# `tiny` is ours: tiny models learn nothing at the paper's rate. Its max_length fits 95% of the bundled collection.
 PRISM_PRESETS = {
     "paper": PRISM,
     "paper-0.8b": replace(PRISM, preset="paper-0.8b", epochs=3.0),
@@ -157,7 +158,7 @@ EXTEND_PRESETS = {
         lora_rank=16, lora_alpha=32, teacher_prompt="qwen3-reranker",
     ),
 }  # fmt: skip
-# The paper names groups, temperature, base, equal weights (P app. B); else ADR 0081.
+# Groups, temperature, base and equal weights are the paper's (Prism appendix B); for the rest see ADR 0081.
 ABLATION = AblationOptions(
     max_length=2048, token_budget=16_384, point_weight=1.0, sft_weight=0.0, loss="point", prompt="qwen3-reranker",
 )  # fmt: skip
@@ -274,41 +275,41 @@ def recipe_options(recipe: str, option_values: Mapping[str, Any]) -> RecipeOptio
     if preset not in TABLE[recipe]:
         words = _("Recipe %(recipe)s has no preset %(preset)r; there are %(known)s")
         raise RefusedTraining(words, recipe=recipe, preset=preset, known=", ".join(TABLE[recipe]))
-    known = {field.name for field in fields(TABLE[recipe][preset])}  # A recipe may have options of its own.
-    if unknown := sorted(set(option_values) - known):
+    option_names = {field.name for field in fields(TABLE[recipe][preset])}
+    if unknown := sorted(set(option_values) - option_names):
         words = _("No option named %(option)r; there are %(known)s")
-        raise RefusedTraining(words, option=unknown[0], known=", ".join(sorted(known)))
+        raise RefusedTraining(words, option=unknown[0], known=", ".join(sorted(option_names)))
     check_kinds(option_values)
     values = {name: value for name, value in option_values.items() if value is not None}
-    chosen = replace(TABLE[recipe][preset], **values)
-    _check_options(recipe, chosen)
-    return chosen
+    options = replace(TABLE[recipe][preset], **values)
+    _check_options(recipe, options)
+    return options
 
 
-def find_far_rate(recipe: str, chosen: RecipeOptions) -> dict[str, Any] | None:
-    """Return FAR_RATE's values for a rate far above the preset's; None otherwise."""
-    usual = TABLE[recipe][chosen.preset].learning_rate
-    if chosen.learning_rate < FAR_ABOVE * usual:
+def find_far_rate(recipe: str, options: RecipeOptions) -> dict[str, Any] | None:
+    """Return the values of FAR_RATE for a learning rate far above the preset's, or None."""
+    usual = TABLE[recipe][options.preset].learning_rate
+    if options.learning_rate < FAR_ABOVE * usual:
         return None
-    rates = {"rate": f"{chosen.learning_rate:g}", "usual": f"{usual:g}", "preset": chosen.preset}
-    return rates | {"times": f"{chosen.learning_rate / usual:.3g}"}
+    rates = {"rate": f"{options.learning_rate:g}", "usual": f"{usual:g}", "preset": options.preset}
+    return rates | {"times": f"{options.learning_rate / usual:.3g}"}
 
 
 def is_embedding_recipe(recipe: str) -> bool:
-    """Return whether a recipe's models make vectors; unknown recipes do not."""
+    """Return whether a recipe trains embedding models; False for unknown recipes."""
     return recipe in RECIPES and RECIPES[recipe].base == "embedder"
 
 
 @cache
 def kind_of_option(name: str) -> type:
-    """Return the type of an option's value: bool, int, float or str, whether or not it may be left to the recipe."""
+    """Return the type of an option's value, bool, int, float or str, without a None that leaves it to the recipe."""
     kinds = {type(preset) for presets in TABLE.values() for preset in presets.values()}
     hint = next(hints[name] for kind in kinds if name in (hints := get_type_hints(kind)))
     return next(kind for kind in (bool, int, float, str) if kind is hint or kind in get_args(hint))
 
 
 def check_kinds(option_values: Mapping[str, Any]) -> None:
-    """Raise BadInput for values of another type than the option's: a file may hold anything."""
+    """Raise BadInput for values of the wrong type, as a configuration file may contain them."""
     words = {
         bool: _("%(option)s must be true or false, not %(value)r"),
         int: _("%(option)s must be a whole number, not %(value)r"),
@@ -322,56 +323,56 @@ def check_kinds(option_values: Mapping[str, Any]) -> None:
             raise RefusedTraining(words[kind], option=name, value=value)
 
 
-def _check_choices(chosen: RecipeOptions, choices: Mapping[str, tuple[str, ...]]) -> None:
+def _check_choices(options: RecipeOptions, choices: Mapping[str, tuple[str, ...]]) -> None:
     for name, allowed in choices.items():
-        if getattr(chosen, name) not in allowed:
-            raise RefusedTraining(UNKNOWN_CHOICE, option=name, allowed=", ".join(allowed), value=getattr(chosen, name))
+        if getattr(options, name) not in allowed:
+            raise RefusedTraining(UNKNOWN_CHOICE, option=name, allowed=", ".join(allowed), value=getattr(options, name))
 
 
-def _check_options(recipe: str, chosen: RecipeOptions) -> None:
-    """Raise BadInput for what no training can be done with."""
-    _check_choices(chosen, CHOICES | {"loss": LOSSES[recipe]})
+def _check_options(recipe: str, options: RecipeOptions) -> None:
+    """Raise BadInput for values that no training can use."""
+    _check_choices(options, CHOICES | {"loss": LOSSES[recipe]})
     for name in ("batch", "max_length", "token_budget", "processes"):
-        if getattr(chosen, name) < 1:
+        if getattr(options, name) < 1:
             raise RefusedTraining(_("%(option)s must be 1 or more"), option=name)
-    if not chosen.learning_rate > 0 or not chosen.epochs > 0:
+    if not options.learning_rate > 0 or not options.epochs > 0:
         raise RefusedTraining(_("learning_rate and epochs must be above 0"))
-    if not 0 < chosen.dev_share <= 1:
+    if not 0 < options.dev_share <= 1:
         raise RefusedTraining(_("dev_share must be above 0 and at most 1"))
-    if chosen.warmup_ratio is not None and not 0 <= chosen.warmup_ratio < 1:
+    if options.warmup_ratio is not None and not 0 <= options.warmup_ratio < 1:
         raise RefusedTraining(_("warmup_ratio must be 0 or more and below 1"))
-    if chosen.max_steps is not None and chosen.max_steps < 1:
+    if options.max_steps is not None and options.max_steps < 1:
         raise RefusedTraining(_("max_steps must be 1 or more"))
-    if isinstance(chosen, PrismOptions) and not 0 <= chosen.sft_share <= 1:
+    if isinstance(options, PrismOptions) and not 0 <= options.sft_share <= 1:
         raise RefusedTraining(_("sft_share must be from 0 to 1"))
-    if chosen.packing and recipe not in PACKED:
+    if options.packing and recipe not in PACKED:
         raise RefusedTraining(_("Recipe %(recipe)s packs no rows: leave packing off"), recipe=recipe)
-    if isinstance(chosen, GrpoOptions):
-        _check_choices(chosen, {"reward": ("rr", "ndcg", "se"), "grpo_reduction": ("rollout", "token")})
-        if chosen.group < 2:
+    if isinstance(options, GrpoOptions):
+        _check_choices(options, {"reward": ("rr", "ndcg", "se"), "grpo_reduction": ("rollout", "token")})
+        if options.group < 2:
             raise RefusedTraining(_("Group must be 2 or more: an advantage compares the rollouts of one document"))
-        if chosen.mini_batch < 1 or chosen.batch % chosen.mini_batch or chosen.rollouts_every < 1:
+        if options.mini_batch < 1 or options.batch % options.mini_batch or options.rollouts_every < 1:
             words = _("mini_batch %(mini)s must divide batch %(batch)s; rollouts_every is 1 or more")
-            raise RefusedTraining(words, mini=chosen.mini_batch, batch=chosen.batch)
-        if not 0 < chosen.clip_ratio < 1 or chosen.kl_weight < 0 or not chosen.temperature > 0:
+            raise RefusedTraining(words, mini=options.mini_batch, batch=options.batch)
+        if not 0 < options.clip_ratio < 1 or options.kl_weight < 0 or not options.temperature > 0:
             raise RefusedTraining(_("clip_ratio must be between 0 and 1, kl_weight 0 or more, temperature above 0"))
-    if isinstance(chosen, RetrieverOptions):
-        if not chosen.temperature > 0:
+    if isinstance(options, RetrieverOptions):
+        if not options.temperature > 0:
             raise RefusedTraining(_("Temperature must be above 0"))
-        if chosen.pooling not in ("", "mean", "last", "cls"):
-            raise RefusedTraining(UNKNOWN_CHOICE, option="pooling", allowed="mean, last, cls", value=chosen.pooling)
-    if isinstance(chosen, ExtendOptions):
-        if chosen.teacher != "base":
+        if options.pooling not in ("", "mean", "last", "cls"):
+            raise RefusedTraining(UNKNOWN_CHOICE, option="pooling", allowed="mean, last, cls", value=options.pooling)
+    if isinstance(options, ExtendOptions):
+        if options.teacher != "base":
             words = _(
                 "Teacher must be base, not %(teacher)r: prism-extend learns its base's own scores. To learn those of a "
                 "set, take the recipe prism"
             )
-            raise RefusedTraining(words, teacher=chosen.teacher)
-        if chosen.teacher_prompt not in ("", *CHOICES["prompt"]):
-            known = ", ".join(CHOICES["prompt"])
-            raise RefusedTraining(UNKNOWN_CHOICE, option="teacher_prompt", allowed=known, value=chosen.teacher_prompt)
-    if isinstance(chosen, AblationOptions) and (chosen.negatives < 1 or not chosen.temperature > 0):
+            raise RefusedTraining(words, teacher=options.teacher)
+        if options.teacher_prompt not in ("", *CHOICES["prompt"]):
+            names = ", ".join(CHOICES["prompt"])
+            raise RefusedTraining(UNKNOWN_CHOICE, option="teacher_prompt", allowed=names, value=options.teacher_prompt)
+    if isinstance(options, AblationOptions) and (options.negatives < 1 or not options.temperature > 0):
         raise RefusedTraining(_("Negatives must be 1 or more, temperature above 0"))
-    if chosen.token_budget < chosen.max_length:
+    if options.token_budget < options.max_length:
         words = _("token_budget %(budget)s is smaller than max_length %(length)s: one row must fit")
-        raise RefusedTraining(words, budget=chosen.token_budget, length=chosen.max_length)
+        raise RefusedTraining(words, budget=options.token_budget, length=options.max_length)

@@ -1,4 +1,4 @@
-"""Trackers of experiments beside TensorBoard's files: whether they are installed, and where they write (pure)."""
+"""Trackers of experiments, W&B and MLflow: the check that one is installed, and its environment (pure)."""
 
 import os
 from importlib.util import find_spec
@@ -9,7 +9,7 @@ from training.recipes.refusals import RefusedTraining
 
 
 def check_tracker(name: str) -> None:
-    """Raise RefusedTraining for a tracker whose package is not installed here."""
+    """Raise RefusedTraining for a tracker whose package is not installed."""
     if name != "none" and find_spec(name) is None:
         words = _(
             "Tracking %(name)s needs the package %(name)s, which is not installed: run pip install %(name)s where "
@@ -19,12 +19,12 @@ def check_tracker(name: str) -> None:
 
 
 def tracker_environment(folder: Path) -> dict[str, str]:
-    """Return the variables by which W&B and MLflow write into a job's folder, for those that are not set already."""
+    """Return default environment variables that make W&B and MLflow write into a job's folder."""
     return {
         "WANDB_DIR": str(folder),
         "WANDB_MODE": "online" if os.environ.get("WANDB_API_KEY") else "offline",
         "WANDB_PROJECT": "quorum",
         "MLFLOW_TRACKING_URI": (folder / "mlruns").resolve().as_uri(),
         "MLFLOW_EXPERIMENT_NAME": "quorum",
-        "MLFLOW_ALLOW_FILE_STORE": "true",  # What newer versions ask of whoever writes to a folder.
+        "MLFLOW_ALLOW_FILE_STORE": "true",  # Newer versions require it for writing to a folder.
     }

@@ -24,7 +24,7 @@ def parse(*given: str) -> dict[str, Any]:
     add_arguments(parser, TrainingOptions, ("recipe",))
     parser.add_argument("--config", type=Path)
     said = vars(parser.parse_args(["prism", "--data", "d", "--base", "tiny:qwen3", *given]))
-    return read_arguments(TrainingOptions, said, **read_config(said)).given
+    return read_arguments(TrainingOptions, said, **read_config(said)).option_values
 
 
 def form(**given: str) -> TrainForm:
@@ -53,7 +53,7 @@ def test_command_form_and_file_set_the_same_options(tmp_path: Path) -> None:
     filled = form(recipe="prism-extend", packing="true", epochs="3.5", teacher_prompt="prism")
     assert filled.is_valid(), filled.errors
     typed = parse("--packing", "--epochs=3.5", "--teacher-prompt=prism")
-    for given in (typed, parse("--config", str(tmp_path / "a.toml")), filled.options.given):
+    for given in (typed, parse("--config", str(tmp_path / "a.toml")), filled.options.option_values):
         chosen: Any = recipe_options("prism-extend", given)
         assert (chosen.packing, chosen.epochs, chosen.teacher_prompt) == (True, 3.5, "prism")
     assert parse("--no-packing") == {"packing": False}

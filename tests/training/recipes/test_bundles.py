@@ -43,7 +43,7 @@ def test_passages_that_a_model_wrote_need_no_ids(tmp_path: Path) -> None:
         ({"positives": []}, "line 2: query q2 has no positive"),
         ({"negatives": [{"doc_id": "positives2", "text": "x"}]}, "line 2: .*positives2 is a positive and a negative"),
         ({"negatives": [{"doc_id": "x", "text": "positives 2"}]}, "line 2: .* x is a positive and a negative"),
-        ({"query_id": "q1"}, "line 2: query q1 stands in line 1 already"),
+        ({"query_id": "q1"}, "line 2: query q1 is already in line 1"),
         ({"positives": [{"doc_id": "x"}]}, "line 2: no field 'text'"),
     ],
 )
