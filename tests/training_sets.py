@@ -61,5 +61,5 @@ def ask(folder: Path, recipe: str, data: Path, base: str, **options: object) -> 
     """A job of a recipe on a set."""
     job = JobFolder(folder / "job")
     values = {"kind": "train", "recipe": recipe, "data": str(data), "base": base, "out": str(folder / "out")}
-    job.ask({**values, "device": "cpu", "options": {"preset": "tiny", **options}})
+    job.write_request({**values, "device": "cpu", "options": {"preset": "tiny", **options}})
     return job

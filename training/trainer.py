@@ -39,7 +39,7 @@ def main(path: Path) -> int:
     leads = os.environ.get("RANK", "0") == "0"
     try:
         if leads:
-            folder.say(state="running", phase="starting", error="")
+            folder.update_state(state="running", phase="starting", error="")
         found = run_job(folder, stop)
     except BadInput as error:
         return _report_end(folder, leads, "refused", REFUSED, " ".join(str(error).split()))
@@ -49,7 +49,7 @@ def main(path: Path) -> int:
         traceback.print_exc()
         return _report_end(folder, leads, "failed", FAILED, " ".join(f"Unexpected error: {error}".split())[:1000])
     if leads:
-        folder.say(state="finished", phase="finished", error="", result=found)
+        folder.update_state(state="finished", phase="finished", error="", result=found)
     return FINISHED
 
 
@@ -57,7 +57,7 @@ def _report_end(folder: JobFolder, leads: bool, state: str, code: int, error: st
     if error:
         print(error, file=sys.stderr)  # noqa: T201
     if leads:
-        folder.say(state=state, phase=state, error=error)
+        folder.update_state(state=state, phase=state, error=error)
     return code
 
 

@@ -69,7 +69,7 @@ def reaches(job: Job, *states: str) -> Job:
 
 
 def losses(job: Job) -> list[tuple[int, float]]:
-    return [(line["step"], line["loss"]) for line in JobFolder(Path(job.folder)).lines() if "loss" in line]
+    return [(line["step"], line["loss"]) for line in JobFolder(Path(job.folder)).read_metrics() if "loss" in line]
 
 
 def does_step(job: Job, step: int) -> None:
@@ -95,12 +95,13 @@ def test_a_cancelled_job_ends_within_ten_seconds_and_can_go_on(
     reaches(job, Job.State.CANCELLED)
     assert time.monotonic() - began < 10 * slowness()
     folder = JobFolder(Path(job.folder))
-    (step,) = folder.steps()
+    (step,) = folder.checkpoint_steps()
     assert losses(job)[-1][0] == step and (folder.checkpoint(step) / "adapter_model.safetensors").exists()
     assert not Model.objects.exists() and not leases.ask_to_cancel(job)
 
-    folder.ask({**folder.job, "options": {**folder.job["options"], "max_steps": step + 3, "evaluate_every": step + 3}})
-    assert lifecycle.go_on(job)
+    options = {**folder.job["options"], "max_steps": step + 3, "evaluate_every": step + 3}
+    folder.write_request({**folder.job, "options": options})
+    assert lifecycle.resume_job(job)
     worker_pool.notify_workers()
     reaches(job, Job.State.FINISHED)
     assert losses(job)[-1][0] == step + 3
@@ -142,7 +143,7 @@ def test_a_worker_that_is_asked_to_end_gives_its_job_back_with_a_checkpoint(
     worker.terminate()
     reaches(job, Job.State.QUEUED)
     worker.wait(PATIENCE)
-    assert JobFolder(Path(job.folder)).steps() and job.attempts == 0
+    assert JobFolder(Path(job.folder)).checkpoint_steps() and job.attempts == 0
 
 
 @pytest.mark.slow  # a worker that still starts takes half a minute to end

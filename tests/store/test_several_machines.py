@@ -100,7 +100,7 @@ def test_a_training_killed_on_b_goes_on_on_c_and_its_model_ranks_on_d(machines: 
     machines.start("c", worker_pool.worker_command(1, "c"))
     reaches(job, "finished")
     on_c = JobFolder(machines.folder / "c" / "jobs" / "birds" / Path(job.folder).name)
-    steps = [line["step"] for line in on_c.lines() if "loss" in line]
+    steps = [line["step"] for line in on_c.read_metrics() if "loss" in line]
     assert steps == list(range(1, 61)), "what B did is not done again"
     shown = pages.live_job(job)  # on A
     assert shown["latest"]["step"] == 60 and "log.txt" in shown["files"]

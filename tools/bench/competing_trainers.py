@@ -142,7 +142,7 @@ def prism_lines(folder: Path, shape: dict[str, Any]) -> list[dict[str, Any]]:
     options = table.recipe_options("prism", given)
     task = TrainingTask("prism", folder / "base", "base", found, options, shape["device"], False)
     open_recipe(task).train(job, lambda: False)
-    return [line for line in job.lines() if "loss" in line]
+    return [line for line in job.read_metrics() if "loss" in line]
 
 
 def adapter() -> Any:

@@ -158,7 +158,7 @@ def train_recipe(recipe: str, loss: str, setting: Setting, folder: Path) -> list
     job = JobFolder(folder / f"job-{recipe}-{loss}")
     job.path.mkdir()
     open_recipe(task).train(job, lambda: False)
-    lines = [line for line in job.lines() if "loss" in line]
+    lines = [line for line in job.read_metrics() if "loss" in line]
     rates = [line["tokens_per_s"] for line in lines[1:] or lines if line.get("tokens_per_s")]
     figure = {
         "case": f"{recipe}, loss {loss}",
@@ -251,7 +251,7 @@ def ask_job(
 
     own = {"preset": "tiny", "max_steps": setting.few, "checkpoint_every": 2, **options}
     asked = {"kind": "train", "recipe": "prism", "data": str(data), "base": str(base), "out": str(path / "out")}
-    JobFolder(path).ask({**asked, "device": setting.device, "options": own, "subset": subset})
+    JobFolder(path).write_request({**asked, "device": setting.device, "options": own, "subset": subset})
     return path
 
 
@@ -275,7 +275,7 @@ def losses_of(path: Path) -> list[float]:
     """The losses of a job, step by step; of a step that was done twice, the later."""
     from training.jobs.folder import JobFolder
 
-    found = {line["step"]: float(line["loss"]) for line in JobFolder(path).lines() if "loss" in line}
+    found = {line["step"]: float(line["loss"]) for line in JobFolder(path).read_metrics() if "loss" in line}
     return [found[step] for step in sorted(found)]
 
 

@@ -109,7 +109,7 @@ def list_points(curve: LearningCurve) -> list[CurvePoint]:
     return list(curve.points.select_related("job").order_by("asked"))
 
 
-ACTS = {"cancel": leases.ask_to_cancel, "go-on": lifecycle.go_on}
+ACTS = {"cancel": leases.ask_to_cancel, "go-on": lifecycle.resume_job}
 
 
 @action(

@@ -90,7 +90,7 @@ class PrismExtend(PrismRecipe):
             if any(gather(asked_to_stop())):
                 raise TrainingCancelled
             if is_leading():
-                folder.say(phase=f"scoring with the base: {begin:,} of {len(rows):,} pairs")
+                folder.update_state(phase=f"scoring with the base: {begin:,} of {len(rows):,} pairs")
             chunk = rows[begin : begin + CHUNK]
             # Each process scores every size-th row, and all get all scores.
             shares = gather(self._own_margins(chunk[rank::size]))

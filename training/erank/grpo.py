@@ -88,7 +88,7 @@ class ErankGrpo:
             queries, documents = len(self.row_ranges), len(self.rows)
             print(f"{queries:,} queries, {documents:,} documents; {self.left_out:,} queries left out")  # noqa: T201
             print(describe_plan(self.options, self.rounds), flush=True)  # noqa: T201
-            truncate_rollouts(folder.path / "rollouts.jsonl", (folder.steps() or [0])[-1])
+            truncate_rollouts(folder.path / "rollouts.jsonl", (folder.checkpoint_steps() or [0])[-1])
         self.row_lengths = callback.tell_lengths(self.encoded.table["whole"], self.options.max_prompt)
         return callback.train(trainer)
 
@@ -112,7 +112,7 @@ class ErankGrpo:
     def _write_references(self, folder: JobFolder, path: Path) -> None:
         """Score every document with the untrained model; each process scores a share, the first one writes all."""
         if is_leading():
-            folder.say(phase="scoring the documents with the reference model")
+            folder.update_state(phase="scoring the documents with the reference model")
         rank, size = place_in_world()
         answers = self.prompt.write_scores(self.model.eval(), self.tokenizer, self.rows[rank::size])
         shares = gather([answer.score for answer in answers])

@@ -83,9 +83,9 @@ def list_trainings(request: HttpRequest, name: str, after: Cursor = 0, limit: Li
 def list_training_sets(request: HttpRequest, name: str) -> Any:
     """List the exports that a training can learn from, the newest first."""
     collection = scope_of(request).collection
-    words = dict(pages.training_sets(collection))
+    labels = dict(pages.training_sets(collection))
     return [
-        {"export": row.number, "format": row.format, "description": words[row.folder]}
+        {"export": row.number, "format": row.format, "description": labels[row.folder]}
         for row in services.exports_of(collection)
     ]
 
@@ -111,10 +111,10 @@ def _find_job(request: HttpRequest, number: int) -> Job:
     return numbered_or_404(_jobs(request), scope_of(request).collection, number, _("Training not found."))
 
 
-def _show_job(row: Job) -> dict[str, Any]:
-    shown = ("kind", "state", "device", "phase", "done", "total", "error", "verdict", "created_at", "ended_at")
-    model = getattr(row, "model", None)
-    return {"number": row.number, "model": model and model.pk, **{name: getattr(row, name) for name in shown}}
+def _show_job(job: Job) -> dict[str, Any]:
+    fields = ("kind", "state", "device", "phase", "done", "total", "error", "verdict", "created_at", "ended_at")
+    model = getattr(job, "model", None)
+    return {"number": job.number, "model": model and model.pk, **{name: getattr(job, name) for name in fields}}
 
 
 operation(router, services.start_training, "POST", "/trainings", response=JobOut, show=_show_job)
@@ -123,23 +123,23 @@ operation(router, services.start_training, "POST", "/trainings", response=JobOut
 @router.get("/collections/{slug:name}/models", auth=may("admin"), response=Page[ModelOut])
 def list_models(request: HttpRequest, name: str, after: Cursor = 0, limit: Limit = 100) -> Any:
     """List the models that were trained here."""
-    found = page_of(_models(request), after, limit)
-    changed = count_changed(found["items"])
-    return {**found, "items": [_show_model(row, changed.get(row.pk, 0)) for row in found["items"]]}
+    page = page_of(_models(request), after, limit)
+    changed = count_changed(page["items"])
+    return {**page, "items": [_show_model(model, changed.get(model.pk, 0)) for model in page["items"]]}
 
 
 @router.get("/collections/{slug:name}/models/{number}", auth=may("admin"), response=ModelOut)
 def read_model(request: HttpRequest, name: str, number: int) -> Any:
     """Read a model."""
-    found = _find_model(request, number)
-    return _show_model(found, count_changed([found]).get(found.pk, 0))
+    model = _find_model(request, number)
+    return _show_model(model, count_changed([model]).get(model.pk, 0))
 
 
 @router.get("/collections/{slug:name}/models/{number}/files", auth=may("admin"), response=list[ModelFileOut])
 def list_model_files(request: HttpRequest, name: str, number: int) -> Any:
     """List the files of a model; none where a command wrote it outside of the site's own folder."""
-    found = model_files.list_model_files(_find_model(request, number))
-    return [{"name": file, "bytes": size} for file, size in found.items()]
+    sizes = model_files.list_model_files(_find_model(request, number))
+    return [{"name": file, "bytes": size} for file, size in sizes.items()]
 
 
 @router.get(
@@ -168,13 +168,13 @@ def _models(request: HttpRequest) -> Any:
 
 
 def _find_model(request: HttpRequest, number: int) -> Model:
-    found: Model = find_row(_models(request), number, _("Model not found."))
-    return found
+    model: Model = find_row(_models(request), number, _("Model not found."))
+    return model
 
 
-def _show_model(row: Model, changed: int) -> dict[str, Any]:
-    shown = ("name", "recipe", "base", "summary", "created_at")
-    # A small file that every model has: where another machine trained it, the store gives it, and the rest as well.
-    is_here = fetch(Path(row.folder) / "reranker.json").exists()
-    plain = {name: getattr(row, name) for name in shown}
-    return {"number": row.pk, **plain, "is_here": is_here, "changed_labels": changed}
+def _show_model(model: Model, changed: int) -> dict[str, Any]:
+    fields = {name: getattr(model, name) for name in ("name", "recipe", "base", "summary", "created_at")}
+    # A small file that every model has: if the store can fetch it from the machine that trained the model, it can
+    # fetch the rest.
+    is_here = fetch(Path(model.folder) / "reranker.json").exists()
+    return {"number": model.pk, **fields, "is_here": is_here, "changed_labels": changed}

@@ -1,4 +1,4 @@
-"""The ranking that a trained model would reorder, as a job's folder has it: documents, scores and qrels (pure)."""
+"""The first stage, the ranking that a trained model would reorder: its documents, scores and qrels (pure)."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -14,14 +14,14 @@ from training.recipes.data import Example
 PAIRS = "pairs.jsonl"
 QRELS = "qrels.json"
 BM25 = "BM25"
-DEPTH = 20  # Documents of each query that a training compares base and model on.
-QUERIES = 100  # At most: both models and the published one score DEPTH documents of each.
-MEASURES = ("nDCG@10", "RR@10")  # Without recall: an order of the same documents does not change it.
+DEPTH = 20  # The documents of each query on which a training compares base and model.
+QUERIES = 100  # The most queries: both models and the published one score DEPTH documents of each.
+MEASURES = ("nDCG@10", "RR@10")  # Not recall, which does not change when the same documents are reordered.
 
 
 @dataclass(frozen=True)
 class FirstStage:
-    """The first documents of a run, or of BM25, for queries that had no part in the training. `name`: of the run."""
+    """The first documents of a run, or of BM25, for queries that were not trained on. `name` is the run's."""
 
     name: str
     lines: Sequence[Mapping[str, Any]]
@@ -29,32 +29,41 @@ class FirstStage:
 
     @property
     def rows(self) -> list[Example]:
-        """All pairs as rows that a model scores."""
+        """All pairs, as rows that a model scores."""
         return [
-            Example(line["query"], one["text"], line["instruction"], query_id=line["query_id"], doc_id=one["doc_id"])
+            Example(
+                line["query"],
+                document["text"],
+                line["instruction"],
+                query_id=line["query_id"],
+                doc_id=document["doc_id"],
+            )
             for line in self.lines
-            for one in line["documents"]
+            for document in line["documents"]
         ]
 
     def compare(self, base: Sequence[float], tuned: Sequence[float], *, random_head: bool = False) -> dict[str, Any]:
-        """Compare the first stage with both models' orders of its documents; scores are in the order of `rows`."""
-        own = {line["query_id"]: {one["doc_id"]: one["score"] for one in line["documents"]} for line in self.lines}
-        found = {"base": self._order(base), "tuned": self._order(tuned)}
-        compared = compare_rankings(self.qrels, {self.name: own, **found}, MEASURES)
-        return {"first_stage": self.name, "depth": DEPTH, "random_head": random_head, **compared}
-
-    def _order(self, scores: Sequence[float]) -> dict[str, dict[str, float]]:
-        left = iter(scores)
-        return {
-            line["query_id"]: dict(
-                zip((one["doc_id"] for one in line["documents"]), islice(left, len(line["documents"])), strict=True)
-            )
+        """Compare the first stage with both models' rankings of its documents, given their scores of `rows`."""
+        first = {
+            line["query_id"]: {document["doc_id"]: document["score"] for document in line["documents"]}
             for line in self.lines
         }
+        rankings = {self.name: first, "base": self._rank(base), "tuned": self._rank(tuned)}
+        compared = compare_rankings(self.qrels, rankings, MEASURES)
+        return {"first_stage": self.name, "depth": DEPTH, "random_head": random_head, **compared}
+
+    def _rank(self, scores: Sequence[float]) -> dict[str, dict[str, float]]:
+        """Return a model's scores, which are in the order of `rows`, by query and document."""
+        remaining = iter(scores)
+        ranking = {}
+        for line in self.lines:
+            ids = [document["doc_id"] for document in line["documents"]]
+            ranking[line["query_id"]] = dict(zip(ids, islice(remaining, len(ids)), strict=True))
+        return ranking
 
 
 def read_first_stage(folder: JobFolder) -> FirstStage | None:
-    """Return what the job's folder has to compare with; None where the set's queries are of no collection here."""
+    """Return the first stage in a job's folder; None if the training set's collection is not on this site."""
     if not (folder.path / PAIRS).exists():
         return None
     qrels = json.loads((folder.path / QRELS).read_text())
@@ -62,23 +71,23 @@ def read_first_stage(folder: JobFolder) -> FirstStage | None:
 
 
 def compare_rankings(
-    qrels: measures.Qrels, rankings: Mapping[str, measures.Run], wanted: Sequence[str]
+    qrels: measures.Qrels, rankings: Mapping[str, measures.Run], measure_names: Sequence[str]
 ) -> dict[str, Any]:
-    """Measure a first stage, `base` and `tuned`, and compare each pair by query."""
-    found = {name: measures.evaluate_run(qrels, run, wanted) for name, run in rankings.items()}
-    first, base, tuned = found
+    """Measure three rankings (a first stage, `base` and `tuned`), and compare each two of them by query."""
+    results = {name: measures.evaluate_run(qrels, run, measure_names) for name, run in rankings.items()}
+    first, base, tuned = results
     compared = [
         {
-            "one": one,
-            "other": other,
-            **asdict(measures.compare_runs(name, found[one].per_query[name], found[other].per_query[name])),
+            "one": after,
+            "other": before,
+            **asdict(measures.compare_runs(name, results[after].per_query[name], results[before].per_query[name])),
         }
-        for one, other in ((base, first), (tuned, first), (tuned, base))
-        for name in wanted
+        for after, before in ((base, first), (tuned, first), (tuned, base))
+        for name in measure_names
     ]
     return {
         "queries": len(qrels),
-        "measures": {name: result.means for name, result in found.items()},
-        "per_query": {name: result.per_query for name, result in found.items()},
+        "measures": {name: result.means for name, result in results.items()},
+        "per_query": {name: result.per_query for name, result in results.items()},
         "compared": compared,
     }

@@ -1,4 +1,4 @@
-"""The form that starts a training."""
+"""Forms of training: the one that starts a training, and the one that asks a judge."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -16,7 +16,7 @@ from training.recipes.table import TABLE
 
 OTHER = "other"
 MOST_USED = ("preset", "device", "max_steps", "epochs", "learning_rate", "sft_reduction", "seed")
-# Recipe -> what it makes, and what its training set and base have to be.
+# For each recipe: the model it trains, and the training set and base that it needs.
 NEEDS = {
     "prism": gettext_lazy(
         "A reranker that also writes contribution and evidence. Needs an export in the format Prism with target scores "
@@ -56,7 +56,7 @@ BASES = [
 
 
 class JudgeForm(forms.Form):
-    """A form for the judge that scores what the models wrote, and for its budget."""
+    """A form for the judge that scores the models' texts, and for its budget."""
 
     judge = forms.ChoiceField(label=gettext_lazy("Judge"))
     budget = forms.FloatField(
@@ -81,7 +81,7 @@ def form_of(record: Any, collection: Collection, *sent: Any, **shown: Any) -> "T
 
 
 class TrainForm(ActionForm):
-    """The form of a training: its base is one of a list, or named in a second field."""
+    """The form of a training, whose base is one of a list or named in a second field."""
 
     def __init__(
         self, record: Any, *args: Any, sets: list[tuple[str, str]], models: Sequence[Model] = (), **kwargs: Any
@@ -98,29 +98,29 @@ class TrainForm(ActionForm):
                 "folder (QUORUM_BASE_MODELS), or owner/name."
             ),
         )
-        # A prefix's last blank parts it from the query.
+        # A prefix may end with a space, which separates it from the query.
         self.fields["query_prefix"].strip = False  # type: ignore[attr-defined]
 
     @property
     def needs(self) -> list[tuple[str, str]]:
-        """The recipes, each with what it makes and what it needs."""
+        """The recipes, each with the model it trains and what it needs."""
         return [(name, str(NEEDS[name])) for name in TABLE]
 
     @property
     def most_used(self) -> list[forms.BoundField]:
-        """The options that stand first."""
+        """The most used options, which are shown first."""
         return [self[name] for name in MOST_USED]
 
     @property
     def further_options(self) -> list[forms.BoundField]:
-        """The other options of the recipes."""
+        """The remaining options of the recipes."""
         return [self[name] for name in option_names() if name not in MOST_USED]
 
     def clean(self) -> dict[str, Any]:
-        """Take the base from the second field where the first one says so."""
-        named = self.cleaned_data.pop("base_path", "").strip()
+        """Take the base from the second field if the first one is set to OTHER."""
+        base_path = self.cleaned_data.pop("base_path", "").strip()
         if self.cleaned_data.get("base") == OTHER:
-            if not named:
+            if not base_path:
                 self.add_error("base_path", _("Enter a model folder or a hub id, or choose a tiny base model."))
-            self.cleaned_data["base"] = named
+            self.cleaned_data["base"] = base_path
         return super().clean()

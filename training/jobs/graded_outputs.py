@@ -1,4 +1,4 @@
-"""The six judged columns of P table 2 for what base and tuned model wrote: a judge scores every row of a job."""
+"""Judged measures of the texts of base and tuned model: the six columns of Prism table 2, scored by a judge."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -34,30 +34,30 @@ TITLES = {
 
 
 def rows_of(job: Job) -> dict[str, list[OutputRow]]:
-    """Return all rows that each model wrote, as far as the collection has their pairs."""
+    """Return the rows that each model wrote, without those whose pairs are not in the collection."""
     assert job.collection is not None
-    found = {}
+    rows = {}
     for side in job.result.get("outputs") or {}:
         path = fetch(Path(job.folder) / f"{side}.outputs.jsonl")
         lines = read_lines(path) if path.is_file() else []
-        said = [(line["query_id"], line["doc_id"], line["label"], line["output"]) for line in lines]
-        found[side] = [row for row in measuring.rows_of_outputs(job.collection, said) if row is not None]
-    return found
+        outputs = [(line["query_id"], line["doc_id"], line["label"], line["output"]) for line in lines]
+        rows[side] = [row for row in measuring.rows_of_outputs(job.collection, outputs) if row is not None]
+    return rows
 
 
 def count_judge_calls(job: Job) -> int:
-    """Return the calls at most: two a row where label and answer are yes with texts."""
+    """Return the maximum number of calls: two for each row whose label and answer are yes and that has both texts."""
     return 2 * sum(row.target is not None for rows in rows_of(job).values() for row in rows)
 
 
 def judge_names() -> list[str]:
-    """Return the names of the judges that could be asked."""
+    """Return the names of the judges that can score the texts."""
     stored = JudgeVersion.objects.filter(is_current=True).values_list("name", flat=True)
     return sorted([*stored, *(row.name for row in missing_writers())])
 
 
 def why_not(job: Job) -> str:
-    """Return why no judge can be asked, in words; empty where one can."""
+    """Return why the texts cannot be scored, or "" if they can."""
     if not count_judge_calls(job):
         return _("There are no rows in which label and answer are “yes” and both texts are written.")
     if notifications.is_away():
@@ -65,28 +65,28 @@ def why_not(job: Job) -> str:
     return "" if workers.has_workers() else _("No worker is running to contact the judge.")
 
 
-def ask_later(job: Job, judge: str, budget: float | None) -> None:
-    """Let a worker ask the judge. Raises BadInput for an unknown judge or without a worker."""
+def queue_scoring(job: Job, judge: str, budget: float | None) -> None:
+    """Queue the scoring by a judge. Raises BadInput for an unknown judge, or if no worker is running."""
     judge_named(judge)
-    if why := why_not(job):
-        raise BadInput(why)
-    _asked, is_new = background.enqueue(TASK, job.pk, judge=judge, budget=budget)
+    if reason := why_not(job):
+        raise BadInput(reason)
+    _background_job, is_new = background.enqueue(TASK, job.pk, judge=judge, budget=budget)
     if not is_new:
         raise BadInput(_("Scoring is already in progress. Reload this page to see the scores."))
     _store_judged(job.pk, {"judge": judge, "state": "running"})
 
 
 def score_outputs(job: int, judge: str, budget: float | None) -> None:
-    """Score all rows of a job, where it still exists; a paid answer is not paid for again."""
-    found = Job.objects.select_related("collection").filter(pk=job).first()
-    if found is None or found.collection is None:
+    """Score all rows of a job, if it still exists; answers that were already paid for are reused."""
+    row = Job.objects.select_related("collection").filter(pk=job).first()
+    if row is None or row.collection is None:
         return
     try:
         sides = {}
-        for side, rows in rows_of(found).items():
-            measured = measuring.measure_rows(found.collection, judge, rows, budget=budget)
+        for side, rows in rows_of(row).items():
+            measured = measuring.measure_rows(row.collection, judge, rows, budget=budget)
             by_rule = measures_table(rows, measured.answers)
-            scored = sum(scores is not None for _named, scores in measured.answers.values())
+            scored = sum(scores is not None for _entities, scores in measured.answers.values())
             sides[side] = {
                 **mean_scores(measured.answers),
                 **{name: by_rule[name] for name in ("fidelity", "fidelity_prism")},
@@ -96,7 +96,7 @@ def score_outputs(job: int, judge: str, budget: float | None) -> None:
                 "calls": measured.calls,
                 "cost": measured.cost,
             }
-        meaning = measuring.score_meaning(found.collection, judge_named(judge))
+        meaning = measuring.score_meaning(row.collection, judge_named(judge))
     except QuorumError as error:
         _store_judged(job, {"judge": judge, "state": "failed", "error": str(error)})
         raise
@@ -105,13 +105,13 @@ def score_outputs(job: int, judge: str, budget: float | None) -> None:
 
 @transaction.atomic
 def _store_judged(job: int, judged: Mapping[str, Any]) -> None:
-    # Locked: the page and the worker each write a part of the same column.
+    # Locked, since the page and the worker write parts of the same column.
     row = hold(Job.objects, job)
     row.result = {**row.result, "judged": dict(judged)}
     row.save(update_fields=["result"])
 
 
 def judged_columns(job: Job) -> list[tuple[str, list[float | None]]]:
-    """Return a row a judged column with models' values; nothing before an answer."""
+    """Return the title of each judged measure with the models' values; empty until the texts are scored."""
     sides = (job.result.get("judged") or {}).get("sides") or {}
-    return [(_(title), [one.get(key) for one in sides.values()]) for key, title in TITLES.items()] if sides else []
+    return [(_(title), [side.get(key) for side in sides.values()]) for key, title in TITLES.items()] if sides else []

@@ -10,9 +10,9 @@ MEASURE = "nDCG@10"
 
 @dataclass(frozen=True, slots=True)
 class HeldOut:
-    """The measure of each query by base and model; both empty where the folder does not say.
+    """The measure of each query by base and model; both empty if they are not known.
 
-    `choosing`: there were too few queries to keep any apart, so these chose the checkpoint, too.
+    `choosing`: there were too few queries to hold any out, so these chose the checkpoint, too.
     """
 
     base: Mapping[str, float] = field(default_factory=dict)
@@ -21,9 +21,9 @@ class HeldOut:
 
 
 def read_held_out(folder: Path) -> HeldOut:
-    """Return what `reranker.json` of a model's folder holds; nothing where it is missing."""
+    """Return the measures in the `reranker.json` of a model's folder, empty if the file is missing."""
     try:
-        found = json.loads((folder / "reranker.json").read_text()).get("per_query") or {}
+        per_query = json.loads((folder / "reranker.json").read_text()).get("per_query") or {}
     except (OSError, ValueError):
         return HeldOut()
-    return HeldOut(found.get("base") or {}, found.get("tuned") or {}, bool(found.get("choosing")))
+    return HeldOut(per_query.get("base") or {}, per_query.get("tuned") or {}, bool(per_query.get("choosing")))

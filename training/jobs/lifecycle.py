@@ -1,4 +1,4 @@
-"""Services of training jobs: begin, go on, publish. The row is the truth; the folder holds what the subprocess said."""
+"""Services of training jobs: start, resume, use a model, publish a model."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -26,17 +26,17 @@ from training.recipes.refusals import RefusedTraining
 from training.recipes.tracking import check_tracker
 from training.serving.publication import base_name
 
-SHARED = "_shared"  # Folder of jobs that belong to no collection. No collection's name begins so.
+SHARED = "_shared"  # The folder of jobs without a collection; no collection's name begins with an underscore.
 
 
 def collection_folder(kind: str, collection: Collection | None) -> Path:
-    """Return the folder VAR/jobs or VAR/models of a collection."""
+    """Return a collection's folder in VAR/jobs or VAR/models; `kind`: jobs or models."""
     return Path(settings.VAR) / kind / (collection.name if collection else SHARED)
 
 
 @contextmanager
 def translate_refusals() -> Iterator[None]:
-    """Translate what the recipes refuse."""
+    """Translate the messages of RefusedTraining, raised as BadInput."""
     try:
         yield
     except RefusedTraining as error:
@@ -51,16 +51,16 @@ def begin_job(
     device: str = "cpu",
     user: str = "",
 ) -> Job:
-    """Queue a job. Raises BadInput for what is known to be wrong before it starts."""
+    """Queue a job. Raises BadInput for an unknown device."""
     if device not in ("cpu", "cuda"):
         raise BadInput(_("Device must be cpu or cuda, not %(device)s") % {"device": f"{device!r}"})
-    # A random name: the folder is made before the row has an id.
+    # A random name, since the row that stores it does not have an id yet.
     folder = collection_folder("jobs", collection) / uuid4().hex
     job = Job.objects.create(
         collection=collection, kind=kind, options=dict(options), device=device, folder=str(folder), made_by=user
     )
-    JobFolder(folder).ask({"kind": kind, "device": device, **options})
-    # After the commit: a worker that is woken sooner would not find the row.
+    JobFolder(folder).write_request({"kind": kind, "device": device, **options})
+    # After the commit: a worker that is notified earlier would not find the row.
     transaction.on_commit(worker_pool.notify_workers)
     return job
 
@@ -78,15 +78,16 @@ def begin_training(
     user: str = "",
     subset: Mapping[str, Any] | None = None,
 ) -> Job:
-    """Queue a training; without `out` the model goes to VAR/models.
+    """Queue a training, whose model goes to `out`, by default a folder in VAR/models. Raises BadInput.
 
-    Raises BadInput. `subset`: which part of the set to train on, as curves.subsets.write_subset takes it.
+    `subset`: the part of the set to train on, as arguments of curves.subsets.write_subset.
     """
     options = table.recipe_options(recipe, option_values)
-    if find_spec("torch"):  # Elsewhere trains who knows what is installed there, and the job says so before it starts.
+    # Without torch here, another machine trains, and checks its tracker itself before the job starts.
+    if find_spec("torch"):
         check_tracker(options.tracking)
     entry = table.RECIPES[recipe]
-    # Looked for before the manifest is read: the words name what the folder has to be.
+    # Checked before the manifest is read, for a message that explains what the folder must be.
     if not fetch(data / "manifest.json").exists():
         raise BadOption(
             "data",
@@ -96,34 +97,34 @@ def begin_training(
     manifest, raw = open_manifest(data, entry.format)
     if out is not None:
         check_new(out)
-    # The stored run of a set's negatives: the model would rerank it. Else BM25.
-    named = str(((manifest.get("options") or {}).get("run") or {}).get("name", "")).removesuffix(".run")
-    runs = Run.objects.filter(collection=collection, name=named, is_deleted=False).order_by("-pk")
-    run = runs.first() if collection and named else None
+    # The first stage is the stored run that the set's negatives come from, or BM25.
+    run_name = str(((manifest.get("options") or {}).get("run") or {}).get("name", "")).removesuffix(".run")
+    runs = Run.objects.filter(collection=collection, name=run_name, is_deleted=False).order_by("-pk")
+    run = runs.first() if collection and run_name else None
     target = out or collection_folder("models", collection) / uuid4().hex
-    asked: dict[str, Any] = {
+    job_options: dict[str, Any] = {
         "recipe": recipe,
         "data": str(data.resolve()),
-        # Lineage finds the export by this hash, wherever its folder lies by then.
+        # Lineage finds the export by this hash, even if its folder has been moved.
         "data_sha256": sha256(raw).hexdigest(),
         "base": base,
         "out": str(target.resolve()),
         "options": dict(option_values),
     }
-    asked |= {"run": run.pk, "first_stage": f"run {run.name}"} if run else {}
-    asked |= {"subset": dict(subset)} if subset else {}
-    return begin_job(kind=Job.Kind.TRAIN, options=asked, collection=collection, device=device, user=user)
+    job_options |= {"run": run.pk, "first_stage": f"run {run.name}"} if run else {}
+    job_options |= {"subset": dict(subset)} if subset else {}
+    return begin_job(kind=Job.Kind.TRAIN, options=job_options, collection=collection, device=device, user=user)
 
 
-def go_on(job: Job) -> bool:
-    """Requeue a cancelled or failed job, which resumes from its newest checkpoint."""
-    went = leases.resume(job, phase="waiting")
-    if went:
+def resume_job(job: Job) -> bool:
+    """Requeue a cancelled or failed job from its newest checkpoint. Return whether its state allowed it."""
+    is_resumed = leases.resume(job, phase="waiting")
+    if is_resumed:
         transaction.on_commit(worker_pool.notify_workers)
-    return went
+    return is_resumed
 
 
-# Kind of a job with a model -> the models that it scores or writes with.
+# For each kind of job that uses a model: the models that it scores or writes with.
 USES: dict[str, tuple[str, ...]] = {
     Job.Kind.EVALUATE: ("base", "tuned"),
     Job.Kind.RERANK: ("tuned",),
@@ -133,27 +134,27 @@ USES: dict[str, tuple[str, ...]] = {
 
 
 def use_model(model: Model, kind: str, user: str = "", **job_options: object) -> Job:
-    """Queue a job that scores with a model, or lets base and model write on the dev split. Raises BadInput.
+    """Queue a job that scores with a model, or that writes texts for the dev split with base and model.
 
-    `job_options`: `precision` and `max_new_tokens`, as the job reads them; without them the job's defaults hold.
+    `job_options`: `precision` and `max_new_tokens`, or neither for the job's defaults. Raises BadInput.
     """
     if table.is_embedding_recipe(model.recipe):
         raise BadInput(
             _("%(name)s is an embedding model, which scores no pairs: serve it with serve_model") % {"name": model.name}
         )
-    trained = model.job.options
-    models = {name: trained["base"] if name == "base" else model.folder for name in USES[kind]}
-    options = {"models": models, "data": trained["data"], "model": model.pk, "name": model.name, **job_options}
+    training = model.job.options
+    models = {name: training["base"] if name == "base" else model.folder for name in USES[kind]}
+    options = {"models": models, "data": training["data"], "model": model.pk, "name": model.name, **job_options}
     return begin_job(kind=kind, options=options, collection=model.collection, device=model.job.device, user=user)
 
 
 def publish_model(job: Job) -> Model:
-    """Return the row of the model that a training wrote."""
-    kept = ("evaluation", "calibration", "gain", "rankings", "checkpoint", "merge_difference")
-    # A base may be a path or a hub id; the name of the model is what a reader knows it by.
+    """Return the row of the model that a training wrote, created if necessary."""
+    summary_keys = ("evaluation", "calibration", "gain", "rankings", "checkpoint", "merge_difference")
+    # A base may be a path or a hub id, of which the model's name contains the last part.
     base = base_name(str(job.options["base"])).rpartition("/")[2]
     name = f"{job.options['recipe']}-{base.replace(':', '-')}-{job.pk}"
-    # A worker that died right after this comes here again with the same job.
+    # The row exists already if a worker died after this line and the job is repeated.
     model, _ = Model.objects.get_or_create(
         job=job,
         defaults={
@@ -163,7 +164,7 @@ def publish_model(job: Job) -> Model:
             "base": str(job.options["base"]),
             "folder": job.options["out"],
             "words": job.words,
-            "summary": {key: job.result.get(key) for key in kept},
+            "summary": {key: job.result.get(key) for key in summary_keys},
         },
     )
     return model

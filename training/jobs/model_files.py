@@ -1,4 +1,4 @@
-"""The files of a published model, as they can be downloaded and pushed."""
+"""The files of a published model, for downloads and for pushing to a hub."""
 
 from pathlib import Path
 
@@ -8,25 +8,25 @@ from training.models import Model
 
 
 def list_model_files(model: Model) -> dict[str, int]:
-    """Return the names below the model's folder and their sizes in bytes, wherever the files are.
+    """Return the names of the files below the model's folder and their sizes in bytes, on this machine or in the store.
 
-    None for a folder outside of VAR, which somebody named to a command: what else lies there is nobody's business.
+    Empty for a folder outside VAR, named in a command, which may contain other files than the model's.
     """
     folder = Path(model.folder)
     if (top := name_below_var(folder)) is None:
         return {}
-    found = {
+    sizes = {
         path.relative_to(folder).as_posix(): path.stat().st_size
         for path in folder.rglob("*")
-        # A link may point out of the folder, and what lies there was not published.
+        # A link may point to a file outside the folder, which was not published.
         if path.is_file() and not path.is_symlink()
     }
     if is_shared():
-        found |= {row.name.removeprefix(f"{top}/"): row.content.size for row in stored_files(folder)}
-    hidden = {name for name in found if any(part.startswith(".") for part in name.split("/"))}
-    return {name: found[name] for name in sorted(found.keys() - hidden)}
+        sizes |= {row.name.removeprefix(f"{top}/"): row.content.size for row in stored_files(folder)}
+    hidden = {name for name in sizes if any(part.startswith(".") for part in name.split("/"))}
+    return {name: sizes[name] for name in sorted(sizes.keys() - hidden)}
 
 
 def model_file(model: Model, name: str) -> Path | None:
-    """Return the path of a file of the model; None where there is no such file."""
+    """Return the path of a file of the model, or None if there is no such file."""
     return Path(model.folder) / name if name in list_model_files(model) else None

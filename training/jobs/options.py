@@ -1,4 +1,4 @@
-"""What a training can be told: the recipes' table as a record of options."""
+"""Options of a training: the table of recipes as a record of options."""
 
 from collections.abc import Mapping
 from dataclasses import fields
@@ -15,7 +15,7 @@ from training.recipes.table import CHOICES, LOSSES, TABLE, RecipeOptions, check_
 from training.serving.protocol import MOST_NEW_TOKENS, NEW_TOKENS
 from training.serving.scorer import PRECISIONS
 
-# Option -> what it is. One that is not here is shown by its name.
+# The labels of the options.
 LABELS = {
     "seed": _("Seed"),
     "epochs": _("Epochs"),
@@ -67,21 +67,21 @@ LABELS = {
     "negatives": _("Negatives per group"),
     "pooling": _("Pooling (mean, last or cls; empty: as the base says)"),
 }
-# Numbers that may not be 0.
+# Lower bounds of options that may not be 0.
 LEAST = {"batch": 1, "max_length": 1, "token_budget": 1, "processes": 1, "max_steps": 1, "epochs": 0.01}
 LEAST |= {"learning_rate": 1e-9}
 
 
 def option_names() -> list[str]:
-    """Return the names of all options of all recipes, those of every recipe first."""
-    kinds = [type(preset) for presets in TABLE.values() for preset in presets.values()]
-    every: list[type[RecipeOptions]] = [RecipeOptions, *kinds]
-    names = dict.fromkeys(field.name for kind in every for field in fields(kind))
+    """Return the names of all recipes' options, the shared ones first."""
+    kinds: list[type[RecipeOptions]] = [RecipeOptions]
+    kinds += [type(preset) for presets in TABLE.values() for preset in presets.values()]
+    names = dict.fromkeys(field.name for kind in kinds for field in fields(kind))
     return [name for name in names if name != "preset"]
 
 
 def _describe_option(name: str) -> Any:
-    """Return an option of the table as a field of a record; without it the preset's value holds."""
+    """Return an option of the table as a field of a record, None by default, which means the preset's value."""
     kind: Any = kind_of_option(name)
     choices = CHOICES.get(name, ())
     if name == "loss":
@@ -89,16 +89,18 @@ def _describe_option(name: str) -> Any:
     bounds: dict[str, Any] = {"ge": LEAST.get(name, 0)} if kind in (int, float) else {}
     if kind is str and not choices:
         bounds["at_most"] = 300
-    texts = {}
+    defaults = {}
     for recipe, presets in TABLE.items():
-        if hasattr(first := next(iter(presets.values())), name):
-            value = getattr(first, name)
+        if hasattr(preset := next(iter(presets.values())), name):
+            value = getattr(preset, name)
             text = "-" if value in (None, "") else str(value)
-            texts[recipe] = ("no", "yes")[value] if isinstance(value, bool) else text
-    agreed = len(set(texts.values())) == 1 and len(texts) == len(TABLE)
-    each = ", ".join(f"{recipe} {text}" for recipe, text in texts.items())
-    words = format_lazy(_("Default: {values}."), values=next(iter(texts.values())) if agreed else each)
-    return (Literal[choices] if choices else kind) | None, option(LABELS[name], words, default=None, **bounds)
+            defaults[recipe] = ("no", "yes")[value] if isinstance(value, bool) else text
+    if len(set(defaults.values())) == 1 and len(defaults) == len(TABLE):
+        values = next(iter(defaults.values()))
+    else:
+        values = ", ".join(f"{recipe} {default}" for recipe, default in defaults.items())
+    help_text = format_lazy(_("Default: {values}."), values=values)
+    return (Literal[choices] if choices else kind) | None, option(LABELS[name], help_text, default=None, **bounds)
 
 
 RecipeSettings: Any = create_model(
@@ -113,7 +115,7 @@ else:
 
 
 class TrainingOptions(RecipeSettings):  # type: ignore[misc]
-    """What a training can be told. A recipe's option that is left out takes the preset's value."""
+    """Options of a training. An option of the recipe that is left out takes the preset's value."""
 
     recipe: Recipe = option(
         _("Recipe"), _("Each makes another kind of model, from an export in its own format."), initial="prism"
@@ -140,12 +142,12 @@ class TrainingOptions(RecipeSettings):  # type: ignore[misc]
     @property
     def option_values(self) -> dict[str, Any]:
         """The values of the recipe's options that were set, by the table's names."""
-        option_values: dict[str, Any] = self.model_dump(include={"preset", *option_names()}, exclude_none=True)
-        return option_values
+        values: dict[str, Any] = self.model_dump(include={"preset", *option_names()}, exclude_none=True)
+        return values
 
 
 class UseOptions(Options):
-    """How a published model is run."""
+    """Options for running a published model."""
 
     precision: Literal[PRECISIONS] = option(  # type: ignore[valid-type]
         _("Precision"), default="auto", choices={"auto": _("auto: fp32 on a CPU, bf16 on a GPU")}

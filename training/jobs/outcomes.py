@@ -1,4 +1,4 @@
-"""Outcomes of a finished job: a model's row, measures of rankings, or a reordered queue."""
+"""The outcome of a finished job: the row of a model, measures of rankings, or a reordered queue."""
 
 import json
 from pathlib import Path
@@ -29,13 +29,18 @@ CAVEAT = {
 
 
 def store_outcome(job: Job, folder: JobFolder) -> dict[str, Any]:
-    """Write what belongs into the database; the page's result. Raises QuorumError."""
+    """Store the outcome of a job in the database, and return the result for its page. Raises QuorumError.
+
+    1. Jobs that score write a TREC run for each model.
+    2. A training publishes its model; a point of a learning curve stores the size of its subset.
+    3. A comparison of losses or rankings returns their measures, and an ordering reorders the queue.
+    """
     if job.kind not in (Job.Kind.TRAIN, Job.Kind.GENERATE):
-        # TREC runs of what was scored, each document's raw fp32 margin as its score.
+        # The score of a document in the run is its raw margin in fp32.
         for path in folder.path.glob("*.scores.jsonl"):
             name = path.name.removesuffix(".scores.jsonl")
             run = folder.path / f"{name}.run"
-            # A claim before this one may have written it, and a run is never written over.
+            # An earlier attempt may have written it, and a run is never overwritten.
             run.unlink(missing_ok=True)
             files.write_run(run, _model_scores(folder, name), name)
     if job.kind == Job.Kind.TRAIN:
@@ -55,10 +60,10 @@ def store_outcome(job: Job, folder: JobFolder) -> dict[str, Any]:
             }
             losses = write_tables(folder.path, {job.collection.name: values})
             return {**job.result, "losses": losses, "caveat": caveat}
-        trained = Model.objects.filter(pk=job.options.get("model")).first()
-        random_head = bool(trained and (trained.summary.get("gain") or {}).get("random_head"))
+        model = Model.objects.filter(pk=job.options.get("model")).first()
+        random_head = bool(model and (model.summary.get("gain") or {}).get("random_head"))
         first = {
-            line["query_id"]: {one["doc_id"]: one["score"] for one in line["documents"]}
+            line["query_id"]: {document["doc_id"]: document["score"] for document in line["documents"]}
             for line in read_lines(folder.path / PAIRS)
         }
         compared = compare_rankings(qrels, {BM25: first, **rankings}, MEASURES)
@@ -74,7 +79,10 @@ def _model_scores(folder: JobFolder, name: str) -> dict[str, dict[str, float]]:
 
 
 def reorder_queue(job: Job, folder: JobFolder) -> int:
-    """Order the queue by uncertainty, most at a half; return how many pairs got one."""
+    """Order the queue by the model's uncertainty, which is greatest at a probability of 0.5.
+
+    Return the number of pairs that got an uncertainty.
+    """
     assert job.collection is not None
     scores = {
         (line["query_id"], doc_id): probability

@@ -1,4 +1,4 @@
-"""A run scored anew by a trained model, going on where a process stopped."""
+"""Reranking of a run by a trained model, resumed where an earlier process stopped."""
 
 import fcntl
 import json
@@ -19,8 +19,8 @@ from training.jobs.inputs import full_text
 from training.serving.protocol import ServingRequest
 from training.serving.scorer import PRECISIONS, check_prompt
 
-EVERY_S = 2.0  # Between two lines of progress.
-BATCH = 5000  # Ids in one statement: PostgreSQL takes 65,535 parameters at most.
+EVERY_S = 2.0  # Seconds between two lines of progress.
+BATCH = 5000  # Ids in one statement: PostgreSQL's limit is 65,535 parameters.
 
 
 def add_scoring(parser: CommandParser) -> None:
@@ -45,9 +45,13 @@ def rerank_run(
     prompt: str = "",
     together: int | None = None,
 ) -> dict[str, Any]:
-    """Write a run of raw fp32 margins, or of what the model ranks by; return what is said of it. Raises BadInput.
+    """Write a run of the model's raw fp32 margins, or of the scores it ranks by, and return a summary.
 
-    `insert`: qrels whose relevant documents are added; `together`: documents scored at a time.
+    1. Read the first `depth` documents of each query, and add the relevant documents of the qrels `insert`.
+    2. Score the queries that an earlier process has not scored, `together` documents at a time.
+    3. Write the run, and remove the file of partial scores.
+
+    Raises BadInput.
     """
     if out.exists():
         raise BadInput(f"{out} exists: name a new file")
@@ -55,15 +59,16 @@ def rerank_run(
         raise BadOption("depth", MinValueValidator.message % {"limit_value": 1})
     if together is not None and together < 1:
         raise BadOption("batch_size", MinValueValidator.message % {"limit_value": 1})
-    # A run is read with the best documents first.
-    wanted = {query: list(ranked)[:depth] for query, ranked in read_run(run).items()}
+    # `read_run` returns the best documents of each query first.
+    rankings = {query: list(ranked)[:depth] for query, ranked in read_run(run).items()}
     inserted: dict[str, list[str]] = {}
-    for query, graded in read_qrels(insert).items() if insert else ():
-        missing = [one for one, grade in graded.items() if grade > 0 and one not in set(wanted.get(query, ()))]
-        if query in wanted and missing:
-            wanted[query] += missing
+    for query, grades in read_qrels(insert).items() if insert else ():
+        ranked = set(rankings.get(query, ()))
+        missing = [doc_id for doc_id, grade in grades.items() if grade > 0 and doc_id not in ranked]
+        if query in rankings and missing:
+            rankings[query] += missing
             inserted[query] = missing
-    queries, documents = load_texts(collection, wanted)
+    queries, documents = load_texts(collection, rankings)
     from training.serving.opening import open_scorer
 
     if (model / "config.json").exists():
@@ -72,24 +77,24 @@ def rerank_run(
     requests = {
         query: ServingRequest(
             queries[query].text,
-            [documents[one] for one in ids],
+            [documents[doc_id] for doc_id in ids],
             collection.relevance.of(queries[query]).statement,
         )
-        for query, ids in wanted.items()
+        for query, ids in rankings.items()
     }
-    digest = fingerprint(model, wanted, requests, scorer.precision, scorer.prompt_name)
-    began, said = time.monotonic(), 0.0
+    digest = fingerprint(model, rankings, requests, scorer.precision, scorer.prompt_name)
+    started_at, reported_at = time.monotonic(), 0.0
     with PartialRun(out, digest) as part:
-        before = len(part.scored)
-        if before:
-            say(f"{before:,} of {len(wanted):,} queries are scored already: going on after them")
-        for query, ids in list(wanted.items())[before:]:
+        resumed_after = len(part.scored)
+        if resumed_after:
+            say(f"{resumed_after:,} of {len(rankings):,} queries are scored already: going on after them")
+        for query, ids in list(rankings.items())[resumed_after:]:
             (scores,) = scorer.score([requests[query]], together or 0)
             margins, cut = [score.margin for score in scores], sum(score.is_cut for score in scores)
             part.add({"query_id": query, "doc_ids": ids, "margins": margins, "cut": cut})
-            if time.monotonic() - said > EVERY_S:
-                said = time.monotonic()
-                say(f"{len(part.scored)} of {len(wanted)} queries")
+            if time.monotonic() - reported_at > EVERY_S:
+                reported_at = time.monotonic()
+                say(f"{len(part.scored)} of {len(rankings)} queries")
         ranking = {line["query_id"]: dict(zip(line["doc_ids"], line["margins"], strict=True)) for line in part.scored}
         lines = write_run(out, ranking, model.name)
         if inserted:
@@ -98,11 +103,11 @@ def rerank_run(
     return {
         "out": str(out),
         "queries": len(ranking),
-        "resumed_after": before,
+        "resumed_after": resumed_after,
         "pairs": lines,
         "cut": sum(line["cut"] for line in part.scored),
         "inserted": sum(map(len, inserted.values())),
-        "seconds": round(time.monotonic() - began, 3),
+        "seconds": round(time.monotonic() - started_at, 3),
         "model": scorer.words,
         "precision": scorer.precision,
         "prompt": scorer.prompt_name,
@@ -110,16 +115,17 @@ def rerank_run(
     }
 
 
-def describe_rerank(done: Mapping[str, Any]) -> str:
-    """Return what rerank_run did, in a line."""
-    how = ", ".join(filter(None, (done["model"], f"{done['cut']:,} documents cut" if done["cut"] else "")))
-    return f"{done['out']}: {done['pairs']:,} pairs of {done['queries']:,} queries in {done['seconds']:.1f} s ({how})"
+def describe_rerank(summary: Mapping[str, Any]) -> str:
+    """Return the summary of rerank_run as one line."""
+    notes = ", ".join(filter(None, (summary["model"], f"{summary['cut']:,} documents cut" if summary["cut"] else "")))
+    size = f"{summary['pairs']:,} pairs of {summary['queries']:,} queries"
+    return f"{summary['out']}: {size} in {summary['seconds']:.1f} s ({notes})"
 
 
 class PartialRun:
-    """The queries scored so far, a line each in OUT.part, so that an interrupted rerank goes on after them.
+    """The queries scored so far, one line each in OUT.part, from which an interrupted rerank resumes.
 
-    The first line says what is scored by what: another model, run or text would make one ranking of two.
+    The first line is a fingerprint of model, run and texts, so that scores of different ones are not mixed.
     """
 
     def __init__(self, out: Path, digest: str) -> None:
@@ -148,7 +154,7 @@ class PartialRun:
         self.file.close()
 
     def add(self, line: dict[str, Any]) -> None:
-        """Keep one query's scores."""
+        """Store one query's scores."""
         self._write(line)
         self.scored.append(line)
 
@@ -157,38 +163,38 @@ class PartialRun:
         self.file.flush()
 
     def remove(self) -> None:
-        """Remove the file once the run is written."""
+        """Remove the file after the run was written."""
         self.path.unlink()
 
 
 def fingerprint(
-    model: Path, wanted: Mapping[str, list[str]], requests: Mapping[str, ServingRequest], precision: str, prompt: str
+    model: Path, rankings: Mapping[str, list[str]], requests: Mapping[str, ServingRequest], precision: str, prompt: str
 ) -> str:
-    """Return the hash of all that decides the scores; of weights their size and time."""
+    """Return a hash of everything that determines the scores, with the size and time of weight files."""
     digest = sha256(f"{precision} {prompt}".encode())
     for path in sorted(model.glob("*")):
         if path.suffix == ".json" and path.is_file():
             digest.update(path.read_bytes())
         elif path.is_file():
             digest.update(f"{path.name} {path.stat().st_size} {path.stat().st_mtime_ns}".encode())
-    for query, ids in wanted.items():
-        one = requests[query]
-        digest.update(json.dumps([query, ids, one.query, one.instruction, list(one.documents)]).encode())
+    for query, ids in rankings.items():
+        request = requests[query]
+        digest.update(json.dumps([query, ids, request.query, request.instruction, list(request.documents)]).encode())
     return digest.hexdigest()
 
 
-def load_texts(collection: Collection, wanted: dict[str, list[str]]) -> tuple[dict[str, Query], dict[str, str]]:
-    """Return the queries and the documents' texts. Raises BadInput for ids that the collection does not know."""
-    rows = Query.objects.filter(collection=collection, is_current=True, external_id__in=list(wanted))
-    queries = {one.external_id: one for one in rows}
-    names = sorted({one for ids in wanted.values() for one in ids})
+def load_texts(collection: Collection, rankings: dict[str, list[str]]) -> tuple[dict[str, Query], dict[str, str]]:
+    """Return the queries and the documents' texts by id. Raises BadInput for ids that the collection does not have."""
+    query_rows = Query.objects.filter(collection=collection, is_current=True, external_id__in=list(rankings))
+    queries = {query.external_id: query for query in query_rows}
+    doc_ids = sorted({doc_id for ids in rankings.values() for doc_id in ids})
     documents: dict[str, str] = {}
-    for start in range(0, len(names), BATCH):
-        chosen = names[start : start + BATCH]
-        found = Document.objects.filter(collection=collection, is_current=True, external_id__in=chosen)
-        documents |= {one.external_id: full_text(one) for one in found.iterator()}
-    unknown = [f"query {one!r}" for one in wanted if one not in queries]
-    unknown += [f"document {one!r}" for one in names if one not in documents]
+    for start in range(0, len(doc_ids), BATCH):
+        batch = doc_ids[start : start + BATCH]
+        document_rows = Document.objects.filter(collection=collection, is_current=True, external_id__in=batch)
+        documents |= {document.external_id: full_text(document) for document in document_rows.iterator()}
+    unknown = [f"query {query!r}" for query in rankings if query not in queries]
+    unknown += [f"document {doc_id!r}" for doc_id in doc_ids if doc_id not in documents]
     if unknown:
         more = f" and {len(unknown) - 1} more" if len(unknown) > 1 else ""
         raise BadInput(f"Collection {collection.name} has no {unknown[0]}{more}: rerank a run over its own documents")

@@ -1,4 +1,4 @@
-"""A job's folder on several machines: what a trainer needs is fetched, what it makes is published while it works."""
+"""A job's folder on several machines: a trainer fetches the files it needs, and publishes its own as it works."""
 
 import logging
 import threading
@@ -14,39 +14,39 @@ from training.jobs.folder import JobFolder
 from training.models import Job
 
 PUBLISH_S = 5.0
-# What pages show of a job that runs; it grows all the time.
-NEWS = ("state.json", "metrics.jsonl", "log.txt")
-# Not published with the rest: the request names paths of one machine, so each writes its own;
-# checkpoints are published one by one; bases, tokens and the part of a set are made again.
-APART = ("job.json", "checkpoints", "bases", "tokens", "data")
+# The files of a running job that pages show, which change all the time.
+PROGRESS_FILES = ("state.json", "metrics.jsonl", "log.txt")
+# Not published with the rest: the request contains paths of one machine, so each writes its own; checkpoints are
+# published one by one; bases, tokens and the subset of a set can be made again.
+LEFT_OUT = ("job.json", "checkpoints", "bases", "tokens", "data")
 
 logger = logging.getLogger(__name__)
 
 
 def named_paths(options: dict[str, Any]) -> Iterator[Path]:
-    """Yield files and folders that a job's options name: its training set, base, models."""
-    for one in (options.get("data"), options.get("base"), *(options.get("models") or {}).values()):
-        # What is no path (tiny:qwen3, a hub id) is not absolute; the subprocess looks for it.
-        if one and Path(str(one)).is_absolute():
-            yield Path(str(one))
+    """Yield the paths in a job's options: its training set, base and models."""
+    for name in (options.get("data"), options.get("base"), *(options.get("models") or {}).values()):
+        # Other names (tiny:qwen3, a hub id) are not absolute; the subprocess finds them.
+        if name and Path(str(name)).is_absolute():
+            yield Path(str(name))
 
 
 def fetch_needed(job: Job, folder: JobFolder) -> None:
-    """Fetch the job's folder, with the checkpoints of an earlier worker, and what it names."""
+    """Fetch the job's folder, with the checkpoints of an earlier worker, and the paths in its options."""
     fetch(folder.path, newest=True)
     for path in named_paths(job.options):
         fetch(path)
     if is_shared() and not (folder.path / "job.json").exists():
-        folder.ask({"kind": job.kind, "device": job.device, **job.options})
+        folder.write_request({"kind": job.kind, "device": job.device, **job.options})
 
 
 def publish_results(folder: JobFolder) -> None:
-    """Publish what a job made, but for its model and its checkpoints."""
-    publish(folder.path, leave_out=APART, changing=True)
+    """Publish the files of a job, except its model and its checkpoints."""
+    publish(folder.path, leave_out=LEFT_OUT, changing=True)
 
 
 class FolderPublisher:
-    """A context in which a thread publishes the subprocess's files for other machines."""
+    """A context in which a thread publishes the subprocess's files to other machines."""
 
     def __init__(self, lease: Lease, folder: JobFolder) -> None:
         self.lease, self.folder = lease, folder
@@ -56,8 +56,8 @@ class FolderPublisher:
 
     def __enter__(self) -> "FolderPublisher":
         if is_shared():
-            # From here on this machine's files count, and no page replaces them by the store's.
-            self._publish_news()
+            # Published first, so that no page on this machine replaces its files with older ones from the store.
+            self._publish_progress_files()
             self._thread.start()
         return self
 
@@ -68,33 +68,36 @@ class FolderPublisher:
 
     def _publish_until_over(self) -> None:
         try:
-            over = False
-            while not over:
-                over = self._over.wait(PUBLISH_S)
-                # Whoever lost the job leaves the files to its new holder.
+            is_over = False
+            while not is_over:
+                is_over = self._over.wait(PUBLISH_S)
+                # After losing the lease, the files are left to the worker that has it now.
                 if self.lease.is_revoked():
                     return
                 try:
                     self._publish_progress()
-                # The store or the database is away, or the disk is full: the next try may succeed.
+                # The store or the database does not respond, or the disk is full: the next attempt may succeed.
                 except (OSError, DatabaseError) as error:
                     logger.warning("files of %s cannot be published: %s", self.lease.job, error)
         finally:
             connection.close()
 
-    def _publish_news(self) -> None:
-        for name in NEWS:
+    def _publish_progress_files(self) -> None:
+        for name in PROGRESS_FILES:
             if (self.folder.path / name).is_file():
                 publish(self.folder.path / name, changing=True)
 
     def _publish_progress(self) -> None:
-        fresh = sorted(set(self.folder.steps()) - self.published)
-        # What was measured up to a checkpoint is there before the checkpoint is.
-        publish_results(self.folder) if fresh else self._publish_news()
-        for step in fresh:
+        new_steps = sorted(set(self.folder.checkpoint_steps()) - self.published)
+        # The metrics up to a checkpoint are published before the checkpoint.
+        if new_steps:
+            publish_results(self.folder)
+        else:
+            self._publish_progress_files()
+        for step in new_steps:
             publish(self.folder.checkpoint(step))
             self.published.add(step)
-        # Those removed meanwhile go too, also where that happened while they were read.
-        for step in self.published - set(self.folder.steps()):
+        # Checkpoints deleted since then are deleted in the store, even if that was while they were being published.
+        for step in self.published - set(self.folder.checkpoint_steps()):
             delete(self.folder.checkpoint(step))
             self.published.discard(step)

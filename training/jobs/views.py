@@ -1,4 +1,4 @@
-"""Pages of training: jobs, models, and what a model gained."""
+"""Pages of training: jobs, models, rollouts, and downloads of their files."""
 
 from functools import partial
 from pathlib import Path
@@ -38,21 +38,22 @@ from training.lineage.model_sources import count_changed, read_changed
 from training.models import Job, Model
 from training.recipes.table import FAR_RATE, find_far_rate, is_embedding_recipe, recipe_options
 
-ROLLOUTS = 10  # On a page.
-SHOWN = 50  # Jobs and models on the page of a collection, the newest.
+ROLLOUTS = 10  # Rollouts on a page.
+SHOWN = 50  # The newest jobs and models, on the page of a collection.
 
 
 @action("admin")
 @require_GET
 def training(request: HttpRequest, scope: AccessScope) -> HttpResponse:
-    """Show jobs and models, and the form for a new training; HTMX asks for the lists alone while something runs."""
+    """Show jobs and models, and the form for a new training; HTMX refreshes the lists while a job is running."""
     if request.headers.get("HX-Request"):
         context = _lists_context(scope)
         return render(request, "training/_lists.html", context, status=200 if context["moving"] else 286)
     form = form_of(TrainingOptions, scope.collection)
-    name = request.GET.get("training_set", "")  # The folder of an export that a page leads from.
-    if chosen := [folder for folder, _label in form.sets if Path(folder).name == name]:
-        form.initial["data"] = chosen[0]
+    # The page of an export links to this one with the name of its folder.
+    name = request.GET.get("training_set", "")
+    if folders := [folder for folder, _label in form.sets if Path(folder).name == name]:
+        form.initial["data"] = folders[0]
     return _render_page(request, scope, form)
 
 
@@ -82,8 +83,8 @@ def start_training(request: HttpRequest, scope: AccessScope) -> HttpResponse:
 
     def done(job: Job) -> str:
         recipe, option_values = job.options["recipe"], job.options["options"]
-        if far := find_far_rate(recipe, recipe_options(recipe, option_values)):
-            messages.warning(request, _(FAR_RATE) % far)
+        if rates := find_far_rate(recipe, recipe_options(recipe, option_values)):
+            messages.warning(request, _(FAR_RATE) % rates)
         return reverse("training_job", args=[scope.collection.name, job.number])
 
     form = form_of(TrainingOptions, scope.collection, request.POST)
@@ -93,38 +94,38 @@ def start_training(request: HttpRequest, scope: AccessScope) -> HttpResponse:
 @action("admin")
 @require_GET
 def training_job(request: HttpRequest, scope: AccessScope, job: int) -> HttpResponse:
-    """Show one job, live."""
-    found = _get_job(Job.objects.select_related("model"), scope, job)
-    live = pages.live_job(found)
-    queries, evidence = pages.draw_queries(found.result), pages.draw_evidence(found.result)
+    """Show one job; HTMX refreshes it while it is running."""
+    row = _get_job(Job.objects.select_related("model"), scope, job)
+    live = pages.live_job(row)
+    queries, evidence = pages.draw_queries(row.result), pages.draw_evidence(row.result)
     if (file := download(request, (live["loss"], live["lengths"], queries, evidence, *live["metrics"]))) is not None:
         return file
     context = {
         "scope": scope,
-        "job": found,
+        "job": row,
         "live": live,
-        "words": pages.setup_label(found),
-        "no_gain": pages.explain_no_gain(found.result.get("gain") or {}, tiny=found.words.startswith("tiny")),
-        "ranked": pages.rankings_table(found.result.get("rankings") or found.result),
+        "words": pages.setup_label(row),
+        "no_gain": pages.explain_no_gain(row.result.get("gain") or {}, tiny=row.words.startswith("tiny")),
+        "ranked": pages.rankings_table(row.result.get("rankings") or row.result),
         "queries": queries,
-        "table": pages.evaluation_table(found.result.get("evaluation")),
-        "sides": pages.name_sides(found.result.get("gain")),
-        "written": pages.outputs_table(found.result),
-        "written_sides": list(found.result.get("outputs") or {}),
-        "missing_values": pages.missing_values(found.result),
+        "table": pages.evaluation_table(row.result.get("evaluation")),
+        "sides": pages.name_sides(row.result.get("gain")),
+        "written": pages.outputs_table(row.result),
+        "written_sides": list(row.result.get("outputs") or {}),
+        "missing_values": pages.missing_values(row.result),
         "written_chart": evidence,
     }
     if context["written"]:
         context |= {
-            "judging": found.result.get("judged") or {},
-            "judged_columns": graded_outputs.judged_columns(found),
+            "judging": row.result.get("judged") or {},
+            "judged_columns": graded_outputs.judged_columns(row),
             "judge_form": JudgeForm(judges=graded_outputs.judge_names()),
-            "judge_calls": graded_outputs.count_judge_calls(found),
-            "judge_job": background.last(graded_outputs.TASK, found.pk),
-            "judge_why_not": graded_outputs.why_not(found),
+            "judge_calls": graded_outputs.count_judge_calls(row),
+            "judge_job": background.last(graded_outputs.TASK, row.pk),
+            "judge_why_not": graded_outputs.why_not(row),
         }
     if request.headers.get("HX-Request"):
-        return render(request, "training/_job.html", context, status=286 if found.is_over else 200)
+        return render(request, "training/_job.html", context, status=286 if row.is_over else 200)
     return render(request, "training/job.html", context)
 
 
@@ -135,77 +136,81 @@ def _get_job(rows: QuerySet[Job], scope: AccessScope, number: int) -> Job:
 @action("admin")
 @require_GET
 def job_rollouts(request: HttpRequest, scope: AccessScope, job: int) -> HttpResponse:
-    """Show the rollouts of a kept round for one query: text, score, rank, reward and advantage."""
-    found = _get_job(Job.objects.all(), scope, job)
-    step, query_id = request.GET.get("step", ""), request.GET.get("query", "")
-    wanted = int(step) if step.isascii() and step.isdecimal() and len(step) < 10 else None
-    view = rollouts.read_rollouts(fetch(Path(found.folder) / rollouts.FILE, newest=True), wanted, query_id)
+    """Show the rollouts of a stored round for one query: text, score, rank, reward and advantage."""
+    row = _get_job(Job.objects.all(), scope, job)
+    text, query_id = request.GET.get("step", ""), request.GET.get("query", "")
+    step = int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else None
+    view = rollouts.read_rollouts(fetch(Path(row.folder) / rollouts.FILE, newest=True), step, query_id)
     if view is None:
         raise Http404(_("This job has no rollouts."))
-    page = Paginator(view["rollouts"], ROLLOUTS).get_page(request.GET.get("page"))
-    asked = urlencode({"step": view["step"], "query": view["query_id"]})
-    context = {"scope": scope, "job": found, "view": view, "page": page, "asked": asked}
-    return render(request, "training/rollouts.html", context | {"words": pages.setup_label(found)})
+    context = {
+        "scope": scope,
+        "job": row,
+        "view": view,
+        "page": Paginator(view["rollouts"], ROLLOUTS).get_page(request.GET.get("page")),
+        "asked": urlencode({"step": view["step"], "query": view["query_id"]}),
+        "words": pages.setup_label(row),
+    }
+    return render(request, "training/rollouts.html", context)
 
 
 @action("admin")
 @require_POST
 def control_job(request: HttpRequest, scope: AccessScope, job: int, act: str) -> HttpResponse:
-    """Cancel a job, or let it go on after a cancellation or a failure."""
-    found = _get_job(Job.objects.all(), scope, job)
+    """Cancel a job, or resume it after a cancellation or a failure."""
+    row = _get_job(Job.objects.all(), scope, job)
     if act not in services.ACTS:
         raise Http404(_("Unknown action."))
     try:
-        services.control_job(Actor.of(scope), found, act)
+        services.control_job(Actor.of(scope), row, act)
     except BadInput as error:
         messages.error(request, str(error))
-    return redirect("training_job", scope.collection.name, found.number)
+    return redirect("training_job", scope.collection.name, row.number)
 
 
 @action("admin")
 @require_POST
 def judge_outputs(request: HttpRequest, scope: AccessScope, job: int) -> HttpResponse:
-    """Let a worker ask a judge to score what base and tuned model wrote."""
-    rows = Job.objects.filter(kind=Job.Kind.GENERATE, state=Job.State.FINISHED)
-    found = _get_job(rows, scope, job)
+    """Queue the scoring of the texts of base and tuned model by a judge."""
+    row = _get_job(Job.objects.filter(kind=Job.Kind.GENERATE, state=Job.State.FINISHED), scope, job)
     form = JudgeForm(request.POST, judges=graded_outputs.judge_names())
     try:
         if not form.is_valid():
             raise BadInput(_("Choose a judge, and a budget of 0 or more."))
         with transaction.atomic():
-            graded_outputs.ask_later(found, form.cleaned_data["judge"], form.cleaned_data["budget"])
-            record_act(scope, "training.control", job=found.number, what="judge")
+            graded_outputs.queue_scoring(row, form.cleaned_data["judge"], form.cleaned_data["budget"])
+            record_act(scope, "training.control", job=row.number, what="judge")
     except BadInput as error:
         messages.error(request, str(error))
     else:
         messages.success(request, _("Scoring started. Reload this page to see the scores."))
-    return redirect("training_job", scope.collection.name, found.number)
+    return redirect("training_job", scope.collection.name, row.number)
 
 
 @action("admin")
 @require_GET
 def training_model(request: HttpRequest, scope: AccessScope, model: int) -> HttpResponse:
-    """Show what was published, how good it is, and what to do with it."""
-    found = get_object_or_404(Model.objects.select_related("job"), pk=model, collection=scope.collection)
-    summary = found.summary
+    """Show a published model: its measures, its files, and the jobs that it can be used for."""
+    row = get_object_or_404(Model.objects.select_related("job"), pk=model, collection=scope.collection)
+    summary = row.summary
     context = {
         "scope": scope,
-        "model": found,
-        "changed": count_changed([found]).get(found.pk, 0),
+        "model": row,
+        "changed": count_changed([row]).get(row.pk, 0),
         "table": pages.evaluation_table(summary.get("evaluation")),
         "sides": pages.name_sides(summary.get("gain")),
         "ranked": pages.rankings_table(summary.get("rankings") or {}),
-        "words": found.words,
+        "words": row.words,
         "calibration": summary.get("calibration") or {},
         "checkpoint": summary.get("checkpoint") or {},
-        "used": Job.objects.filter(collection=scope.collection, options__model=found.pk).order_by("-pk")[:20],
-        "is_here": fetch(Path(found.folder) / "reranker.json").exists(),
+        "used": Job.objects.filter(collection=scope.collection, options__model=row.pk).order_by("-pk")[:20],
+        "is_here": fetch(Path(row.folder) / "reranker.json").exists(),
         "why_not": pages.why_not_now(),
-        "is_embedder": is_embedding_recipe(found.recipe),
-        "no_gain": pages.explain_no_gain(summary.get("gain") or {}, tiny=found.words.startswith("tiny")),
-        # From VAR on, or only its name where a command wrote it elsewhere.
-        "place": f"VAR/{below}" if (below := name_below_var(Path(found.folder))) else Path(found.folder).name,
-        "files": list_model_files(found),
+        "is_embedder": is_embedding_recipe(row.recipe),
+        "no_gain": pages.explain_no_gain(summary.get("gain") or {}, tiny=row.words.startswith("tiny")),
+        # The path below VAR, or only the folder's name if a command wrote the model elsewhere.
+        "place": f"VAR/{below}" if (below := name_below_var(Path(row.folder))) else Path(row.folder).name,
+        "files": list_model_files(row),
         "form": action_form(services.use_model),
     }
     return render(request, "training/model.html", context)
@@ -214,19 +219,19 @@ def training_model(request: HttpRequest, scope: AccessScope, model: int) -> Http
 @action("admin")
 @require_POST
 def use_model(request: HttpRequest, scope: AccessScope, model: int, act: str) -> HttpResponse:
-    """Begin another job with a model: evaluate, rerank, order or generate."""
-    found = get_object_or_404(Model.objects.select_related("job"), pk=model, collection=scope.collection)
+    """Queue a job that uses a model: evaluate, rerank, order or generate."""
+    row = get_object_or_404(Model.objects.select_related("job"), pk=model, collection=scope.collection)
     if act not in lifecycle.USES:
         raise Http404(_("Unknown action."))
     form: Any = action_form(services.use_model, request)
     try:
         if not form.is_valid():
-            problems = (f"{form[name].label}: {' '.join(map(str, said))}" for name, said in form.errors.items())
+            problems = (f"{form[name].label}: {' '.join(map(str, errors))}" for name, errors in form.errors.items())
             raise BadInput(" ".join(problems))
-        job = services.use_model(Actor.of(scope), found, form.options, act=act)
+        job = services.use_model(Actor.of(scope), row, form.options, act=act)
     except BadInput as error:
         messages.error(request, str(error))
-        return redirect("training_model", scope.collection.name, found.pk)
+        return redirect("training_model", scope.collection.name, row.pk)
     return redirect("training_job", scope.collection.name, job.number)
 
 
@@ -234,16 +239,15 @@ def use_model(request: HttpRequest, scope: AccessScope, model: int, act: str) ->
 @require_GET
 def model_card(request: HttpRequest, scope: AccessScope, model: int) -> HttpResponseBase:
     """Send the README.md of a model's folder."""
-    found = get_object_or_404(Model, pk=model, collection=scope.collection)
-    return send_file(request, Path(found.folder) / "README.md", name=f"{found.name}-README.md")
+    row = get_object_or_404(Model, pk=model, collection=scope.collection)
+    return send_file(request, Path(row.folder) / "README.md", name=f"{row.name}-README.md")
 
 
 @action("admin")
 @require_safe
 def model_file(request: HttpRequest, scope: AccessScope, model: int, file: str) -> HttpResponseBase:
-    """Send a file of a published model, weights too."""
-    found = get_object_or_404(Model, pk=model, collection=scope.collection)
-    path = find_model_file(found, file)
+    """Send a file of a published model."""
+    path = find_model_file(get_object_or_404(Model, pk=model, collection=scope.collection), file)
     if path is None:
         raise Http404(_("File not found."))
     return send_file(request, path, name=path.name)
@@ -252,12 +256,12 @@ def model_file(request: HttpRequest, scope: AccessScope, model: int, file: str) 
 @action("admin")
 @require_GET
 def job_file(request: HttpRequest, scope: AccessScope, job: int, file: str) -> HttpResponseBase:
-    """Send a run of a finished job, or its metrics."""
-    found = _get_job(Job.objects.all(), scope, job)
-    made = (path.name for pattern in ("*.run", "ablation.*") for path in fetch_matching(Path(found.folder), pattern))
-    names = {"metrics.jsonl", "log.txt", "evaluation.json", *made}
+    """Send a file of a job: a run, a table of losses, its log or its metrics."""
+    row = _get_job(Job.objects.all(), scope, job)
+    folder = Path(row.folder)
+    names = {"metrics.jsonl", "log.txt", "evaluation.json"}
+    names |= {path.name for pattern in ("*.run", "ablation.*") for path in fetch_matching(folder, pattern)}
     if file not in names:
         raise Http404(_("File not found."))
-    # The log and the metrics of a job grow.
-    path, shown = Path(found.folder) / file, f"{scope.collection.name}-{found.pk}-{file}"
-    return send_file(request, path, name=shown, grows=True)
+    # The log and the metrics grow while the job is running.
+    return send_file(request, folder / file, name=f"{scope.collection.name}-{row.pk}-{file}", grows=True)

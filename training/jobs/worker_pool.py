@@ -1,4 +1,4 @@
-"""Workers of the queue `gpu`: what they can do, and how a waiting command starts one of its own."""
+"""Workers of the queue `gpu`: their devices, their command line, and the worker that a waiting command starts."""
 
 import os
 import subprocess
@@ -23,18 +23,18 @@ LINE_EVERY_S = 10.0
 
 
 def available_devices() -> tuple[str, ...]:
-    """Return what jobs may ask for on this machine."""
+    """Return the devices that this machine has for jobs."""
     return ("cpu", "cuda") if gpus.visible_gpus() else ("cpu",)
 
 
 def notify_workers() -> None:
-    """Tell the queue that a job waits; a lost message costs some seconds, because workers look by themselves."""
+    """Notify the queue of a waiting job; if the message is lost, workers find the job some seconds later."""
     notify(WORK, queue=QUEUE)
 
 
 def worker_command(processes: int, name: str = "gpu") -> list[str]:
-    """Return the command line of a worker that does so many jobs at once: one for each GPU."""
-    # One job for each process, and none is fetched in advance: a training takes hours.
+    """Return the command line of a worker with this many processes, each of which works on one job at a time."""
+    # -Ofair: no job is assigned to a busy process, since a training takes hours.
     options = ["--pool", "prefork", "--concurrency", str(processes), "--loglevel", "WARNING", "-Ofair", "-Q", QUEUE]
     quiet = ["--without-gossip", "--without-mingle", "--without-heartbeat"]
     host = f"{settings.PREFIX}-{name}-{os.getpid()}@%h"
@@ -42,24 +42,28 @@ def worker_command(processes: int, name: str = "gpu") -> list[str]:
 
 
 def wait_for(jobs: Sequence[Job], describe: Callable[[], str], note: Callable[[str], Any]) -> None:
-    """Wait for the end of jobs, with a worker of our own where no other serves the queue; note how far they are."""
-    said, line = 0.0, ""
-    # The worker ends with this command; what is not over waits for another.
-    with OwnWorker() as own:
+    """Wait until jobs are over, with a temporary worker if no other serves the queue, and report their progress.
+
+    `describe` returns the progress as a line, `note` prints it.
+    """
+    reported_at, reported_line = 0.0, ""
+    # The worker stops with this command; jobs that are not over then wait for another worker.
+    with OwnWorker() as own_worker:
         while not all(job.is_over for job in jobs):
             if any(job.state == Job.State.QUEUED for job in jobs):
-                own.ensure(jobs[0].device)
+                own_worker.ensure(jobs[0].device)
             time.sleep(LOOK_S)
             for job in jobs:
                 job.refresh_from_db()
-            now = describe()
-            if now != line and (sys.stderr.isatty() or time.monotonic() - said > LINE_EVERY_S):
-                said, line = time.monotonic(), now
-                note(now)
+            line = describe()
+            is_due = sys.stderr.isatty() or time.monotonic() - reported_at > LINE_EVERY_S
+            if line != reported_line and is_due:
+                reported_at, reported_line = time.monotonic(), line
+                note(line)
 
 
 class OwnWorker:
-    """A worker that lives as long as a waiting command, where no other serves the queue."""
+    """A temporary worker of a waiting command, started only if no other serves the queue."""
 
     def __init__(self) -> None:
         self.child: subprocess.Popen[str] | None = None
@@ -73,10 +77,10 @@ class OwnWorker:
             stop_children([self.child], patience=20)
 
     def ensure(self, device: str) -> None:
-        """Start the worker unless somebody serves the queue who can do a job of this device."""
+        """Start the worker unless the queue has one with this device."""
         if any(device in worker.devices for worker in live_workers(QUEUE)):
             return
-        # A worker that was just started takes some seconds until it says that it lives.
+        # A worker needs some seconds after its start until it is registered.
         if self.child is not None and self.child.poll() is None and time.monotonic() - self.started < STARTING_S:
             return
         if self.child is not None:

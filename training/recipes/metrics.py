@@ -116,7 +116,7 @@ def _discounted_sum(gains: Sequence[float]) -> float:
     return float(sum(gain / np.log2(rank + 2) for rank, gain in enumerate(gains)))
 
 
-def kept_apart(rows: Sequence[Example]) -> set[str]:
+def held_out_queries(rows: Sequence[Example]) -> set[str]:
     """Return the held-out queries: every second one that has a relevant document, in the order of their hashed ids.
 
     They do not influence which checkpoint is chosen, so that the choice does not bias the test of the gain: the best

@@ -139,7 +139,7 @@ class JobCallback(TrainerCallback):
 
             writer = SummaryWriter(log_dir=str(self.folder.path / "tensorboard"))
             trainer.add_callback(TensorBoardCallback(writer))  # type: ignore[no-untyped-call]
-        steps = self.folder.steps()
+        steps = self.folder.checkpoint_steps()
         if steps:
             # Read before transformers resumes: its callbacks run before the first step.
             self.restore(json.loads((self.folder.checkpoint(steps[-1]) / "trainer.json").read_text()))
@@ -157,7 +157,7 @@ class JobCallback(TrainerCallback):
         except StopInStep:
             self.cancelled = True
             # The library saves at the ends of steps, and this stop came within one.
-            if self.progress.step not in self.folder.steps():
+            if self.progress.step not in self.folder.checkpoint_steps():
                 trainer._save_checkpoint(trainer.model, trial=None)  # type: ignore[arg-type]
                 self.seal()
         if self.cancelled:
@@ -171,7 +171,7 @@ class JobCallback(TrainerCallback):
             if found["cut"]:
                 many = found["cut"] > MOST_CUT * found["rows"]
                 print(("warning: " if many else "") + found["words"], flush=True)  # noqa: T201
-            self.folder.say(row_lengths=found)
+            self.folder.update_state(row_lengths=found)
         return found
 
     def note(self, **news: Any) -> None:
@@ -184,7 +184,7 @@ class JobCallback(TrainerCallback):
         self.flops, self.rate = flops_per_token(rest["model"]), device_rate(self.task.device)
         self.every = self.task.options.evaluate_every or max(1, -(-self.total // MEASUREMENTS))
         if is_leading():
-            self.folder.keep_until(self.progress.step)
+            self.folder.truncate_metrics(self.progress.step)
             self.say("resumed" if self.progress.step else "training")
         if not self.progress.step:
             reserve_optimizer(rest["optimizer"])
@@ -235,8 +235,8 @@ class JobCallback(TrainerCallback):
         further = {
             name: value for name, value in logs.items() if name not in OWN_NAMES and isinstance(value, int | float)
         }
-        self.folder.add({**further, **line, **self.news})
-        self.folder.say(steps=done.step, total=self.total)
+        self.folder.append_metrics({**further, **line, **self.news})
+        self.folder.update_state(steps=done.step, total=self.total)
 
     def on_save(self, args: Any, state: Any, control: Any, **rest: Any) -> None:
         self.seal()
@@ -272,8 +272,8 @@ class JobCallback(TrainerCallback):
                 with path.open("rb") as file:
                     os.fsync(file.fileno())
         write_atomically(target / "trainer.json", json.dumps(asdict(self.progress)))
-        steps = self.folder.steps()
-        self.folder.prune({*steps[-KEPT:], self.choice()[0]})
+        steps = self.folder.checkpoint_steps()
+        self.folder.prune_checkpoints({*steps[-KEPT:], self.choice()[0]})
 
     def measure(self) -> None:
         """Measure the model as it is on the dev split: each process scores its share of rows."""
@@ -293,7 +293,7 @@ class JobCallback(TrainerCallback):
         found = dev_measures(margins, dev)
         self.progress.measured[self.progress.step] = found
         if is_leading():
-            self.folder.add({"step": self.progress.step, "dev": found})
+            self.folder.append_metrics({"step": self.progress.step, "dev": found})
             # They go where the losses go: to TensorBoard's files, and a tracker.
             trainer = self.trainer
             logs = {f"eval_{name}": float(value) for name, value in found.items() if isinstance(value, int | float)}
@@ -318,7 +318,7 @@ class JobCallback(TrainerCallback):
         """Say what is going on, for the page and the log."""
         if is_leading():
             print(f"step {self.progress.step} of {self.total}: {phase}", flush=True)  # noqa: T201
-            self.folder.say(state="running", phase=phase, steps=self.progress.step, total=self.total)
+            self.folder.update_state(state="running", phase=phase, steps=self.progress.step, total=self.total)
 
 
 def warmup_steps(options: RecipeOptions, total: int) -> int:

@@ -12,7 +12,7 @@ from training.jobs.held_out import MEASURE
 from training.jobs.significance import LEAST_QUERIES, compare_models
 from training.recipes.calibration import fit_calibration
 from training.recipes.data import Example
-from training.recipes.metrics import LEAST_TO_SPLIT, kept_apart, measure_dev_split, ndcg_by_query
+from training.recipes.metrics import LEAST_TO_SPLIT, held_out_queries, measure_dev_split, ndcg_by_query
 from training.serving.publication import Kind, Record, model_title
 from training.trainers.publishing import annotate_folder, check_merge, convert_weights
 
@@ -70,7 +70,7 @@ def finish_training(
     expected = trained.trained_margins(everything)
     before, after, last = of_base[: len(dev)], expected[: len(dev)], len(dev) + len(FIXTURE)
     # Compared on queries without a part in choosing the checkpoint, if any; else all.
-    apart = kept_apart(dev)
+    apart = held_out_queries(dev)
     sides = {
         name: {query: value for query, value in ndcg_by_query(margins, dev).items() if not apart or query in apart}
         for name, margins in (("base", before), ("tuned", after))
@@ -118,10 +118,10 @@ def finish_training(
 def dev_measures(margins: Sequence[float], dev: Sequence[Example]) -> dict[str, Any]:
     """Return the measures of one evaluation while training goes on (the `dev` of a line of metrics.jsonl).
 
-    `choosing`: the same over the queries that decide between checkpoints (metrics.kept_apart).
+    `choosing`: the same over the queries that decide between checkpoints (metrics.held_out_queries).
     """
     # Some dev queries have no part in choosing a checkpoint, to judge it fairly.
-    apart = kept_apart(dev)
+    apart = held_out_queries(dev)
     places = [place for place, row in enumerate(dev) if row.query_id not in apart]
     choosing = measure_dev_split([margins[place] for place in places], [dev[place] for place in places])
     return measure_dev_split(margins, dev) | {"choosing": choosing}

@@ -32,7 +32,7 @@ def write_outputs(folder: JobFolder, asked_to_stop: Callable[[], bool]) -> dict[
     total = len(rows) * len(models)
     found: dict[str, Any] = {}
     for place, (name, where) in enumerate(models.items()):
-        folder.say(state="running", phase=f"loading {name}", steps=place * len(rows), total=total)
+        folder.update_state(state="running", phase=f"loading {name}", steps=place * len(rows), total=total)
         model = find_base(where, folder.path / "bases")
         writer = OutputWriter(
             model,
@@ -41,7 +41,7 @@ def write_outputs(folder: JobFolder, asked_to_stop: Callable[[], bool]) -> dict[
             precision=job.get("precision") or "auto",
             prompt=base_prompt(model, models.values()),
         )
-        folder.say(words=writer.words)
+        folder.update_state(words=writer.words)
         written = _write_model_outputs(folder, writer, name, rows, place * len(rows), asked_to_stop)
         found[name] = measure_outputs(rows, [line["output"] for line in written], writer.count, words=writer.words)
         found[name]["cut"] = sum(line.get("finish_reason") == "length" for line in written)
@@ -91,7 +91,7 @@ def _write_model_outputs(
                 file.write(json.dumps(line, ensure_ascii=False) + "\n")
             # Flushed, so that a kill loses no more than the rows at hand.
             file.flush()
-            folder.say(phase=f"writing with {name}", steps=before + start + len(chosen))
+            folder.update_state(phase=f"writing with {name}", steps=before + start + len(chosen))
             if stop():
                 raise TrainingCancelled
     return read_lines(path)

@@ -21,7 +21,7 @@ def score_pairs(folder: JobFolder, asked_to_stop: Callable[[], bool]) -> dict[st
     models: dict[str, str] = job["models"]
     total, began, words, cut = len(lines) * len(models), time.monotonic(), "", {}
     for place, (name, where) in enumerate(models.items()):
-        folder.say(phase=f"loading {name}", steps=place * len(lines), total=total)
+        folder.update_state(phase=f"loading {name}", steps=place * len(lines), total=total)
         model = find_base(where, folder.path / "bases")
         scorer = open_scorer(
             model,
@@ -30,7 +30,7 @@ def score_pairs(folder: JobFolder, asked_to_stop: Callable[[], bool]) -> dict[st
             prompt=base_prompt(model, models.values()),
         )
         words = words or scorer.words
-        folder.say(words=scorer.words or words)
+        folder.update_state(words=scorer.words or words)
         _score_lines(folder, scorer, name, lines, place * len(lines), asked_to_stop)
         cut[name] = sum(line.get("cut", 0) for line in read_lines(scores_path(folder, name)))
     pairs = sum(len(line["documents"]) for line in lines)
@@ -77,6 +77,6 @@ def _score_lines(
             }
             file.write(json.dumps(kept) + "\n")
             file.flush()
-            folder.say(phase=f"scoring with {name}", steps=before + number)
+            folder.update_state(phase=f"scoring with {name}", steps=before + number)
             if stop():
                 raise TrainingCancelled

@@ -38,14 +38,14 @@ def train_model(folder: JobFolder, asked_to_stop: Callable[[], bool]) -> dict[st
         if is_leading():
             if far := table.find_far_rate(task.recipe, task.options):
                 print("warning:", table.FAR_RATE % far, flush=True)  # noqa: T201
-            folder.say(words=describe_setup(task.tiny, task.device), phase="loading the base")
+            folder.update_state(words=describe_setup(task.tiny, task.device), phase="loading the base")
         recipe = open_recipe(task)
         chosen = recipe.train(folder, asked_to_stop)
         # The other processes end here: one of them publishes.
         if not is_leading():
             return {}
     record = publish_model(folder, recipe, out, chosen)
-    losses = [line["loss"] for line in folder.lines() if "loss" in line]
+    losses = [line["loss"] for line in folder.read_metrics() if "loss" in line]
     return {
         "steps": len(losses),
         "loss_first": losses[0],
@@ -78,13 +78,13 @@ def publish_model(folder: JobFolder, recipe: Recipe, out: Path, chosen: tuple[in
         tiny=task.tiny,
         device=task.device,
         checkpoint={"step": step, "words": why},
-        steps=[line["steps"] for line in folder.lines() if "steps" in line][-1],
+        steps=[line["steps"] for line in folder.read_metrics() if "steps" in line][-1],
         **recipe.record(),
     )
 
     def report(phase: str) -> None:
         print(phase, flush=True)  # noqa: T201
-        folder.say(phase=phase)
+        folder.update_state(phase=phase)
 
     # What was trained is on the disk; finishing loads its own.
     recipe.model = None

@@ -167,7 +167,7 @@ def test_each_loss_learns_the_teachers_order_and_is_published(loss: str, tmp_pat
     assert result["gain"]["shown"], result["gain"]["words"]
     record = json.loads((tmp_path / "out" / "reranker.json").read_text())
     assert record["options"]["loss"] == loss and record["notes"]["groups"] == 80
-    parts = [line["parts"] for line in folder.lines() if "parts" in line]
+    parts = [line["parts"] for line in folder.read_metrics() if "parts" in line]
     assert list(parts[0]) == loss.split("+")
 
 

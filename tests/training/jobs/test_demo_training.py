@@ -15,7 +15,7 @@ from tests.conftest import Manage
 from tests.factories import make_collection, make_member, make_pair
 from training.jobs import pages
 from training.recipes.data import read_training_set
-from training.recipes.metrics import kept_apart
+from training.recipes.metrics import held_out_queries
 
 pytestmark = pytest.mark.django_db
 
@@ -39,4 +39,4 @@ def test_the_demos_export_can_show_a_gain(manage: Manage, tmp_path: Path) -> Non
     given = {"format": "prism"} | {name: form[name].initial for name in form.fields if form[name].initial is not None}
     assert client.post(f"/c/{collection.name}/exports/make/", given).status_code == 302
     ((folder, _label),) = pages.training_sets(collection)
-    assert len(kept_apart(read_training_set(Path(folder)).dev)) >= 5, f"split {given['split']}"
+    assert len(held_out_queries(read_training_set(Path(folder)).dev)) >= 5, f"split {given['split']}"

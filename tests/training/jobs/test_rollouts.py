@@ -79,7 +79,7 @@ def job(birds: Collection) -> Job:
     made = lifecycle.begin_job(kind="train", options=options, collection=birds, user="alice")
     folder = JobFolder(Path(made.folder))
     for step in range(1, 4):
-        folder.add({
+        folder.append_metrics({
             "step": step, "steps": 3, "loss": 0.1, "lr": 1e-6, "tokens": 10, "tokens_per_s": 5.0, "memory_mb": 9.0,
             "seconds": 1.0 * step, "token_budget": 64, "reward_mean": 0.1 * step, "kl": 0.01, "response_tokens": 12.0,
             "malformed": 0.2, "clip_share": 0.0, "reward_by_kind": {"positive": 0.5, "negative": -0.25 * step},

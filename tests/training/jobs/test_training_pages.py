@@ -39,11 +39,11 @@ def finished(collection: Collection, data: Path, kind: str = "train", **result: 
     job = lifecycle.begin_job(kind=kind, options={**options, "name": "m"}, collection=collection, user="alice")
     folder = JobFolder(Path(job.folder))
     for step in (1, 2):
-        folder.add({
+        folder.append_metrics({
             "step": step, "steps": 2, "loss": 3.0 / step, "lr": 1e-3, "tokens": 10, "tokens_per_s": 5.0,
             "memory_mb": 9.0, "seconds": 1.0 * step, "token_budget": 64,
         })  # fmt: skip
-    folder.add(
+    folder.append_metrics(
         {"step": 2, "dev": {"label_pearson": 0.5, "teacher_pearson": None, "auc": 0.75, "accuracy": 0.5, "ndcg@10": 1}}
     )
     Job.objects.filter(pk=job.pk).update(state="finished", words="tiny model, CPU", done=2, total=2, result=result)
@@ -265,8 +265,8 @@ def test_the_page_of_a_job_shows_lengths_and_the_share_of_the_devices_rate(
     folder = JobFolder(Path(job.folder))
     page = alice.get(f"/c/birds/training/jobs/{job.number}/").content.decode()
     assert "Length of the training rows" not in page and "MFU" not in page
-    folder.say(row_lengths=summarize_lengths([10, 20, 30, 40, 400], 100))
-    folder.add({**folder.lines()[1], "mfu": 0.4567})
+    folder.update_state(row_lengths=summarize_lengths([10, 20, 30, 40, 400], 100))
+    folder.append_metrics({**folder.read_metrics()[1], "mfu": 0.4567})
     page = alice.get(f"/c/birds/training/jobs/{job.number}/").content.decode()
     assert "Length of the training rows" in page and "Model FLOPs utilization (MFU)" in page and "0.457" in page
     assert "1 of 5 rows are longer than the maximum of 100 tokens" in page

@@ -55,11 +55,11 @@ def test_a_library_trainer_writes_lines_measures_and_checkpoints(parts: Any, tmp
 
     folder = JobFolder(tmp_path / "job")
     step, why = train(folder, parts)
-    steps, measured = ([one for one in folder.lines() if key in one] for key in ("loss", "dev"))
+    steps, measured = ([one for one in folder.read_metrics() if key in one] for key in ("loss", "dev"))
     assert [one["step"] for one in steps] == list(range(1, 9)) and [one["step"] for one in measured] == [4, 8]
     assert {"epoch", "lr", "tokens_per_s", "memory_mb", "seconds", "grad_norm"} <= set(steps[-1])
     assert steps[0]["loss"] > 0 and steps[-1]["steps"] == 8 and measured[0]["dev"]["auc"] == 1.0
-    assert step == 4 and "best mean rank" in why and folder.steps() == [4, 6, 8]
+    assert step == 4 and "best mean rank" in why and folder.checkpoint_steps() == [4, 6, 8]
     assert folder.state["steps"] == folder.state["total"] == 8
     found = EventAccumulator(str(folder.path / "tensorboard")).Reload()
     assert [one.step for one in found.Scalars("train/loss")] == list(range(1, 9))
@@ -114,7 +114,7 @@ def test_killed_before_the_measurement_it_measures_and_then_has_nothing_left(par
 def test_early_stopping_ends_after_so_many_measurements_without_a_better_one(parts: Any, tmp_path: Path) -> None:
     folder = JobFolder(tmp_path / "job")
     step, _ = train(folder, parts, worse=True, early_stopping=2, evaluate_every=2)
-    assert step == 2 and [one["step"] for one in folder.lines() if "dev" in one] == [2, 4, 6]
+    assert step == 2 and [one["step"] for one in folder.read_metrics() if "dev" in one] == [2, 4, 6]
 
 
 def test_the_share_of_the_devices_rate_is_said_where_it_is_known(monkeypatch: pytest.MonkeyPatch) -> None:

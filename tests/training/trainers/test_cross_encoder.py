@@ -112,7 +112,7 @@ def test_the_loss_falls_and_a_checkpoint_brings_the_weights_back(base, loss, tmp
     work = recipe(base, loss, pairs(queries=60, seed=1), **changes)
     trainer = begin(work, tmp_path)
     step, _ = trainer.callback.train(trainer)
-    losses = [line["loss"] for line in JobFolder(tmp_path).lines() if "loss" in line]
+    losses = [line["loss"] for line in JobFolder(tmp_path).read_metrics() if "loss" in line]
     assert step == len(losses) == 90 and sum(losses[-10:]) < 0.5 * sum(losses[:10])
     dev = pairs(queries=3, seed=2, first=100)
     before = work.dev_margins(dev)

@@ -31,7 +31,7 @@ def test_after_supervised_training_answers_parse_and_rewards_raise_held_out_rank
     options = GRPO | {"reward": "se", "max_response": 24}
     folder = ask(tmp_path / "rl", "erank-grpo", data, str(base), **options)
     found = train_model(folder, lambda: False)
-    rounds = [line for line in folder.lines() if "reward_mean" in line]
+    rounds = [line for line in folder.read_metrics() if "reward_mean" in line]
     first, last = ([line["reward_mean"] for line in some] for some in (rounds[:5], rounds[-5:]))
     spread = ((statistics.variance(first) + statistics.variance(last)) / 5) ** 0.5
     # 2.306: Student's t of 8 degrees, 95%.

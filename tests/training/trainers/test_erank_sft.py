@@ -155,7 +155,7 @@ def test_loss_and_gradient_are_those_of_a_plain_loop(tmp_path, reduction):
     for name, value in model.named_parameters():
         value.register_hook(keep(name))
     recipe.train(folder, lambda: False)
-    (line,) = [line for line in folder.lines() if "loss" in line]
+    (line,) = [line for line in folder.read_metrics() if "loss" in line]
     assert line["loss"] == pytest.approx(float(expected.detach()), rel=1e-6)
     for name, value in plain.named_parameters():
         assert torch.allclose(gradients[name], value.grad, atol=1e-5, rtol=1e-4), name

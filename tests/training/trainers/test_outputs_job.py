@@ -29,7 +29,8 @@ def job(folder, made, **changes):
     base, tuned, data = made
     one = JobFolder(folder)
     models = {"base": str(base), "tuned": str(tuned)}
-    one.ask({"kind": "generate", "models": models, "data": str(data), "limit": 20, "max_new_tokens": 12} | changes)
+    request = {"kind": "generate", "models": models, "data": str(data), "limit": 20, "max_new_tokens": 12}
+    one.write_request(request | changes)
     return one
 
 

@@ -88,7 +88,7 @@ def test_twenty_steps_have_the_losses_of_a_plain_implementation(
     task = make_task(bases[shape], rows, sft_reduction=reduction, token_budget=500, batch=3)
     trainer = begin(PrismRecipe(task), tmp_path)
     trainer.callback.train(trainer)
-    ours = [line["loss"] for line in JobFolder(tmp_path).lines() if "loss" in line]
+    ours = [line["loss"] for line in JobFolder(tmp_path).read_metrics() if "loss" in line]
     plain = PrismRecipe(task)
     reference = Plain(plain, task)
     trained = [value for value in plain.model.parameters() if value.requires_grad]

@@ -146,7 +146,7 @@ def test_rollouts_of_whole_queries_in_two_processes_give_the_gradient_of_one(tmp
     kept = [{(line["query_id"], line["doc_id"], line["text"]): (line["reward"], line["advantage"], line["rank"])
              for line in read_lines(path / "rollouts.jsonl")} for path in (one, two)]  # fmt: skip
     assert len(kept[0]) == 36 and kept[0] == kept[1]
-    lines = [next(line for line in JobFolder(path).lines() if "reward_mean" in line) for path in (one, two)]
+    lines = [next(line for line in JobFolder(path).read_metrics() if "reward_mean" in line) for path in (one, two)]
     assert lines[0]["reward_mean"] == pytest.approx(lines[1]["reward_mean"])
 
 

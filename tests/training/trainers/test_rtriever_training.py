@@ -59,11 +59,11 @@ def watch_labels(monkeypatch: pytest.MonkeyPatch) -> list[list[list[int]]]:
 
 
 def after(steps: int, folder: JobFolder) -> Callable[[], bool]:
-    return lambda: sum("loss" in line for line in folder.lines()) >= steps
+    return lambda: sum("loss" in line for line in folder.read_metrics()) >= steps
 
 
 def losses(folder: JobFolder) -> list[float]:
-    return [line["loss"] for line in folder.lines() if "loss" in line]
+    return [line["loss"] for line in folder.read_metrics() if "loss" in line]
 
 
 @pytest.mark.slow
@@ -76,7 +76,7 @@ def test_a_batch_of_768_is_one_step_on_a_cpu_and_the_job_says_in_how_many_chunks
     folder = ask(tmp_path, rows, epochs=1, batch=768, max_length=32, token_budget=2048, max_steps=1)
     train_model(folder, lambda: False)
     assert [len(step) for step in seen] == [768]
-    (line,) = [line for line in folder.lines() if "loss" in line]
+    (line,) = [line for line in folder.read_metrics() if "loss" in line]
     assert line["chunks"] >= line["tokens"] // 2048 > 1
 
 

@@ -58,7 +58,7 @@ def test_a_training_that_goes_on_tokenises_no_row_again(
 
     monkeypatch.setattr(PreTrainedTokenizerBase, "__call__", count)
     with pytest.raises(TrainingCancelled):
-        open_recipe(prepare_task(folder, folder.job)).train(folder, lambda: "loss" in str(folder.lines()))
+        open_recipe(prepare_task(folder, folder.job)).train(folder, lambda: "loss" in str(folder.read_metrics()))
     rows = len((tmp_path / "set" / "train.jsonl").read_text().splitlines())
     first = len(told)
     assert first >= rows
@@ -68,7 +68,7 @@ def test_a_training_that_goes_on_tokenises_no_row_again(
     monkeypatch.setattr(token_tables, "_write_table", None)
     again = open_recipe(prepare_task(folder, folder.job))
     again.train(folder, lambda: False)
-    assert [line["step"] for line in folder.lines() if "loss" in line] == [1, 2, 3, 4]
+    assert [line["step"] for line in folder.read_metrics() if "loss" in line] == [1, 2, 3, 4]
     # Words of the prompts are looked up; no row is.
     assert len(told) < min(rows, 12), told[:20]
 
@@ -79,7 +79,7 @@ def test_every_recipe_is_refused_where_its_memory_cannot_be_enough(
 ) -> None:
     """Before any weight is loaded."""
     folder = make_job(tmp_path, recipe)
-    folder.ask({**folder.job, "memory_mb": 1.0})
+    folder.write_request({**folder.job, "memory_mb": 1.0})
     task = prepare_task(folder, folder.job)
     monkeypatch.setattr("transformers.PreTrainedModel.from_pretrained", None)
     with pytest.raises(BadInput, match=r"needs at least 0\.\d+ GiB of memory and 0\.00 GiB are free"):
@@ -89,7 +89,7 @@ def test_every_recipe_is_refused_where_its_memory_cannot_be_enough(
 @pytest.mark.parametrize("recipe", [name for name, entry in RECIPES.items() if entry.base == "causal"])
 def test_an_encoder_cannot_write_answers(recipe: str, tmp_path: Path) -> None:
     folder = make_job(tmp_path, recipe)
-    folder.ask({**folder.job, "base": "tiny:encoder"})
+    folder.write_request({**folder.job, "base": "tiny:encoder"})
     with pytest.raises(BadInput, match=r"\(bert\) is an encoder, which writes no answers: take the recipe cross"):
         open_recipe(prepare_task(folder, folder.job))
 

@@ -49,7 +49,7 @@ def start(folder: JobFolder) -> subprocess.Popen[bytes]:
 
 
 def losses(folder: JobFolder) -> list[tuple[int, float]]:
-    return [(line["step"], line["loss"]) for line in folder.lines() if "loss" in line]
+    return [(line["step"], line["loss"]) for line in folder.read_metrics() if "loss" in line]
 
 
 def reached(folder: JobFolder, step: int) -> bool:
@@ -71,7 +71,7 @@ def test_killed_twice_it_has_the_losses_and_measures_of_an_uninterrupted_run(
     assert start(killed).wait(PATIENCE) == 0, killed.log.read_text()
     assert losses(killed) == losses(whole) and len(losses(whole)) == 40
     assert killed.state["result"]["metrics"] == whole.state["result"]["metrics"]
-    assert [line["step"] for line in killed.lines() if "dev" in line] == [20, 40]
+    assert [line["step"] for line in killed.read_metrics() if "dev" in line] == [20, 40]
 
 
 @pytest.mark.slow
@@ -82,7 +82,7 @@ def test_cancelled_it_saves_what_it_has_within_ten_seconds(parts: tuple[Path, Pa
     began = time.monotonic()
     child.terminate()
     assert child.wait(PATIENCE) == 3 and time.monotonic() - began < 10 * slowness()
-    (step,) = folder.steps()
+    (step,) = folder.checkpoint_steps()
     assert folder.state["state"] == "cancelled" and losses(folder)[-1][0] == step >= 5
     weights = load_file(folder.checkpoint(step) / "adapter_model.safetensors")
     assert any("lora_B" in name and bool(value.abs().max() > 0) for name, value in weights.items())
@@ -118,7 +118,7 @@ def test_other_recipes_resume_with_the_same_losses(recipe: str, parts: tuple[Pat
     if recipe == "erank-grpo":
         texts = [read_lines(folder.path / "rollouts.jsonl") for folder in jobs]
         assert [(one["step"], one["text"]) for one in texts[0]] == [(one["step"], one["text"]) for one in texts[1]]
-        line = next(line for line in whole.lines() if "reward_mean" in line)
+        line = next(line for line in whole.read_metrics() if "reward_mean" in line)
         assert {"kl", "response_tokens", "malformed", "clip_share", "reward_by_kind"} <= set(line)
 
 
@@ -132,7 +132,7 @@ def test_two_processes_train_measure_and_publish_as_one_does(parts: tuple[Path, 
     one, two = folders
     assert [step for step, _ in losses(two)] == list(range(1, 7))
     assert [loss for _, loss in losses(two)] == pytest.approx([loss for _, loss in losses(one)], rel=1e-5)
-    dev = [[line["dev"]["label_pearson"] for line in folder.lines() if "dev" in line] for folder in folders]
+    dev = [[line["dev"]["label_pearson"] for line in folder.read_metrics() if "dev" in line] for folder in folders]
     assert len(dev[0]) == 2 and dev[0] == pytest.approx(dev[1], abs=1e-4)
     assert two.state["state"] == "finished" and (tmp_path / "2" / "out" / "reranker.json").exists()
 
@@ -144,9 +144,10 @@ def test_two_processes_are_cancelled_together_and_go_on(parts: tuple[Path, Path]
     until(lambda: reached(folder, 3))
     child.terminate()
     assert child.wait(PATIENCE) == 3
-    (step,) = folder.steps()
+    (step,) = folder.checkpoint_steps()
     assert folder.state["state"] == "cancelled" and losses(folder)[-1][0] == step
-    folder.ask({**folder.job, "options": {**folder.job["options"], "max_steps": step + 2, "evaluate_every": step + 2}})
+    options = {**folder.job["options"], "max_steps": step + 2, "evaluate_every": step + 2}
+    folder.write_request({**folder.job, "options": options})
     assert start(folder).wait(PATIENCE) == 0, folder.log.read_text()
     assert losses(folder)[-1][0] == step + 2
 
@@ -159,7 +160,7 @@ def test_a_process_that_dies_ends_the_training_that_it_shared(parts: tuple[Path,
     (other,) = psutil.Process(child.pid).children()
     other.kill()
     assert child.wait(PATIENCE) == 1
-    assert folder.steps() and not (tmp_path / "out").exists()
+    assert folder.checkpoint_steps() and not (tmp_path / "out").exists()
 
 
 def test_what_is_cancelled_says_so_in_its_exit_code(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -185,7 +186,7 @@ def test_what_cannot_be_done_is_refused_with_the_reason(
     changes: dict[str, Any], words: str, parts: tuple[Path, Path], tmp_path: Path
 ) -> None:
     folder = prism(tmp_path, parts)
-    folder.ask({**folder.job, **changes})
+    folder.write_request({**folder.job, **changes})
     kept = signal.getsignal(signal.SIGTERM)
     try:
         assert trainer.main(folder.path) == 2

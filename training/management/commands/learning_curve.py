@@ -62,7 +62,7 @@ class Command(QuorumCommand):
         if curve is not None:
             with transaction.atomic():
                 for point in services.list_points(curve):
-                    lifecycle.go_on(point.job)
+                    lifecycle.resume_job(point.job)
             return curve
         entry = RECIPES[asked.recipe]
         seed = recipe_options(asked.recipe, asked.option_values).seed
