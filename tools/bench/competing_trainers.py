@@ -57,7 +57,7 @@ def write_scene(folder: Path, shape: dict[str, Any]) -> None:
     )
     torch.manual_seed(0)
     with torch.device(shape["device"]):
-        base: Any = AutoModelForCausalLM.from_config(config)
+        base: Any = AutoModelForCausalLM.from_config(config)  # type: ignore[no-untyped-call]
     base.to("cpu", torch.bfloat16 if shape["device"] == "cuda" else torch.float32).save_pretrained(folder / "base")
     tokenizer.save_pretrained(folder / "base")
     rows, chance = shape["batch"] * shape["steps"], random.Random(0)
@@ -209,10 +209,11 @@ def answer_words(folder: Path) -> tuple[int, int]:
 def train_with_sft(folder: Path, shape: dict[str, Any]) -> tuple[float, float]:
     """Seconds and mean loss of TRL's SFTTrainer; its cross-entropy is a mean over tokens."""
     import torch
-    from datasets import Dataset
-    from trl import SFTConfig, SFTTrainer
+    from datasets import Dataset  # type: ignore[import-untyped]
+    from trl.trainer.sft_config import SFTConfig
+    from trl.trainer.sft_trainer import SFTTrainer
 
-    class PointSFTTrainer(SFTTrainer):  # type: ignore[misc]
+    class PointSFTTrainer(SFTTrainer):
         words: tuple[int, int]
         hidden: Any = None
 
@@ -220,7 +221,7 @@ def train_with_sft(folder: Path, shape: dict[str, Any]) -> tuple[float, float]:
             self, model: Any, inputs: Any, return_outputs: bool = False, num_items_in_batch: Any = None
         ) -> Any:
             teacher, labels = inputs.pop("teacher"), inputs["labels"]
-            loss, outputs = super().compute_loss(model, inputs, True, num_items_in_batch)
+            loss, outputs = super().compute_loss(model, inputs, True, num_items_in_batch)  # type: ignore[no-untyped-call]
             head = model.get_base_model().lm_head.weight
             starts = (labels != -100).int().argmax(dim=1)
             loss = loss + point_term(self.hidden, head, starts, teacher, self.words) / accumulation
@@ -256,7 +257,8 @@ def train_with_sft(folder: Path, shape: dict[str, Any]) -> tuple[float, float]:
         trainer.hidden = output
 
     trainer.data_collator = with_teacher
-    trainer.model.get_base_model().model.norm.register_forward_hook(keep)
+    model: Any = trainer.model
+    model.get_base_model().model.norm.register_forward_hook(keep)
     trainer.train()
     return watch.ended - watch.began, mean_loss(trainer.state.log_history)
 
@@ -304,7 +306,7 @@ def train_with_trainer(folder: Path, shape: dict[str, Any]) -> tuple[float, floa
     trainer = PointTrainer(
         model=get_peft_model(load_base(folder, shape), adapter()),
         args=TrainingArguments(**arguments(folder, shape)),
-        train_dataset=load_rows(folder),  # type: ignore[arg-type]
+        train_dataset=load_rows(folder),
         data_collator=collate,
         callbacks=[watch],
     )

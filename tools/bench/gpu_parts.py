@@ -304,7 +304,7 @@ def train_curve(setting: Setting, folder: Path) -> list[Figure]:
 def run_out_of_memory(setting: Setting, folder: Path) -> list[Figure]:
     """A budget far beyond the memory: on a GPU it is halved until it fits, and the training ends well."""
     data, base = make_set("prism", setting, folder), make_base("causal", setting, folder)
-    huge = {"token_budget": 10**7, "batch": 128, "max_steps": 2, "gradient_checkpointing": False}
+    huge: dict[str, Any] = {"token_budget": 10**7, "batch": 128, "max_steps": 2, "gradient_checkpointing": False}
     said = run_job(ask_job(folder / "huge", base, data, setting, **huge))
     halved = said.count("out of memory")
     needed = 1 if setting.device == "cuda" else 0
