@@ -106,7 +106,7 @@ def _change_member(request: HttpRequest, row: Membership, body: MemberIn) -> dic
     if body.paused and row.paused_at is None:
         exclusion.pause(membership=row, by=by, note=body.note.replace("\x00", ""))
     elif body.paused is False and row.paused_at is not None:
-        exclusion.go_on(membership=row, by=by)
+        exclusion.resume(membership=row, by=by)
     # Only a change is written, so that the audit log tells of changes and not of requests.
     if body.expert is not None and body.expert != row.is_expert:
         Membership.objects.filter(pk=row.pk).update(is_expert=body.expert)

@@ -178,7 +178,7 @@ def person_pause(request: HttpRequest, scope: Scope, member: int) -> HttpRespons
     """Pause somebody, or with `on` let them go on."""
     row, form = scope.find_member(member), NoteForm(request.POST)
     if "on" in request.POST:
-        exclusion.go_on(membership=row, by=scope.user)
+        exclusion.resume(membership=row, by=scope.user)
         text = _("%(name)s receives pairs again.")
     else:
         note = form.cleaned_data["note"] if form.is_valid() else ""

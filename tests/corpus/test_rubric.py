@@ -19,7 +19,7 @@ from actions.services import Actor
 from annotation.exports.sets.shapes import PROMPT
 from annotation.models import Guideline, Role
 from annotation.work.quality_control import gold, gold_reasons
-from annotation.work.quality_control.matching import Form
+from annotation.work.quality_control.matching import DebateForm
 from annotation.work.settings import guidelines
 from annotation.work.settings import services as texts
 from config import demo
@@ -157,7 +157,7 @@ def asked_for_gold_reasons(inputs: Inputs) -> list[Prompt]:
 
     judges = [Judge(name, "openai", name, id=n) for n, name in enumerate("ab")]
     caller = SimpleNamespace(plan=SimpleNamespace(debaters=judges), ask=ask)
-    asyncio.run(gold_reasons.ask_rounds(Form(2), caller, SimpleNamespace(inputs=inputs)))
+    asyncio.run(gold_reasons.ask_rounds(DebateForm(2), caller, SimpleNamespace(inputs=inputs)))
     return found
 
 

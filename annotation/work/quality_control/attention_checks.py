@@ -1,9 +1,9 @@
-"""Attention checks: gold pairs that look like ordinary items (DREAM F.2).
+"""Attention checks: gold pairs that are displayed like ordinary items (DREAM F.2).
 
-A check is one standing item that everybody is assigned once. It is the twin of an ordinary item:
-the same reason, the same arm, a two-sided debate of the same shape. Where judges held no such
-debate about the pair, arguments for and against are written for it once (below), so easy gold of
-both labels serves.
+A check is an item in the state `standing` that every annotator is assigned once. It resembles an
+ordinary item, its twin: the same reason, the same arm, a debate of the same shape. Where judges have
+not debated the pair in this way, arguments for and against are written for it (below), so that easy
+gold pairs of both labels can be checks.
 """
 
 from collections import Counter
@@ -19,8 +19,8 @@ from annotation.access.audit_log.recording import record
 from annotation.models import User
 from annotation.work.quality_control.matching import (
     BLIND,
-    Dressed,
-    Form,
+    DebateForm,
+    MatchedCheck,
     PairFeatures,
     Turn,
     Writer,
@@ -39,14 +39,14 @@ from judges.domain import debate
 from judges.offline import debate as offline_debate
 from judges.offline.judges import UniformLexicon
 from judges.records import DebateAgent, Inputs
-from judges.records import Turn as SaidTurn
+from judges.records import Turn as JudgeTurn
 from store.sql import read_sql
 
-# Forms of a check: arguments about its own pair; or DREAM's, a relevant pair beside arguments about something else.
+# Forms of a check: with arguments about its own pair; or DREAM's, a relevant pair with arguments about another pair.
 OWN, DREAM = "own", "dream"
-OVERLAP = 32_000  # Everybody may have it: no collection has so many people.
-POOL = 1_000  # Gold pairs of each label that are looked at for checks, if no more are wanted.
-# Behind every ordinary item, should a check ever be read as one.
+OVERLAP = 32_000  # Everybody may be assigned a check: no collection has so many people.
+POOL = 1_000  # Gold pairs of each label from which checks are made, or more if more checks are requested.
+# After every ordinary item, should a check ever be assigned as one.
 LAST = 1e12
 
 _ORDINARY = read_sql(__file__, "read_ordinary_items")
@@ -54,99 +54,101 @@ _GOLD = read_sql(__file__, "read_gold_pairs")
 
 
 def read_features(collection: Collection) -> tuple[list[PairFeatures], list[PairFeatures]]:
-    """Read the features of ordinary items, and of gold pairs for checks. Two statements."""
+    """Return the features of ordinary items, and of gold pairs for checks. Two statements."""
     ordinary = read_rows(_ORDINARY, collection=collection.pk, others=["evidence", *MEASURING])
-    return [_pair_features(row, collection) for row in ordinary], [
-        _pair_features(row, collection) for row in read_rows(_GOLD, collection=collection.pk)
-    ]
+    gold = read_rows(_GOLD, collection=collection.pk)
+    return [_pair_features(row, collection) for row in ordinary], [_pair_features(row, collection) for row in gold]
 
 
 def count_pool(
     collection: Collection, ordinary: Sequence[PairFeatures], gold: Sequence[PairFeatures]
 ) -> dict[str, int]:
-    """Count the checks that stand, and those that could be made of what `read_features` found."""
+    """Count the active checks, and the pairs from which checks could be made, as returned by `read_features`."""
     checks = Item.objects.filter(collection=collection, reason=Item.Reason.CHECK, state=Item.State.STANDING)
-    counted = list(checks.values_list("done", flat=True))
+    answers = list(checks.values_list("done", flat=True))
     return {
-        "standing": len(counted),
-        "answered": sum(counted),  # Judgments on them.
-        "gold": len(gold),  # Gold pairs that are no check yet and that nobody waits for.
-        # Of the gold, what judges debated about; for the other pairs arguments are written.
-        "debated": sum(bool(look.shape) for look in gold),
-        "relevant": sum(look.relevant for look in gold),
-        "ordinary": len(ordinary),  # Ordinary items that show what a check must look like.
+        "standing": len(answers),
+        "answered": sum(answers),  # Judgments on them.
+        "gold": len(gold),  # Gold pairs that are neither checks nor open items.
+        # Gold pairs that judges have debated; arguments are written for the others.
+        "debated": sum(bool(features.shape) for features in gold),
+        "relevant": sum(features.relevant for features in gold),
+        "ordinary": len(ordinary),  # Ordinary items that checks can resemble.
     }
 
 
 @transaction.atomic
 def make_checks(*, collection: Collection, count: int, seed: int, by: User | None, form: str = OWN) -> int:
-    """Make up to `count` checks; return their number. BadInput says what is missing."""
-    # One maker at a time: two would dress the same gold pairs.
+    """Make up to `count` checks and return their number. Raises BadInput where pairs for them are missing."""
+    # One call at a time: two would use the same gold pairs.
     hold(Collection.objects, collection.pk, no_key=True)
     ordinary, gold = read_features(collection)
     if not ordinary:
-        words = _("No pair is waiting for people yet, so checks have no pairs to resemble. Start a campaign first")
-        raise BadInput(words)
+        raise BadInput(
+            _("No pair is waiting for people yet, so checks have no pairs to resemble. Start a campaign first")
+        )
     if not gold:
         raise BadInput(_("No gold pairs left for checks. Import reference grades, or let experts create gold"))
     if form == DREAM:
-        made = _dream_checks(ordinary, gold, count=count, seed=seed)
+        checks = _dream_checks(ordinary, gold, count=count, seed=seed)
     else:
-        # Their texts are read at once, so not of all gold there is.
+        # A pool, because the texts of all its pairs are loaded at once.
         pool = draw_pool(gold, max(POOL, count), seed)
-        made = match_checks(ordinary, pool, count=count, seed=seed, write=_argument_writer(pool))
-    if not made:
-        words = _("No gold pair can resemble the pairs that people read: their debates do not end with for and against")
+        checks = match_checks(ordinary, pool, count=count, seed=seed, write=_argument_writer(pool))
+    if not checks:
+        reason = _(
+            "No gold pair can resemble the pairs that people read: their debates do not end with for and against"
+        )
         if form == DREAM:
-            words = _(
+            reason = _(
                 "No gold pair can resemble the pairs that people read: the DREAM form needs relevant gold and a debate"
             )
-        raise BadInput(words)
-    pairs = [one.pair for one in made]
+        raise BadInput(reason)
+    pairs = [check.pair for check in checks]
     earlier = Counter(Item.objects.filter(pair__in=pairs, reason=Item.Reason.CHECK).values_list("pair_id", flat=True))
     Item.objects.bulk_create(
         Item(
             collection=collection,
-            pair_id=one.pair,
+            pair_id=check.pair,
             reason=Item.Reason.CHECK,
-            # Reason and arm of its twin are what the page shows; `check` never leaves the server.
-            shown_as=one.reason,
-            arm="hidden" if one.reason == Item.Reason.AUDIT else "",
-            turns=one.turns,
+            # The page shows the reason and the arm of the twin, so that nobody recognizes a check.
+            shown_as=check.reason,
+            arm="hidden" if check.reason == Item.Reason.AUDIT else "",
+            turns=check.turns,
             state=Item.State.STANDING,
             priority=LAST,
-            place=place,
+            place=number,
             overlap=OVERLAP,
-            # A pair that was a check before gets the next number, which the unique constraint asks for.
-            seq=earlier[one.pair],
+            # The unique constraint needs another number for a pair that was a check before.
+            seq=earlier[check.pair],
         )
-        for place, one in enumerate(made)
+        for number, check in enumerate(checks)
     )
     Collection.objects.filter(pk=collection.pk).update(has_checks=True)
-    record(by, "checks.made", collection, n=len(made), seed=seed, form=form)
-    return len(made)
+    record(by, "checks.made", collection, n=len(checks), seed=seed, form=form)
+    return len(checks)
 
 
-# Arguments for and against, each agent keeping its stance: a debate about an easy pair agrees, so
-# it would stand out. Configured models write them (annotation.work.quality_control.gold_reasons); else
-# the offline pair does.
+# Arguments for and against in which each agent keeps its stance: in a debate about an easy pair the
+# agents would agree, and the check would be conspicuous. Configured models write the arguments
+# (annotation.work.quality_control.gold_reasons), else the offline agents.
 
 
-def list_agents(form: Form) -> tuple[DebateAgent, ...]:
+def list_agents(form: DebateForm) -> tuple[DebateAgent, ...]:
     """Return the agents of a debate of this form."""
     return debate.debate_agents(2 * form.couples)
 
 
-def of_models(pair: Pair, form: Form) -> list[dict[str, Any]] | None:
-    """Return what models argued about a pair, of more rounds the first ones; None if nothing."""
-    for kept in pair.gold_arguments.all():
-        if kept.couples == form.couples and kept.rounds >= form.rounds:
-            return [turn for turn in kept.turns if turn["round"] <= form.rounds]
+def arguments_of_models(pair: Pair, form: DebateForm) -> list[dict[str, Any]] | None:
+    """Return the turns of the models' arguments about a pair in this form; None where there are none."""
+    for arguments in pair.gold_arguments.all():
+        if arguments.couples == form.couples and arguments.rounds >= form.rounds:
+            return [turn for turn in arguments.turns if turn["round"] <= form.rounds]
     return None
 
 
-def offline_turns(pair: Pair, form: Form) -> list[dict[str, Any]]:
-    """Return what the offline agents say about a pair whose query and document are loaded."""
+def offline_turns(pair: Pair, form: DebateForm) -> list[dict[str, Any]]:
+    """Return the turns of the offline agents about a pair whose query and document are loaded."""
     inputs = Inputs(
         query=pair.query.text,
         answers=tuple(pair.query.answers),
@@ -154,40 +156,41 @@ def offline_turns(pair: Pair, form: Form) -> list[dict[str, Any]]:
         document=pair.document.text,
     )
     turns: list[dict[str, Any]] = []
-    before: dict[DebateAgent, SaidTurn] | None = None
+    debate_round: dict[DebateAgent, JudgeTurn] | None = None
     for number in range(1, form.rounds + 1):
-        # `before` on the right is the round before: both sides answer that one, and not each other.
-        before = {
-            seat: offline_debate.argue_turn(seat, inputs, UniformLexicon(), before, gives_in=False)
-            for seat in list_agents(form)
+        # All agents answer the previous round, `debate_round` on the right, and not each other.
+        debate_round = {
+            agent: offline_debate.argue_turn(agent, inputs, UniformLexicon(), debate_round, gives_in=False)
+            for agent in list_agents(form)
         }
-        turns += stored_turns(before, number)
+        turns += stored_turns(debate_round, number)
     return turns
 
 
-def stored_turns(spoken: dict[DebateAgent, SaidTurn], number: int) -> list[dict[str, Any]]:
-    """Return the turns of a round as items keep them."""
+def stored_turns(debate_round: dict[DebateAgent, JudgeTurn], number: int) -> list[dict[str, Any]]:
+    """Return the turns of a round in the form in which items store them."""
     return [
         {
-            "side": seat.side.value,
+            "side": agent.side.value,
             "round": number,
-            "couple": seat.couple,
-            "verdict": said.verdict,
-            "reason": said.reason,
-            "quotes": [asdict(quote) for quote in said.quotes],
+            "couple": agent.couple,
+            "verdict": turn.verdict,
+            "reason": turn.reason,
+            "quotes": [asdict(quote) for quote in turn.quotes],
         }
-        for seat, said in spoken.items()
+        for agent, turn in debate_round.items()
     ]
 
 
 def _argument_writer(gold: Sequence[PairFeatures]) -> Writer:
-    """Return what writes arguments that make one of these gold pairs look like a twin.
+    """Return a function that returns arguments with which one of these gold pairs resembles a twin.
 
-    It writes None where no agent of the twin's debate kept its stance. Whose words they are is the
-    twin's way too: beside debates of the offline pair a model would stand out.
+    It returns None where the agents of the twin's debate did not keep their stances. The arguments
+    are by models only if the twin's debate is: among debates of the offline agents they would be
+    conspicuous.
     """
     pairs = Pair.objects.select_related("query", "document").prefetch_related("gold_arguments")
-    found = pairs.in_bulk([look.pair for look in gold])
+    pair_by_id = pairs.in_bulk([features.pair for features in gold])
 
     def write(pair: int, twin: PairFeatures) -> list[Turn] | None:
         if not twin.shape:
@@ -195,49 +198,49 @@ def _argument_writer(gold: Sequence[PairFeatures]) -> Writer:
         form = stance_of(twin.shape)
         if form is None:
             return None
-        # The offline pair's words stand in where no model has argued about the pair yet.
-        said = of_models(found[pair], form) if twin.by_models else None
-        return said or offline_turns(found[pair], form)
+        # The offline agents argue where no model has argued about the pair yet.
+        turns = arguments_of_models(pair_by_id[pair], form) if twin.by_models else None
+        return turns or offline_turns(pair_by_id[pair], form)
 
     return write
 
 
 def _dream_checks(
     ordinary: Sequence[PairFeatures], gold: Sequence[PairFeatures], *, count: int, seed: int
-) -> list[Dressed]:
-    """DREAM's form (F.2): relevant pairs, each with an ordinary item's arguments."""
+) -> list[MatchedCheck]:
+    """Make checks of DREAM's form (F.2): relevant pairs, each with the debate of an ordinary item."""
     chance = Random(seed)
-    left = [look for look in gold if look.relevant]
-    chance.shuffle(left)
-    debated = [look for look in ordinary if look.shape and look.reason not in BLIND]
+    relevant = [features for features in gold if features.relevant]
+    chance.shuffle(relevant)
+    debated = [features for features in ordinary if features.shape and features.reason not in BLIND]
     couples = []
-    for look in left[:count]:
-        others = [twin for twin in debated if twin.query != look.query]
-        if others:
-            couples.append((look, chance.choice(others)))
-    debates = debates_of({twin.pair for _look, twin in couples})
-    found = []
-    for look, twin in couples:
+    for features in relevant[:count]:
+        twins = [twin for twin in debated if twin.query != features.query]
+        if twins:
+            couples.append((features, chance.choice(twins)))
+    debates = debates_of({twin.pair for _features, twin in couples})
+    checks = []
+    for features, twin in couples:
         turns = [
             {
-                "side": said.role,
-                "round": said.round,
-                "couple": said.agent_pair,
-                "verdict": said.verdict,
-                "reason": said.reason,
-                # They are about another document: no quotation is found in the one that is shown.
-                "quotes": [{"text": quote["text"], "start": None, "end": None} for quote in said.quotes],
+                "side": attempt.role,
+                "round": attempt.round,
+                "couple": attempt.agent_pair,
+                "verdict": attempt.verdict,
+                "reason": attempt.reason,
+                # The quotations are from another document, so they have no position in this one.
+                "quotes": [{"text": quote["text"], "start": None, "end": None} for quote in attempt.quotes],
             }
-            for said in debates.get(twin.pair, [])
-            if said.verdict is not None
+            for attempt in debates.get(twin.pair, [])
+            if attempt.verdict is not None
         ]
-        found.append(Dressed(look.pair, twin.reason, turns))
-    return found
+        checks.append(MatchedCheck(features.pair, twin.reason, turns))
+    return checks
 
 
 @transaction.atomic
 def withdraw_checks(*, collection: Collection, by: User | None) -> int:
-    """Stop assigning checks and return how many there were; what was answered stays."""
+    """Withdraw all active checks and return their number; the answers to them stay."""
     checks = Item.objects.filter(collection=collection, reason=Item.Reason.CHECK, state=Item.State.STANDING)
     count = checks.update(state=Item.State.WITHDRAWN)
     Collection.objects.filter(pk=collection.pk).update(has_checks=False)

@@ -1,4 +1,4 @@
-"""Batches of an annotator's work: accepted where all checks were passed, else returned (DREAM F.2)."""
+"""Batches of an annotator's judgments: accepted if all attention checks were passed, else returned (DREAM F.2)."""
 
 from contextlib import suppress
 
@@ -18,39 +18,40 @@ State = Assignment.State
 
 @transaction.atomic
 def close(membership: int) -> list[Batch]:
-    """Close a member's complete batches and return them; of a returned one all but its checks is set aside."""
-    # The membership's lock: two submits at once would close a batch twice.
+    """Close a member's complete batches and return them; the judgments of a batch with a missed check are excluded."""
+    # Locks the membership, because two submits at the same moment would close a batch twice.
     row = hold(Membership.objects.select_related("collection", "user"), membership)
     number = Batch.objects.filter(membership=row).count()
     begin, size = row.closed_to, row.collection.batch
-    found = []
-    # Only whole batches are looked at; the rest waits until it is one.
+    batches = []
     while begin + size <= row.lent:
-        held = Assignment.objects.filter(membership=row, number__gte=begin, number__lt=begin + size)
-        mine = list(held.select_related("item", "judgment"))
-        if any(one.state == State.OPEN for one in mine):
-            break  # An item of the batch is still open.
-        checks = [one for one in mine if one.item.reason == CHECK and one.state == State.DONE and one.judgment]
-        known, mark = (
-            reference_grades(row.collection, [one.item.pair_id for one in checks]),
-            row.collection.relevant_from,
-        )
-        # Of each answered check whether it was passed.
-        answers = [
-            (one.judgment.grade >= mark) == (known[one.item.pair_id] >= mark)
-            for one in checks
-            if one.judgment and one.judgment.grade is not None and one.item.pair_id in known
+        in_batch = Assignment.objects.filter(membership=row, number__gte=begin, number__lt=begin + size)
+        assignments = list(in_batch.select_related("item", "judgment"))
+        if any(assignment.state == State.OPEN for assignment in assignments):
+            break
+        checks = [
+            assignment
+            for assignment in assignments
+            if assignment.item.reason == CHECK and assignment.state == State.DONE and assignment.judgment
         ]
-        made = Batch.objects.create(
-            membership=row, number=number, size=size, checks=len(answers), missed=answers.count(False)
+        gold_grades = reference_grades(row.collection, [check.item.pair_id for check in checks])
+        mark = row.collection.relevant_from
+        passed = [
+            (check.judgment.grade >= mark) == (gold_grades[check.item.pair_id] >= mark)
+            for check in checks
+            if check.judgment and check.judgment.grade is not None and check.item.pair_id in gold_grades
+        ]
+        batch = Batch.objects.create(
+            membership=row, number=number, size=size, checks=len(passed), missed=passed.count(False)
         )
-        if made.missed:
-            # Checks themselves stay as they are: they measure the person and label nothing.
-            ordinary = [one.item_id for one in mine if one.item.reason != CHECK]
-            with suppress(BadInput):  # Where nothing of it stands: all was skipped, flagged or taken back.
+        if batch.missed:
+            # The judgments of the checks stay: they measure the person and label nothing.
+            ordinary = [assignment.item_id for assignment in assignments if assignment.item.reason != CHECK]
+            # BadInput: nothing to exclude, because all its items were skipped, flagged or undone.
+            with suppress(BadInput):
                 exclusion.exclude_judgments(membership=row, by=None, batch=number, items=ordinary)
                 Membership.objects.filter(pk=row.pk).update(returned=F("returned") + 1)
-        found.append(made)
+        batches.append(batch)
         begin, number = begin + size, number + 1
     Membership.objects.filter(pk=row.pk).update(closed_to=begin)
-    return found
+    return batches

@@ -1,4 +1,4 @@
-"""Consent: the text to agree to before the first task, in versions, and agreements."""
+"""Consent: the versions of the text that annotators agree to before their first task."""
 
 from django.db import transaction
 from django.utils.translation import gettext as _
@@ -32,26 +32,25 @@ You may stop at any time without giving a reason, and you can ask an admin of th
 
 @transaction.atomic
 def write(*, collection: Collection, text: str, by: User) -> int:
-    """Write a version that everybody is asked to agree to, and return its number. Raises BadInput when empty."""
-    # Two texts that are written at once would get one version.
+    """Store a version that every annotator must agree to, and return its number. Raises BadInput for an empty text."""
+    # Two texts that are stored at the same moment would get the same version.
     hold(Collection.objects, collection.pk, no_key=True)
     text = text.replace("\r\n", "\n").replace("\0", "").strip()
     if not text:
         raise BadInput(_("Enter the consent text"))
-    held = ConsentText.current(collection)
-    # Nobody is asked again for the same text, unless asking was stopped in between.
-    if held is not None and held.text == text and collection.consent_version:
-        return held.version
-    made = ConsentText.objects.create(
-        collection=collection, version=held.version + 1 if held else 1, text=text, written_by=by
-    )
-    Collection.objects.filter(pk=collection.pk).update(consent_version=made.version)
-    record(by, "consent.written", collection, version=made.version)
-    return made.version
+    newest = ConsentText.current(collection)
+    # The same text needs no second consent, unless consent was disabled in between.
+    if newest is not None and newest.text == text and collection.consent_version:
+        return newest.version
+    version = newest.version + 1 if newest else 1
+    ConsentText.objects.create(collection=collection, version=version, text=text, written_by=by)
+    Collection.objects.filter(pk=collection.pk).update(consent_version=version)
+    record(by, "consent.written", collection, version=version)
+    return version
 
 
 @transaction.atomic
 def disable_consent(*, collection: Collection, by: User) -> None:
-    """Stop asking for consent; what was agreed to stays."""
+    """Stop asking for consent; recorded consents are kept."""
     Collection.objects.filter(pk=collection.pk).update(consent_version=0)
     record(by, "consent.written", collection, version=0)

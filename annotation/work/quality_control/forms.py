@@ -5,14 +5,14 @@ from django.utils.translation import gettext_lazy as _
 
 
 class SizeForm(forms.Form):
-    """The size of a draw, and its seed."""
+    """The size of a random sample, and its seed."""
 
     size = forms.IntegerField(min_value=1, max_value=10_000, label=_("Count"))
     seed = forms.IntegerField(min_value=0, max_value=2**31 - 1, initial=0, label=_("Seed"))
 
 
 class ChecksForm(SizeForm):
-    """The number of checks to make, and their form."""
+    """The number of attention checks to make, and their form."""
 
     form = forms.ChoiceField(
         choices=[
@@ -25,7 +25,7 @@ class ChecksForm(SizeForm):
 
 
 class GoldForm(SizeForm):
-    """The gold sample to draw."""
+    """The size of a gold sample, and its share for a second review."""
 
     spot = forms.FloatField(
         min_value=0,
@@ -37,7 +37,7 @@ class GoldForm(SizeForm):
 
 
 class ConsentForm(forms.Form):
-    """The text that annotators agree to."""
+    """The consent text for annotators."""
 
     text = forms.CharField(
         max_length=20_000, label=_("Consent text for annotators"), widget=forms.Textarea(attrs={"rows": 14})
@@ -45,7 +45,7 @@ class ConsentForm(forms.Form):
 
 
 class NoteForm(forms.Form):
-    """A reason, in a sentence, and from which moment on judgments are excluded."""
+    """The reason of an exclusion, and the time from which on judgments are excluded."""
 
     note = forms.CharField(max_length=1000, required=False)
     since = forms.DateTimeField(required=False)

@@ -1,8 +1,8 @@
-"""Gold: a sample that experts grade, with a reason for and one against beside each pair (DREAM A.2).
+"""Gold: a sample of pairs that experts grade, each with a reason for and a reason against (DREAM A.2).
 
-One random pair of the pool for each query, queries drawn in proportion to their strata; five pairs
-for practice; a random share is looked at by a senior. What experts say is a reference grade: it
-measures and never settles.
+The sample has one random pair for each of its queries, which are drawn in proportion to their
+strata, and five pairs for practice. A random share is reviewed by a senior, who is an adjudicator or
+admin. The experts' grades are reference grades: they measure people and judges and resolve nothing.
 """
 
 from collections import defaultdict
@@ -21,7 +21,7 @@ from annotation.agreement.proportions import share_statistic
 from annotation.models import Membership, User
 from annotation.models.quality_control import GoldAnswer, GoldPair, GoldSet
 from annotation.work.quality_control import attention_checks, gold_reasons
-from annotation.work.quality_control.matching import Form
+from annotation.work.quality_control.matching import DebateForm
 from annotation.work.queue.assignment import check_time
 from corpus.errors import BadInput, StateConflict
 from corpus.holding import hold
@@ -32,9 +32,9 @@ from judges.models import Attempt
 from store.sql import fetch_rows, read_sql
 
 PRACTICE = 5
-SPREAD = 7919  # A prime: each expert begins elsewhere, so two of them rarely meet on one pair.
+SPREAD = 7919  # A prime: each expert begins elsewhere, so two of them rarely get the same pair.
 Who = GoldAnswer.Who
-# By the number of answers (2: and more), and whether the query is longer than the middle one.
+# By the number of answers (2: two or more), and whether the query is longer than the median.
 STRATA = (
     (gettext_noop("no answer, short query"), gettext_noop("no answer, long query")),
     (gettext_noop("one answer, short query"), gettext_noop("one answer, long query")),
@@ -45,28 +45,27 @@ POOL = read_sql(__file__, "draw_gold_pool")
 
 
 def sample_pairs(by_stratum: Mapping[str, Sequence[int]], size: int, seed: int) -> list[tuple[int, str]]:
-    """Draw `size` pairs with their strata, in random order, each stratum by its share. Pure."""
+    """Draw `size` pairs with their strata in random order, in proportion to the strata's sizes. Pure."""
     total = sum(map(len, by_stratum.values()))
     size = min(size, total)
     names = sorted(by_stratum)
     exact_shares = {name: size * len(by_stratum[name]) / total for name in names} if total else {}
-    take = {name: int(share) for name, share in exact_shares.items()}
-    # The largest remainders are rounded up first (Hamilton's method), so the shares add up to
-    # `size`. The most missing first; names decide ties, so that a seed draws the same sample
-    # everywhere.
-    rest = sorted(names, key=lambda name: (take[name] - exact_shares[name], name))
-    for name in rest[: size - sum(take.values())]:
-        take[name] += 1
+    sizes = {name: int(share) for name, share in exact_shares.items()}
+    # Hamilton's method: the largest remainders are rounded up, so that the sizes add up to `size`. Names
+    # decide ties, so that a seed draws the same sample everywhere.
+    by_remainder = sorted(names, key=lambda name: (sizes[name] - exact_shares[name], name))
+    for name in by_remainder[: size - sum(sizes.values())]:
+        sizes[name] += 1
     chance = Random(seed)
-    found = [(pair, name) for name in names for pair in chance.sample(sorted(by_stratum[name]), take[name])]
-    chance.shuffle(found)
-    return found
+    sample = [(pair, name) for name in names for pair in chance.sample(sorted(by_stratum[name]), sizes[name])]
+    chance.shuffle(sample)
+    return sample
 
 
 @transaction.atomic
 def draw(*, collection: Collection, size: int, seed: int, spot: float, by: User | None) -> GoldSet:
-    """Draw a gold set of `size` pairs and PRACTICE more. BadInput when none are left."""
-    # One draw at a time: two would take the same queries, which are free until a set has them.
+    """Draw a gold set of `size` pairs and PRACTICE more. Raises BadInput where too few queries are left."""
+    # One draw at a time: two would use the same queries.
     hold(Collection.objects, collection.pk, no_key=True)
     rows = fetch_rows(POOL, collection=collection.pk, seed=seed)
     if len(rows) <= PRACTICE:
@@ -75,77 +74,85 @@ def draw(*, collection: Collection, size: int, seed: int, spot: float, by: User 
             " %(practice)s. Import more queries"
         )
         raise BadInput(refusal % {"rows": len(rows), "practice": PRACTICE})
-    # By the number of answers, and whether the query is longer than the upper median: with equal lengths none is.
+    # The upper median, so that no query counts as long where all have the same length.
     middle = sorted(row[3] for row in rows)[len(rows) // 2]
     strata = defaultdict(list)
     for _query, pair, answers, words in rows:
         strata[STRATA[min(answers or 0, 2)][words > middle]].append(pair)
     drawn = sample_pairs(strata, size + PRACTICE, seed)
-    made = GoldSet.objects.create(collection=collection, seed=seed, spot=spot, made_by=by)
-    # A seed of its own: another share of spots must not change the drawn pairs.
+    gold_set = GoldSet.objects.create(collection=collection, seed=seed, spot=spot, made_by=by)
+    # Its own random sequence, so that another share for review does not change the drawn pairs.
     chance = Random(f"{seed}:spot")
     spots = set(chance.sample(range(PRACTICE, len(drawn)), round(spot * (len(drawn) - PRACTICE))))
     pairs = Pair.objects.select_related("query", "document").in_bulk([pair for pair, _stratum in drawn])
     debates = debates_of(pairs)
     GoldPair.objects.bulk_create(
         GoldPair(
-            gold_set=made,
+            gold_set=gold_set,
             pair_id=pair,
-            place=place,
-            practice=place < PRACTICE,
-            spot=place in spots,
+            place=number,
+            practice=number < PRACTICE,
+            spot=number in spots,
             stratum=stratum,
             **_find_reasons(pairs[pair], debates.get(pair, [])),
         )
-        for place, (pair, stratum) in enumerate(drawn)
+        for number, (pair, stratum) in enumerate(drawn)
     )
-    gold_reasons.write_later(collection, gold_set=made, by=by)
-    record(by, "gold.made", collection, n=len(drawn), seed=seed, gold=made.number)
-    return made
+    gold_reasons.write_later(collection, gold_set=gold_set, by=by)
+    record(by, "gold.made", collection, n=len(drawn), seed=seed, gold=gold_set.number)
+    return gold_set
 
 
 @transaction.atomic
 def end(*, gold_set: GoldSet, by: User | None) -> None:
-    """End a gold set: no more pairs of it are handed out; what was said stays."""
+    """End a gold set: no more pairs of it are assigned; the answers stay."""
     GoldSet.objects.filter(pk=gold_set.pk, ended_at=None).update(ended_at=timezone.now())
     record(by, "gold.ended", gold_set.collection, gold=gold_set.number)
 
 
 def _find_reasons(pair: Pair, debate: Sequence[Attempt]) -> dict[str, Any]:
-    """Return a turn for and one against: of the pair's debate where each side spoke for itself, else offline."""
-    found: dict[str, Attempt] = {}
-    for said in debate:
-        if said.verdict == (said.role == "for"):
-            found.setdefault(said.role, said)
-    if len(found) < 2:
-        return {"turns": attention_checks.offline_turns(pair, Form(1)), "written_by": gold_reasons.OFFLINE}
-    place = {"round": 1, "couple": 0}
+    """Return a turn for and one against: of the pair's debate if each side kept its stance, else offline turns."""
+    turn_by_side: dict[str, Attempt] = {}
+    for turn in debate:
+        if turn.verdict == (turn.role == "for"):
+            turn_by_side.setdefault(turn.role, turn)
+    if len(turn_by_side) < 2:
+        return {"turns": attention_checks.offline_turns(pair, DebateForm(1)), "written_by": gold_reasons.OFFLINE}
     turns = [
-        {"side": side, **place, "verdict": int(said.verdict or 0), "reason": said.reason, "quotes": said.quotes}
-        for side, said in sorted(found.items(), reverse=True)  # For before against.
+        {
+            "side": side,
+            "round": 1,
+            "couple": 0,
+            "verdict": int(turn.verdict or 0),
+            "reason": turn.reason,
+            "quotes": turn.quotes,
+        }
+        for side, turn in sorted(turn_by_side.items(), reverse=True)  # "for" before "against"
     ]
-    return {"turns": turns, "written_by": ", ".join(sorted({said.judge.name for said in found.values()}))}
+    return {"turns": turns, "written_by": ", ".join(sorted({turn.judge.name for turn in turn_by_side.values()}))}
 
 
-# --- who gets what ---------------------------------------------------------------------------------------------------
+# Assigning pairs to experts and seniors
+
+
 def _gold_pairs(membership: Membership) -> QuerySet[GoldPair]:
-    found = GoldPair.objects.filter(gold_set__collection=membership.collection_id)
-    return found.select_related("pair__query", "pair__document", "gold_set").order_by("gold_set", "place")
+    gold_pairs = GoldPair.objects.filter(gold_set__collection=membership.collection_id)
+    return gold_pairs.select_related("pair__query", "pair__document", "gold_set").order_by("gold_set", "place")
 
 
 def next_for_expert(membership: Membership) -> GoldPair | None:
-    """Return practice that this expert has not done, then a pair that no expert has graded."""
+    """Return a practice pair that this expert has not graded, else a pair that no expert has graded, else None."""
     open_pairs = _gold_pairs(membership).filter(gold_set__ended_at=None)
-    first = open_pairs.filter(practice=True).exclude(answers__membership=membership).first()
-    if first is not None:
-        return first
+    practice = open_pairs.filter(practice=True).exclude(answers__membership=membership).first()
+    if practice is not None:
+        return practice
     turn = (F("place") * SPREAD + membership.pk * 31) % 10_007
-    left = open_pairs.filter(practice=False).exclude(answers__who=Who.EXPERT).annotate(turn=turn)
-    return left.order_by("gold_set", "turn", "place").first()
+    ungraded = open_pairs.filter(practice=False).exclude(answers__who=Who.EXPERT).annotate(turn=turn)
+    return ungraded.order_by("gold_set", "turn", "place").first()
 
 
 def next_for_senior(membership: Membership) -> GoldPair | None:
-    """Return a pair of the random share that another person graded and no senior has looked at."""
+    """Return a pair of the random share that another person graded and no senior has reviewed; None at the end."""
     graded = _gold_pairs(membership).filter(spot=True, answers__who=Who.EXPERT).exclude(answers__who=Who.SENIOR)
     return graded.exclude(answers__membership=membership).first()
 
@@ -161,9 +168,10 @@ def record_answer(
     milliseconds: int | None = None,
     shown_ms: int | None = None,
 ) -> GoldAnswer:
-    """Keep what an expert or senior says; beyond practice it is the reference grade.
+    """Store an expert's or senior's grade, which is the pair's reference grade except in practice.
 
-    Raises StateConflict for a pair that is gone or not this person's to grade, BadInput for a grade sent too soon.
+    Raises StateConflict for a pair that does not exist any more or that this person may not grade, BadInput for
+    a grade that came too soon.
     """
     row = (
         GoldPair.objects.select_for_update(of=("self",))
@@ -173,23 +181,24 @@ def record_answer(
     )
     if row is None:
         raise StateConflict(_("Gold pair not found"))
-    known = list(GoldAnswer.objects.filter(gold_pair=row).order_by("pk"))
-    own = [one for one in known if one.membership_id == membership.pk and one.who == who]
+    answers = list(GoldAnswer.objects.filter(gold_pair=row).order_by("pk"))
+    own = [answer for answer in answers if answer.membership_id == membership.pk and answer.who == who]
     # The same answer sent twice is one answer.
     if own and (own[-1].grade, own[-1].comment) == (grade, comment):
         return own[-1]
     check_time(membership.collection.min_judgment_ms, shown_ms, milliseconds)
-    if who == Who.SENIOR and any(one.membership_id == membership.pk and one.who == Who.EXPERT for one in known):
+    graders = {answer.membership_id for answer in answers if answer.who == Who.EXPERT}
+    if who == Who.SENIOR and membership.pk in graders:
         raise StateConflict(_("You graded this pair. Another reviewer must check it"))
-    others = [one for one in known if one.who == who and one.membership_id != membership.pk]
-    if others and not row.practice:
-        # Practice is graded by everybody; other pairs by one expert.
+    is_done = any(answer.who == who and answer.membership_id != membership.pk for answer in answers)
+    # Only practice pairs are graded by several experts.
+    if is_done and not row.practice:
         raise StateConflict(_("Another person graded this pair while you were reading it. Here is the next one"))
     reference = None
     if not row.practice:
         kind = Assessor.Kind.REFERENCE
         experts = Assessor.objects.get_or_create(collection=row.gold_set.collection, kind=kind, name=EXPERTS)[0]
-        # The newest row is superseded, so that one reference grade holds.
+        # The new row supersedes the current one, so that a pair has one reference grade.
         head = Judgment.objects.heads().filter(assessor=experts, pair=row.pair_id, item=None).first()
         reference = Judgment.objects.create(
             pair_id=row.pair_id, assessor=experts, step=Judgment.Step.IMPORT, grade=grade, supersedes=head
@@ -205,20 +214,22 @@ def record_answer(
     )
 
 
-# --- how far it is ---------------------------------------------------------------------------------------------------
+# Progress
+
+
 def list_progress(collection: Collection) -> list[dict[str, Any]]:
-    """Count each gold set's answers by experts and seniors, and how often seniors said the same. Newest first."""
-    plain = Q(pairs__practice=False)
+    """Return the progress of each gold set, newest first: graded and reviewed pairs, and how often reviews agreed."""
+    no_practice = Q(pairs__practice=False)
     sets = GoldSet.objects.filter(collection=collection).annotate(
-        n=Count("pairs", filter=plain), spots=Count("pairs", filter=plain & Q(pairs__spot=True))
+        n=Count("pairs", filter=no_practice), spots=Count("pairs", filter=no_practice & Q(pairs__spot=True))
     )
-    said: dict[int, dict[tuple[int, str], int]] = defaultdict(dict)
+    grades_by_set: dict[int, dict[tuple[int, str], int]] = defaultdict(dict)
     rows = GoldAnswer.objects.filter(gold_pair__gold_set__collection=collection, gold_pair__practice=False)
     for key, pair, who, grade in rows.order_by("pk").values_list("gold_pair__gold_set", "gold_pair", "who", "grade"):
-        said[key][pair, who] = grade
+        grades_by_set[key][pair, who] = grade
     progress, mark = [], collection.relevant_from
     for gold_set in sets.order_by("-pk"):
-        grades = said[gold_set.pk]
+        grades = grades_by_set[gold_set.pk]
         experts = {pair: grade for (pair, who), grade in grades.items() if who == Who.EXPERT}
         seniors = {pair: grade for (pair, who), grade in grades.items() if who == Who.SENIOR}
         same = [(experts[pair] >= mark) == (grade >= mark) for pair, grade in seniors.items() if pair in experts]
@@ -226,12 +237,12 @@ def list_progress(collection: Collection) -> list[dict[str, Any]]:
             "gold_set": gold_set,
             "pairs": gold_set.n,
             "graded": len(experts),
-            # A senior's grade goes before the expert's.
+            # A senior's grade takes precedence over the expert's.
             "relevant": sum(grade >= mark for grade in (experts | seniors).values()),
             "spots": gold_set.spots,
             "looked": len(seniors),
             "done": (len(experts), len(seniors)) == (gold_set.n, gold_set.spots),
-            # Share of the seniors' looks that found what the expert had said; exact 95% interval.
+            # The share of reviews with the expert's label, with its exact 95% interval.
             "same": share_statistic(same, _("no pair has been reviewed yet")),
         }
         progress.append(row)
@@ -239,14 +250,14 @@ def list_progress(collection: Collection) -> list[dict[str, Any]]:
 
 
 def others_on_practice(membership: Membership) -> tuple[GoldPair, list[GoldAnswer]] | None:
-    """Return what others said about the practice pair that this expert did last: so they come to one reading."""
+    """Return the expert's last practice pair with the other experts' answers; None after any other pair."""
     last = (
         GoldAnswer.objects.filter(membership=membership, gold_pair__practice=True)
         .select_related("gold_pair__pair__query")
         .order_by("-pk")
         .first()
     )
-    # Only directly after the practice pair: what others said later belongs to no page.
+    # Shown only directly after the practice pair.
     newest = GoldAnswer.objects.filter(membership=membership).aggregate(pk=Max("pk"))["pk"]
     if last is None or last.pk != newest:
         return None

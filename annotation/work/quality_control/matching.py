@@ -1,4 +1,4 @@
-"""Dressing a gold pair as an item: which can look like a given ordinary one. Pure."""
+"""Matching attention checks: which gold pairs can be displayed like a given ordinary item. Pure."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any, NamedTuple
 
-Turn = dict[str, Any]  # A turn as an item keeps it.
+Turn = dict[str, Any]  # A turn as items store it.
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
-    """A debate in which each agent keeps its stance: so many rounds, by so many couples of one for and one against."""
+class DebateForm:
+    """The form of a debate in which each agent keeps its stance; a couple is one agent for and one against."""
 
     rounds: int
     couples: int = 1
@@ -19,45 +19,47 @@ class Form:
 
 @dataclass(frozen=True, slots=True)
 class PairFeatures:
-    """Features of an item's page that can be seen at a glance."""
+    """Features by which an annotator could recognize an attention check."""
 
     pair: int
     shape: str  # Rounds, agents and last verdicts of its debate; "" for none.
     reason: str = ""
     arm: str = ""
     query: int = 0
-    relevant: bool = True  # Of a gold pair: what is known to be right.
-    by_models: bool = False  # Models wrote its debate, not the offline pair.
-    # Of a gold pair: in how many rounds models argued about it, by the number of couples.
+    relevant: bool = True  # The label of a gold pair.
+    by_models: bool = False  # Models, not the offline agents, wrote its debate.
+    # The rounds in which models argued about a gold pair, by the number of couples.
     argued: Mapping[int, int] = field(default_factory=dict)
 
-    def has_arguments(self, form: Form | None) -> bool:
-        """Return whether models wrote arguments of this form about the pair."""
+    def has_arguments(self, form: DebateForm | None) -> bool:
+        """Return whether models wrote arguments in this form about the pair."""
         return form is not None and self.argued.get(form.couples, 0) >= form.rounds
 
-    def speaks(self, form: Form) -> bool:
-        """Return whether the pair as an attention check can show models' words in this form: arguments or a debate."""
+    def speaks(self, form: DebateForm) -> bool:
+        """Return whether the pair has arguments or a debate by models in this form."""
         return self.has_arguments(form) or (self.by_models and stance_of(self.shape) == form)
 
 
-class Dressed(NamedTuple):
-    """A gold pair, and the reason of the ordinary item that it looks like."""
+class MatchedCheck(NamedTuple):
+    """A gold pair, and the reason of the ordinary item that it candidates like."""
 
     pair: int
     reason: str
-    turns: list[Turn] | None = None  # The debate that the check shows; None: that of its own pair.
+    turns: list[Turn] | None = None  # The debate that the check shows; None: the debate about the pair.
 
 
-BLIND = ("audit",)  # Reasons of items without a debate: any gold pair may look so.
-# What a gold pair shows in place of an own debate so that it looks like the twin; None where nothing can.
+BLIND = ("audit",)  # Reasons of items without a debate, which any gold pair can resemble.
+# Returns the debate with which a gold pair resembles the twin; None where there is none.
 Writer = Callable[[int, PairFeatures], list[Turn] | None]
 
 
 def draw_pool(gold: Sequence[PairFeatures], most: int, seed: int) -> list[PairFeatures]:
-    """Draw `most` gold pairs of each label, debated or argued ones first."""
+    """Draw `most` gold pairs of each label, preferring pairs with a debate or arguments."""
     drawn = Random(f"{seed}:pool").sample(gold, len(gold))
-    drawn.sort(key=lambda look: not (look.shape or look.argued))
-    return [look for label in (True, False) for look in [one for one in drawn if one.relevant is label][:most]]
+    drawn.sort(key=lambda features: not (features.shape or features.argued))
+    relevant = [features for features in drawn if features.relevant]
+    not_relevant = [features for features in drawn if not features.relevant]
+    return relevant[:most] + not_relevant[:most]
 
 
 def match_checks(
@@ -67,69 +69,72 @@ def match_checks(
     count: int,
     seed: int,
     write: Writer,
-) -> list[Dressed]:
-    """Match up to `count` checks, each the twin of an ordinary item drawn at random.
+) -> list[MatchedCheck]:
+    """Match up to `count` checks, each with a twin, which is an ordinary item drawn at random.
 
-    Which label it has is drawn too, so that both come as often while there are both. A twin has a
-    debate of the same shape, its own or a written one, if possible by writers of its kind (models,
-    or the offline pair). Ordinary items for which no gold pair is left have no twin, so fewer may
-    come back.
+    The label is drawn too, so that both are equally frequent while there are gold pairs of both. A
+    check has a debate of its twin's shape, about its pair or by `write`, if possible by writers of the
+    same kind (models or the offline agents). Returns fewer checks where no gold pair matches a twin.
     """
     chance = Random(seed)
-    left = {look.pair: look for look in gold}
-    found: list[Dressed] = []
-    # Three tries for each wanted check: some twins have no gold pair that can look like them.
+    unused = {features.pair: features for features in gold}
+    checks: list[MatchedCheck] = []
+    # Three draws for each check, because no gold pair may match a twin.
     for twin in [chance.choice(ordinary) for _ in range(count * 3)]:
-        if len(found) == count or not left:
+        if len(checks) == count or not unused:
             break
+        # A random label, so that annotators who guess are right no more often than by chance.
         label = chance.random() < 0.5
-        # One label at random, or whatever is left: a person who guesses must not be right more often than chance.
-        looks = [look for look in left.values() if look.relevant is label] or list(left.values())
-        chance.shuffle(looks)
-        fit = _find_match(twin, looks, write)
-        if fit is None:
+        candidates = [features for features in unused.values() if features.relevant is label] or list(unused.values())
+        chance.shuffle(candidates)
+        match = _find_match(twin, candidates, write)
+        if match is None:
             continue
-        look, turns = fit
-        del left[look.pair]
-        found.append(Dressed(look.pair, twin.reason, turns))
-    return found
+        features, turns = match
+        del unused[features.pair]
+        checks.append(MatchedCheck(features.pair, twin.reason, turns))
+    return checks
 
 
 def _find_match(
-    twin: PairFeatures, looks: Sequence[PairFeatures], write: Writer
+    twin: PairFeatures, candidates: Sequence[PairFeatures], write: Writer
 ) -> tuple[PairFeatures, list[Turn] | None] | None:
-    """Return the first look that is like the twin, with its own debate (None) or a written one; None for none."""
+    """Return the first matching candidate, with its own debate (None) or a written one; None where none matches."""
     if twin.reason in BLIND:
-        return looks[0], None
+        return candidates[0], None
     form = stance_of(twin.shape)
 
-    def is_by_models(look: PairFeatures) -> bool:
-        return look.by_models if look.shape == twin.shape else twin.by_models and look.has_arguments(form)
+    def has_other_writers(features: PairFeatures) -> bool:
+        by_models = (
+            features.by_models if features.shape == twin.shape else twin.by_models and features.has_arguments(form)
+        )
+        return by_models != twin.by_models
 
-    # Beside debates of models the offline pair's words would stand out, and the other way round.
-    for look in sorted(looks, key=lambda look: is_by_models(look) != twin.by_models):
-        turns = None if look.shape == twin.shape else write(look.pair, twin)
-        if turns is not None or look.shape == twin.shape:
-            return look, turns
+    # Among debates by models one by the offline agents would be conspicuous, and the other way round.
+    for features in sorted(candidates, key=has_other_writers):
+        turns = None if features.shape == twin.shape else write(features.pair, twin)
+        if turns is not None or features.shape == twin.shape:
+            return features, turns
     return None
 
 
-def stance_of(shape: str) -> Form | None:
-    """Return a debate's form where each side kept its stance; None for any other shape."""
-    found = re.fullmatch(r"(\d+) rounds, (\d+) turns, ([01-]+)", shape)
-    if not found:
+def stance_of(shape: str) -> DebateForm | None:
+    """Return the form of a debate of this shape if each agent kept its stance; else None."""
+    match = re.fullmatch(r"(\d+) rounds, (\d+) turns, ([01-]+)", shape)
+    if not match:
         return None
-    rounds, turns, couples = int(found[1]), int(found[2]), found[3].count("0")
-    # "0" for each agent against and "1" for each one for, in the order of `shape_of`'s sides.
-    kept = "-".join("0" * couples + "1" * couples)
-    return Form(rounds, couples) if couples and found[3] == kept and turns == 2 * rounds * couples else None
+    rounds, turns, couples = int(match[1]), int(match[2]), match[3].count("0")
+    # "0" for each agent against, then "1" for each agent for: the order of sides in `shape_of`.
+    verdicts = "-".join("0" * couples + "1" * couples)
+    return DebateForm(rounds, couples) if couples and match[3] == verdicts and turns == 2 * rounds * couples else None
 
 
 def shape_of(turns: Sequence[Mapping[str, object]]) -> str:
-    """Return a debate's shape as text, as "2 rounds, 4 turns, 0-1"; "" for none."""
+    """Return the shape of a debate as text, such as "2 rounds, 4 turns, 0-1"; "" without turns."""
     if not turns:
         return ""
     rounds = [int(str(turn["round"])) for turn in turns]
-    last = [turn for turn, round in zip(turns, rounds, strict=True) if round == max(rounds)]
-    said = "-".join(str(turn["verdict"]) for turn in sorted(last, key=lambda t: (str(t["side"]), str(t["couple"]))))
-    return f"{max(rounds)} rounds, {len(turns)} turns, {said}"
+    last_turns = [turn for turn, round in zip(turns, rounds, strict=True) if round == max(rounds)]
+    last_turns.sort(key=lambda turn: (str(turn["side"]), str(turn["couple"])))
+    verdicts = "-".join(str(turn["verdict"]) for turn in last_turns)
+    return f"{max(rounds)} rounds, {len(turns)} turns, {verdicts}"

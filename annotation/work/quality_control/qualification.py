@@ -1,4 +1,4 @@
-"""The qualification test: practice with feedback, then standing items that everybody takes, with a pass mark."""
+"""The qualification test: practice with feedback, then gold pairs that every annotator judges, with a pass mark."""
 
 from collections.abc import Mapping
 from random import Random
@@ -18,21 +18,21 @@ from corpus.labels import reference_grades
 from corpus.models import Collection, Item, Pair
 from judges.campaigns.selectors import debates_of
 
-# Everybody takes the same test, so its items have room for all.
+# Every annotator takes the same test: no collection has so many people.
 OVERLAP = 32_000
-FIRST = -1.0  # Priority of practice: before the test, whose items have 0.
+FIRST = -1.0  # The priority of practice, which comes before the test with its priority of 0.
 
 
 def list_tests(collection: Collection) -> list[int]:
-    """Numbers of the tests that stand, oldest first."""
-    found = Item.objects.filter(
+    """Return the numbers of the active tests, oldest first."""
+    numbers = Item.objects.filter(
         collection=collection, reason=Item.Reason.QUALIFICATION, state=Item.State.STANDING
     ).values_list("seq", flat=True)
-    return sorted(set(found))
+    return sorted(set(numbers))
 
 
 def free_gold_pairs(collection: Collection, gold: Mapping[int, int]) -> QuerySet[Pair]:
-    """Gold pairs that are no checks."""
+    """Return the current gold pairs that are not attention checks."""
     checks = Item.objects.filter(collection=collection, reason=Item.Reason.CHECK, state=Item.State.STANDING)
     pairs = Pair.objects.filter(pk__in=gold, query__is_current=True, document__is_current=True)
     return pairs.exclude(pk__in=checks.values("pair"))
@@ -40,36 +40,38 @@ def free_gold_pairs(collection: Collection, gold: Mapping[int, int]) -> QuerySet
 
 @transaction.atomic
 def make_test(*, collection: Collection, size: int, seed: int, by: User | None) -> int:
-    """Make a test of `size` pairs after PRACTICE examples, half of them relevant where gold allows; its number.
+    """Make a test of `size` pairs and PRACTICE examples, if possible half of them relevant; return its number.
 
-    Pairs that were in an earlier test are taken only when gold is too small. Raises BadInput when it is smaller still.
+    Pairs of earlier tests are used again only where there are too few other gold pairs. Raises BadInput
+    where there are too few gold pairs.
     """
-    # Two tests made at once would get one number.
+    # Two tests that are made at the same moment would get the same number.
     hold(Collection.objects, collection.pk, no_key=True)
     gold = reference_grades(collection)
     earlier = Item.objects.filter(collection=collection, reason=Item.Reason.QUALIFICATION)
     used = set(earlier.values_list("pair_id", flat=True))
-    known = sorted(free_gold_pairs(collection, gold).values_list("pk", flat=True))
-    if len(known) < PRACTICE + size:
-        words = _(
+    free_pairs = sorted(free_gold_pairs(collection, gold).values_list("pk", flat=True))
+    if len(free_pairs) < PRACTICE + size:
+        message = _(
             "A test of %(size)s pairs needs %(practice)s gold pairs that are not used as checks; there are %(known)s"
         )
-        raise BadInput(words % {"size": size, "practice": PRACTICE + size, "known": len(known)})
+        raise BadInput(message % {"size": size, "practice": PRACTICE + size, "known": len(free_pairs)})
     chance = Random(seed)
-    # Pairs that no earlier test used, as long as they suffice: whoever takes a second test must not know them.
-    fresh = [pair for pair in known if pair not in used]
-    drawn = fresh if len(fresh) >= PRACTICE + size else known
+    # Pairs of no earlier test, if there are enough, so that a second test has no pairs that its taker knows.
+    unused = [pair for pair in free_pairs if pair not in used]
+    drawn = unused if len(unused) >= PRACTICE + size else free_pairs
     chance.shuffle(drawn)
-    # As many relevant as not, as far as there are: more of one kind where the other has too few.
-    mark, most = collection.relevant_from, PRACTICE + size
-    yes, no = [pair for pair in drawn if gold[pair] >= mark], [pair for pair in drawn if gold[pair] < mark]
-    chosen = (yes[: max(most // 2, most - len(no))] + no)[:most]
-    chance.shuffle(chosen)
-    # The generated reasons of gold pairs; of none about which judges debated. The newest comes last and stays.
-    made = GoldPair.objects.filter(pair__in=chosen).exclude(pair__in=debates_of(chosen)).exclude(turns=[])
-    turns = dict(made.order_by("pk").values_list("pair", "turns"))
-    last = earlier.aggregate(n=Max("seq"))["n"]
-    number = 0 if last is None else last + 1
+    # As many relevant as not relevant pairs, or more of one label where there are too few of the other.
+    mark, total = collection.relevant_from, PRACTICE + size
+    relevant = [pair for pair in drawn if gold[pair] >= mark]
+    not_relevant = [pair for pair in drawn if gold[pair] < mark]
+    test_pairs = (relevant[: max(total // 2, total - len(not_relevant))] + not_relevant)[:total]
+    chance.shuffle(test_pairs)
+    # Arguments written for gold pairs that judges have not debated; the newest of a pair overwrite older ones.
+    argued = GoldPair.objects.filter(pair__in=test_pairs).exclude(pair__in=debates_of(test_pairs)).exclude(turns=[])
+    turns = dict(argued.order_by("pk").values_list("pair", "turns"))
+    last_number = earlier.aggregate(last=Max("seq"))["last"]
+    number = 0 if last_number is None else last_number + 1
     Item.objects.bulk_create(
         Item(
             collection=collection,
@@ -79,15 +81,15 @@ def make_test(*, collection: Collection, size: int, seed: int, by: User | None) 
             state=Item.State.STANDING,
             arm=Item.Arm.SHOWN,
             turns=turns.get(pair),
-            priority=FIRST if place < PRACTICE else 0.0,
-            place=place,
+            priority=FIRST if position < PRACTICE else 0.0,
+            place=position,
             overlap=OVERLAP,
         )
-        for place, pair in enumerate(chosen)
+        for position, pair in enumerate(test_pairs)
     )
     Collection.objects.filter(pk=collection.pk).update(qualification=True)
     record(by, "qualification.made", collection, test=number, size=size, seed=seed)
-    # Who has begun an earlier test stays with it.
+    # A member who has begun an earlier test finishes that one.
     if number:
         newcomers = Membership.objects.filter(collection=collection, qualified_at=None, failed_at=None)
         started = Assignment.objects.filter(item__reason=Item.Reason.QUALIFICATION, membership__collection=collection)
@@ -97,7 +99,7 @@ def make_test(*, collection: Collection, size: int, seed: int, by: User | None) 
 
 @transaction.atomic
 def allow_retake(*, membership: Membership, by: User | None) -> None:
-    """Let a member who failed take the next test. Raises BadInput when all tests are taken."""
+    """Let a member who failed take the next test. Raises BadInput where there is none."""
     later = [number for number in list_tests(membership.collection) if number > membership.trial]
     if not later:
         raise BadInput(_("There is no other test. Create one, so that the same pairs are not used again"))
@@ -113,7 +115,7 @@ def let_pass(*, membership: Membership, by: User | None) -> None:
 
 
 def list_annotators(collection: Collection) -> list[Membership]:
-    """Annotators, and where they stand: those who failed first."""
+    """Return the active annotators: first those who failed, last those who passed."""
     return list(
         Membership.objects.filter(collection=collection, role=Role.ANNOTATOR, is_active=True)
         .select_related("user", "collection")

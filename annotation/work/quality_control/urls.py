@@ -1,4 +1,4 @@
-"""Addresses of quality control: consent, checks, the test, gold."""
+"""Addresses of quality control: attention checks, the qualification test, consent, gold."""
 
 from django.urls import URLPattern, path
 

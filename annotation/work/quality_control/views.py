@@ -30,16 +30,16 @@ SETTINGS = ("checks", "repeats", "batch", "qualification", "pass_mark")
 
 
 def _explain_refusal(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
-    """Show the settings with the reason, where the view raises BadInput."""
+    """Decorate a view that may raise BadInput: the settings page then shows the reason."""
 
     @wraps(view)
-    def answered(request: HttpRequest, scope: Scope, **kwargs: int) -> HttpResponse:
+    def wrapper(request: HttpRequest, scope: Scope, **kwargs: int) -> HttpResponse:
         try:
             return view(request, scope, **kwargs)
         except BadInput as error:
             return _render_quality_settings(request, scope, problem=str(error), status=422)
 
-    return answered
+    return wrapper
 
 
 @action("admin", "GET", "POST")
@@ -64,13 +64,13 @@ def _settings_form(request: HttpRequest | None, scope: Scope) -> ActionForm:
 @action("admin", "POST")
 @_explain_refusal
 def make_checks(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Make attention checks of gold pairs."""
+    """Make attention checks from gold pairs."""
     form = ChecksForm(request.POST, prefix="checks")
     if not form.is_valid():
         return _render_quality_settings(request, scope, sizes=form, status=422)
-    given = form.cleaned_data
+    options = form.cleaned_data
     n = attention_checks.make_checks(
-        collection=scope.collection, count=given["size"], seed=given["seed"], by=scope.user, form=given["form"]
+        collection=scope.collection, count=options["size"], seed=options["seed"], by=scope.user, form=options["form"]
     )
     return _confirm(request, scope, ngettext("%(n)s check created.", "%(n)s checks created.", n) % {"n": n})
 
@@ -86,10 +86,10 @@ def withdraw_checks(request: HttpRequest, scope: Scope) -> HttpResponse:
 @action("admin", "POST")
 @_explain_refusal
 def write_arguments(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Let the models write debates about gold pairs that have offline words only."""
+    """Request debates by models about gold pairs that only the offline agents have argued about."""
     with transaction.atomic():
-        asked = gold_reasons.write_later(scope.collection, by=scope.user)
-    if not asked:
+        is_queued = gold_reasons.write_later(scope.collection, by=scope.user)
+    if not is_queued:
         raise BadInput(_("No model is configured to write debates, or they are already being written."))
     return _confirm(request, scope, _("Debates are being written. Reload the page to see progress."))
 
@@ -101,8 +101,8 @@ def make_qualification(request: HttpRequest, scope: Scope) -> HttpResponse:
     form = SizeForm(request.POST, prefix="test")
     if not form.is_valid():
         return _render_quality_settings(request, scope, test=form, status=422)
-    given = form.cleaned_data
-    qualification.make_test(collection=scope.collection, size=given["size"], seed=given["seed"], by=scope.user)
+    options = form.cleaned_data
+    qualification.make_test(collection=scope.collection, size=options["size"], seed=options["seed"], by=scope.user)
     text = _("The test is ready. Annotators who have not passed one take it before they receive pairs.")
     return _confirm(request, scope, text)
 
@@ -110,7 +110,7 @@ def make_qualification(request: HttpRequest, scope: Scope) -> HttpResponse:
 @action("admin", "POST")
 @_explain_refusal
 def write_consent(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Write a new version of what annotators agree to; with `stop`, nobody is asked any more."""
+    """Store a new version of the consent text; with `stop`, disable consent."""
     if "stop" in request.POST:
         consent.disable_consent(collection=scope.collection, by=scope.user)
         return _confirm(request, scope, _("Consent is no longer requested. Recorded consents are kept."))
@@ -128,11 +128,11 @@ def _confirm(request: HttpRequest, scope: Scope, text: str, page: str = "quality
 
 
 def _render_quality_settings(
-    request: HttpRequest, scope: Scope, *, status: int = 200, **given: forms.BaseForm | str
+    request: HttpRequest, scope: Scope, *, status: int = 200, **overrides: forms.BaseForm | str
 ) -> HttpResponse:
-    """Render the page with the forms or the problem that are given in place of its own."""
-    # The newest text also where none is asked for any more: the form begins with it.
-    held = ConsentText.current(scope.collection)
+    """Render the settings page; `overrides` replaces its forms and its problem."""
+    # The form begins with the newest text, even where consent is disabled.
+    newest_text = ConsentText.current(scope.collection)
     ordinary, gold_pairs = attention_checks.read_features(scope.collection)
     free = qualification.free_gold_pairs(scope.collection, reference_grades(scope.collection))
     writing = ArgumentsRequest.objects.filter(collection=scope.collection).order_by("-pk").first()
@@ -141,23 +141,23 @@ def _render_quality_settings(
         "form": _settings_form(None, scope),
         "sizes": ChecksForm(prefix="checks", initial={"size": 20, "seed": scope.collection.seed}),
         "test": SizeForm(prefix="test", initial={"size": 20, "seed": scope.collection.seed}),
-        "text": ConsentForm(initial={"text": held.text if held else _(consent.DEFAULT)}),
+        "text": ConsentForm(initial={"text": newest_text.text if newest_text else _(consent.DEFAULT)}),
         "problem": "",
-        "consent": held if scope.collection.consent_version else None,
+        "consent": newest_text if scope.collection.consent_version else None,
         "pool": attention_checks.count_pool(scope.collection, ordinary, gold_pairs),
         "arguments": gold_reasons.forecast_arguments(scope.collection, ordinary, gold_pairs),
         "writing": writing,
         "writing_waits": gold_reasons.is_pending(writing),
-        # A test has at least one pair after practice.
+        # A test needs at least one pair beyond practice.
         "test_room": free[: gold.PRACTICE + 1].count() > gold.PRACTICE,
         "tests": qualification.list_tests(scope.collection),
         "annotators": qualification.list_annotators(scope.collection),
-        # Closed ones, and of them those with missed checks and those without any check.
+        # All closed batches, those with missed checks, and those without any check.
         "batches": Batch.objects.filter(membership__collection=scope.collection).aggregate(
             closed=Count("pk"), missed=Count("pk", filter=Q(missed__gt=0)), unchecked=Count("pk", filter=Q(checks=0))
         ),
         "returned": onboarding.returned_batches(membership__collection=scope.collection, reversed_by=None),
-        **given,
+        **overrides,
     }
     return render(request, "quality_control/quality_control.html", context, status=status)
 
@@ -169,44 +169,44 @@ def person_qualification(request: HttpRequest, scope: Scope, member: int) -> Htt
     row = scope.find_member(member)
     if "pass" in request.POST:
         qualification.let_pass(membership=row, by=scope.user)
-        words = _("Test waived for %(name)s.")
+        message = _("Test waived for %(name)s.")
     else:
         qualification.allow_retake(membership=row, by=scope.user)
-        words = _("%(name)s can take the test again.")
-    return _confirm(request, scope, words % {"name": row.user.username})
+        message = _("%(name)s can take the test again.")
+    return _confirm(request, scope, message % {"name": row.user.username})
 
 
 @action("admin", "POST")
 def person_expert(request: HttpRequest, scope: Scope, member: int) -> HttpResponse:
-    """Make somebody an expert (`on` = 1), or no expert any more."""
-    row, on = scope.find_member(member), request.POST.get("on") == "1"
+    """Make a member an expert (`on` = 1), or end that."""
+    row, is_expert = scope.find_member(member), request.POST.get("on") == "1"
     with transaction.atomic():
-        Membership.objects.filter(pk=row.pk).update(is_expert=on)
-        # Experts make the truth that others are measured by, so the log says who chose them.
-        record(scope, "member.expert", concerns=row.user, expert=on)
-    words = _("%(name)s can now grade gold pairs.") if on else _("%(name)s no longer grades gold pairs.")
-    return _confirm(request, scope, words % {"name": row.user.username}, "gold")
+        Membership.objects.filter(pk=row.pk).update(is_expert=is_expert)
+        # Others are measured by the experts' grades, so the audit log records who appointed them.
+        record(scope, "member.expert", concerns=row.user, expert=is_expert)
+    message = _("%(name)s can now grade gold pairs.") if is_expert else _("%(name)s no longer grades gold pairs.")
+    return _confirm(request, scope, message % {"name": row.user.username}, "gold")
 
 
-# Gold: the samples, and what was said about them
+# Gold: the samples and their answers
 
 
-USUAL = 50  # Pairs of a sample, unless the form says otherwise.
+USUAL = 50  # The default size of a sample.
 
 
 @action("admin", "GET", "POST")
 def gold_sets(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Show the gold samples and how far they are; POST draws one."""
+    """Show the gold samples with their progress; POST draws one."""
     form = GoldForm(request.POST or None, initial={"size": USUAL, "seed": scope.collection.seed, "spot": 0.2})
     problem = ""
     if request.method == "POST" and form.is_valid():
-        given = form.cleaned_data
+        options = form.cleaned_data
         try:
-            made = gold.draw(collection=scope.collection, by=scope.user, **given)
+            gold_set = gold.draw(collection=scope.collection, by=scope.user, **options)
         except BadInput as error:
             problem = str(error)
         else:
-            n = made.pairs.filter(practice=False).count()
+            n = gold_set.pairs.filter(practice=False).count()
             return _confirm(request, scope, _("%(n)s pairs drawn, plus practice pairs.") % {"n": n}, "gold")
     members = Membership.objects.filter(collection=scope.collection, is_active=True).select_related("user")
     context = {
@@ -216,7 +216,7 @@ def gold_sets(request: HttpRequest, scope: Scope) -> HttpResponse:
         "sets": gold.list_progress(scope.collection),
         "members": members.order_by("-is_expert", "user__username"),
         "drawn": USUAL + gold.PRACTICE,
-        "arguments": gold_reasons.of_sample(scope.collection, USUAL + gold.PRACTICE),
+        "arguments": gold_reasons.forecast_sample(scope.collection, USUAL + gold.PRACTICE),
     }
     return render(request, "quality_control/gold.html", context, status=422 if form.is_bound else 200)
 
@@ -232,9 +232,9 @@ def gold_end(request: HttpRequest, scope: Scope, gold_set: int) -> HttpResponse:
 
 @action("admin", "GET")
 def gold_answers(request: HttpRequest, scope: Scope, gold_set: int) -> HttpResponse:
-    """Show every pair of a sample with what was said about it."""
+    """Show every pair of a sample with its answers."""
     row = numbered_or_404(GoldSet.objects, scope.collection, gold_set, _("Gold sample not found."))
-    # A sample has hundreds of pairs, so that all their answers are read together.
+    # A sample has hundreds of pairs, so all their answers are read together.
     pairs = row.pairs.select_related("pair__query", "pair__document").prefetch_related("answers__membership__user")
     context = {"scope": scope, "gold_set": row, "pairs": pairs.order_by("place")}
     return render(request, "quality_control/gold_answers.html", context)

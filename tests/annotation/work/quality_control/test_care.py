@@ -21,7 +21,7 @@ from annotation.work.quality_control import (
     matching,
     qualification,
 )
-from annotation.work.quality_control.matching import Form
+from annotation.work.quality_control.matching import DebateForm
 from annotation.work.quality_control.onboarding import PRACTICE
 from annotation.work.queue import assignment, check_scheduling
 from annotation.work.queue.annotators import SubmittedAnswer
@@ -159,7 +159,7 @@ def argued(pair, rounds: int, couples: int = 1, by: str = "a model") -> GoldArgu
     """Arguments of models about a gold pair."""
     said = {
         seat: Turn(int(seat.side == "for"), f"{by}: {seat}")
-        for seat in attention_checks.list_agents(Form(rounds, couples))
+        for seat in attention_checks.list_agents(DebateForm(rounds, couples))
     }
     turns = [turn for number in range(1, rounds + 1) for turn in attention_checks.stored_turns(said, number)]
     return GoldArguments.objects.create(pair=pair, couples=couples, rounds=rounds, turns=turns, written_by=by)
@@ -168,10 +168,14 @@ def argued(pair, rounds: int, couples: int = 1, by: str = "a model") -> GoldArgu
 def test_what_models_argued_serves_in_as_many_rounds_as_people_read():
     pair = make_pair(make_collection())
     kept = argued(pair, 2)
-    assert attention_checks.of_models(pair, Form(2)) == kept.turns
-    assert attention_checks.of_models(pair, Form(1)) == kept.turns[:2]
-    assert attention_checks.of_models(pair, Form(3)) is None is attention_checks.of_models(pair, Form(2, couples=2))
-    offline = attention_checks.offline_turns(pair, Form(2))
+    assert attention_checks.arguments_of_models(pair, DebateForm(2)) == kept.turns
+    assert attention_checks.arguments_of_models(pair, DebateForm(1)) == kept.turns[:2]
+    assert (
+        attention_checks.arguments_of_models(pair, DebateForm(3))
+        is None
+        is attention_checks.arguments_of_models(pair, DebateForm(2, couples=2))
+    )
+    offline = attention_checks.offline_turns(pair, DebateForm(2))
     assert [(turn["side"], turn["round"], turn["verdict"]) for turn in offline] == [
         ("for", 1, 1), ("against", 1, 0), ("for", 2, 1), ("against", 2, 0),
     ]  # fmt: skip
@@ -245,7 +249,7 @@ def test_each_of_four_agents_has_a_statement_of_its_own():
     query = make_query(collection, "Do dictionaries keep their order?", answers=["The order of insertion is kept."])
     pair = make_pair(collection, query, make_document(collection, document))
     for one in (pair, make_pair(collection, make_query(collection, "?"), make_document(collection, "."))):
-        turns = attention_checks.offline_turns(one, Form(3, couples=2))
+        turns = attention_checks.offline_turns(one, DebateForm(3, couples=2))
         for number in (1, 2, 3):
             said = [turn["reason"] for turn in turns if turn["round"] == number]
             assert len(said) == len(set(said)) == 4
@@ -274,8 +278,8 @@ def test_easy_gold_becomes_checks_beside_debates_of_four_agents():
 
 
 def test_a_kept_stance_is_told_by_the_form_of_a_debate():
-    assert matching.stance_of("3 rounds, 6 turns, 0-1") == Form(3)
-    assert matching.stance_of("2 rounds, 8 turns, 0-0-1-1") == Form(2, couples=2)
+    assert matching.stance_of("3 rounds, 6 turns, 0-1") == DebateForm(3)
+    assert matching.stance_of("2 rounds, 8 turns, 0-0-1-1") == DebateForm(2, couples=2)
     others = (
         "",
         "2 rounds, 4 turns, 1-0",

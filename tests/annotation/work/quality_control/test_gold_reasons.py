@@ -10,7 +10,6 @@ from annotation.models import Role
 from annotation.models.quality_control import ArgumentsRequest, GoldArguments, GoldPair, GoldSet
 from annotation.tasks import write_gold_reasons
 from annotation.work.quality_control import attention_checks, gold, gold_reasons
-from annotation.work.quality_control.matching import Form
 from jobs import background, leases, notifications, tasks
 from jobs.models import BackgroundJob
 from judges.campaigns.selectors import campaign_status
@@ -50,7 +49,7 @@ def test_the_default_panels_debaters_argue_for_two_rounds(
         for turn in row.turns:
             for quote in turn["quotes"]:
                 assert row.pair.document.text[quote["start"] : quote["end"]] == quote["text"]
-        argued = attention_checks.of_models(row.pair, Form(2))
+        argued = attention_checks.arguments_of_models(row.pair, DebateForm(2))
         said = [(turn["round"], turn["side"], turn["verdict"], turn["reason"]) for turn in argued or []]
         assert said == ([] if gave_in else [
             (1, "for", 1, "Scripted yes of A in round 1."), (1, "against", 0, "Scripted no of B in round 1."),

@@ -201,7 +201,7 @@ def test_the_open_items_of_a_paused_person_return_and_nothing_of_theirs_counts_u
     assert claim(bob).item_id == item.pk
 
     make_item(make_pair(collection))
-    exclusion.go_on(membership=alice, by=None)
+    exclusion.resume(membership=alice, by=None)
     assert claim(alice) is not None
 
 
