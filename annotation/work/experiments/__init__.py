@@ -1,1 +1,1 @@
-"""Experiment arms: does showing the debate change annotators' judgments (DREAM 3.2.4)? Blind first, shown, revealed."""
+"""Experiment arms (hidden, shown, reveal): does showing the debate change annotators' judgments (DREAM 3.2.4)?"""

@@ -1,4 +1,4 @@
-"""The page of the arms: charts and tables from the report."""
+"""Charts and tables on the page of the experiment arms."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
@@ -7,7 +7,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from annotation.work.experiments.report import StudyFound
+from annotation.work.experiments.report import StudyResult
 from charts import Bar, Chart, draw_bars
 
 MOMENTS = {
@@ -21,25 +21,25 @@ SIDES = {
     "against": gettext_lazy("To “not relevant” (against)"),
 }
 
-# Named figures of the report, as JSON has them.
+# Names, each with a statistic of the report as in its JSON.
 Rows = Sequence[tuple[str, Mapping[str, Any]]]
 
 
 def build_page(
-    found: Mapping[str, Any], studies: Iterable[StudyFound], source: str
+    document: Mapping[str, Any], studies: Iterable[StudyResult], source: str
 ) -> tuple[dict[str, Any], list[Chart]]:
-    """The context of the page, and all its pictures; `source` stands under each that is saved."""
-    sides = [(str(MOMENTS[side["moment"]]), side) for side in found["moments"]]
-    flips = [(_("All"), found["flips"]["all"])]
-    flips += [(str(SIDES[side]), some) for side, some in found["flips"]["by_side"].items()]
-    people = [(some["name"] or "?", some) for some in found["flips"]["by_person"]]
+    """Return the context of the page and all its charts; `source` is printed below each saved chart."""
+    sides = [(str(MOMENTS[side["moment"]]), side) for side in document["moments"]]
+    flips = [(_("All"), document["flips"]["all"])]
+    flips += [(str(SIDES[side]), figures) for side, figures in document["flips"]["by_side"].items()]
+    people = [(figures["name"] or "?", figures) for figures in document["flips"]["by_person"]]
     right = [(name, side["accuracy"]) for name, side in sides]
     agreed = [(name, side["agreement"]) for name, side in sides]
     seconds = [(name, side["seconds"]) for name, side in sides]
     changed = []
-    for name, some in flips:
-        changed.append((f"{name}: {_('correct to wrong')}", some["right_to_wrong"]))
-        changed.append((f"{name}: {_('wrong to correct')}", some["wrong_to_right"]))
+    for name, figures in flips:
+        changed.append((f"{name}: {_('correct to wrong')}", figures["right_to_wrong"]))
+        changed.append((f"{name}: {_('wrong to correct')}", figures["wrong_to_right"]))
     alpha = _("Krippendorff's alpha (nominal), relevant or not")
     charts = [
         _draw_statistics("accuracy", _("Correct votes by debate condition"), right, source, x=_("share")),
@@ -48,23 +48,26 @@ def build_page(
         _draw_statistics("seconds", _("Seconds per vote"), seconds, source, x=_("median seconds"), high=None),
     ]
     studied = []
-    for one in studies:
-        # Its rows: name, figures, whether they are a difference.
-        hidden, shown = (_("Without the debate"), one.table.hidden), (_("With the debate"), one.table.shown)
+    for study_table in studies:
+        # Rows of its table: name, figures, whether they are a difference.
+        hidden, shown = (
+            (_("Without the debate"), study_table.table.hidden),
+            (_("With the debate"), study_table.table.shown),
+        )
         chart = _draw_statistics(
-            f"study-{one.study.number}",
-            _("Balanced accuracy in study %(study)s") % {"study": one.study.number},
+            f"study-{study_table.study.number}",
+            _("Balanced accuracy in study %(study)s") % {"study": study_table.study.number},
             [(name, asdict(row.balanced_accuracy)) for name, row in (hidden, shown)],
             source,
             x=_("balanced accuracy of the majority"),
         )
-        rows = [(*hidden, False), (*shown, False), (_("Difference"), one.table.difference, True)]
-        studied.append((one, rows, chart))
+        rows = [(*hidden, False), (*shown, False), (_("Difference"), study_table.table.difference, True)]
+        studied.append((study_table, rows, chart))
     page = {
-        "found": found,
+        "found": document,
         "sides": sides,
         "flips": flips,
-        "people": sorted(people, key=lambda named: named[0]),
+        "people": sorted(people, key=lambda person: person[0]),
         "studies": studied,
         "charts": charts,
     }
@@ -72,5 +75,8 @@ def build_page(
 
 
 def _draw_statistics(key: str, title: str, rows: Rows, source: str, *, x: str, high: float | None = 1.0) -> Chart:
-    bars = [Bar(name, one["value"], one["low"], one["high"], one["n"], words=_("undefined")) for name, one in rows]
+    bars = [
+        Bar(name, statistic["value"], statistic["low"], statistic["high"], statistic["n"], words=_("undefined"))
+        for name, statistic in rows
+    ]
     return draw_bars(key, title, bars, x=x, high=high, empty=_("Nothing to show yet: no votes."), source=source)

@@ -1,7 +1,7 @@
-"""The paired study: the same pairs judged by two disjoint groups, with and without the debate (DREAM, table 3). Pure.
+"""The paired study: two disjoint groups judge the same pairs with and without the debate (DREAM, table 3). Pure.
 
-Each pair counts where every place of both groups was filled. A group's label is its majority.
-Differences are taken pair by pair, so the pairs that are drawn are the same on both sides.
+A pair counts once both groups have given all their votes on it. The label of a group is its majority.
+For differences both groups are resampled on the same pairs.
 """
 
 from collections import defaultdict
@@ -33,7 +33,7 @@ ONE_VOTE = gettext_noop("only one vote per pair, so agreement cannot be computed
 
 @dataclass(frozen=True, slots=True)
 class ArmCell:
-    """The votes of one group on one pair: relevant or not, and the seconds that were measured."""
+    """The votes of a group on a pair, relevant or not, and their measured seconds."""
 
     votes: tuple[bool, ...]
     seconds: tuple[float, ...] = ()
@@ -41,13 +41,13 @@ class ArmCell:
     @property
     def majority(self) -> bool | None:
         """Return whether most votes are "relevant"; None for a tie."""
-        yes = sum(self.votes)
-        return None if yes * 2 == len(self.votes) else yes * 2 > len(self.votes)
+        relevant = sum(self.votes)
+        return None if relevant * 2 == len(self.votes) else relevant * 2 > len(self.votes)
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedPair:
-    """A pair with the votes of both groups; `truth` None: no reference."""
+    """A pair with the votes of both groups; `truth`: whether the reference grade is relevant, None without one."""
 
     pair: int
     hidden: ArmCell
@@ -55,13 +55,13 @@ class JudgedPair:
     truth: bool | None = None
 
 
-# Pairs and the name of a group to their measure.
+# From pairs and the name of a group to a measure of its votes.
 PairMeasure = Callable[[Sequence[JudgedPair], str], Measure]
 
 
 @dataclass(frozen=True, slots=True)
 class PairedRow:
-    """A line of a paired study's table. Times are medians over pairs of the group's medians."""
+    """A row of a paired study's table. Seconds: the median over pairs of the group's median on a pair."""
 
     fleiss: Statistic
     recall_not_relevant: Statistic
@@ -72,51 +72,49 @@ class PairedRow:
 
 @dataclass(frozen=True, slots=True)
 class PairedTable:
-    """Results of a paired study: debate hidden, shown, and shown minus hidden (for seconds: hidden minus shown)."""
+    """Results with the debate hidden, shown, and shown minus hidden (for seconds hidden minus shown)."""
 
     pairs: int
-    known: int
-    ties: int  # Pairs with a reference that a tie in a group leaves out of the recalls.
+    known: int  # Pairs with a reference grade.
+    ties: int  # Of these, pairs with a tie in a group, which the recalls leave out.
     hidden: PairedRow
     shown: PairedRow
     difference: PairedRow
 
 
-def paired_table(found: Sequence[JudgedPair], overlap: int, *, bootstrap: int = RESAMPLES) -> PairedTable:
-    """The table over the pairs that `overlap` people of each group judged."""
-    # A pair that only one group has finished would compare two sets of pairs.
-    full = [one for one in found if len(one.hidden.votes) == len(one.shown.votes) == overlap]
-    known = [one for one in full if one.truth is not None]
-    # A tie is no label: the pair leaves both groups' recalls, which stay over the same pairs.
-    decided = [one for one in known if one.hidden.majority is not None and one.shown.majority is not None]
+def paired_table(judged: Sequence[JudgedPair], overlap: int, *, bootstrap: int = RESAMPLES) -> PairedTable:
+    """Compute the table over the pairs that `overlap` people of each group judged."""
+    # Pairs that only one group has finished would make the groups' pairs differ.
+    full = [pair for pair in judged if len(pair.hidden.votes) == len(pair.shown.votes) == overlap]
+    referenced = [pair for pair in full if pair.truth is not None]
+    # A pair with a tie in one group is left out for both, so that their recalls are over the same pairs.
+    decided = [pair for pair in referenced if pair.hidden.majority is not None and pair.shown.majority is not None]
     no_both, no_class = (NO_BOTH, NO_CLASS) if decided else (NO_GOLD, NO_GOLD)
     no_kappa = NO_PAIR if not full else ONE_VOTE if overlap < 2 else ONE_GRADE
-    timed = [one for one in full if one.hidden.seconds and one.shown.seconds]
+    timed = [pair for pair in full if pair.hidden.seconds and pair.shown.seconds]
 
     def estimate(make: PairMeasure, pairs: Sequence[JudgedPair], reason: str, arms: Sequence[str]) -> Statistic:
         first, *others = (make(pairs, arm) for arm in arms)
 
-        # Of a difference both groups are resampled on the same pairs.
         def difference(weights: Floats) -> Floats:
             return first(weights) - others[0](weights) if others else first(weights)
 
         return bootstrap_statistic(reason, (difference, len(pairs)), bootstrap=bootstrap)
 
     def kappa(pairs: Sequence[JudgedPair], arm: str) -> Measure:
-        return fleiss_kappa([getattr(one, arm) for one in pairs])
+        return fleiss_kappa([getattr(pair, arm) for pair in pairs])
 
     def recall(truth: bool, arms: Sequence[str]) -> Statistic:
         if len(arms) > 1:
             return estimate(lambda pairs, arm: class_recall(pairs, arm, truth), decided, no_class, arms)
-        found = [getattr(one, arms[0]).majority is truth for one in decided if one.truth is truth]
-        return share_statistic(found, no_class)
+        hits = [getattr(pair, arms[0]).majority is truth for pair in decided if pair.truth is truth]
+        return share_statistic(hits, no_class)
 
     def build_row(*arms: str) -> PairedRow:
-        """The figures of one group, or of two: the first minus the second."""
-        medians = [np.array([median(getattr(one, arm).seconds) for one in timed]) for arm in arms]
-        # The other way round: what the debate saves.
+        """Compute the figures of one group, or of the first group minus the second."""
+        medians = [np.array([median(getattr(pair, arm).seconds) for pair in timed]) for arm in arms]
+        # Seconds the other way round, because the figure is the time that the debate saves.
         seconds = medians[1] - medians[0] if len(arms) > 1 else medians[0]
-        # The median, where a pair that was drawn twice counts twice.
         middle = repeated_median(seconds, np.arange(len(seconds)))
         return PairedRow(
             fleiss=estimate(kappa, full, no_kappa, arms),
@@ -128,8 +126,8 @@ def paired_table(found: Sequence[JudgedPair], overlap: int, *, bootstrap: int = 
 
     return PairedTable(
         pairs=len(full),
-        known=len(known),
-        ties=len(known) - len(decided),
+        known=len(referenced),
+        ties=len(referenced) - len(decided),
         hidden=build_row("hidden"),
         shown=build_row("shown"),
         difference=build_row("shown", "hidden"),
@@ -137,27 +135,27 @@ def paired_table(found: Sequence[JudgedPair], overlap: int, *, bootstrap: int = 
 
 
 def fleiss_kappa(cells: Sequence[ArmCell]) -> Measure:
-    """Fleiss' kappa of pairs that equally many people judged."""
+    """Return Fleiss' kappa of pairs with equally many votes."""
     votes = len(cells[0].votes) if cells else 0
     yes = np.array([sum(cell.votes) for cell in cells], dtype=np.int64)
     return fleiss_measure(np.stack([votes - yes, yes]), votes)
 
 
 def class_recall(pairs: Sequence[JudgedPair], arm: str, truth: bool) -> Measure:
-    """The share of the pairs of a class that the group's majority finds."""
-    known = np.array([one.truth is truth for one in pairs], dtype=float)
-    right = known * np.array([getattr(one, arm).majority is one.truth for one in pairs], dtype=float)
-    return lambda weights: safe_ratio(weights @ right, weights @ known)
+    """Return the recall of a class: the share of its pairs that the group's majority labels so."""
+    is_in_class = np.array([pair.truth is truth for pair in pairs], dtype=float)
+    right = is_in_class * np.array([getattr(pair, arm).majority is pair.truth for pair in pairs], dtype=float)
+    return lambda weights: safe_ratio(weights @ right, weights @ is_in_class)
 
 
 def balanced_accuracy(pairs: Sequence[JudgedPair], arm: str) -> Measure:
-    """The mean of both recalls."""
+    """Return the mean of the recalls of both classes."""
     parts = [class_recall(pairs, arm, truth) for truth in (True, False)]
     return lambda weights: np.mean([part(weights) for part in parts], axis=0)
 
 
 def judged_pairs(votes: Sequence[tuple[int, str, bool, float | None, bool | None]]) -> list[JudgedPair]:
-    """Pairs from rows of (pair, arm, relevant, seconds, truth), in the order of their ids."""
+    """Build the pairs of rows (pair, arm, relevant, seconds, truth), in the order of their ids."""
     cells: dict[tuple[int, str], list[tuple[bool, float | None]]] = defaultdict(list)
     truths: dict[int, bool | None] = {}
     for pair, arm, relevant, seconds, truth in votes:
@@ -165,7 +163,7 @@ def judged_pairs(votes: Sequence[tuple[int, str, bool, float | None, bool | None
         truths[pair] = truth
 
     def cell(pair: int, arm: str) -> ArmCell:
-        seconds = tuple(taken for _relevant, taken in cells[pair, arm] if taken is not None)
-        return ArmCell(tuple(relevant for relevant, _taken in cells[pair, arm]), seconds)
+        seconds = tuple(time for _relevant, time in cells[pair, arm] if time is not None)
+        return ArmCell(tuple(relevant for relevant, _time in cells[pair, arm]), seconds)
 
     return [JudgedPair(pair, cell(pair, "hidden"), cell(pair, "shown"), truths[pair]) for pair in sorted(truths)]

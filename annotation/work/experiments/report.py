@@ -1,4 +1,4 @@
-"""Report on a collection's experiment arms, as JSON and as CSV."""
+"""The debate effect report of a collection: measures of its experiment arms and studies, as JSON and CSV."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -21,7 +21,7 @@ from charts.cells import csv_line
 from corpus.models import Collection
 from store.sql import fetch_rows, read_sql
 
-# Newest votes that are looked at: the intervals are narrow by then, and a page does not wait.
+# Only the newest votes are measured: the intervals are narrow by then, and a page must not take long.
 MOST = 20_000
 
 DRAWN = read_sql(__file__, "read_drawn_votes")
@@ -29,57 +29,56 @@ STUDIED = read_sql(__file__, "read_studied_votes")
 
 
 @dataclass(frozen=True, slots=True)
-class StudyFound:
+class StudyResult:
     """A paired study and its table."""
 
     study: Study
-    pairs: int  # Pairs of the study; `table.pairs` of them are finished.
-    shown: tuple[str, ...]
+    pairs: int  # All pairs of the study; `table.pairs` of them are finished.
+    shown: tuple[str, ...]  # Names of the people with the debate.
     hidden: tuple[str, ...]
     table: PairedTable
 
 
 def drawn_votes(collection: Collection, since: date | None = None) -> list[Vote]:
-    """Standing votes on items whose arm was drawn, newest first, `MOST` at most; one statement."""
+    """Return the newest current votes on items whose arm was drawn at random, at most `MOST`. One statement."""
     rows = fetch_rows(DRAWN, collection=collection.pk, relevant=collection.relevant_from, since=since, most=MOST)
     return [Vote(*row) for row in rows]
 
 
 def measure_debate_effect(collection: Collection, since: date | None = None) -> dict[str, Any]:
-    """All figures of votes on items whose arm was drawn by lot, as JSON has them. Two statements.
+    """Measure the votes on items whose arm was drawn at random, for JSON. Two statements.
 
-    Every statistic is {value, low, high, n, reason}. `newest_only`: there are more votes than were
-    looked at. `first_votes_not_blind`: given anew after the reveal. Gains are with the debate shown
-    minus hidden, `seconds_saved` hidden minus shown.
+    Each statistic is {value, low, high, n, reason}. `newest_only`: there are more votes, which were not
+    measured. `first_votes_not_blind`: first votes repeated after the reveal. Gains are shown minus
+    hidden, `seconds_saved` is hidden minus shown.
     """
-    found = drawn_votes(collection, since)
-    both = both_votes(found)
-    by_side, by_person = flip_table(both)
+    votes = drawn_votes(collection, since)
+    revealed = both_votes(votes)
+    by_side, by_person = flip_table(revealed)
     names = dict(Membership.objects.filter(assessor__in=by_person).values_list("assessor", "user__username"))
     return {
         "collection": collection.name,
         "arms": collection.arms,
         "seed": collection.seed,
-        "votes": len(found),
-        # As many as were asked for: there are probably more.
-        "newest_only": len(found) == MOST,
-        "first_votes_not_blind": sum(not vote.blind for vote in found if vote.step == "first"),
-        "moments": [asdict(side) | asdict(side.moment) | {"moment": side.moment.key} for side in side_by_side(found)],
+        "votes": len(votes),
+        "newest_only": len(votes) == MOST,
+        "first_votes_not_blind": sum(not vote.blind for vote in votes if vote.step == "first"),
+        "moments": [asdict(side) | asdict(side.moment) | {"moment": side.moment.key} for side in side_by_side(votes)],
         "shown_minus_hidden": {
-            "accuracy": asdict(debate_gain(measures.accuracy, found)),
-            "balanced_accuracy": asdict(debate_gain(measures.balanced_accuracy, found)),
+            "accuracy": asdict(debate_gain(measures.accuracy, votes)),
+            "balanced_accuracy": asdict(debate_gain(measures.balanced_accuracy, votes)),
         },
-        "seconds_saved": asdict(seconds_saved(found)),
+        "seconds_saved": asdict(seconds_saved(votes)),
         "flips": {
-            "all": asdict(count_flips(both)),
-            "by_side": {side: asdict(some) for side, some in by_side.items()},
-            "by_person": [{"name": names.get(person, "")} | asdict(some) for person, some in by_person.items()],
+            "all": asdict(count_flips(revealed)),
+            "by_side": {side: asdict(flips) for side, flips in by_side.items()},
+            "by_person": [{"name": names.get(person, "")} | asdict(flips) for person, flips in by_person.items()],
         },
     }
 
 
-def list_studies(collection: Collection, most: int = 5) -> list[StudyFound]:
-    """The newest studies with their tables. Three statements for each."""
+def list_studies(collection: Collection, most: int = 5) -> list[StudyResult]:
+    """Return the newest studies with their tables. Three statements for each."""
     studies = []
     for study in Study.objects.filter(collection=collection).select_related("collection").order_by("-pk")[:most]:
         reserved = ReservedFor.objects.filter(item__study_item__study=study)
@@ -88,56 +87,58 @@ def list_studies(collection: Collection, most: int = 5) -> list[StudyFound]:
         names = list(people.values_list("pk", "user__username"))
         pairs = judged_pairs(fetch_rows(STUDIED, study=study.pk, relevant=study.collection.relevant_from))
         shown, hidden = (tuple(name for pk, name in names if arms[pk] == arm) for arm in ("shown", "hidden"))
-        # Each pair of a study has two items, one for each group.
-        studies.append(StudyFound(study, study.items.count() // 2, shown, hidden, paired_table(pairs, study.overlap)))
+        # A study has two items for each pair, one for each group.
+        studies.append(StudyResult(study, study.items.count() // 2, shown, hidden, paired_table(pairs, study.overlap)))
     return studies
 
 
-def build_json_document(found: Mapping[str, Any], studied: Sequence[StudyFound]) -> dict[str, Any]:
-    """Build the JSON document of the drawn arms and the studies."""
+def build_json_document(effect: Mapping[str, Any], studied: Sequence[StudyResult]) -> dict[str, Any]:
+    """Build the JSON document: the measured arms and the studies."""
     studies = [
         {
-            "study": one.study.number,
-            "seed": one.study.seed,
-            "overlap": one.study.overlap,
-            "ended": one.study.ended_at is not None,
-            "pairs": one.pairs,
-            "finished": one.table.pairs,
-            "with_reference": one.table.known,
-            "ties": one.table.ties,
-            "with_debate": {"people": list(one.shown)} | asdict(one.table.shown),
-            "without_debate": {"people": list(one.hidden)} | asdict(one.table.hidden),
-            "difference": asdict(one.table.difference),
+            "study": study_table.study.number,
+            "seed": study_table.study.seed,
+            "overlap": study_table.study.overlap,
+            "ended": study_table.study.ended_at is not None,
+            "pairs": study_table.pairs,
+            "finished": study_table.table.pairs,
+            "with_reference": study_table.table.known,
+            "ties": study_table.table.ties,
+            "with_debate": {"people": list(study_table.shown)} | asdict(study_table.table.shown),
+            "without_debate": {"people": list(study_table.hidden)} | asdict(study_table.table.hidden),
+            "difference": asdict(study_table.table.difference),
         }
-        for one in studied
+        for study_table in studied
     ]
-    return {**found, "studies": studies}
+    return {**effect, "studies": studies}
 
 
 HEADER = ("part", "row", "measure", "value", "low", "high", "n", "reason")
 
 
-def csv_lines(found: Mapping[str, Any]) -> Iterator[str]:
-    """The statistics of a document, a line each."""
+def csv_lines(document: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the statistics of a document as lines of CSV."""
     yield csv_line(HEADER)
-    for side in found["moments"]:
+    for side in document["moments"]:
         yield from _statistic_lines("arms", side["moment"], side)
-    yield from _statistic_lines("difference", "shown minus hidden", found["shown_minus_hidden"])
-    yield from _statistic_lines("difference", "hidden minus shown", {"seconds_saved": found["seconds_saved"]})
-    flips = found["flips"]
+    yield from _statistic_lines("difference", "shown minus hidden", document["shown_minus_hidden"])
+    yield from _statistic_lines("difference", "hidden minus shown", {"seconds_saved": document["seconds_saved"]})
+    flips = document["flips"]
     yield from _statistic_lines("flips", "all", flips["all"])
-    for side, some in flips["by_side"].items():
-        yield from _statistic_lines("flips by side", side, some)
-    for some in flips["by_person"]:
-        yield from _statistic_lines("flips by person", some["name"], some)
-    for study in found["studies"]:
+    for side, figures in flips["by_side"].items():
+        yield from _statistic_lines("flips by side", side, figures)
+    for figures in flips["by_person"]:
+        yield from _statistic_lines("flips by person", figures["name"], figures)
+    for study in document["studies"]:
         for row in ("with_debate", "without_debate", "difference"):
             yield from _statistic_lines(f"study {study['study']}", row.replace("_", " "), study[row])
 
 
 def _statistic_lines(part: str, row: str, values: Mapping[str, Any]) -> Iterator[str]:
-    for measure, one in values.items():
-        # A statistic is known by its reason; counts and names beside it are no lines of the table.
-        if isinstance(one, dict) and "reason" in one:
-            cells = ("" if one[key] is None else one[key] for key in ("value", "low", "high", "n", "reason"))
+    for measure, statistic in values.items():
+        # Only statistics have a reason; counts and names are not part of the table.
+        if isinstance(statistic, dict) and "reason" in statistic:
+            cells = (
+                "" if statistic[key] is None else statistic[key] for key in ("value", "low", "high", "n", "reason")
+            )
             yield csv_line((part, row, measure, *cells))

@@ -1,4 +1,4 @@
-"""The arms of a collection: what was measured, and paired studies."""
+"""Pages of the experiment arms: their measures, and paired studies."""
 
 import json
 from datetime import date
@@ -62,43 +62,43 @@ class StudyForm(forms.Form):
 
 @action("admin", "GET")
 def debate_effect(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Arms side by side, changed minds, seconds saved, paired studies."""
+    """Show the measures of the arms, changed votes, saved seconds and paired studies."""
     return _render_debate_effect(request, scope, StudyForm(collection=scope.collection))
 
 
 @action("admin", "GET")
 def debate_effect_json(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """The same as one JSON document, with every study."""
+    """Download the report as JSON, with every study."""
     text = json.dumps(_build_document(request, scope), indent=1, ensure_ascii=False)
     return HttpResponse(text, content_type="application/json", headers=_download_headers(scope, "json"))
 
 
 @action("admin", "GET")
 def debate_effect_csv(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Download the debate effect study as CSV, a line for each statistic."""
+    """Download the report as CSV, with a line for each statistic."""
     text = "".join(report.csv_lines(_build_document(request, scope)))
     return HttpResponse(text, content_type="text/csv; charset=utf-8", headers=_download_headers(scope, "csv"))
 
 
 @action("admin", "POST")
 def new_study(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Draw pairs and groups, and reserve the pairs for them."""
+    """Start a study: draw its pairs and groups, and reserve the pairs."""
     form = StudyForm(request.POST, collection=scope.collection)
     if not form.is_valid():
         return _render_debate_effect(request, scope, form, status=422)
-    given = form.cleaned_data
+    options = form.cleaned_data
     try:
         make_study(
             by=scope,
             collection=scope.collection,
-            people=[int(one) for one in given["people"]],
-            pairs=given["pairs"],
-            overlap=given["overlap"],
-            gold=given["gold"],
+            people=[int(person) for person in options["people"]],
+            pairs=options["pairs"],
+            overlap=options["overlap"],
+            gold=options["gold"],
             seed=scope.collection.seed,
         )
-    except BadInput as wrong:
-        show_refusal(form, wrong)
+    except BadInput as error:
+        show_refusal(form, error)
         return _render_debate_effect(request, scope, form, status=422)
     messages.success(request, _("Study started. Participants receive its pairs first."))
     return redirect("debate_effect", scope.collection.name)
@@ -106,7 +106,7 @@ def new_study(request: HttpRequest, scope: Scope) -> HttpResponse:
 
 @action("admin", "POST")
 def stop_study(request: HttpRequest, scope: Scope, study: int) -> HttpResponse:
-    """Withdraw what is open of a study."""
+    """End a study: withdraw its open items."""
     end_study(scope, numbered_or_404(Study.objects, scope.collection, study, _("Study not found.")))
     messages.success(request, _("Study ended. Judgments are kept."))
     return redirect("debate_effect", scope.collection.name)
@@ -115,23 +115,22 @@ def stop_study(request: HttpRequest, scope: Scope, study: int) -> HttpResponse:
 def _render_debate_effect(request: HttpRequest, scope: Scope, form: StudyForm, status: int = 200) -> HttpResponse:
     since = _parse_since(request)
     source = f"{scope.collection.name}, {date.today().isoformat()}"
-    found = report.measure_debate_effect(scope.collection, since)
-    page, charts = build_page(found, report.list_studies(scope.collection), source)
+    effect = report.measure_debate_effect(scope.collection, since)
+    page, charts = build_page(effect, report.list_studies(scope.collection), source)
     if file := download(request, charts):
         return file
     context = {"scope": scope, "page": page, "form": form, "since": since}
-    names = {arm: text_of(ArmWeights, arm).title for arm in ARMS}
-    context |= {"weights": [(name, scope.collection.arms.get(arm, 0)) for arm, name in names.items()]}
+    context["weights"] = [(text_of(ArmWeights, arm).title, scope.collection.arms.get(arm, 0)) for arm in ARMS]
     return render(request, "experiments/debate_effect.html", context, status=status)
 
 
 def _build_document(request: HttpRequest, scope: Scope) -> dict[str, object]:
-    found = report.measure_debate_effect(scope.collection, _parse_since(request))
-    return report.build_json_document(found, report.list_studies(scope.collection, most=1000))
+    effect = report.measure_debate_effect(scope.collection, _parse_since(request))
+    return report.build_json_document(effect, report.list_studies(scope.collection, most=1000))
 
 
 def _parse_since(request: HttpRequest) -> date | None:
-    """Parse the day from which votes count; None where it is missing or unreadable."""
+    """Parse the date from which votes count; None where it is missing or no date."""
     try:
         return parse_date(request.GET.get("since", ""))
     except ValueError:

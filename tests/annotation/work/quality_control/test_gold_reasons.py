@@ -10,6 +10,7 @@ from annotation.models import Role
 from annotation.models.quality_control import ArgumentsRequest, GoldArguments, GoldPair, GoldSet
 from annotation.tasks import write_gold_reasons
 from annotation.work.quality_control import attention_checks, gold, gold_reasons
+from annotation.work.quality_control.matching import DebateForm
 from jobs import background, leases, notifications, tasks
 from jobs.models import BackgroundJob
 from judges.campaigns.selectors import campaign_status
