@@ -1,4 +1,4 @@
-"""Dawid-Skene as a second aggregate beside the majority: where the two differ, and what it thinks of each assessor."""
+"""Dawid-Skene as a second aggregate beside the majority: where the two differ, and each assessor's accuracy."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +12,7 @@ from annotation.agreement.grade_matrix import GradeMatrix
 from annotation.agreement.report import AgreementReport
 from annotation.agreement.resampling import MISSING, group_patterns, pattern_places
 
-LARGE = 50_000  # Patterns x assessors from which fewer starts are made.
+LARGE = 50_000  # From so many patterns x assessors on, EM has fewer starts.
 TOO_FEW = gettext_noop("needs at least three assessors")
 NO_OVERLAP = gettext_noop("no two of them graded the same pair")
 ONE_CLASS = gettext_noop("all grades are the same")
@@ -20,40 +20,40 @@ ONE_CLASS = gettext_noop("all grades are the same")
 
 @dataclass(frozen=True, slots=True)
 class Second:
-    """The second aggregate of a report; `solution` None: there is none, and `reason` says why."""
+    """The second aggregate of a report; `solution` is None where there is none, for the `reason`."""
 
     solution: Solution | None
     reason: str
     names: tuple[str, ...]
     items: int
-    pairs: NDArray[np.int64]  # Ids of the pairs that have a grade. What follows is in their order.
+    pairs: NDArray[np.int64]  # Ids of the pairs with a grade; the arrays below are in this order.
     labels: NDArray[np.int64]
-    majority: NDArray[np.int64]  # MISSING where several grades were given equally often.
+    majority: NDArray[np.int64]  # MISSING where several grades are equally frequent.
     probability: Floats
-    differs: NDArray[np.bool_]  # Both have a label, and not the same.
-    places: NDArray[np.intp]  # Of each pair its row in the solution's posterior.
+    differs: NDArray[np.bool_]  # The pair has a majority and another label.
+    places: NDArray[np.intp]  # Each pair's row in the solution's posterior.
 
     @property
     def ties(self) -> int:
-        """Pairs without a majority, on which only the second aggregate decides."""
+        """Return the number of pairs without a majority."""
         return int((self.majority == MISSING).sum())
 
     @property
     def differing(self) -> int:
-        """Pairs on which the two differ."""
+        """Return the number of pairs on which the two aggregates differ."""
         return int(self.differs.sum())
 
     def posterior_of(self, pairs: NDArray[np.int64], grades: NDArray[np.int64]) -> Floats:
-        """Return the probability of each pair's grade; NaN for pairs and grades that the solution does not know."""
-        chances = np.full(len(pairs), np.nan)
+        """Return the probability of each pair's grade; NaN for pairs and grades without one."""
+        probabilities = np.full(len(pairs), np.nan)
         if self.solution is None or not len(self.pairs):
-            return chances
+            return probabilities
         classes = np.array(self.solution.classes, dtype=np.int64)
         row = np.minimum(np.searchsorted(self.pairs, pairs), len(self.pairs) - 1)
         column = np.minimum(np.searchsorted(classes, grades), len(classes) - 1)
-        known = (self.pairs[row] == pairs) & (classes[column] == grades)
-        chances[known] = self.solution.posterior[self.places[row[known]], column[known]]
-        return chances
+        is_known = (self.pairs[row] == pairs) & (classes[column] == grades)
+        probabilities[is_known] = self.solution.posterior[self.places[row[is_known]], column[is_known]]
+        return probabilities
 
     @property
     def accuracies(self) -> list[tuple[str, float, tuple[float, ...]]]:
@@ -69,61 +69,74 @@ class Second:
 
 def fit_dawid_skene(report: AgreementReport) -> Second:
     """Fit Dawid-Skene to the report's grades."""
-    return fit_matrix(report.found, tuple(one.name for one in report.assessors))
+    return fit_matrix(report.found, tuple(assessor.name for assessor in report.assessors))
 
 
 def fit_matrix(matrix: GradeMatrix, names: tuple[str, ...]) -> Second:
     """Fit Dawid-Skene to the grades of assessors with these names."""
-    # An item without a grade would be labelled by the priors alone.
-    there = (matrix.grades != MISSING).any(axis=0)
-    grades, pairs = matrix.grades[:, there], matrix.pairs[there]
+    # Without items that have no grade, whose labels would follow from the priors alone.
+    has_grade = (matrix.grades != MISSING).any(axis=0)
+    grades, pairs = matrix.grades[:, has_grade], matrix.pairs[has_grade]
     is_graded = grades != MISSING
     reason = "" if len(np.unique(grades[is_graded])) > 1 else ONE_CLASS
     reason = reason if (is_graded.sum(axis=0) >= 2).any() else NO_OVERLAP
     reason = reason if is_graded.any(axis=1).sum() >= 3 else TOO_FEW
     if reason:
-        none = np.empty(0, dtype=np.int64)
-        nowhere, nothing = none.astype(np.intp), none.astype(np.bool_)
-        return Second(None, reason, names, len(pairs), none, none, none, np.empty(0), nothing, nowhere)
-    # Equal columns of grades are one item with a weight, so a million pairs are few.
-    found = group_patterns(grades)
-    classes, counts = sparse_counts(found.grades)
-    starts = STARTS if found.grades.size < LARGE else 2
-    solution = dawid_skene(counts, classes, weights=found.counts.astype(np.float64), starts=starts)
+        empty = np.empty(0, dtype=np.int64)
+        return Second(
+            None,
+            reason,
+            names,
+            len(pairs),
+            empty,
+            empty,
+            empty,
+            np.empty(0),
+            empty.astype(np.bool_),
+            empty.astype(np.intp),
+        )
+    # Equal columns of grades become one item with a weight, which makes a million pairs few.
+    patterns = group_patterns(grades)
+    classes, counts = sparse_counts(patterns.grades)
+    starts = STARTS if patterns.grades.size < LARGE else 2
+    solution = dawid_skene(counts, classes, weights=patterns.counts.astype(np.float64), starts=starts)
     assert solution is not None
-    place = pattern_places(grades)
+    pattern_index = pattern_places(grades)
     votes = votes_of(counts, len(classes))
-    alone = (votes == votes.max(axis=1, keepdims=True)).sum(axis=1) == 1
-    majority = np.where(alone, np.array(classes, dtype=np.int64)[votes.argmax(axis=1)], MISSING)[place]
-    labels = solution.labels[place]
-    probability = solution.posterior.max(axis=1)[place]
+    has_majority = (votes == votes.max(axis=1, keepdims=True)).sum(axis=1) == 1
+    majority = np.where(has_majority, np.array(classes, dtype=np.int64)[votes.argmax(axis=1)], MISSING)[pattern_index]
+    labels = solution.labels[pattern_index]
+    probability = solution.posterior.max(axis=1)[pattern_index]
     differs = (majority != MISSING) & (labels != majority)
-    return Second(solution, "", names, len(pairs), pairs, labels, majority, probability, differs, place)
+    return Second(solution, "", names, len(pairs), pairs, labels, majority, probability, differs, pattern_index)
 
 
-def differing_pairs(report: AgreementReport, found: Second, limit: int = 200) -> list[list[Any]]:
-    """Return the pairs on which the aggregates differ, the surest first: pair, majority,
-    Dawid-Skene's label, its probability, and (place of an assessor, grade) for each grade given.
+def differing_pairs(report: AgreementReport, second: Second, limit: int = 200) -> list[list[Any]]:
+    """Return the pairs on which the aggregates differ, the most probable first.
+
+    A row has the pair, the majority, Dawid-Skene's label, its probability, and (position of the
+    assessor, grade) for each of the pair's grades.
     """
-    at = np.flatnonzero(found.differs)
-    at = at[np.lexsort((found.pairs[at], -found.probability[at]))][:limit]
-    labels = np.stack([found.pairs[at], found.majority[at], found.labels[at]], axis=1).tolist()
-    # A report's pairs are in the order of their ids, so each is found by halving.
-    given = report.found.grades[:, np.searchsorted(report.found.pairs, found.pairs[at])].T
+    differing = np.flatnonzero(second.differs)
+    differing = differing[np.lexsort((second.pairs[differing], -second.probability[differing]))][:limit]
+    pairs, probabilities = second.pairs[differing], second.probability[differing]
+    labels = np.stack([pairs, second.majority[differing], second.labels[differing]], axis=1).tolist()
+    # The pairs of a report are sorted by their ids.
+    grades_of_pair = report.found.grades[:, np.searchsorted(report.found.pairs, pairs)].T
     return [
-        [*ids, probability, [(place, int(g)) for place, g in enumerate(grades) if g != MISSING]]
-        for ids, probability, grades in zip(labels, found.probability[at].tolist(), given, strict=True)
+        [*ids, probability, [(assessor, int(grade)) for assessor, grade in enumerate(grades) if grade != MISSING]]
+        for ids, probability, grades in zip(labels, probabilities.tolist(), grades_of_pair, strict=True)
     ]
 
 
-def dawid_skene_document(found: Second) -> dict[str, Any]:
-    """Return the value of `dawid_skene` in the JSON of the command `agreement`."""
-    solution = found.solution
+def dawid_skene_document(second: Second) -> dict[str, Any]:
+    """Return the value of `dawid_skene` in the JSON of the command agreement."""
+    solution = second.solution
     if solution is None:
-        return {"reason": found.reason, "items": found.items, "log_likelihood": None, "collapsed": None}
+        return {"reason": second.reason, "items": second.items, "log_likelihood": None, "collapsed": None}
     return {
         "reason": solution.collapsed or None,
-        "items": found.items,
+        "items": second.items,
         "classes": list(solution.classes),
         "priors": [float(prior) for prior in solution.priors],
         "log_likelihood": solution.log_likelihood,
@@ -131,9 +144,9 @@ def dawid_skene_document(found: Second) -> dict[str, Any]:
         **{name: getattr(solution, name) for name in ("iterations", "converged", "starts")},
         "collapsed": bool(solution.collapsed),
         "assessors": [
-            {"name": name, "accuracy": share, "confusion": solution.confusion[place].tolist()}
-            for place, (name, share, _) in enumerate(found.accuracies)
+            {"name": name, "accuracy": share, "confusion": solution.confusion[number].tolist()}
+            for number, (name, share, _) in enumerate(second.accuracies)
         ],
-        "differs_from_majority": found.differing,
-        "ties": found.ties,
+        "differs_from_majority": second.differing,
+        "ties": second.ties,
     }

@@ -1,4 +1,4 @@
-"""Agreement of assessors: the document of the command, the table, and measuring anew."""
+"""API of the assessors' agreement: the document of the command agreement, the table, and measuring."""
 
 from typing import Any
 
@@ -56,14 +56,14 @@ class MeasuredOut(Schema):
 def read_agreement(request: HttpRequest, name: str, asked: Query[AgreementIn]) -> Any:
     """Measure how far assessors agree: kappa, Fleiss' kappa, Krippendorff's alpha, Dawid-Skene."""
     collection = scope_of(request).collection
-    chosen = _filters_of(collection, asked).chosen
-    # Measuring takes minutes then, in which the request would hold a process of the web server.
-    if cached_results.is_large(collection, chosen):
+    assessors = _filters_of(collection, asked).chosen
+    # Measuring would take minutes and block a process of the web server.
+    if cached_results.is_large(collection, assessors):
         raise BadInput(_("So many grades are measured by a worker: ask for it, and read the table when it is done"))
-    told = asked.dict(include={"binarize", "bootstrap", "population"})
-    report = agreement_report(collection, chosen, **told)
-    found = aggregates.fit_dawid_skene(report)
-    return {"document": build_json_document(report, aggregates.dawid_skene_document(found))}
+    options = asked.dict(include={"binarize", "bootstrap", "population"})
+    report = agreement_report(collection, assessors, **options)
+    second = aggregates.fit_dawid_skene(report)
+    return {"document": build_json_document(report, aggregates.dawid_skene_document(second))}
 
 
 @router.post("/collections/{slug:name}/agreement", auth=may("admin", MANAGE), response=MeasuredOut)
@@ -71,7 +71,7 @@ def read_agreement(request: HttpRequest, name: str, asked: Query[AgreementIn]) -
 def measure_agreement(request: HttpRequest, name: str, body: AssessorsIn) -> Any:
     """Measure agreement and keep it for the table: by a worker where one lives. Only large collections need it."""
     scope = scope_of(request)
-    # Before the line of the audit log: without a key there is no transaction to take it back from.
+    # Checked before the entry in the audit log, which no transaction would roll back without an idempotency key.
     filters = _filters_of(scope.collection, body)
     record(scope, "statistics.asked")
     return {"done": cached_results.refresh(scope.collection, filters)}
@@ -82,19 +82,18 @@ def read_agreement_table(request: HttpRequest, name: str, asked: Query[Assessors
     """Download every two assessors with all measures and their intervals as a table."""
     collection = scope_of(request).collection
     filters = _filters_of(collection, asked)
-    found = cached_results.get_figures(collection, filters, known_assessors(collection))
-    if found.report is None:
-        raise BadInput(found.failure or _("not measured yet: ask for it, and read the table when it is done"))
-    return send_csv(found.report)
+    figures = cached_results.get_figures(collection, filters, known_assessors(collection))
+    if figures.report is None:
+        raise BadInput(figures.failure or _("not measured yet: ask for it, and read the table when it is done"))
+    return send_csv(figures.report)
 
 
-def _filters_of(collection: Collection, asked: AssessorsIn) -> AgreementFilters:
-    """Return what was asked as the page has it, to share measurements. Raises BadInput."""
-    if asked.binarize is not None and asked.binarize > collection.grades:
+def _filters_of(collection: Collection, query: AssessorsIn) -> AgreementFilters:
+    """Return the filters of the agreement page for a query, so that both share stored figures. Raises BadInput."""
+    if query.binarize is not None and query.binarize > collection.grades:
         raise BadInput(_("binarize: this collection has grades from 0 to %(grades)s") % {"grades": collection.grades})
-    chosen = choose_assessors(
-        known_assessors(collection), names=asked.assessors, people=asked.people, judges=asked.judges
+    assessors = choose_assessors(
+        known_assessors(collection), names=query.assessors, people=query.people, judges=query.judges
     )
-    # As the page without a choice, so that both find the same stored figures.
-    everybody = not (asked.assessors or asked.people or asked.judges)
-    return AgreementFilters(tuple(chosen), asked.population, "kappa", asked.binarize, everybody)
+    everybody = not (query.assessors or query.people or query.judges)
+    return AgreementFilters(tuple(assessors), query.population, "kappa", query.binarize, everybody)

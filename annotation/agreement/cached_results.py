@@ -1,6 +1,7 @@
-"""Figures of the agreement page: measured while it waits, or by a worker and stored where there is too much.
+"""Figures of the agreement page: measured in the request, or by a worker and stored for large collections.
 
-What is stored names nobody: assessors stand in it by kind and id, so a name that changes, or goes, leaves no trace.
+Stored figures contain no names: assessors are stored by kind and id, so that a changed or deleted name leaves no
+trace.
 """
 
 import logging
@@ -26,7 +27,7 @@ from annotation.agreement.grade_matrix import (
 )
 from annotation.agreement.measures import MANY, AgreementMeasures, Couples, Statistic
 from annotation.agreement.page import AgreementFilters
-from annotation.agreement.report import AgreementReport, OneAssessor, agreement_report
+from annotation.agreement.report import AgreementReport, AssessorCounts, agreement_report
 from annotation.agreement.resampling import RESAMPLES
 from annotation.models import StoredResult
 from corpus.errors import QuorumError
@@ -37,11 +38,10 @@ from store.sql import fetch_row
 
 logger = logging.getLogger(__name__)
 
-GRADES = 200_000  # Grades up to which the page waits, ...
-GRADES_OF_MANY = 20_000  # ... where there are more than MANY assessors, ...
-# ... and couples up to which it waits: each that may have met is resampled, however few its grades.
-COUPLES = 5_000
-KEPT = 12  # Choices of assessors, pairs and grades whose figures a collection keeps.
+GRADES = 200_000  # The most grades that a request measures, ...
+GRADES_OF_MANY = 20_000  # ... those of more than MANY assessors, ...
+COUPLES = 5_000  # ... and the most couples of assessors, each of which is resampled.
+KEPT = 12  # The most stored figures of a collection, for different filters.
 
 STATISTICS = ("fleiss", "alpha_nominal", "alpha_ordinal", "alpha_interval")
 SOLUTION = ("classes", "log_likelihood", "iterations", "converged", "starts", "collapsed")
@@ -58,46 +58,46 @@ class MeasuringFailed(QuorumError):
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """The figures of one choice. `report` None: not measured yet, or measuring failed."""
+    """The figures for some filters. `report` is None where they are not measured yet, or measuring failed."""
 
     report: AgreementReport | None
-    second: dict[str, Any] | None  # Dawid-Skene's aggregate, as `_restore_figures` makes it.
-    clusters: list[dict[str, Any]]  # As `cluster_assessors` gives them.
+    second: dict[str, Any] | None  # Dawid-Skene's aggregate, from `_restore_figures`.
+    clusters: list[dict[str, Any]]  # From `cluster_assessors`.
     stored: bool
     at: datetime | None
-    asked: bool  # A worker is at it.
-    failure: str  # Why measuring failed the last time.
+    asked: bool  # A worker measures them now.
+    failure: str  # The reason why the last measurement failed.
 
 
-def get_figures(collection: Collection, asked: AgreementFilters, known: Sequence[KnownAssessors]) -> Figures:
-    """Return everything that the page shows for what was asked; one row where it is stored. `known`: everybody here."""
-    if stored := is_large(collection, asked.chosen):
-        result = AGREEMENT.read(collection, **_build_options(asked))
+def get_figures(collection: Collection, filters: AgreementFilters, assessors: Sequence[KnownAssessors]) -> Figures:
+    """Return the figures for the filters, measured now or stored; `assessors`: all of the collection."""
+    if stored := is_large(collection, filters.chosen):
+        result = AGREEMENT.read(collection, **_build_options(filters))
     else:
         try:
             with measuring(collection):
-                result = Result(compute_figures(collection, asked))
+                result = Result(compute_figures(collection, filters))
         except MeasuringFailed as error:
             result = Result(failure=str(error))
     failure = (result.job.error if result.job else "") or result.failure
-    # Figures that were just measured take the way of stored ones, so that both pages are alike.
+    # Figures measured now are restored like stored ones, so that both look the same on the page.
     values = result.values
-    report, second, clusters = _restore_figures(collection, asked, known, values) if values else (None, None, [])
+    report, second, clusters = _restore_figures(collection, filters, assessors, values) if values else (None, None, [])
     return Figures(report, second, clusters, stored, result.at, result.is_in_progress, failure)
 
 
-def is_large(collection: Collection, chosen: Sequence[KnownAssessors]) -> bool:
-    """Return whether measuring takes so long that a worker does it. One statement."""
-    people = [one.id for one in chosen if one.kind != Assessor.Kind.JUDGE]
-    judges = [one.id for one in chosen if one.kind == Assessor.Kind.JUDGE]
+def is_large(collection: Collection, assessors: Sequence[KnownAssessors]) -> bool:
+    """Return whether a worker must measure the figures, because it takes long. One statement."""
+    people = [assessor.id for assessor in assessors if assessor.kind != Assessor.Kind.JUDGE]
+    judges = [assessor.id for assessor in assessors if assessor.kind == Assessor.Kind.JUDGE]
     grades = int(fetch_row(COUNT, people=people, collection=collection.pk, judges=judges)[0])
-    present = min(len(chosen), grades)
-    return grades > (GRADES if len(chosen) <= MANY else GRADES_OF_MANY) or present * (present - 1) // 2 > COUPLES
+    present = min(len(assessors), grades)
+    return grades > (GRADES if len(assessors) <= MANY else GRADES_OF_MANY) or present * (present - 1) // 2 > COUPLES
 
 
-def refresh(collection: Collection, asked: AgreementFilters) -> bool:
-    """Measure anew: return False where a worker does it, else True. Raises MeasuringFailed."""
-    result = AGREEMENT.refresh(collection, **_build_options(asked))
+def refresh(collection: Collection, filters: AgreementFilters) -> bool:
+    """Measure and store the figures; return False where a worker will do it. Raises MeasuringFailed."""
+    result = AGREEMENT.refresh(collection, **_build_options(filters))
     if result is not None and result.failure:
         raise MeasuringFailed(result.failure)
     return result is not None
@@ -105,7 +105,7 @@ def refresh(collection: Collection, asked: AgreementFilters) -> bool:
 
 @contextmanager
 def measuring(collection: Collection) -> Iterator[None]:
-    """Measure while a page waits. Raises MeasuringFailed and logs what broke; refusals and outages stay as they are."""
+    """Turn unexpected errors of a measurement into MeasuringFailed, and log them; expected errors stay as they are."""
     try:
         yield
     except (QuorumError, Error, Http404):
@@ -116,30 +116,34 @@ def measuring(collection: Collection) -> Iterator[None]:
 
 
 def describe_error(error: Exception) -> str:
-    """Say in one line what broke a measurement: memory in plain words, the rest as Python."""
+    """Describe an unexpected error of a measurement in one line."""
     if isinstance(error, MemoryError):
         return _("not enough memory")
     return " ".join(f"Unexpected error: {error}".split())[:300]
 
 
-def _build_options(asked: AgreementFilters) -> dict[str, Any]:
-    chosen = None if asked.everybody else sorted(_assessor_key(one) for one in asked.chosen)
-    return {"population": asked.population, "binarize": asked.binarize, "chosen": chosen}
+def _build_options(filters: AgreementFilters) -> dict[str, Any]:
+    keys = None if filters.everybody else sorted(_assessor_key(assessor) for assessor in filters.chosen)
+    return {"population": filters.population, "binarize": filters.binarize, "chosen": keys}
 
 
-def _assessor_key(one: KnownAssessors) -> list[Any]:
-    """Return who an assessor is, without a name: kind, id, number of a sample beyond the first."""
-    return [one.kind, one.id, *([one.sample] if one.sample else [])]
+def _assessor_key(assessor: KnownAssessors) -> list[Any]:
+    """Identify an assessor without a name: kind, id, and the number of a sample beyond the first."""
+    return [assessor.kind, assessor.id, *([assessor.sample] if assessor.sample else [])]
 
 
 def _compute(collection: Collection, options: dict[str, Any], _tell: Tell) -> dict[str, Any]:
-    """Measure what stored options ask for, with the assessors of now."""
-    known, chosen = known_assessors(collection), options["chosen"]
-    named = choose_assessors(known) if chosen is None else [one for one in known if _assessor_key(one) in chosen]
-    asked = AgreementFilters(tuple(named), options["population"], "kappa", options["binarize"], chosen is None)
-    # What breaks is kept in the same transaction, where a request has one.
+    """Measure the figures for stored options, with the current assessors."""
+    assessors, keys = known_assessors(collection), options["chosen"]
+    named = (
+        choose_assessors(assessors)
+        if keys is None
+        else [assessor for assessor in assessors if _assessor_key(assessor) in keys]
+    )
+    filters = AgreementFilters(tuple(named), options["population"], "kappa", options["binarize"], keys is None)
+    # In a savepoint, because a failure is stored in the transaction of the request.
     with transaction.atomic():
-        return compute_figures(collection, asked)
+        return compute_figures(collection, filters)
 
 
 AGREEMENT = ResultKind(
@@ -147,15 +151,15 @@ AGREEMENT = ResultKind(
 )
 
 
-def compute_figures(collection: Collection, asked: AgreementFilters) -> dict[str, Any]:
-    """Measure all figures, and return them as JSON takes them."""
+def compute_figures(collection: Collection, filters: AgreementFilters) -> dict[str, Any]:
+    """Measure all figures, and return them for JSON."""
     report = agreement_report(
-        collection, asked.chosen, binarize=asked.binarize, bootstrap=RESAMPLES, population=asked.population
+        collection, filters.chosen, binarize=filters.binarize, bootstrap=RESAMPLES, population=filters.population
     )
     measures, second = report.measures, fit_dawid_skene(report)
     return {
-        "assessors": [_assessor_key(one) for one in report.found.assessors],
-        "graded": [[one.n, one.relevant] for one in report.assessors],
+        "assessors": [_assessor_key(assessor) for assessor in report.found.assessors],
+        "graded": [[assessor.n, assessor.relevant] for assessor in report.assessors],
         "measures": {
             **{name: asdict(getattr(measures, name)) for name in STATISTICS},
             **{name: getattr(measures, name) for name in ("items", "apart", "fleiss_votes")},
@@ -173,37 +177,39 @@ def compute_figures(collection: Collection, asked: AgreementFilters) -> dict[str
 
 
 def _restore_figures(
-    collection: Collection, asked: AgreementFilters, known: Sequence[KnownAssessors], found: dict[str, Any]
+    collection: Collection, filters: AgreementFilters, assessors: Sequence[KnownAssessors], values: dict[str, Any]
 ) -> tuple[AgreementReport, dict[str, Any], list[dict[str, Any]]]:
-    """Return report, second aggregate and clusters of `compute_figures`, with names of now."""
-    here = {tuple(_assessor_key(one)): one for one in known}
+    """Return report, second aggregate and clusters from the result of `compute_figures`, with current names."""
+    by_key = {tuple(_assessor_key(assessor)): assessor for assessor in assessors}
     people = []
-    for kind, pk, *sample in found["assessors"]:
-        # Who is nobody here any more keeps a number.
+    for kind, pk, *sample in values["assessors"]:
+        # A deleted assessor is named by its id.
         name = sample_name(f"{kind} {pk}", *sample) if sample else f"{kind} {pk}"
-        people.append(here.get((kind, pk, *sample)) or KnownAssessors(kind, pk, name, *sample))
-    values = found["measures"]
-    overall: dict[str, Any] = {name: Statistic(**values[name]) for name in STATISTICS}
-    couples = {name: Couples.load(values[name]) for name in ("pairwise", "majority")}
+        people.append(by_key.get((kind, pk, *sample)) or KnownAssessors(kind, pk, name, *sample))
+    measures = values["measures"]
+    overall: dict[str, Any] = {name: Statistic(**measures[name]) for name in STATISTICS}
+    couples = {name: Couples.load(measures[name]) for name in ("pairwise", "majority")}
     report = AgreementReport(
         collection=collection.name,
-        binarize=asked.binarize,
-        population=asked.population,
+        binarize=filters.binarize,
+        population=filters.population,
         assessors=tuple(
-            OneAssessor(one.name, one.kind, n, yes) for one, (n, yes) in zip(people, found["graded"], strict=True)
+            AssessorCounts(assessor.name, assessor.kind, n, relevant)
+            for assessor, (n, relevant) in zip(people, values["graded"], strict=True)
         ),
-        measures=AgreementMeasures(**values | overall | couples),
+        measures=AgreementMeasures(**measures | overall | couples),
         found=GradeMatrix(tuple(people), np.empty(0, dtype=np.int64), np.empty((len(people), 0), dtype=np.int16)),
         copies=tuple(find_copies(people)),
     )
-    # No `strict` here: where there is no solution, nobody has a share.
-    shares = zip(people, found["second"]["shares"], strict=False)
+    # Not strict, because without a solution there are no shares.
+    shares = zip(people, values["second"]["shares"], strict=False)
     columns = ("pair", "majority", "dawid_skene", "probability")
-    second = found["second"] | {
-        "accuracies": [(one.name, share, rates) for one, (share, *rates) in shares],
+    second = values["second"] | {
+        "accuracies": [(assessor.name, share, rates) for assessor, (share, *rates) in shares],
         "rows": [
-            dict(zip(columns, row, strict=True)) | {"grades": [(people[place].name, g) for place, g in grades]}
-            for *row, grades in found["second"]["rows"]
+            dict(zip(columns, row, strict=True))
+            | {"grades": [(people[position].name, grade) for position, grade in grades]}
+            for *row, grades in values["second"]["rows"]
         ],
     }
-    return report, second, found["clusters"]
+    return report, second, values["clusters"]

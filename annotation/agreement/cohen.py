@@ -1,8 +1,8 @@
 """Cohen's kappa, plain and weighted, and percent agreement for many pairs of assessors at once.
 
-Two ways to the same sums: products of whole rows where most assessors graded most items, and sparse
-counts of the items that two both graded where few did (956 people with 60 pairs each have 456,490
-couples, and few of them ever met).
+There are two ways to compute the same sums: products of whole rows where most assessors graded most
+items, and sparse counts of the items that both graded where assessors have few items in common (956
+people with 60 pairs each are 456,490 couples, few of whom have a common item).
 """
 
 from collections.abc import Sequence
@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from annotation.agreement.resampling import CELLS, MISSING, Floats, Grades
 
 Places = NDArray[np.intp]
-Met = tuple[Places, Places, Places]  # Every meeting of two assessors on an item: their rows, and its column.
+Met = tuple[Places, Places, Places]  # For each item that two assessors graded: their rows, and its column.
 
 
 class Cohen(NamedTuple):
-    """Values for resamples x assessor pairs, NaN where undefined. `n`: items that both graded."""
+    """Values (resamples x assessor pairs), NaN where undefined. `n`: items that both graded."""
 
     n: Floats
     kappa: Floats
@@ -28,58 +28,58 @@ class Cohen(NamedTuple):
 
 
 class Sums(NamedTuple):
-    """Sums over items, resamples x assessor pairs each."""
+    """Sums over items, each resamples x assessor pairs."""
 
     n: Floats
-    observed: list[Floats]  # Disagreement by each weighting: any, distance, its square.
-    mine: list[Floats]  # Items of the n to which the first gave grade 1, 2, ...; the rest is grade 0.
-    theirs: list[Floats]
+    observed: list[Floats]  # Disagreement under each weighting: any, the distance, its square.
+    left: list[Floats]  # Items that the left assessor graded 1, 2, ...; the rest of n has grade 0.
+    right: list[Floats]
 
 
 def cohen_kappas(weights: Floats, rows: Grades, pairs: Sequence[tuple[int, int]]) -> Cohen:
-    """Cohen's family for each row of `weights` (resamples x patterns) and each pair of rows of grades.
+    """Compute the measures for each row of `weights` (resamples x patterns) and each pair of rows of grades.
 
-    Distances of the weighted kinds are those of the grades themselves: 0 and 3 are three apart though nobody gave 1.
+    Weighted kappas use the distance of the grades' values: 0 and 3 are three apart even if no grade is 1.
     """
     places = np.array(pairs, dtype=np.intp).reshape(-1, 2)
     width = max(int(rows.max(initial=0)) + 1, 2)
     hot = (rows[:, None, :] == np.arange(width)[None, :, None]).astype(weights.dtype)
-    # Whether both of a couple graded everything: their sums are cheaper then.
+    # Sums of pairs in which both assessors graded all items are cheaper.
     whole = (rows != MISSING).all(axis=1)[places].all(axis=1)
-    # Two sums and the margins of both stand in memory at a time.
+    # Bounds the memory of the sums and the margins of a block.
     block = max(1, CELLS // (2 * (width + 1) * max(rows.shape[1], 1)))
     result = np.empty((len(Cohen._fields), len(weights), len(places)), dtype=weights.dtype)
     for add, kind in ((_sums_of_whole, np.flatnonzero(whole)), (_sums_of_overlap, np.flatnonzero(~whole))):
-        for at in range(0, len(kind), block):
-            some = kind[at : at + block]
-            result[:, :, some] = _compute_kappas(add(weights, rows, hot, places[some, 0], places[some, 1]))
+        for begin in range(0, len(kind), block):
+            chunk = kind[begin : begin + block]
+            result[:, :, chunk] = _compute_kappas(add(weights, rows, hot, places[chunk, 0], places[chunk, 1]))
     return Cohen(*result)
 
 
 def _sums_of_overlap(weights: Floats, rows: Grades, hot: Floats, left: Places, right: Places) -> Sums:
-    """Sum the items that both graded, so each pair of assessors has margins of its own."""
+    """Sum over the items that both graded, with separate margins for each pair of assessors."""
     width, size = hot.shape[1], len(left)
-    there = (rows != MISSING).astype(weights.dtype)
-    both = there[left] * there[right]
+    is_graded = (rows != MISSING).astype(weights.dtype)
+    both = is_graded[left] * is_graded[right]
     distances = _grade_distances(rows, left, right, width, weights.dtype)
     features = [both, *(distance * both for distance in distances)]
-    features += [hot[left, grade] * there[right] for grade in range(1, width)]
-    features += [hot[right, grade] * there[left] for grade in range(1, width)]
+    features += [hot[left, grade] * is_graded[right] for grade in range(1, width)]
+    features += [hot[right, grade] * is_graded[left] for grade in range(1, width)]
     sums = weights @ np.concatenate(features).T
-    n, *rest = (sums[:, place : place + size] for place in range(0, sums.shape[1], size))
+    n, *rest = (sums[:, offset : offset + size] for offset in range(0, sums.shape[1], size))
     margins = rest[len(distances) :]
     return Sums(n, rest[: len(distances)], margins[: width - 1], margins[width - 1 :])
 
 
 def _sums_of_whole(weights: Floats, rows: Grades, hot: Floats, left: Places, right: Places) -> Sums:
-    """Sum for assessors who graded everything: one margin each serves all their pairs, a quarter of the work."""
+    """Sum for assessors who graded all items: each has the same margin in all pairs, which is a quarter of the work."""
     width, size = hot.shape[1], len(left)
     observed = weights @ np.concatenate(_grade_distances(rows, left, right, width, weights.dtype)).T
     margins = [weights @ hot[:, grade].T for grade in range(1, width)]
     n = np.repeat(weights.sum(axis=1, keepdims=True), size, axis=1)
     return Sums(
         n,
-        [observed[:, place : place + size] for place in range(0, observed.shape[1], size)],
+        [observed[:, offset : offset + size] for offset in range(0, observed.shape[1], size)],
         [margin[:, left] for margin in margins],
         [margin[:, right] for margin in margins],
     )
@@ -88,28 +88,31 @@ def _sums_of_whole(weights: Floats, rows: Grades, hot: Floats, left: Places, rig
 def _grade_distances(
     rows: Grades, left: Places, right: Places, width: int, dtype: np.dtype[np.floating]
 ) -> list[Floats]:
-    """Return how far grades are apart, by each weighting; with two grades all weightings agree."""
+    """Return the distances of grades under each weighting; with two grades all weightings are the same."""
     apart = np.abs(rows[left] - rows[right]).astype(dtype)  # int16: grades are at most 100
     return [np.minimum(apart, 1), apart, apart**2] if width > 2 else [apart]
 
 
 def _compute_kappas(sums: Sums) -> Cohen:
-    """Compute kappa = 1 - observed / expected disagreement, in each weighting."""
+    """Compute kappa = 1 - observed / expected disagreement under each weighting."""
     expected = _expected_disagreement(sums)
     with np.errstate(divide="ignore", invalid="ignore"):
-        kappas = [np.where(e > 0, 1 - o / e, np.nan) for o, e in zip(sums.observed, expected, strict=True)]
+        kappas = [
+            np.where(chance > 0, 1 - observed / chance, np.nan)
+            for observed, chance in zip(sums.observed, expected, strict=True)
+        ]
         percent = np.where(sums.n > 0, 1 - sums.observed[0] / sums.n, np.nan)
     plain, linear, quadratic = kappas if len(kappas) == 3 else kappas * 3
     return Cohen(sums.n, plain, linear, quadratic, percent)
 
 
 def _expected_disagreement(sums: Sums) -> list[Floats]:
-    """Return the disagreement by chance under each weighting."""
-    a = [sums.n - sum(sums.mine), *sums.mine]
-    b = [sums.n - sum(sums.theirs), *sums.theirs]
+    """Return the disagreement expected by chance under each weighting."""
+    left = [sums.n - sum(sums.left), *sums.left]
+    right = [sums.n - sum(sums.right), *sums.right]
     totals = [np.zeros_like(sums.n) for _ in sums.observed]
-    for i, j in ((i, j) for i in range(len(a)) for j in range(len(b)) if i != j):
-        joint = a[i] * b[j]
+    for i, j in ((i, j) for i in range(len(left)) for j in range(len(right)) if i != j):
+        joint = left[i] * right[j]
         for kind, total in enumerate(totals):
             total += joint * float(abs(i - j) ** kind)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -117,46 +120,45 @@ def _expected_disagreement(sums: Sums) -> list[Floats]:
 
 
 def find_overlaps(grades: Grades) -> Met:
-    """Find where two assessors graded the same item; the first is always the smaller row."""
-    item, row = (found.astype(np.int32) for found in np.nonzero((grades != MISSING).T))
+    """Find the items that two assessors graded; the left one is always in the smaller row."""
+    item, row = (indices.astype(np.int32) for indices in np.nonzero((grades != MISSING).T))
     parts = [(row[:0], row[:0], item[:0])]
-    # Grades stand item by item, so those of one item that are `step` places apart are a meeting.
-    most = int(np.bincount(item, minlength=1).max(initial=0))
-    for step in range(1, most):
+    # The grades are sorted by item, so two of them `step` positions apart may be on the same item.
+    most_grades = int(np.bincount(item, minlength=1).max(initial=0))
+    for step in range(1, most_grades):
         same = item[step:] == item[:-step]
         parts.append((row[:-step][same], row[step:][same], item[:-step][same]))
-    left, right, where = (np.concatenate(column) for column in zip(*parts, strict=True))
-    return left, right, where
+    left, right, items = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return left, right, items
 
 
 class Sparse:
-    """Cohen's family from the items on which two met alone: work in proportion to the meetings."""
+    """The measures from sparse counts of common items; the work is in proportion to their number."""
 
     def __init__(self, rows: Grades, pairs: NDArray[np.int64], met: Met) -> None:
-        """`pairs`: sorted by (left, right), each of which is in `met` or has no item in common."""
+        """Count grades of `pairs`, sorted by (left, right); `met`: all their common items."""
         from scipy.sparse import csr_array
 
         self.width = max(int(rows.max(initial=0)) + 1, 2)
         left, right, item = met
-        # One number for a couple: left row times rows plus right row, sorted as `pairs` is.
+        # One number for each pair, sorted as `pairs` are.
         keys = pairs[:, 0] * len(rows) + pairs[:, 1]
-        place = np.searchsorted(keys, left.astype(np.int64) * len(rows) + right)
+        couple = np.searchsorted(keys, left.astype(np.int64) * len(rows) + right)
         cell = rows[left, item].astype(np.int64) * self.width + rows[right, item]
         shape = (len(pairs) * self.width**2, rows.shape[1])
-        ones = np.ones(len(place), dtype=np.float32)
-        self.cells = csr_array((ones, (place * self.width**2 + cell, item)), shape=shape)
+        counts = np.ones(len(couple), dtype=np.float32)
+        self.cells = csr_array((counts, (couple * self.width**2 + cell, item)), shape=shape)
 
-    def cohen(self, weights: Floats, some: slice) -> Cohen:
-        """Return what `cohen_kappas` gives for the pairs of the slice."""
-        # Rows are (couple, left grade, right grade): a product with the weights gives all tables.
+    def cohen(self, weights: Floats, chunk: slice) -> Cohen:
+        """Return the result of `cohen_kappas` for the pairs of a slice."""
+        # The rows are (couple, left grade, right grade), so a product with the weights gives all tables.
         width = self.width
-        sums = self.cells[some.start * width**2 : some.stop * width**2].astype(weights.dtype) @ weights.T
+        sums = self.cells[chunk.start * width**2 : chunk.stop * width**2].astype(weights.dtype) @ weights.T
         table = np.asarray(sums).reshape(-1, width, width, len(weights)).transpose(1, 2, 3, 0)
-        apart = range(1, 4 if width > 2 else 2)
         observed = [
-            sum(table[i, j] * float(abs(i - j) ** (power - 1)) for i in range(width) for j in range(width) if i != j)
-            for power in apart
+            sum(table[i, j] * float(abs(i - j) ** power) for i in range(width) for j in range(width) if i != j)
+            for power in range(3 if width > 2 else 1)
         ]
-        mine = [table[grade].sum(axis=0) for grade in range(1, width)]
-        theirs = [table[:, grade].sum(axis=0) for grade in range(1, width)]
-        return _compute_kappas(Sums(table.sum(axis=(0, 1)), observed, mine, theirs))
+        left = [table[grade].sum(axis=0) for grade in range(1, width)]
+        right = [table[:, grade].sum(axis=0) for grade in range(1, width)]
+        return _compute_kappas(Sums(table.sum(axis=(0, 1)), observed, left, right))

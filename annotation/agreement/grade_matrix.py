@@ -1,8 +1,8 @@
-"""The only union of what assessors said: people's judgments, imports, and counted votes.
+"""The matrix of all grades: judgments by people, imported grades, and counted votes of judges.
 
-What does not enter: a debate's turns (their stance is given), withdrawn judgments, grades of an
-aspect, adjudications (made with everybody's answer in view), votes of an early-stopping panel
-beyond the three drawn first. Policies and the reference enter only by name.
+It leaves out turns of debates (whose stance is assigned), withdrawn judgments, grades of an aspect,
+adjudications (which are made with all answers in view), and votes of a panel with early stopping
+beyond the three that are drawn first. Policies and reference grades are included only by name.
 """
 
 from collections import Counter, defaultdict
@@ -28,8 +28,8 @@ from judges.models import Attempt, Campaign, JudgeVersion
 from store.sql import read_sql
 
 Population = Literal["all", "escalated", "audited"]
-# A person's first answer on a pair; only one that was given without the debate; only one with the
-# debate in view from the start; the last one.
+# Which of a person's judgments on a pair: the first; the first if it was blind; the final one if the debate was
+# shown from the start; the final one.
 Votes = Literal["first", "blind", "shown", "final"]
 READ_GRADES = read_sql(__file__, "read_grades")
 READ_VOTES = """
@@ -38,7 +38,7 @@ SELECT array_agg(campaign_id) AS campaign, array_agg(pair_id) AS pair, array_agg
 FROM counted_attempt
 WHERE campaign_id = ANY(%(campaigns)s) AND judge_id = ANY(%(judges)s) AND role = 'vote' AND outcome = 'labelled'
 """
-# Pairs that a campaign handed to people, or that were drawn to check its labels.
+# Pairs that a campaign escalated to people, or that were drawn for a label audit.
 POPULATIONS = {
     "escalated": """
         SELECT array_agg(DISTINCT pair_id) AS pair FROM corpus_item
@@ -50,8 +50,8 @@ POPULATIONS = {
     """,
 }
 Kind = Assessor.Kind
-SAMPLES = 1_024  # More votes than one judge can have on a panel.
-# Reasons of items that measure a person, not a pair: what is said there enters no agreement.
+SAMPLES = 1_024  # More than a judge has votes on a panel.
+# Reasons of items that measure a person and not a pair, whose judgments are left out.
 APART = ("check", "repeat", "qualification")
 PEOPLE = (Kind.PERSON, Kind.HUMAN_IMPORT)
 JUDGES = (Kind.JUDGE, Kind.JUDGE_IMPORT)
@@ -60,149 +60,161 @@ BY_NAME_ONLY = (Kind.POLICY, Kind.REFERENCE)
 
 @dataclass(frozen=True, slots=True)
 class KnownAssessors:
-    """An assessor whose grades can be compared, among all of a collection.
+    """An assessor of a collection whose grades can be compared.
 
-    The newest version of a judge carries its plain name, older ones `name@version`; where a person
-    and an import share a name, both carry `kind:name`. A judge that votes several times on one pair
-    is as many assessors, `name #1`, `name #2` and so on: samples of one model.
+    The newest version of a judge has its plain name, older ones are `name@version`. Where a person and
+    an import have the same name, both are `kind:name`. A judge with several votes on a pair is several
+    assessors, `name #1`, `name #2` and so on: samples of one model.
     """
 
     kind: str
-    id: int  # Of a row of its kind.
+    id: int  # The id of an Assessor, or of a JudgeVersion for a judge.
     name: str  # Unique in the collection.
-    sample: int = 0  # Of a judge named several times on a panel: which of its votes, from 0.
-    one: str = ""  # What such a judge is called without its number; "" for others.
-    # Of a judge: what it has in common with its copies (judges.domain.copies).
+    sample: int = 0  # The number of the vote, from 0, of a judge with several votes on a panel.
+    judge_name: str = ""  # The name of such a judge without the number; "" for others.
+    # A judge's model and parameters, which its copies share (judges.domain.copies).
     model: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class GradeMatrix:
-    """Grades of assessors x pairs, -1 where there is none. `pairs`: ids of pairs that at least one of them graded."""
+    """Grades (assessors x pairs, -1 without a grade). `pairs`: the ids of pairs that at least one assessor graded."""
 
     assessors: tuple[KnownAssessors, ...]
     pairs: NDArray[np.int64]
     grades: NDArray[np.int16]
 
     def counts(self) -> list[int]:
-        """Count the pairs that each assessor graded."""
+        """Return the number of pairs that each assessor graded."""
         return [int(n) for n in (self.grades != MISSING).sum(axis=1)]
 
 
 def known_assessors(collection: Collection) -> list[KnownAssessors]:
-    """Find everybody of whom a grade stands that could be compared, or who voted in a campaign, by kind and name."""
-    standing = CurrentJudgment.objects.filter(assessor=OuterRef("pk"), aspect=None)
-    standing = standing.exclude(item__reason__in=APART)
+    """Return all assessors with a current grade that can be compared or a vote in a campaign, by kind and name."""
+    judgments = CurrentJudgment.objects.filter(assessor=OuterRef("pk"), aspect=None)
+    judgments = judgments.exclude(item__reason__in=APART)
     rows = (
-        Assessor.objects.filter(Exists(standing.exclude(step=Judgment.Step.ADJUDICATION)))
+        Assessor.objects.filter(Exists(judgments.exclude(step=Judgment.Step.ADJUDICATION)))
         .filter(collection=collection)
         .exclude(kind=Kind.JUDGE)
         .values_list("kind", "id", "name")
     )
     judging = campaigns_that_count(collection).filter(kind=Campaign.Kind.JUDGING)
     campaigns = judging.order_by().values_list("pk", flat=True)
-    found = [*(KnownAssessors(kind, pk, name) for kind, pk, name in rows), *voting_judges(campaigns)]
-    uses = Counter(name for _, _, name in {(one.kind, one.id, one.one or one.name) for one in found})
-    order = {kind: place for place, kind in enumerate(Kind.values)}
-    for place, one in enumerate(found):
-        # A name that a person and a judge share gets its kind before it.
-        if uses[one.one or one.name] > 1:
-            found[place] = replace(one, name=f"{one.kind}:{one.name}", one=one.one and f"{one.kind}:{one.one}")
-    return sorted(found, key=lambda one: (order[one.kind], one.one or one.name, one.sample))
+    assessors = [*(KnownAssessors(kind, pk, name) for kind, pk, name in rows), *voting_judges(campaigns)]
+    uses = Counter(
+        name
+        for _, _, name in {(assessor.kind, assessor.id, assessor.judge_name or assessor.name) for assessor in assessors}
+    )
+    order = {kind: position for position, kind in enumerate(Kind.values)}
+    for position, assessor in enumerate(assessors):
+        # A name that assessors of two kinds share is prefixed with the kind.
+        if uses[assessor.judge_name or assessor.name] > 1:
+            assessors[position] = replace(
+                assessor,
+                name=f"{assessor.kind}:{assessor.name}",
+                judge_name=assessor.judge_name and f"{assessor.kind}:{assessor.judge_name}",
+            )
+    assessors.sort(key=lambda assessor: (order[assessor.kind], assessor.judge_name or assessor.name, assessor.sample))
+    return assessors
 
 
 def voting_judges(campaigns: Iterable[int]) -> list[KnownAssessors]:
-    """Return the judges that voted in some campaigns. A judge with several votes on a panel comes once for each."""
+    """Return the judges that voted in some campaigns, a judge with several votes on a panel once for each vote."""
     times, versions = _known_judges(campaigns, ["voters"], ["vote"])
-    found = []
-    for one, name in versions:
-        again = times[one.pk] > 1
-        for n in range(times[one.pk]):
-            shown = sample_name(name, n) if again else name
-            found.append(KnownAssessors(Kind.JUDGE, one.pk, shown, n, name if again else "", kind_of(one)))
-    return found
+    assessors = []
+    for judge, name in versions:
+        is_sampled = times[judge.pk] > 1
+        for n in range(times[judge.pk]):
+            shown_name, judge_name = (sample_name(name, n), name) if is_sampled else (name, "")
+            assessors.append(KnownAssessors(Kind.JUDGE, judge.pk, shown_name, n, judge_name, kind_of(judge)))
+    return assessors
 
 
 def vote_names(campaigns: Iterable[int]) -> dict[tuple[int, int], str]:
-    """Return the names of voters by judge and sample: `name`, or `name #1` for several votes."""
-    return {(one.id, one.sample): one.name for one in voting_judges(campaigns)}
+    """Return the names of voters by judge and sample: `name`, or `name #1` and so on for several votes."""
+    return {(assessor.id, assessor.sample): assessor.name for assessor in voting_judges(campaigns)}
 
 
 def copied_places(panels: Iterable[tuple[int, Sequence[int]]]) -> list[tuple[int, int, int]]:
-    """Places where a judge stands again, of campaigns with their voters: (campaign, place, its sample from 1)."""
+    """Return the repeated places of judges on panels, given campaigns with voters: (campaign, place, sample from 1)."""
     return [
-        (campaign, at, n)
+        (campaign, place, sample)
         for campaign, voters in panels
         if len(set(voters)) < len(voters)
-        for at, one in enumerate(voters)
-        if (n := voters[:at].count(one))
+        for place, voter in enumerate(voters)
+        if (sample := voters[:place].count(voter))
     ]
 
 
-def find_copies(chosen: Sequence[KnownAssessors]) -> list[tuple[int, ...]]:
-    """Places of assessors that are copies: judges of one model with the same parameters, or samples of one judge."""
-    found: dict[object, list[int]] = defaultdict(list)
-    for place, one in enumerate(chosen):
-        if one.model:
-            found[one.model].append(place)
-    return [tuple(places) for places in found.values() if len(places) > 1]
+def find_copies(assessors: Sequence[KnownAssessors]) -> list[tuple[int, ...]]:
+    """Return the positions of copies: judges of one model with the same parameters, or samples of one judge."""
+    positions_by_model: dict[object, list[int]] = defaultdict(list)
+    for position, assessor in enumerate(assessors):
+        if assessor.model:
+            positions_by_model[assessor.model].append(position)
+    return [tuple(positions) for positions in positions_by_model.values() if len(positions) > 1]
 
 
 def judge_names(campaigns: Iterable[int]) -> dict[int, str]:
-    """Names of campaigns' judges by id: the newest version `name`, others `name@version`."""
+    """Return the names of campaigns' judges by id: `name` for the newest version, `name@version` for others."""
     _times, versions = _known_judges(campaigns, ["voters", "debaters"], ["vote", "for", "against"])
-    return {one.pk: name for one, name in versions}
+    return {judge.pk: name for judge, name in versions}
 
 
 def _known_judges(
-    campaigns: Iterable[int], seats: Sequence[str], roles: Sequence[str]
+    campaigns: Iterable[int], panel_fields: Sequence[str], roles: Sequence[str]
 ) -> tuple[Counter[int], list[tuple[JudgeVersion, str]]]:
-    """Return how often each judge sits on one panel, and the judges with their names.
+    """Return the number of votes of each judge on a panel, and the judges with their names.
 
-    Those of cancelled campaigns who answered nothing are left out: they give nobody another name.
+    Judges of cancelled campaigns without an answer are left out, so that they change no other judge's name.
     """
     times: Counter[int] = Counter()
-    kept: set[int] = set()
-    for *panels, state in Campaign.objects.filter(pk__in=campaigns).values_list(*seats, "state"):
-        seated = Counter(chain(*panels))
-        times |= seated
-        kept |= set() if state == Campaign.State.CANCELLED else set(seated)
+    active: set[int] = set()
+    for *panels, state in Campaign.objects.filter(pk__in=campaigns).values_list(*panel_fields, "state"):
+        judges = Counter(chain(*panels))
+        times |= judges
+        active |= set() if state == Campaign.State.CANCELLED else set(judges)
     answers = Attempt.objects.filter(judge=OuterRef("pk"), campaign__in=campaigns, role__in=roles, counts=True)
-    answered = Exists(answers.filter(outcome=Attempt.Outcome.LABELLED))
-    rows = JudgeVersion.objects.filter(Q(pk__in=kept) | answered, pk__in=list(times))
+    has_answer = Exists(answers.filter(outcome=Attempt.Outcome.LABELLED))
+    rows = JudgeVersion.objects.filter(Q(pk__in=active) | has_answer, pk__in=list(times))
     newest: set[str] = set()
-    found = []
-    for one in rows.order_by("name", "-version"):
-        found.append((one, f"{one.name}@{one.version}" if one.name in newest else one.name))
-        newest.add(one.name)
-    return times, found
+    names = []
+    for judge in rows.order_by("name", "-version"):
+        names.append((judge, f"{judge.name}@{judge.version}" if judge.name in newest else judge.name))
+        newest.add(judge.name)
+    return times, names
 
 
 def choose_assessors(
-    known: Sequence[KnownAssessors], *, names: Sequence[str] = (), people: bool = False, judges: bool = False
+    assessors: Sequence[KnownAssessors], *, names: Sequence[str] = (), people: bool = False, judges: bool = False
 ) -> list[KnownAssessors]:
-    """Choose the assessors that are named, and all people or judges if asked; without any all judges, people, imports.
+    """Return the named assessors, and all people or judges if requested; without any choice all of these.
 
-    `reference` and `policy` name all of that kind, a judge that gives several samples all of those.
-    Raises BadInput for a name that nobody here has.
+    `reference` and `policy` name all assessors of that kind, and the name of a judge all its samples.
+    Raises BadInput for an unknown name.
     """
     by_name: dict[str, list[KnownAssessors]] = {}
-    for one in known:
-        for name in {one.name, f"{one.kind}:{one.name}", *((one.one, f"{one.kind}:{one.one}") if one.one else ())}:
-            by_name.setdefault(name, []).append(one)
-    every = {name for name in BY_NAME_ONLY if name in names and name not in by_name}
-    every &= {one.kind for one in known}
-    names = [name for name in names if name not in every]
+    for assessor in assessors:
+        for name in {
+            assessor.name,
+            f"{assessor.kind}:{assessor.name}",
+            *((assessor.judge_name, f"{assessor.kind}:{assessor.judge_name}") if assessor.judge_name else ()),
+        }:
+            by_name.setdefault(name, []).append(assessor)
+    named_kinds = {name for name in BY_NAME_ONLY if name in names and name not in by_name}
+    named_kinds &= {assessor.kind for assessor in assessors}
+    names = [name for name in names if name not in named_kinds]
     if unknown := [name for name in names if name not in by_name]:
         raise BadInput(
             _("No assessor named %(names)s; this collection has %(known)s")
-            % {"names": ", ".join(unknown), "known": ", ".join(o.name for o in known) or _("none")}
+            % {"names": ", ".join(unknown), "known": ", ".join(assessor.name for assessor in assessors) or _("none")}
         )
-    wanted = {one for name in names for one in by_name[name]}
-    kinds = {*(PEOPLE if people else ()), *(JUDGES if judges else ()), *every}
+    named = {assessor for name in names for assessor in by_name[name]}
+    kinds = {*(PEOPLE if people else ()), *(JUDGES if judges else ()), *named_kinds}
     if not kinds and not names:
         kinds = {*PEOPLE, *JUDGES}
-    return [one for one in known if one in wanted or one.kind in kinds]
+    return [assessor for assessor in assessors if assessor in named or assessor.kind in kinds]
 
 
 def load_grade_matrix(
@@ -212,57 +224,68 @@ def load_grade_matrix(
     population: Population = "all",
     votes: Votes = "first",
 ) -> GradeMatrix:
-    """Read what the assessors said about the pairs of the collection; by default every judge, person and import.
+    """Read the assessors' grades of the collection's pairs; by default of every judge, person and import.
 
-    A judge's 0 or 1 stands on the collection's scale as 0 or `relevant_from`; of a judge's votes
-    that of the newest campaign counts. Of a person's answers on a pair `votes` says which.
+    A judge's vote of 0 or 1 becomes 0 or `relevant_from` on the collection's scale; the vote of the
+    newest campaign counts. `votes` selects among a person's judgments on a pair.
     """
-    chosen = list(choose_assessors(known_assessors(collection)) if assessors is None else assessors)
-    rows = {(one.kind == Kind.JUDGE, one.id * SAMPLES + one.sample): place for place, one in enumerate(chosen)}
-    # Of judgments and votes the one that shall count for a pair comes last, and takes the place of those before it.
-    ids = [one.id for one in chosen if one.kind != Kind.JUDGE]
-    spoken = fetch_columns(READ_GRADES, apart=list(APART), assessors=ids, collection=collection.pk, votes=votes)
-    cast = _load_votes(collection, [one for one in chosen if one.kind == Kind.JUDGE])
+    compared = list(choose_assessors(known_assessors(collection)) if assessors is None else assessors)
+    rows = {
+        (assessor.kind == Kind.JUDGE, assessor.id * SAMPLES + assessor.sample): row_number
+        for row_number, assessor in enumerate(compared)
+    }
+    # The judgment or vote that counts for a pair comes last and overwrites earlier ones.
+    ids = [assessor.id for assessor in compared if assessor.kind != Kind.JUDGE]
+    judgments = fetch_columns(READ_GRADES, apart=list(APART), assessors=ids, collection=collection.pk, votes=votes)
+    judge_votes = _load_votes(collection, [assessor for assessor in compared if assessor.kind == Kind.JUDGE])
     parts = [
-        (_matrix_rows(spoken["who"] * SAMPLES, rows, False), spoken["pair"], spoken["grade"]),
-        (_matrix_rows(cast["who"], rows, True), cast["pair"], cast["verdict"] * collection.relevant_from),
+        (_matrix_rows(judgments["who"] * SAMPLES, rows, False), judgments["pair"], judgments["grade"]),
+        (
+            _matrix_rows(judge_votes["who"], rows, True),
+            judge_votes["pair"],
+            judge_votes["verdict"] * collection.relevant_from,
+        ),
     ]
     row, pair, grade = (np.concatenate(column) for column in zip(*parts, strict=True))
     if population != "all":
         inside = np.isin(pair, population_of(collection, population))
         row, pair, grade = row[inside], pair[inside], grade[inside]
     pairs, column = np.unique(pair, return_inverse=True)
-    grades = np.full((len(chosen), len(pairs)), MISSING, dtype=np.int16)
+    grades = np.full((len(compared), len(pairs)), MISSING, dtype=np.int16)
     grades[row, column] = grade
-    return GradeMatrix(tuple(chosen), pairs, grades)
+    return GradeMatrix(tuple(compared), pairs, grades)
 
 
 def options_of(cell: str) -> tuple[str, int | None, Population]:
-    """Read what a cell compares: `disagree`, `above` or `below` (the first gave the higher or lower
-    grade), `agree`, `both`, or two grades as `0x1`; then a bound, then a population.
+    """Parse a cell into the compared grades, a bound, and a population.
 
-    `disagree:2` compares grades as 2 and more or not; `disagree:escalated` and `disagree:audited`
-    look at such pairs only; both kinds may be given.
+    The grades are `disagree`, `agree`, `above` or `below` (the first assessor's grade is higher or lower),
+    `both`, or two grades as `0x1`. `disagree:2` compares whether grades are at least 2;
+    `disagree:escalated` and `disagree:audited` select such pairs. Both options can be combined.
     """
     kind, *options = cell.split(":")
     bounds = [int(option) for option in options if option.isdecimal() and len(option) < 4]
-    named: list[Population] = ["escalated", "audited"]
-    return kind, bounds[-1] if bounds else None, next((one for one in named if one in options), "all")
+    populations: list[Population] = ["escalated", "audited"]
+    return (
+        kind,
+        bounds[-1] if bounds else None,
+        next((population for population in populations if population in options), "all"),
+    )
 
 
 def pairs_where(collection: Collection, a: str, b: str, cell: str = "disagree") -> NDArray[np.int64]:
-    """Find pairs that both graded and where a cell is true; of one name twice, its pairs."""
-    known = known_assessors(collection)
+    """Return the pairs that both assessors graded and that are in a cell; for the same name twice, its pairs."""
+    assessors = known_assessors(collection)
     kind, bound, population = options_of(cell)
-    chosen = [choose_assessors(known, names=[name])[0] for name in dict.fromkeys((a, b))]
-    found = load_grade_matrix(collection, chosen, population=population)
-    pairs: NDArray[np.int64] = found.pairs[mask_of_cell(found, kind, bound)]
+    couple = [choose_assessors(assessors, names=[name])[0] for name in dict.fromkeys((a, b))]
+    matrix = load_grade_matrix(collection, couple, population=population)
+    pairs: NDArray[np.int64] = matrix.pairs[mask_of_cell(matrix, kind, bound)]
     return pairs
 
 
-def mask_of_cell(found: GradeMatrix, kind: str, bound: int | None) -> NDArray[np.bool_]:
-    """Tell which pairs of a matrix of two assessors are in a cell (`options_of`)."""
-    first, second = found.grades[0], found.grades[-1]
+def mask_of_cell(matrix: GradeMatrix, kind: str, bound: int | None) -> NDArray[np.bool_]:
+    """Return which pairs of a matrix of two assessors are in a cell (`options_of`)."""
+    first, second = matrix.grades[0], matrix.grades[-1]
     both = (first != MISSING) & (second != MISSING)
     if bound is not None:
         first, second = first >= bound, second >= bound
@@ -280,34 +303,34 @@ def mask_of_cell(found: GradeMatrix, kind: str, bound: int | None) -> NDArray[np
 
 
 def _matrix_rows(ids: NDArray[np.int64], rows: dict[tuple[bool, int], int], judge: bool) -> NDArray[np.int64]:
-    """Rows of the matrix for assessors or judges, by id and sample in one number."""
+    """Return the rows of the matrix for assessors or judges, given id and sample in one number."""
     unique, inverse = np.unique(ids, return_inverse=True)
-    return np.array([rows[judge, int(one)] for one in unique], dtype=np.int64)[inverse]
+    return np.array([rows[judge, int(number)] for number in unique], dtype=np.int64)[inverse]
 
 
 def _load_votes(collection: Collection, judges: Sequence[KnownAssessors]) -> NDArray[np.void]:
-    """Counted votes that may enter agreement, the newest campaign's last. `who`: judge and sample in one number."""
-    ids = list({one.id for one in judges})
-    campaigns = {one.pk: one for one in Campaign.objects.filter(collection=collection)} if ids else {}
-    found = fetch_columns(READ_VOTES, campaigns=list(campaigns), judges=ids)
-    found = found[np.lexsort((-found["place"], found["campaign"]))]
-    # Without the votes that an early stop left to chance and to the other votes.
+    """Return the counted votes, those of the newest campaign last. `who`: judge and sample in one number."""
+    ids = list({judge.id for judge in judges})
+    campaigns = {campaign.pk: campaign for campaign in Campaign.objects.filter(collection=collection)} if ids else {}
+    votes = fetch_columns(READ_VOTES, campaigns=list(campaigns), judges=ids)
+    votes = votes[np.lexsort((-votes["place"], votes["campaign"]))]
+    # Without the votes whose being cast depended on other votes, because of early stopping.
     early = [pk for pk, campaign in campaigns.items() if campaign.early_stop and campaign.policy == "ensemble"]
-    is_drawn = np.ones(len(found), dtype=np.bool_)
-    for at in np.flatnonzero(np.isin(found["campaign"], early)):
-        campaign = campaigns[int(found["campaign"][at])]
-        seed = pair_seed(campaign.seed, int(found["pair"][at]))
-        is_drawn[at] = int(found["place"][at]) in drawn_first(len(campaign.voters), True, seed)
-    found = found[is_drawn]
-    found["who"] *= SAMPLES
-    for number, place, sample in copied_places((pk, one.voters) for pk, one in campaigns.items()):
-        found["who"][(found["campaign"] == number) & (found["place"] == place)] += sample
-    wanted = [one.id * SAMPLES + one.sample for one in judges]
-    return found[np.isin(found["who"], wanted)] if any(one.one for one in judges) else found
+    is_drawn = np.ones(len(votes), dtype=np.bool_)
+    for row in np.flatnonzero(np.isin(votes["campaign"], early)):
+        campaign = campaigns[int(votes["campaign"][row])]
+        seed = pair_seed(campaign.seed, int(votes["pair"][row]))
+        is_drawn[row] = int(votes["place"][row]) in drawn_first(len(campaign.voters), True, seed)
+    votes = votes[is_drawn]
+    votes["who"] *= SAMPLES
+    for number, position, sample in copied_places((pk, campaign.voters) for pk, campaign in campaigns.items()):
+        votes["who"][(votes["campaign"] == number) & (votes["place"] == position)] += sample
+    voters = [judge.id * SAMPLES + judge.sample for judge in judges]
+    return votes[np.isin(votes["who"], voters)] if any(judge.judge_name for judge in judges) else votes
 
 
 def population_of(collection: Collection, population: Population) -> NDArray[np.int64]:
-    """Pairs that a campaign handed to people (`escalated`), or that were drawn to check its labels (`audited`)."""
+    """Return the pairs that a campaign escalated to people (`escalated`) or that an audit drew (`audited`)."""
     return fetch_columns(POPULATIONS[population], collection=collection.pk)["pair"]
 
 
@@ -315,18 +338,18 @@ ELEMENT = np.dtype([("size", ">i4"), ("value", ">i8")])
 
 
 def fetch_columns(sql: str, **values: Any) -> NDArray[np.void]:
-    """Fetch the one row of a statement whose columns are arrays of bigint without nulls, as a structured array.
+    """Fetch the only row of a statement, whose columns are arrays of bigint without nulls, as a structured array.
 
-    They come in PostgreSQL's binary form, so a million votes need no Python object each.
+    The arrays come in PostgreSQL's binary format, so that a million votes need no Python objects.
     """
     connection.ensure_connection()
     with psycopg.Cursor(connection.connection) as cursor:
         cursor.execute(sql.encode(), values, binary=True)
         names = [column.name for column in cursor.description or ()]
-        result_of_server = cursor.pgresult
-        assert result_of_server is not None
-        # An array of nothing is null. Else: dimensions, flags, type, length and lower bound, then the elements.
-        arrays = [result_of_server.get_value(0, at) or bytes(20) for at in range(len(names))]
+        pgresult = cursor.pgresult
+        assert pgresult is not None
+        # An empty array is null. Else: dimensions, flags, type, length and lower bound, then the elements.
+        arrays = [pgresult.get_value(0, column) or bytes(20) for column in range(len(names))]
     columns = [np.frombuffer(memoryview(array)[20:], ELEMENT)["value"] for array in arrays]
     result = np.empty(len(columns[0]), dtype=[(name, np.int64) for name in names])
     for name, column in zip(names, columns, strict=True):

@@ -1,4 +1,4 @@
-"""The agreement page: what the URL asks, the heat map's cells, and the summary."""
+"""The agreement section of the Quality page: its filters, heat map, summary, lists and CSV."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -37,23 +37,23 @@ GROUPS = (
     (gettext_noop("Judges"), JUDGES),
     (gettext_noop("Policies and reference grades"), BY_NAME_ONLY),
 )
-STEPS = (0.0, 0.2, 0.4, 0.6, 0.8)  # Bounds of the heat map's colours: below 0, then by fifths.
-ENOUGH = 20  # Pairs below which a couple's agreement may be anything.
+STEPS = (0.0, 0.2, 0.4, 0.6, 0.8)  # The bounds of the heat map's colours.
+ENOUGH = 20  # With fewer common pairs the agreement of a couple is uncertain.
 
 
 @dataclass(frozen=True, slots=True)
 class AgreementFilters:
-    """Options of the agreement page, from its address. `binarize`: from which grade relevant."""
+    """Filters in the address of the page. `binarize`: the lowest grade that counts as relevant."""
 
     chosen: tuple[KnownAssessors, ...]
     population: Population
     measure: str
     binarize: int | None
-    everybody: bool = False  # Nobody was named: every judge, person and import.
+    everybody: bool = False  # No assessor is selected: all judges, people and imports.
 
     def names(self) -> set[str]:
-        """Return the names that are ticked."""
-        return {one.name for one in self.chosen}
+        """Return the names of the selected assessors."""
+        return {assessor.name for assessor in self.chosen}
 
     def query(self) -> str:
         """Return the filters as a query string."""
@@ -62,123 +62,136 @@ class AgreementFilters:
         return urlencode([*names, ("population", self.population), ("measure", self.measure), ("grades", grades)])
 
 
-def read_filters(parameters: QueryDict, collection: Collection, known: Sequence[KnownAssessors]) -> AgreementFilters:
-    """Read the filters from a query string; unknown ones fall back to every judge, person and import, all pairs, kappa.
+def read_filters(
+    parameters: QueryDict, collection: Collection, assessors: Sequence[KnownAssessors]
+) -> AgreementFilters:
+    """Read the filters from a query string; unknown values become the defaults: all assessors, all pairs, kappa.
 
-    Where a judge's yes stands beside grades of a longer scale, they are compared as relevant or not unless asked.
+    Votes of judges and grades on a longer scale are compared as relevant or not, unless the filters say otherwise.
     """
-    by_name = {one.name: one for one in known}
+    by_name = {assessor.name: assessor for assessor in assessors}
     named = [by_name[name] for name in parameters.getlist("a") if name in by_name]
-    chosen = tuple(one for one in known if one in named) if named else tuple(choose_assessors(known))
+    selected = (
+        tuple(assessor for assessor in assessors if assessor in named) if named else tuple(choose_assessors(assessors))
+    )
     grades = parameters.get("grades", "")
-    mixed = collection.grades > 1 and any(one.kind == Assessor.Kind.JUDGE for one in chosen)
+    mixed = collection.grades > 1 and any(assessor.kind == Assessor.Kind.JUDGE for assessor in selected)
     binary = grades == "relevant" or (grades != "given" and mixed)
     measure = parameters.get("measure", "")
     return AgreementFilters(
-        chosen=chosen,
-        population=next((one for one in POPULATIONS if one == parameters.get("population", "")), "all"),
+        chosen=selected,
+        population=next(
+            (population for population in POPULATIONS if population == parameters.get("population", "")), "all"
+        ),
         measure=measure if measure in MEASURES else "kappa",
         binarize=collection.relevant_from if binary and collection.grades > 1 else None,
         everybody=not named,
     )
 
 
-def build_matrix(report: AgreementReport, asked: AgreementFilters) -> list[dict[str, Any]]:
-    """Lay out the pairwise values as a square table, in the order of the assessors; an empty cell on its diagonal."""
-    found = {(pair.a, pair.b): pair for pair in report.measures.pairwise}
+def build_matrix(report: AgreementReport, filters: AgreementFilters) -> list[dict[str, Any]]:
+    """Return the cells of the heat map by row, in the order of the assessors; cells on the diagonal are empty."""
+    couples = {(pair.a, pair.b): pair for pair in report.measures.pairwise}
     cells: dict[int, list[dict[str, Any]]] = {row: [] for row in range(len(report.assessors))}
-    for row, at in product(cells, repeat=2):
-        pair = found.get((min(row, at), max(row, at)))
-        cells[row].append(_build_cell(report, asked, pair, row, at) if pair else {})
-    return [{"assessor": report.assessors[row], "cells": line} for row, line in cells.items()]
+    for row, column in product(cells, repeat=2):
+        pair = couples.get((min(row, column), max(row, column)))
+        cells[row].append(_build_cell(report, filters, pair, row, column) if pair else {})
+    return [{"assessor": report.assessors[row], "cells": row_cells} for row, row_cells in cells.items()]
 
 
-def _build_cell(report: AgreementReport, asked: AgreementFilters, pair: Pairwise, row: int, at: int) -> dict[str, Any]:
-    """A couple's cell of the heat map: its measure, words, and the query string of its pairs."""
-    shown: Statistic = getattr(pair, asked.measure)
-    a, b = report.name(row), report.name(at)
+def _build_cell(
+    report: AgreementReport, filters: AgreementFilters, pair: Pairwise, row: int, column: int
+) -> dict[str, Any]:
+    """Return a couple's cell of the heat map: its measure, a description, and the query string of its pairs."""
+    statistic: Statistic = getattr(pair, filters.measure)
+    a, b = report.name(row), report.name(column)
     names = _("%(a)s and %(b)s") % {"a": a, "b": b}
-    copy = report.is_copy(row, at)
-    words = _("%(names)s: %(words)s (%(n)s pairs), same model") if copy else _("%(names)s: %(words)s (%(n)s pairs)")
-    about = words % {"names": names, "words": format_statistic(shown), "n": f"{pair.n:,}"}
-    where = ":".join(["disagree", *([str(asked.binarize)] if asked.binarize else [])])
-    where += "" if asked.population == "all" else f":{asked.population}"
+    is_copy = report.is_copy(row, column)
+    message = _("%(names)s: %(words)s (%(n)s pairs)")
+    if is_copy:
+        message = _("%(names)s: %(words)s (%(n)s pairs), same model")
+    about = message % {"names": names, "words": format_statistic(statistic), "n": f"{pair.n:,}"}
+    cell = ":".join(["disagree", *([str(filters.binarize)] if filters.binarize else [])])
+    cell += "" if filters.population == "all" else f":{filters.population}"
     return {
         "pair": pair,
-        "shown": shown,
+        "shown": statistic,
         "percent": pair.percent,
-        "heat": heat_class(shown.value),
-        "pairs": urlencode({"a": a, "b": b, "cell": where}),
+        "heat": heat_class(statistic.value),
+        "pairs": urlencode({"a": a, "b": b, "cell": cell}),
         "names": names,
         "about": about,
-        "copy": copy,
+        "copy": is_copy,
     }
 
 
-def find_weakest(report: AgreementReport, asked: AgreementFilters) -> dict[str, Any] | None:
-    """Find the two assessors who agree least, as a cell; None without enough common pairs."""
-    found = report.measures.pairwise
-    values = np.where(found.n < ENOUGH, np.nan, found.values[:, list(MEASURES).index(asked.measure), 0])
+def find_weakest(report: AgreementReport, filters: AgreementFilters) -> dict[str, Any] | None:
+    """Return the cell of the two assessors who agree least; None where no couple has enough common pairs."""
+    couples = report.measures.pairwise
+    values = np.where(couples.n < ENOUGH, np.nan, couples.values[:, list(MEASURES).index(filters.measure), 0])
     if not np.isfinite(values).any():
         return None
-    at = int(np.nanargmin(values))
-    return _build_cell(report, asked, found[at], *found.places[at].tolist())
+    weakest = int(np.nanargmin(values))
+    return _build_cell(report, filters, couples[weakest], *couples.places[weakest].tolist())
 
 
 def heat_class(value: float | None) -> str:
-    """Return the class of a value's colour."""
+    """Return the CSS class of a value's colour."""
     return "heat-none" if value is None else f"heat-{sum(value >= step for step in STEPS)}"
 
 
-def draw_heat_map(report: AgreementReport, asked: AgreementFilters) -> Chart:
-    """Draw the heat map as a file."""
-    found = {(pair.a, pair.b): getattr(pair, asked.measure).value for pair in report.measures.pairwise}
-    places = range(len(report.assessors))
+def draw_heat_map(report: AgreementReport, filters: AgreementFilters) -> Chart:
+    """Draw the heat map for saving."""
+    values = {(pair.a, pair.b): getattr(pair, filters.measure).value for pair in report.measures.pairwise}
+    positions = range(len(report.assessors))
     return heat_chart(
         "matrix",
-        _("%(measure)s, pairwise") % {"measure": _(MEASURES[asked.measure])},
-        {report.name(row): [found.get((min(row, at), max(row, at))) for at in places] for row in places},
-        [one.name for one in report.assessors],
-        summary=" ".join(summarise_agreement(report, asked)),
+        _("%(measure)s, pairwise") % {"measure": _(MEASURES[filters.measure])},
+        {
+            report.name(row): [values.get((min(row, column), max(row, column))) for column in positions]
+            for row in positions
+        },
+        [assessor.name for assessor in report.assessors],
+        summary=" ".join(summarise_agreement(report, filters)),
         source=f"{report.collection}: {POPULATIONS[report.population]}",
     )
 
 
 def format_statistic(statistic: Statistic) -> str:
-    """Say a statistic in words: 0.42 (95% interval 0.31 to 0.53), or why it is undefined."""
+    """Describe a statistic: 0.42 (95% interval 0.31 to 0.53), or why it is undefined."""
     if statistic.value is None:
         return _("undefined: %(reason)s") % {"reason": _(str(statistic.reason))}
     value = f"{statistic.value:.2f}"
     if statistic.low is None:
         return value
-    ends = {"low": f"{statistic.low:.2f}", "high": f"{statistic.high:.2f}"}
-    return _("%(value)s (95%% interval %(low)s to %(high)s)") % {"value": value, **ends}
+    bounds = {"low": f"{statistic.low:.2f}", "high": f"{statistic.high:.2f}"}
+    return _("%(value)s (95%% interval %(low)s to %(high)s)") % {"value": value, **bounds}
 
 
-def summarise_agreement(report: AgreementReport, asked: AgreementFilters) -> list[str]:
-    """Sum the page up in a few sentences, for those who do not read tables."""
+def summarise_agreement(report: AgreementReport, filters: AgreementFilters) -> list[str]:
+    """Summarise the page in a few sentences."""
     measures, population = report.measures, _(POPULATIONS[report.population])
     if not measures.items:
         return [_("None of these assessors has graded a pair yet (%(population)s).") % {"population": population}]
     count, alpha = len(report.assessors), measures.alpha_nominal
     people = ngettext("%(count)s assessor", "%(count)s assessors", count) % {"count": count}
-    told = {"items": f"{measures.items:,}", "population": population, "prevalence": f"{report.prevalence or 0:.0%}"}
+    figures = {"items": f"{measures.items:,}", "population": population, "prevalence": f"{report.prevalence or 0:.0%}"}
     graded = _("%(people)s graded %(items)s pairs (%(population)s); %(prevalence)s of their grades are relevant.")
     by_alpha = _("Krippendorff's alpha (nominal) is %(words)s, from %(n)s pairs with two or more grades.")
     lines = [
-        graded % {"people": people, **told},
+        graded % {"people": people, **figures},
         by_alpha % {"n": f"{alpha.n:,}", "words": format_statistic(alpha)},
     ]
-    values = measures.pairwise.values[:, list(MEASURES).index(asked.measure), 0]
+    values = measures.pairwise.values[:, list(MEASURES).index(filters.measure), 0]
     if np.isfinite(values).sum() > 1:
-        ends = [int(np.nanargmax(values)), int(np.nanargmin(values))]
+        extremes = [int(np.nanargmax(values)), int(np.nanargmin(values))]
         most, least = (
             _("%(name)s and %(name2)s") % {"name": report.name(a), "name2": report.name(b)}
-            for a, b in measures.pairwise.places[ends].tolist()
+            for a, b in measures.pairwise.places[extremes].tolist()
         )
         between = _("%(label)s is highest between %(most)s (%(high)s) and lowest between %(least)s (%(low)s).")
-        shown = {"high": f"{values[ends[0]]:.2f}", "low": f"{values[ends[1]]:.2f}"}
-        lines.append(between % {"label": _(MEASURES[asked.measure]), "most": most, "least": least, **shown})
+        shown = {"high": f"{values[extremes[0]]:.2f}", "low": f"{values[extremes[1]]:.2f}"}
+        lines.append(between % {"label": _(MEASURES[filters.measure]), "most": most, "least": least, **shown})
     return [*lines, *of_itself(report)]
 
 
@@ -187,7 +200,7 @@ CSV_HEADER = ("a", "b", "n", *_FIGURES, "undefined", "copies")
 
 
 def send_csv(report: AgreementReport) -> HttpResponse:
-    """Return the couples of assessors with all measures as a file."""
+    """Return the couples of assessors with all measures as a CSV file."""
     response = HttpResponse(content_type="text/csv; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="{report.collection}-agreement.csv"'
     response.writelines(map(csv_line, chain([CSV_HEADER], csv_rows(report))))
@@ -195,10 +208,10 @@ def send_csv(report: AgreementReport) -> HttpResponse:
 
 
 def csv_rows(report: AgreementReport) -> Iterator[tuple[object, ...]]:
-    """Yield the couples of assessors with all measures; undefined values are empty, with their reason behind them."""
+    """Yield the couples of assessors with all measures; undefined values are empty, the reason has its own column."""
     for pair in report.measures.pairwise:
         family: list[Statistic] = [getattr(pair, name) for name in MEASURES]
-        figures = [value for one in family for value in (one.value, one.low, one.high)]
+        figures = [value for statistic in family for value in (statistic.value, statistic.low, statistic.high)]
         values = ["" if value is None else round(value, 6) for value in figures]
         copy = "yes" if report.is_copy(pair.a, pair.b) else ""
         yield (report.name(pair.a), report.name(pair.b), pair.n, *values, pair.kappa.reason or "", copy)
@@ -216,59 +229,65 @@ ASSESSOR_COLUMNS = {
 }
 
 
-def list_couples(report: AgreementReport, asked: AgreementFilters, parameters: QueryDict) -> dict[str, Any]:
-    """A page of the couples of assessors: `sort` names a column, a minus reverses it."""
-    found = report.measures.pairwise
-    sort, down, shown = _sortable_list(asked, parameters, "sort", COUPLE_COLUMNS, "-n")
-    keys = found.n.astype(float) if sort == "n" else found.values[:, list(MEASURES).index(sort), 0]
-    page = _paginate_sorted(keys, down, parameters.get("page"))
-    rows = [(found[at], _build_cell(report, asked, found[at], *found.places[at].tolist())) for at in page]
-    return {**shown, "rows": rows, "page": page}
+def list_couples(report: AgreementReport, filters: AgreementFilters, parameters: QueryDict) -> dict[str, Any]:
+    """Return a page of the couples of assessors; the parameter `sort` names a column, a minus reverses the order."""
+    couples = report.measures.pairwise
+    sort, is_descending, headings = _sortable_list(filters, parameters, "sort", COUPLE_COLUMNS, "-n")
+    keys = couples.n.astype(float) if sort == "n" else couples.values[:, list(MEASURES).index(sort), 0]
+    page = _paginate_sorted(keys, is_descending, parameters.get("page"))
+    rows = [
+        (couples[index], _build_cell(report, filters, couples[index], *couples.places[index].tolist()))
+        for index in page
+    ]
+    return {**headings, "rows": rows, "page": page}
 
 
 def list_assessors(
     report: AgreementReport,
-    asked: AgreementFilters,
+    filters: AgreementFilters,
     parameters: QueryDict,
     estimated: Mapping[str, float],
     cluster: Mapping[int, int],
 ) -> dict[str, Any]:
-    """A page of the assessors against the majority of the others: `by` names a column."""
-    by, down, shown = _sortable_list(asked, parameters, "by", ASSESSOR_COLUMNS, "kappa")
-    against = report.measures.majority
+    """Return a page of the assessors with the majority of the others; the parameter `by` names a column."""
+    by, is_descending, headings = _sortable_list(filters, parameters, "by", ASSESSOR_COLUMNS, "kappa")
+    majority = report.measures.majority
     keys = {
         "name": np.arange(len(report.assessors), dtype=float),
-        "graded": np.array([one.n for one in report.assessors], dtype=float),
-        "relevant": np.array([one.prevalence for one in report.assessors], dtype=float),
-        "kappa": against.values[:, 0, 0],
-        "percent": against.values[:, 3, 0],
-        "estimated": np.array([estimated.get(one.name) for one in report.assessors], dtype=float),
+        "graded": np.array([assessor.n for assessor in report.assessors], dtype=float),
+        "relevant": np.array([assessor.prevalence for assessor in report.assessors], dtype=float),
+        "kappa": majority.values[:, 0, 0],
+        "percent": majority.values[:, 3, 0],
+        "estimated": np.array([estimated.get(assessor.name) for assessor in report.assessors], dtype=float),
     }
-    page = _paginate_sorted(keys[by], down, parameters.get("assessors"))
-    rows = [(report.assessors[at], against[at], estimated.get(report.name(at)), cluster.get(at)) for at in page]
-    return {**shown, "rows": rows, "page": page}
+    page = _paginate_sorted(keys[by], is_descending, parameters.get("assessors"))
+    rows = [
+        (report.assessors[index], majority[index], estimated.get(report.name(index)), cluster.get(index))
+        for index in page
+    ]
+    return {**headings, "rows": rows, "page": page}
 
 
-def _paginate_sorted(keys: NDArray[np.float64], down: bool, number: str | None) -> Page[int]:
-    """A page of the places in the order of their keys."""
-    # NaN stands for what is undefined, and numpy sorts it to the end whichever way the others go.
-    order: list[int] = np.argsort(-keys if down else keys, kind="stable").tolist()
+def _paginate_sorted(keys: NDArray[np.float64], is_descending: bool, number: str | None) -> Page[int]:
+    """Return a page of the indices of keys in the order of the keys."""
+    # Undefined values are NaN, which numpy sorts to the end in both directions.
+    order: list[int] = np.argsort(-keys if is_descending else keys, kind="stable").tolist()
     return Paginator(order, ROWS).get_page(number)
 
 
 def _sortable_list(
-    asked: AgreementFilters, parameters: QueryDict, name: str, labels: Mapping[str, str], usual: str
+    filters: AgreementFilters, parameters: QueryDict, name: str, labels: Mapping[str, str], default: str
 ) -> tuple[str, bool, dict[str, Any]]:
-    """The column that a list is sorted by, its direction, the headings and the query string."""
-    given = parameters.get(name, usual)
-    given = given if given.removeprefix("-") in labels else usual
-    sort, down = given.removeprefix("-"), given.startswith("-")
-    # The page has two lists: turning one keeps the order of the other.
-    kept = {key: parameters[key] for key in ("sort", "by") if key in parameters}
+    """Return the column that a list is sorted by, whether descending, and the list's headings and query string."""
+    order = parameters.get(name, default)
+    order = order if order.removeprefix("-") in labels else default
+    sort, is_descending = order.removeprefix("-"), order.startswith("-")
+    # The page has two lists: sorting one keeps the order of the other.
+    orders = {key: parameters[key] for key in ("sort", "by") if key in parameters}
     columns = []
     for key, label in labels.items():
-        falls = not down if key == sort else key != "name"
-        query = f"{asked.query()}&{urlencode(kept | {name: f'-{key}' if falls else key})}"
-        direction = ("descending" if down else "ascending") if key == sort else ""
+        next_descending = not is_descending if key == sort else key != "name"
+        query = f"{filters.query()}&{urlencode(orders | {name: f'-{key}' if next_descending else key})}"
+        direction = ("descending" if is_descending else "ascending") if key == sort else ""
         columns.append({"label": _(label), "query": query, "direction": direction})
-    return sort, down, {"columns": columns, "query": f"{asked.query()}&{urlencode(kept | {name: given})}"}
+    return sort, is_descending, {"columns": columns, "query": f"{filters.query()}&{urlencode(orders | {name: order})}"}

@@ -1,4 +1,4 @@
-"""Agreement of a collection's assessors: what the command prints and the page shows."""
+"""The agreement report of a collection's assessors, which the command prints and the page shows."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -17,88 +17,88 @@ from store.sql import fetch_row
 
 
 @dataclass(frozen=True, slots=True)
-class OneAssessor:
-    """An assessor in a report."""
+class AssessorCounts:
+    """An assessor in a report, with the number of grades."""
 
     name: str
     kind: str
-    n: int  # Pairs graded.
-    relevant: int  # Of them, those graded from `relevant_from` on.
+    n: int  # The number of graded pairs.
+    relevant: int  # Those with a grade of at least `relevant_from`.
 
     @property
     def prevalence(self) -> float | None:
-        """Return the share of the assessor's pairs that it finds relevant; None without pairs."""
+        """Return the share of relevant pairs among the graded ones; None without any."""
         return self.relevant / self.n if self.n else None
 
 
 @dataclass(frozen=True, slots=True)
 class AgreementReport:
-    """Measures over a population's pairs, and whose grades they compare, in matrix order."""
+    """Measures over the pairs of a population, and the assessors in the order of the matrix."""
 
     collection: str
     binarize: int | None
     population: Population
-    assessors: tuple[OneAssessor, ...]
+    assessors: tuple[AssessorCounts, ...]
     measures: AgreementMeasures
-    # The grades that were measured, binarized where asked for.
+    # The measured grades, binarized with the option `binarize`.
     found: GradeMatrix = field(repr=False, compare=False)
-    copies: tuple[tuple[int, ...], ...] = ()  # As `find_copies` gives them.
+    copies: tuple[tuple[int, ...], ...] = ()  # From `find_copies`.
 
     def is_copy(self, a: int, b: int) -> bool:
-        """Return whether two assessors are the same model, whose agreement is with itself."""
+        """Return whether two assessors are the same model."""
         return any(a in group and b in group for group in self.copies)
 
     @property
     def prevalence(self) -> float | None:
-        """Share of relevant among all grades of these assessors."""
-        n = sum(one.n for one in self.assessors)
-        return sum(one.relevant for one in self.assessors) / n if n else None
+        """Return the share of relevant grades among all grades of these assessors; None without any."""
+        n = sum(assessor.n for assessor in self.assessors)
+        return sum(assessor.relevant for assessor in self.assessors) / n if n else None
 
-    def name(self, place: int) -> str:
-        """Return the assessor's name, by place."""
-        return self.assessors[place].name
+    def name(self, position: int) -> str:
+        """Return the name of the assessor at a position."""
+        return self.assessors[position].name
 
 
 def agreement_report(
     collection: Collection,
-    chosen: Sequence[KnownAssessors],
+    assessors: Sequence[KnownAssessors],
     *,
     binarize: int | None = None,
     bootstrap: int = 0,
     population: Population = "all",
 ) -> AgreementReport:
-    """Measure the chosen assessors' agreement. `binarize`: grades from it are 1. BadInput."""
+    """Measure the agreement of assessors. `binarize`: grades from it on count as 1, others as 0. Raises BadOption."""
     if binarize is not None and not 1 <= binarize <= collection.grades:
         raise BadOption("binarize", f"This collection has grades 0 to {collection.grades}: use 1 or more.")
     if bootstrap < 0:
         raise BadOption("bootstrap", "The number of resamples cannot be negative.")
-    found = load_grade_matrix(collection, chosen, population=population)
-    graded, relevant = found.counts(), (found.grades >= collection.relevant_from).sum(axis=1)
-    grades = found.grades
+    matrix = load_grade_matrix(collection, assessors, population=population)
+    graded, relevant = matrix.counts(), (matrix.grades >= collection.relevant_from).sum(axis=1)
+    grades = matrix.grades
     if binarize is not None:
-        # Missing grades stay missing: they are no "not relevant".
+        # A missing grade is not "not relevant".
         grades = np.where(grades == MISSING, np.int16(MISSING), (grades >= binarize).astype(np.int16))
     return AgreementReport(
         collection=collection.name,
         binarize=binarize,
         population=population,
         assessors=tuple(
-            OneAssessor(one.name, one.kind, n, int(yes))
-            for one, n, yes in zip(found.assessors, graded, relevant, strict=True)
+            AssessorCounts(assessor.name, assessor.kind, n, int(relevant_count))
+            for assessor, n, relevant_count in zip(matrix.assessors, graded, relevant, strict=True)
         ),
         measures=compute_measures(grades, bootstrap=bootstrap),
-        found=replace(found, grades=grades),
-        copies=tuple(find_copies(found.assessors)),
+        found=replace(matrix, grades=grades),
+        copies=tuple(find_copies(matrix.assessors)),
     )
 
 
 def of_itself(report: AgreementReport) -> list[str]:
-    """Write a sentence for each group of copies whose own agreement is among the figures."""
-    words = _(
+    """Return a sentence for each group of copies, whose agreement with itself is among the figures."""
+    message = _(
         "%(names)s are one model with the same parameters. Their agreement shows how "
         "consistent the model is, not how accurate."
     )
-    return [words % {"names": ", ".join(map(report.name, group))} for group in report.copies]
+    return [message % {"names": ", ".join(map(report.name, group))} for group in report.copies]
 
 
 _BOTH_ARMS = """
@@ -110,8 +110,8 @@ SELECT EXISTS (SELECT FROM corpus_item i JOIN current_judgment j ON j.item_id = 
 
 
 def mixed_votes(report: AgreementReport, collection: Collection) -> str:
-    """Write a sentence where people's votes are blind and others: the Overview keeps them apart."""
-    if not any(one.kind == Assessor.Kind.PERSON for one in report.assessors):
+    """Return a sentence where some of people's votes are blind and others are not; else ""."""
+    if not any(assessor.kind == Assessor.Kind.PERSON for assessor in report.assessors):
         return ""
     if not all(fetch_row(_BOTH_ARMS, collection=collection.pk)):
         return ""
@@ -122,7 +122,7 @@ def mixed_votes(report: AgreementReport, collection: Collection) -> str:
 
 
 def mixed_prompts(collection: Collection) -> str:
-    """Write a sentence where only some queries have answers: judges are asked differently."""
+    """Return a sentence where only some queries have answers, which changes the judges' prompt; else ""."""
     count = Query.objects.filter(collection=collection, is_current=True).aggregate(
         every=Count("pk"), plain=Count("pk", filter=Q(answers=[]))
     )
@@ -135,12 +135,12 @@ def mixed_prompts(collection: Collection) -> str:
 
 
 def build_json_document(report: AgreementReport, dawid_skene: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Build the JSON of the command `agreement`; `dawid_skene`: annotation.agreement.aggregates."""
+    """Build the JSON of the command agreement; `dawid_skene`: from annotation.agreement.aggregates."""
     measures = report.measures
     return {
         "collection": report.collection,
         "binarize": report.binarize,
-        "assessors": [{"name": one.name, "kind": one.kind, "n": one.n} for one in report.assessors],
+        "assessors": [{"name": assessor.name, "kind": assessor.kind, "n": assessor.n} for assessor in report.assessors],
         "items": measures.items,
         "pairwise": [
             {
@@ -165,10 +165,20 @@ def build_json_document(report: AgreementReport, dawid_skene: dict[str, Any] | N
             for pair in measures.majority
         ],
         "dawid_skene": dawid_skene,
-        **({"copies": [[report.name(place) for place in group] for group in report.copies]} if report.copies else {}),
+        **(
+            {"copies": [[report.name(position) for position in group] for group in report.copies]}
+            if report.copies
+            else {}
+        ),
     }
 
 
-def _statistic_document(one: Statistic) -> dict[str, Any]:
-    # `asdict` gives the same and takes ten times as long: there may be 100,000 of them.
-    return {"value": one.value, "low": one.low, "high": one.high, "n": one.n, "reason": one.reason}
+def _statistic_document(statistic: Statistic) -> dict[str, Any]:
+    # As `asdict`, which takes ten times as long: there may be 100,000 statistics.
+    return {
+        "value": statistic.value,
+        "low": statistic.low,
+        "high": statistic.high,
+        "n": statistic.n,
+        "reason": statistic.reason,
+    }

@@ -1,4 +1,4 @@
-"""The bootstrap by item, made cheap: items graded alike by everybody are one pattern with a count. Pure numpy."""
+"""The bootstrap over items, in which items with equal grades by all assessors are one pattern. Pure numpy."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-MISSING = -1  # Stands in a matrix of grades where an assessor did not grade an item.
+MISSING = -1  # In a matrix of grades: the assessor did not grade the item.
 
-RESAMPLES = 1_000  # Behind every interval that a page shows: one figure has one interval everywhere.
-CELLS = 24_000_000  # Numbers in the largest array that is held at a time (float32: 96 MB).
+RESAMPLES = 1_000  # For all intervals on pages, so that a figure has the same interval everywhere.
+CELLS = 24_000_000  # The most numbers in an array (96 MB as float32).
 
 Grades = NDArray[np.integer]
 Floats = NDArray[np.floating]
@@ -17,59 +17,63 @@ Floats = NDArray[np.floating]
 
 @dataclass(frozen=True, slots=True)
 class Patterns:
-    """Columns of a matrix of grades, each once. `grades`: assessors x patterns; `counts`: items of each pattern."""
+    """The distinct columns of a matrix of grades: `grades` (assessors x patterns) and the `counts` of their items."""
 
     grades: Grades
     counts: NDArray[np.int64]
 
 
 def group_patterns(grades: NDArray[np.integer]) -> Patterns:
-    """Group equal columns of assessors x items; columns without any grade are left out."""
-    matrix = np.asarray(grades, dtype=np.int16)  # sorts faster than int64
-    there = (matrix != MISSING).any(axis=0)
-    matrix = matrix if there.all() else matrix[:, there]
+    """Group the equal columns of grades (assessors x items), without columns that have no grade."""
+    matrix = np.asarray(grades, dtype=np.int16)  # Sorted faster than int64.
+    has_grade = (matrix != MISSING).any(axis=0)
+    matrix = matrix if has_grade.all() else matrix[:, has_grade]
     _, first, counts = np.unique(_column_codes(matrix), return_index=True, return_counts=True)
     return Patterns(matrix[:, first], counts.astype(np.int64))
 
 
 def pattern_places(grades: NDArray[np.integer]) -> NDArray[np.intp]:
-    """Return for each column of grades the place of its pattern; every column must have a grade."""
-    _, place = np.unique(_column_codes(np.asarray(grades, dtype=np.int16)), return_inverse=True)
-    result: NDArray[np.intp] = place.ravel()
+    """Return the index of each column's pattern; every column must have a grade."""
+    _, pattern_index = np.unique(_column_codes(np.asarray(grades, dtype=np.int16)), return_inverse=True)
+    result: NDArray[np.intp] = pattern_index.ravel()
     return result
 
 
-def merge_counts(given: NDArray[np.int64], counts: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Merge equal columns with two grades and more, in a neutral order; return their items."""
-    double = given.sum(axis=0) >= 2
-    given, counts = given[:, double], counts[double]
-    # Grades that nobody gave would change the order.
-    codes = _column_codes(given[given.any(axis=1)].astype(np.int16))
-    _, first, place = np.unique(codes, return_index=True, return_inverse=True)
-    return given[:, first], np.bincount(place.ravel(), weights=counts, minlength=len(first)).astype(np.int64)
+def merge_counts(
+    grade_counts: NDArray[np.int64], counts: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Merge equal columns with at least two grades, in a sorted order; return them and their numbers of items."""
+    double = grade_counts.sum(axis=0) >= 2
+    grade_counts, counts = grade_counts[:, double], counts[double]
+    # Without unused grades, which would change the order.
+    codes = _column_codes(grade_counts[grade_counts.any(axis=1)].astype(np.int16))
+    _, first, pattern_index = np.unique(codes, return_index=True, return_inverse=True)
+    return grade_counts[:, first], np.bincount(pattern_index.ravel(), weights=counts, minlength=len(first)).astype(
+        np.int64
+    )
 
 
 def _column_codes(matrix: Grades) -> NDArray[np.generic]:
-    """Return one value for each column, equal where columns are."""
+    """Return a value for each column, equal for equal columns."""
     assessors, base = matrix.shape[0], int(matrix.max(initial=0)) + 2
     if base**assessors < 2**62:
         codes = np.zeros(matrix.shape[1], dtype=np.int64)
         for row in matrix:
             codes = codes * base + (row + 1)
         return codes
-    # Else the column's bytes as one opaque value, which numpy can sort as well.
+    # Else the bytes of the column as one value, which numpy can sort too.
     columns = np.ascontiguousarray(matrix.T.astype(np.int16))
     return columns.view(np.dtype((np.void, columns.dtype.itemsize * assessors))).ravel()
 
 
 @dataclass(frozen=True, slots=True)
 class Draws:
-    """The same resamples each time they are walked through, in blocks of at most CELLS numbers. `number` 0: none."""
+    """Iterates over the same resamples each time, in blocks of at most CELLS numbers; none for `number` 0."""
 
     counts: NDArray[np.int64]
     number: int
     seed: int
-    # A single block is drawn once; more are drawn anew each time, so that memory is bounded.
+    # A single block is cached; several blocks are drawn again each time, which bounds the memory.
     kept: list[NDArray[np.float32]] = field(default_factory=list)
 
     def __iter__(self) -> Iterator[NDArray[np.float32]]:
@@ -81,19 +85,19 @@ class Draws:
 
 
 def draw_resamples(counts: NDArray[np.int64], number: int, seed: int) -> Iterator[NDArray[np.float32]]:
-    """Yield weights of the patterns in `number` samples of items with replacement, in chunks of them x patterns."""
+    """Yield the patterns' weights in `number` samples of items with replacement, in chunks of resamples x patterns."""
     random = np.random.default_rng(seed)
     items, groups = int(counts.sum()), len(counts)
-    # With many items to a pattern, drawing the counts directly is faster than drawing items.
-    grouped = groups * 8 < items
+    # With many items in a pattern, drawing the counts is faster than drawing items.
+    draws_counts = groups * 8 < items
     chunk = max(1, min(number, CELLS // max(groups, 1)))
     owner = np.repeat(np.arange(groups, dtype=np.int32), counts)
     for start in range(0, number, chunk):
         size = min(chunk, number - start)
-        if grouped:
+        if draws_counts:
             yield random.multinomial(items, counts / items, size=size).astype(np.float32, order="F")
             continue
-        weights = np.empty((size, groups), dtype=np.float32, order="F")  # sparse counts take it column by column
+        weights = np.empty((size, groups), dtype=np.float32, order="F")  # Sparse counts read columns.
         for row in weights:
             drawn = random.integers(0, items, size=items, dtype=np.int32)
             row[:] = np.bincount(owner[drawn] if groups < items else drawn, minlength=groups)
@@ -101,18 +105,18 @@ def draw_resamples(counts: NDArray[np.int64], number: int, seed: int) -> Iterato
 
 
 def percentile_interval(samples: Floats) -> tuple[Floats, Floats]:
-    """Return the 95% percentile interval down axis 0, over resamples where the value is defined."""
-    # Undefined values are sorted to the end. numpy's nanquantile gives the same, and takes several times as long.
+    """Return the 95% percentile interval along axis 0, over the resamples in which the value is defined."""
+    # Undefined values are sorted to the end. numpy's nanquantile is several times slower.
     ordered = np.sort(samples, axis=0)
     defined = np.isfinite(ordered).sum(axis=0)
     last = np.maximum(defined - 1, 0)
     bounds = []
     for share in (0.025, 0.975):
-        place = last * share
-        below = np.floor(place).astype(np.intp)
+        position = last * share
+        below = np.floor(position).astype(np.intp)
         above = np.minimum(below + 1, last)
         low = np.take_along_axis(ordered, below[None], axis=0)[0]
         high = np.take_along_axis(ordered, above[None], axis=0)[0]
-        # Where it is undefined in more than one resample of ten, an interval over the rest would flatter.
-        bounds.append(np.where(defined * 10 >= len(samples) * 9, low + (high - low) * (place - below), np.nan))
+        # No interval if more than a tenth of the resamples are undefined: it would be too narrow.
+        bounds.append(np.where(defined * 10 >= len(samples) * 9, low + (high - low) * (position - below), np.nan))
     return bounds[0], bounds[1]

@@ -1,4 +1,4 @@
-"""Addresses: agreement."""
+"""Addresses of agreement."""
 
 from django.urls import URLPattern, path
 

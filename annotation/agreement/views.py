@@ -1,4 +1,4 @@
-"""Agreement on the Quality page: all assessors two by two, as numbers, heat map and table."""
+"""The agreement section of the Quality page: pairwise agreement as summary, heat map and table."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -19,7 +19,7 @@ from annotation.agreement.report import mixed_prompts, mixed_votes
 from charts import Chart
 from corpus.models import Collection
 
-SHOWN = 12  # Names of a cluster that stand on the page.
+SHOWN = 12  # The most names of a cluster on the page.
 Page = Callable[[HttpRequest, Scope], HttpResponse]
 
 
@@ -29,45 +29,50 @@ def quality_address(collection: Collection, section: str, query: str = "") -> st
 
 
 def describe_agreement(request: HttpRequest, scope: Scope) -> tuple[dict[str, object], Chart | None]:
-    """Return the Quality page's context on how far the chosen assessors agree, and its heat map, which can be saved."""
-    known = known_assessors(scope.collection)
-    asked = page.read_filters(request.GET, scope.collection, known)
-    found = cached_results.get_figures(scope.collection, asked, known)
-    report = found.report
-    groups = [(label, [one for one in known if one.kind in kinds]) for label, kinds in page.GROUPS]
+    """Return the context of the agreement section, and its heat map for saving."""
+    assessors = known_assessors(scope.collection)
+    filters = page.read_filters(request.GET, scope.collection, assessors)
+    figures = cached_results.get_figures(scope.collection, filters, assessors)
+    report = figures.report
+    groups = [(label, [assessor for assessor in assessors if assessor.kind in kinds]) for label, kinds in page.GROUPS]
     context: dict[str, object] = {
-        "asked": asked,
+        "asked": filters,
         "groups": [group for group in groups if group[1]],
-        "many": len(known) > MANY,
+        "many": len(assessors) > MANY,
         "measures": page.MEASURES,
         "populations": page.POPULATIONS,
-        "found": found,
+        "found": figures,
         "report": report,
-        "second": found.second,
+        "second": figures.second,
         "mixed": mixed_prompts(scope.collection),
     }
-    if report is None or found.second is None:
+    if report is None or figures.second is None:
         return context, None
     context |= {
-        "summary": [*page.summarise_agreement(report, asked), *filter(None, [mixed_votes(report, scope.collection)])],
-        "weakest": page.find_weakest(report, asked),
-        "highest": 1 if asked.binarize else scope.collection.grades,  # Of the grades that are compared.
-        # With two grades the three alphas are one.
-        "two_grades": scope.collection.grades == 1 or asked.binarize is not None,
+        "summary": [*page.summarise_agreement(report, filters), *filter(None, [mixed_votes(report, scope.collection)])],
+        "weakest": page.find_weakest(report, filters),
+        "highest": 1 if filters.binarize else scope.collection.grades,  # The highest compared grade.
+        # With two grades the three alphas are the same.
+        "two_grades": scope.collection.grades == 1 or filters.binarize is not None,
     }
     if len(report.assessors) <= MANY:
         majority = list(zip(report.assessors, report.measures.majority, strict=True))
-        context |= {"matrix": page.build_matrix(report, asked), "majority": majority}
-        return context, page.draw_heat_map(report, asked)
-    # Of many assessors sorted lists and clusters are shown in place of the matrix.
-    solution = found.second["solution"]
+        context |= {"matrix": page.build_matrix(report, filters), "majority": majority}
+        return context, page.draw_heat_map(report, filters)
+    # For many assessors, sorted lists and clusters instead of the matrix.
+    solution = figures.second["solution"]
     usable = solution and not solution["collapsed"]
-    estimated = {name: share for name, share, _rates in found.second["accuracies"]} if usable else {}
-    cluster = {place: number for number, one in enumerate(found.clusters, start=1) for place in one["members"]}
+    estimated = {name: share for name, share, _rates in figures.second["accuracies"]} if usable else {}
+    cluster = {
+        position: number for number, cluster in enumerate(figures.clusters, start=1) for position in cluster["members"]
+    }
     context |= {
-        "couples": page.list_couples(report, asked, request.GET),
-        "assessors": page.list_assessors(report, asked, request.GET, estimated, cluster),
-        "clusters": [(one, [report.name(place) for place in one["members"][:SHOWN]]) for one in found.clusters],
+        "couples": page.list_couples(report, filters, request.GET),
+        "assessors": page.list_assessors(report, filters, request.GET, estimated, cluster),
+        "clusters": [
+            (cluster, [report.name(position) for position in cluster["members"][:SHOWN]])
+            for cluster in figures.clusters
+        ],
         "alone": len(report.assessors) - len(cluster),
     }
     return context, None
@@ -76,39 +81,40 @@ def describe_agreement(request: HttpRequest, scope: Scope) -> tuple[dict[str, ob
 @action("admin")
 @require_POST
 def measure_agreement(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Measure what the address asks for and keep it: for a page that cannot wait. A worker does it where one lives."""
-    asked = page.read_filters(request.GET, scope.collection, known_assessors(scope.collection))
-    back = redirect(quality_address(scope.collection, "agreement", asked.query()))
+    """Measure the agreement for the filters and store it, in a worker if there is one."""
+    filters = page.read_filters(request.GET, scope.collection, known_assessors(scope.collection))
+    page_of_filters = redirect(quality_address(scope.collection, "agreement", filters.query()))
     record(scope, "statistics.asked")
     try:
-        done = cached_results.refresh(scope.collection, asked)
+        done = cached_results.refresh(scope.collection, filters)
     except cached_results.MeasuringFailed:
-        return back  # the page says why
+        # The page shows the reason.
+        return page_of_filters
     messages.info(
         request, _("Figures updated.") if done else _("Computing in the background. Reload this page in a moment.")
     )
-    return back
+    return page_of_filters
 
 
 @action("admin")
 @require_GET
 def agreement_csv(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Download the couples of assessors with all measures as a table."""
-    known = known_assessors(scope.collection)
-    asked = page.read_filters(request.GET, scope.collection, known)
-    found = cached_results.get_figures(scope.collection, asked, known)
-    if found.report is None:
-        if found.stored:
+    assessors = known_assessors(scope.collection)
+    filters = page.read_filters(request.GET, scope.collection, assessors)
+    figures = cached_results.get_figures(scope.collection, filters, assessors)
+    if figures.report is None:
+        if figures.stored:
             messages.info(request, _("Not computed yet"))
-        return redirect(quality_address(scope.collection, "agreement", asked.query()))
-    return page.send_csv(found.report)
+        return redirect(quality_address(scope.collection, "agreement", filters.query()))
+    return page.send_csv(figures.report)
 
 
 def says_why(page: Page) -> Page:
-    """Decorate a page: a failed calculation leads to the agreement page with the reason."""
+    """Decorate a page: where a calculation fails, redirect to the agreement section with the reason."""
 
     @wraps(page)
-    def shown(request: HttpRequest, scope: Scope) -> HttpResponse:
+    def wrapper(request: HttpRequest, scope: Scope) -> HttpResponse:
         try:
             with cached_results.measuring(scope.collection):
                 return page(request, scope)
@@ -116,4 +122,4 @@ def says_why(page: Page) -> Page:
             messages.error(request, _("Calculation failed: %(failure)s.") % {"failure": error})
             return redirect(quality_address(scope.collection, "agreement"))
 
-    return shown
+    return wrapper

@@ -144,7 +144,7 @@ def _choose_candidates(
         return chosen, []
     judges = [one for one in known if one.kind in JUDGES]
     # Names of judges have no white space, and an older version carries "@" and its number.
-    names_of = {one: one.one or one.name for one in judges}  # without the number of a sample
+    names_of = {one: one.judge_name or one.name for one in judges}  # without the number of a sample
     old = {one for one in judges if one.kind == Assessor.Kind.JUDGE and names_of[one].rpartition("@")[2].isdecimal()}
     old = {one for one in old if names_of[one].rpartition("@")[0] in names_of.values()}
     return [one for one in judges if one not in old], [

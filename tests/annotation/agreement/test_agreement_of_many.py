@@ -108,13 +108,13 @@ def test_above_forty_assessors_there_are_lists_and_clusters_and_no_matrix(crowd)
 def test_clusters_are_those_who_agree_with_each_other():
     from annotation.agreement.clusters import cluster_assessors
     from annotation.agreement.grade_matrix import GradeMatrix
-    from annotation.agreement.report import AgreementReport, OneAssessor
+    from annotation.agreement.report import AgreementReport, AssessorCounts
 
     random = np.random.default_rng(1)
     truth, other = random.integers(0, 2, (2, 200))
     noisy = [np.where(random.random(200) < 0.05, 1 - side, side) for side in [truth] * 5 + [other] * 3]
     grades = np.array([*noisy, random.integers(0, 2, 200)])
-    people = tuple(OneAssessor(f"p{n}", "person", 200, int(row.sum())) for n, row in enumerate(grades))
+    people = tuple(AssessorCounts(f"p{n}", "person", 200, int(row.sum())) for n, row in enumerate(grades))
     nothing = GradeMatrix((), np.empty(0, dtype=np.int64), np.empty((0, 0), dtype=np.int16))
     found = cluster_assessors(AgreementReport("x", None, "all", people, compute_measures(grades), nothing))
     assert [set(one["members"]) for one in found] == [{0, 1, 2, 3, 4}, {5, 6, 7}]
