@@ -12,7 +12,7 @@ from psycopg import Connection
 from annotation.models import Membership
 from annotation.work.judging.forms import parse_item, parse_milliseconds
 from annotation.work.judging.page import RATINGS
-from annotation.work.judging.submitting import claim_next
+from annotation.work.judging.submitting import Decision, claim_next
 from annotation.work.queue import assignment
 from annotation.work.queue.annotators import AnnotatorContext
 from corpus.errors import BadInput
@@ -84,6 +84,10 @@ def finish(db: Connection[Any], annotator: AnnotatorContext, form: SubmittedText
     """Store the texts and their rating, and claim the next item."""
     write = partial(append_target, form)
     return claim_next(db, annotator, assignment.submit_texts(db, annotator, form.item, form.token, form.texts, write))
+
+
+# Such a pair is never on the page of a query, so that its texts are not stored without a claim.
+WRITE_TEXTS = Decision(parse_texts, finish, finish)
 
 
 def append_target(form: SubmittedTexts, pair_id: int) -> None:

@@ -6,7 +6,8 @@ assignment, or None where no item is left. The same decision sent again with its
 nothing and returns the same. They raise the errors of the queue: Http404, DecisionRefused, BadInput.
 """
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from psycopg import Connection
 
@@ -18,6 +19,18 @@ from annotation.work.queue.check_scheduling import QUALIFICATION
 
 # One claim in so many ignores the watermark, because judges add items that belong before it.
 FROM_THE_START = 16
+
+
+class Decision(NamedTuple):
+    """A kind of decision: how its form is parsed, and how it is stored.
+
+    Stored by `store_and_claim`, on the page of one pair, the next pair is claimed in the same transaction;
+    `store` is for the page of a query, whose pairs are all assigned.
+    """
+
+    parse: Callable[..., tuple[Any, ...]]  # From the form and the membership to arguments of the other two.
+    store_and_claim: Callable[..., int | None]
+    store: Callable[..., object]
 
 
 def submit(db: Connection[Any], annotator: AnnotatorContext, answer: SubmittedAnswer) -> int | None:

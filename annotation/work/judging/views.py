@@ -1,8 +1,7 @@
 """Pages of judging: one pair at a time, all pairs of a query, a member's decisions, and what comes before a pair."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from django.core.exceptions import BadRequest
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
@@ -12,33 +11,18 @@ from django.utils.translation import gettext as _
 
 from annotation.access.permissions import Scope, action
 from annotation.models import Assignment, Membership
-from annotation.work.judging import evidence, forms, page, submitting
+from annotation.work.judging import forms, page, submitting
 from annotation.work.judging.forms import parse_draft, parse_item, parse_text
+from annotation.work.judging.submitting import Decision
 from annotation.work.quality_control import onboarding
 from annotation.work.queue import assignment, undo
 from annotation.work.queue.annotators import AnnotatorContext, closed
 from annotation.work.settings import guidelines
 from corpus.errors import BadInput
 
-# By the last part of the address: how the form of a decision is parsed, how the decision is stored with the next pair
-# claimed (on the page of one pair), and how it is stored alone (on the page of a query).
-DECISIONS: dict[str, tuple[Callable[..., tuple[Any, ...]], Callable[..., Any], Callable[..., Any]]] = {
-    "submit": (forms.parse_answer, submitting.submit, assignment.submit_judgment),
-    "evidence": (evidence.parse_texts, evidence.finish, evidence.finish),
-    "skip": (forms.parse_skip, submitting.skip, assignment.skip),
-    "flag": (forms.parse_flag, submitting.flag, assignment.flag),
-}
-
-
-def store_decision(request: HttpRequest, scope: Scope, act: str, *, claims_next: bool) -> None:
-    """Parse the form of a decision and store it in one transaction. Raises BadInput, DecisionRefused, Http404.
-
-    `claims_next`: the same transaction claims the member's next pair.
-    """
-    parse, store_and_claim, store = DECISIONS[act]
-    decision = parse(request.POST, scope.member)
-    annotator = AnnotatorContext.of(scope.member)
-    assignment.in_transaction(lambda db: (store_and_claim if claims_next else store)(db, annotator, *decision))
+SUBMIT = Decision(forms.parse_answer, submitting.submit, assignment.submit_judgment)
+SKIP = Decision(forms.parse_skip, submitting.skip, assignment.skip)
+FLAG = Decision(forms.parse_flag, submitting.flag, assignment.flag)
 
 
 def withdraw_decision(request: HttpRequest, scope: Scope, item: int) -> None:
@@ -67,16 +51,19 @@ def judge_next(request: HttpRequest, scope: Scope) -> HttpResponse:
 
 
 @action("judge", "POST")
-def judge_decide(request: HttpRequest, scope: Scope, act: str) -> HttpResponse:
-    """Judge, write the texts of, skip or flag the open pair, and claim the next.
+def judge_decide(request: HttpRequest, scope: Scope, decision: Decision) -> HttpResponse:
+    """Judge, skip or flag the open pair, or write its texts, and claim the next pair.
 
-    1. Store the decision and claim the next pair, in one transaction.
-    2. 422 for a wrong field or a press that came too soon: the same pair, with what was typed.
-    3. 409 for a decision that is not accepted any more: its text, so that its author can copy it.
-    4. Else show the next pair.
+    1. Parse the form.
+    2. Store the decision and claim the next pair, in one transaction.
+    3. 422 for a wrong field or a press that came too soon: the same pair, with what was typed.
+    4. 409 for a decision that is not accepted any more: its text, so that its author can copy it.
+    5. Else show the next pair.
     """
+    annotator = AnnotatorContext.of(scope.member)
     try:
-        store_decision(request, scope, act, claims_next=True)
+        answer = decision.parse(request.POST, scope.member)
+        assignment.in_transaction(lambda db: decision.store_and_claim(db, annotator, *answer))
     except BadInput as error:
         return render_task(request, scope, status=422, problem=str(error))
     except assignment.DecisionRefused as error:
@@ -205,11 +192,13 @@ def judge_query_next(request: HttpRequest, scope: Scope) -> HttpResponse:
 
 
 @action("judge", "POST")
-def judge_query_decide(request: HttpRequest, scope: Scope, act: str) -> HttpResponse:
+def judge_query_decide(request: HttpRequest, scope: Scope, decision: Decision) -> HttpResponse:
     """Store the decision on one pair of a query and show its card: decided, or with its debate in the reveal arm."""
     item = _item_of_card(request, scope)
+    annotator = AnnotatorContext.of(scope.member)
     try:
-        store_decision(request, scope, act, claims_next=False)
+        answer = decision.parse(request.POST, scope.member)
+        assignment.in_transaction(lambda db: decision.store(db, annotator, *answer))
     except BadInput as error:
         return _render_card(request, scope, item, problem=str(error), status=422)
     except assignment.DecisionRefused as error:
