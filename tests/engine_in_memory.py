@@ -26,7 +26,7 @@ from judges.engine.leases import Claimed
 from judges.engine.limits import RateLimits
 from judges.engine.pending_answers import PendingAnswerLog
 from judges.engine.plan import Plan
-from judges.engine.rows import Attempted, Row
+from judges.engine.rows import AttemptRow, Row
 from judges.engine.writer import ResultWriter
 from judges.models import Campaign
 from judges.prompts import answering
@@ -68,7 +68,7 @@ class MemoryWriter:
     async def next_id(self) -> int:
         return next(self.ids)
 
-    async def write(self, attempted: Attempted) -> None:
+    async def write(self, attempted: AttemptRow) -> None:
         self.played.rows.append({**attempted.row, "name": self.names[attempted.row["judge"]]})
 
     async def ask(self, question: Callable[[Any], Any]) -> Any:
@@ -77,7 +77,7 @@ class MemoryWriter:
     def execute(self, statement: str, values: Any = None) -> Any:
         """Rows of the few statements that are asked."""
         answers = any(row["judge"] == (values or {}).get("judge") and row["status"] == 200 for row in self.played.rows)
-        found = (self.left(), answers) if statement == calls.LEFT else (0,)
+        found = (self.left(), answers) if statement == calls.OPEN_PAIRS else (0,)
         return SimpleNamespace(fetchone=lambda: found, fetchall=list, rowcount=1)
 
 

@@ -1,4 +1,4 @@
-"""Work on a batch campaign: collect calls, submit, poll, store answers."""
+"""Worker loop of a batch campaign: collect calls, submit batches, poll them, store their answers."""
 
 import asyncio
 import logging
@@ -24,14 +24,14 @@ from judges.batch.endpoints import (
     status_of,
     was_not_created,
 )
-from judges.batch.store import LEASE_S, Collected, Out
+from judges.batch.store import LEASE_S, Collected, OpenBatch
 from judges.costs.budget import Budget, BudgetExhausted
 from judges.costs.prices import cost_bound, is_batched, price_for_judge
 from judges.domain import refusals
 from judges.domain.refusals import Failure, Meaning
 from judges.domain.verdicts import NoVerdict
 from judges.engine import leases, pairs
-from judges.engine.answers import Decision, Sent, interpret_body, one_line
+from judges.engine.answers import Decision, SentCall, interpret_body, one_line
 from judges.engine.calls import (
     NOBODYS,
     Caller,
@@ -49,11 +49,11 @@ from judges.records import Body, Judge, ModelRequest, Reply, Turn
 
 CHUNK = 64  # Pairs in memory at a time, and answers that are stored together.
 TICK_S = 0.2
-# Batches refused in a row before the campaign stands still: each refused one is split, and a fault
-# of all of them would be refused call by call.
+# Batches refused in a row before the campaign is paused: each refused one is split, and a fault that
+# all of them share would be refused call by call.
 REFUSALS = 20
-MISSING_LOOKS = 20  # After so many the answers of a batch that has ended will not come.
-# Statuses below 500 with which a provider does not say that there is nothing left to cancel.
+MISSING_LOOKS = 20  # Polls after which the missing answers of an ended batch are given up.
+# Statuses below 500 that do not mean that nothing is left to cancel.
 NOT_HEARD = (401, 402, 403, 408, 429)
 LOST = (
     "no clear answer came when it was sent ({error}): whether the provider began it is not known, so it is not sent "
@@ -70,34 +70,33 @@ LIKELY = (
 )
 OTHERS = "the batch that was taken for it was somebody else's; it is looked for again"
 
-Calls = dict[int, tuple[Sent, ModelRequest]]
+Calls = dict[int, tuple[SentCall, ModelRequest]]
 Result = TypeVar("Result")
 
 logger = logging.getLogger(__name__)
 
 
 class WaitingForBatch(Cancelled):
-    """The pair goes on when the batch is back."""
+    """The pair continues once its batch has ended."""
 
 
 class NotThereYet(Exception):
-    """The batch has ended, and its answers are not to be had yet."""
+    """The batch has ended, but its answers are not available yet."""
 
 
 class CampaignTaken(Exception):
     """Another process works on the campaign."""
 
 
-class Patient(Budget):
-    """Budget whose calls are out for hours: a call that finds no room does not wait for them."""
+class BatchBudget(Budget):
+    """Budget of batches, whose reserved money returns after hours: a call that it does not cover is refused at once."""
 
     def _out(self, connection: Any) -> bool:
-        # Reserved money of a batch comes back after hours, so a call without room is refused at once.
         return False
 
 
 class Collector(Caller):
-    """Asks as the engine does, and keeps what the next batches will hold in `collected`."""
+    """Caller that collects the calls of the next batches in `collected` instead of sending them."""
 
     def __init__(self, tools: Tools, plan: Plan, *others: Any) -> None:
         # Batches have prices of their own, lower ones at most providers.
@@ -106,15 +105,15 @@ class Collector(Caller):
         self.collected: list[Collected] = []
 
     async def ask(self, claimed: Claimed, question: JudgeQuestion) -> Turn | NoVerdict:
-        """Return the stored answer, or collect. WaitingForBatch, Cancelled, Budget..."""
+        """Return the stored answer, or collect the call. Raises WaitingForBatch, Cancelled, BudgetExhausted."""
         if question.slot in claimed.ended or not is_batched(question.judge):
             return await super().ask(claimed, question)
-        following = self.next_try(claimed, question)
-        if following is None:
-            # Tried often enough: as in `Caller.ask`, the slot ends without a verdict.
+        next_try = self.next_try(claimed, question)
+        if next_try is None:
+            # The tries are used up: as in `Caller.ask`, the slot ends without a verdict.
             claimed.ended[question.slot] = NoVerdict("error")
             return NoVerdict("error")
-        sent = await self.prepare(claimed, question, *following)
+        sent = await self.prepare(claimed, question, *next_try)
         if isinstance(sent, Turn):
             claimed.ended[question.slot] = sent
             return sent
@@ -123,20 +122,20 @@ class Collector(Caller):
 
 
 class BatchWorkerLoop:
-    """The doors of engine.worker_loop.WorkerLoop, without a lease to renew."""
+    """Batches of one campaign: the interface of engine.worker_loop.WorkerLoop, without leases to renew."""
 
     def __init__(self, tools: Tools, plan: Plan) -> None:
         self.tools = tools
-        self.held: list[Claimed] = []
+        self.claimed_pairs: list[Claimed] = []  # Always empty: no pair stays in memory between time slices.
         self.session: Connection[Any] | None = None  # The connection whose session holds the campaign's lock.
         self.is_taken = False
-        self.budget = Patient(tools.writer, plan.campaign, f"batch:{plan.campaign}", LEASE_S)
+        self.budget = BatchBudget(tools.writer, plan.campaign, f"batch:{plan.campaign}", LEASE_S)
         self.endpoints: dict[tuple[str, str, str], Endpoint] = {}
-        self.cancelled: set[int] = set()
+        self.cancelled: set[int] = set()  # Ids of batches whose providers have accepted the request to cancel them.
         self.refusals = 0
-        self.out: list[Out] = []
-        self.crowded: set[int] = set()
-        self.missing: dict[int, int] = {}  # Looks at which the answers of an ended batch were not there, by batch.
+        self.open_batches: list[OpenBatch] = []
+        self.crowded: set[int] = set()  # Ids of batches that wait until another batch of their account has ended.
+        self.missing: dict[int, int] = {}  # Polls at which an ended batch had no answers yet, by batch.
         self.stopping = False
         self.spent = False
         self.state = "running"
@@ -157,7 +156,7 @@ class BatchWorkerLoop:
         self.refusal = self.refusal or why
 
     async def run_time_slice(self) -> float | None:
-        """Work until the next look; seconds until that. None: nothing is left."""
+        """Work until only open batches are left; return the seconds until their next poll, None if none is open."""
         self.is_taken = False
         try:
             return await self._work(time.monotonic() + settings.DRAIN_SECONDS)
@@ -173,12 +172,42 @@ class BatchWorkerLoop:
                 await self.tools.writer.ask(lambda connection: connection.execute(store.LEAVE, values).rowcount)
                 self.session = None
 
+    async def _work(self, slice_end: float) -> float | None:
+        """Do what the campaign needs, round by round.
+
+        1. Poll the open batches: answers that are back may decide pairs, and make room at the provider.
+        2. Put the pairs back if the campaign does not run.
+        3. Form batches of the calls that wait; the next round submits them.
+        4. Judge the pairs as far as their answers go, which collects more calls.
+        """
+        while not self.stopping:
+            self.state = await self.budget.look()  # as its admins last set it
+            self.open_batches = await self._ask(partial(store.open_batches, campaign=self.plan.campaign))
+            if self.open_batches:
+                for batch in self.open_batches:
+                    await self._tend(batch)
+                # If all of them have ended, the pairs continue at once, or are put back.
+                if not await self._ask(partial(store.open_batches, campaign=self.plan.campaign)):
+                    continue
+                if settings.BATCH_POLL_SECONDS > SIT_OUT_S:
+                    return float(settings.BATCH_POLL_SECONDS)  # the worker is free for others meanwhile
+                if not await self._wait_for_poll(slice_end):
+                    return None if self.stopping else 0.0
+            elif self.state != "running":
+                await self._put_back()
+                return None
+            elif await self._ask(partial(store.form_batches, campaign=self.plan.campaign)):
+                continue
+            elif not await self._judge_pairs():
+                return None
+        return None
+
     async def _ask(self, question: Callable[[Connection[Any]], Result]) -> Result:
-        """Ask while no other process is at the campaign. Raises CampaignTaken."""
+        """Run a statement while no other process works on the campaign. Raises CampaignTaken."""
 
         def ask(connection: Connection[Any]) -> Result:
-            # A lock goes with its session: after a lost connection another process may have taken
-            # the campaign. Then nothing is done to it any more, also once that process has left.
+            # A lock ends with its session: after a lost connection another process may have taken
+            # the campaign. This slice does nothing to it then, even after that process has left.
             if connection is not self.session:
                 taken = not self.is_taken and connection.execute(store.TAKE, [self.plan.campaign]).fetchone()
                 if taken != (True,):
@@ -193,59 +222,37 @@ class BatchWorkerLoop:
         await self._ask(lambda connection: connection.execute(statement, values).rowcount)
 
     async def _shut_down(self) -> None:
-        """End with the worker: everything stands in tables already."""
+        """End with the worker: everything is stored in tables already."""
         self.stopping = True
 
-    async def _work(self, until: float) -> float | None:
-        while not self.stopping:
-            self.state = await self.budget.look()  # as its admins last set it
-            self.out = await self._ask(partial(store.open_batches, campaign=self.plan.campaign))
-            if self.out:
-                # Before anything new is formed: answers that are back may decide pairs, and make room at the provider.
-                for batch in self.out:
-                    await self._tend(batch)
-                # Ended all of them: the pairs go on at once, or back where the campaign does not run.
-                if not await self._ask(partial(store.open_batches, campaign=self.plan.campaign)):
-                    continue
-                if settings.BATCH_POLL_SECONDS > SIT_OUT_S:
-                    return float(settings.BATCH_POLL_SECONDS)  # Others have the worker meanwhile.
-                if not await self._rest(until):
-                    return None if self.stopping else 0.0
-            elif self.state != "running":
-                await self._put_back()
-                return None
-            elif await self._ask(partial(store.form_batches, campaign=self.plan.campaign)):
-                # Round again: the batches just formed are submitted as open ones.
-                continue
-            elif not await self._walk():
-                return None
-        return None
-
-    async def _rest(self, until: float) -> bool:
-        """Wait for the next look; False when the drain's or worker's time is over."""
-        again = time.monotonic() + settings.BATCH_POLL_SECONDS
-        while (now := time.monotonic()) < again:
-            if self.stopping or now >= until:
+    async def _wait_for_poll(self, slice_end: float) -> bool:
+        """Wait for the next poll; return False once the time slice is over or the worker shuts down."""
+        next_poll = time.monotonic() + settings.BATCH_POLL_SECONDS
+        while (now := time.monotonic()) < next_poll:
+            if self.stopping or now >= slice_end:
                 return False
             await asyncio.sleep(min(TICK_S, settings.BATCH_POLL_SECONDS))
         return True
 
-    async def _walk(self) -> bool:
-        """Take pairs as far as their evidence goes; False without pairs or money."""
-        # Admins may have raised a limit since the last walk.
+    async def _judge_pairs(self) -> bool:
+        """Judge all pairs as far as their answers go; return whether any waits for a batch.
+
+        Running pairs come before new ones, so that those that were begun end first. Without a waiting pair the
+        campaign is finished, or stopped by its budget.
+        """
+        # Admins may have raised a limit since the last time.
         self.spent = self.budget.exhausted = False
         await self._ask(partial(store.renew_leases, campaign=self.plan.campaign, holder=self.budget.holder))
-        plan, waiting, after = self.plan, False, 0
+        plan, is_waiting, after = self.plan, False, 0
         while chunk := await self._ask(partial(leases.running_pairs, plan=plan, after=after, n=CHUNK)):
-            after = max(one.work for one in chunk)
-            waiting = await self._judge(chunk) or waiting
-        # New pairs after the running ones, so that what is begun ends first.
+            after = max(claimed.work for claimed in chunk)
+            is_waiting = await self._judge_chunk(chunk) or is_waiting
         claim = partial(leases.claim, plan=plan, lease=LEASE_S, n=CHUNK)
         while not self.spent and not self.stopping and (chunk := await self._ask(claim)):
-            waiting = await self._judge(chunk) or waiting
+            is_waiting = await self._judge_chunk(chunk) or is_waiting
         await self.budget.close()
-        if waiting or self.stopping:
-            return waiting
+        if is_waiting or self.stopping:
+            return is_waiting
         if self.spent:
             await self._put_back()
             await self.budget.stop()
@@ -253,10 +260,10 @@ class BatchWorkerLoop:
         await self._ask(partial(leases.finish_campaign, campaign=plan.campaign, collection=plan.collection))
         return False
 
-    async def _judge(self, chunk: Sequence[Claimed]) -> bool:
-        """Judge the pairs at the same time; whether any of them waits for a batch now."""
+    async def _judge_chunk(self, chunk: Sequence[Claimed]) -> bool:
+        """Judge the pairs at the same time; return whether any of them waits for a batch now."""
         waits = await asyncio.gather(*map(self._judge_pair, chunk))
-        # Taken in one step, so that a call that is collected meanwhile is not lost.
+        # Emptied in one step, so that a call that is collected meanwhile is not lost.
         collected, self.caller.collected = self.caller.collected, []
         if collected:
             ids = await self._ask(partial(store.draw_ids, n=len(collected)))
@@ -266,6 +273,7 @@ class BatchWorkerLoop:
         return any(waits)
 
     async def _judge_pair(self, claimed: Claimed) -> bool:
+        """Judge one pair and store its outcome; return whether it waits for a batch."""
         bind_contextvars(**self.plan.log_fields(claimed.pair))  # for this task alone
         try:
             row = await pairs.judge_pair(self.caller, claimed)
@@ -275,8 +283,8 @@ class BatchWorkerLoop:
             self.spent = True
             return False
         except Cancelled:
-            if claimed.lease.waits:  # for an account that is asked at once
-                await self._ask(partial(leases.postpone_pairs, held=[claimed]))
+            if claimed.lease.waits:  # for the account of a judge without batches
+                await self._ask(partial(leases.postpone_pairs, pairs=[claimed]))
             return False
         except Exception as error:
             logger.exception("pair %s of %s cannot be judged", claimed.pair, self.plan.row.full_name)
@@ -285,64 +293,75 @@ class BatchWorkerLoop:
         pairs.log_outcome(row)
         return False
 
-    async def _tend(self, batch: Out) -> None:
-        """Submit the batch, or look at it and take in its answers. What goes wrong is tried again at the next look."""
+    async def _tend(self, batch: OpenBatch) -> None:
+        """Take one step with a batch. An error is noted, and the step is tried again at the next poll.
+
+        1. Submit a batch that was not sent; look for one that was sent and has no id.
+        2. Ask the provider to cancel it if the campaign was cancelled.
+        3. Read its state. A refused batch waits for others of its account, or is split; an ended one gives its answers.
+        """
         try:
-            endpoint = self._endpoint(batch.judge)
+            if batch.judge.account not in self.endpoints:
+                self.endpoints[batch.judge.account] = ENDPOINTS[batch.judge.preset.wire](batch.judge)
+            endpoint = self.endpoints[batch.judge.account]
             if not batch.provider_id:
                 await (self._submit(endpoint, batch) if batch.sent_at is None else self._adopt(endpoint, batch))
                 return
             if self.state == "cancelled" and not batch.likely and batch.id not in self.cancelled:
                 await self._cancel(endpoint, batch)
-            look = await endpoint.look(batch.provider_id)
-            if look.begun and not look.failure:
+            status = await endpoint.look(batch.provider_id)
+            if status.begun and not status.failure:
                 self.refusals = 0
-            if look.crowded and (self._is_beside_others(batch) or batch.calls == 1):
+            if status.crowded and (self._is_beside_others(batch) or batch.calls == 1):
                 # Another batch of the account fills its queue: this one waits until that has ended, and is not split.
                 self.crowded.add(batch.id)
                 await self._update(store.UNSENT, batch=batch.id)
-                await self._trouble(batch, look.failure)
-            elif look.failure:
-                # It was refused as a whole, so it may be sent again.
+                await self._note_problem(batch, status.failure)
+            elif status.failure:
+                # The batch was refused as a whole, so it may be sent again.
                 await self._update(store.UNSENT, batch=batch.id)
-                kind = Refused if look.of_account else Rejected
-                await self._refuse(batch, kind(f"{batch.judge.provider}: {look.failure}", status=400))
-            elif look.ended:
+                kind = Refused if status.of_account else Rejected
+                await self._refuse(batch, kind(f"{batch.judge.provider}: {status.failure}", status=400))
+            elif status.ended:
                 await self._store_batch_answers(endpoint, batch)
         except NotThereYet as error:
-            await self._trouble(batch, str(error))
+            await self._note_problem(batch, str(error))
         except Exception as error:
             problem = describe_error(error, batch.judge.provider)
-            await self._trouble(batch, problem)
-            known = error if isinstance(error, ProviderError) else read_refusal(error)
-            if known is not None and not known.retry and is_of_account(known):
+            await self._note_problem(batch, problem)
+            refusal = error if isinstance(error, ProviderError) else read_refusal(error)
+            if refusal is not None and not refusal.retry and is_of_account(refusal):
                 await self._pause(describe_refusal(batch.judge, problem))
 
-    async def _cancel(self, endpoint: Endpoint, batch: Out) -> None:
-        """Ask the provider to end the batch, again at each look until it heard."""
+    async def _cancel(self, endpoint: Endpoint, batch: OpenBatch) -> None:
+        """Ask the provider to cancel the batch, at each poll until the request has been received."""
         try:
             await endpoint.cancel(batch.provider_id)
         except Exception as error:
             # A provider that did not clearly refuse the request may still be able to cancel the batch.
             status = status_of(error)
             if status is None or status >= 500 or status in NOT_HEARD:
-                await self._trouble(batch, describe_error(error, batch.judge.provider))
+                await self._note_problem(batch, describe_error(error, batch.judge.provider))
                 return
         self.cancelled.add(batch.id)
 
-    def _is_beside_others(self, batch: Out) -> bool:
-        """Return whether other batches of the account are out, whose end may make room."""
+    def _is_beside_others(self, batch: OpenBatch) -> bool:
+        """Return whether the provider has other batches of the account, whose end may make room."""
         return any(
-            one.id != batch.id and one.provider_id and one.judge.account == batch.judge.account for one in self.out
+            other.id != batch.id and other.provider_id and other.judge.account == batch.judge.account
+            for other in self.open_batches
         )
 
-    async def _trouble(self, batch: Out, problem: str) -> None:
-        """Say why nothing goes on with the batch for the moment."""
+    async def _note_problem(self, batch: OpenBatch, problem: str) -> None:
+        """Log and store why the batch makes no progress for the moment."""
         logger.warning("batch %s: %s", batch.name, one_line(problem))
         await self._update(store.PROBLEM, batch=batch.id, problem=one_line(problem))
 
-    async def _submit(self, endpoint: Endpoint, batch: Out) -> None:
-        """Send the batch once: unless surely refused, never again without an admin."""
+    async def _submit(self, endpoint: Endpoint, batch: OpenBatch) -> None:
+        """Send the batch to the provider.
+
+        Unless the provider certainly did not create it, only an admin may send it again: it could be paid for twice.
+        """
         if self.state != "running":
             await self._ask(partial(store.delete_unsent_batch, batch=batch.id))
             return
@@ -352,25 +371,25 @@ class BatchWorkerLoop:
         try:
             calls = await self._at_current_prices(calls)
         except BudgetExhausted:
-            # Its pairs are asked about again at the price of now, which ends the campaign by its budget.
+            # Its pairs are judged again at the current price, which ends the campaign by its budget.
             for call, _request in calls.values():
                 if call.row["calls"]:
                     self.budget.give_back(call.row["usd"])
             await self._ask(partial(store.delete_unsent_batch, batch=batch.id))
             return
-        sent = False
+        is_sent = False
         try:
-            # A call's key holds the batch's name, by which a batch without one of its own is known again.
-            keyed = [(f"{batch.name}-{id}", request) for id, (_, request) in calls.items()]
-            prepared = await endpoint.prepare(batch.name, keyed)
+            # A call's key contains the batch's name, which identifies a batch at providers that store no names.
+            requests = [(f"{batch.name}-{id}", request) for id, (_, request) in calls.items()]
+            prepared = await endpoint.prepare(batch.name, requests)
             await self._update(store.SENT, batch=batch.id)
-            sent = True
-            found = await endpoint.create(batch.name, prepared)
+            is_sent = True
+            provider_id = await endpoint.create(batch.name, prepared)
         except Exception as error:
-            # Whether the provider has it is unknown. Sending again could pay twice, so an admin decides (`send-again`).
-            if sent and not was_not_created(error):
+            # It is unknown whether the provider has the batch: an admin decides (`send-again`).
+            if is_sent and not was_not_created(error):
                 problem = one_line(describe_error(error, batch.judge.provider))
-                await self._trouble(batch, _describe_unconfirmed(batch, problem))
+                await self._note_problem(batch, _describe_unconfirmed(batch, problem))
                 return
             await self._update(store.UNSENT, batch=batch.id)
             refusal = read_refusal(error, batch.judge.provider)
@@ -378,14 +397,14 @@ class BatchWorkerLoop:
                 raise
             await self._refuse(batch, refusal)
             return
-        # True whoever has the campaign now: by it alone some providers' batches are found again.
-        values = {"batch": batch.id, "provider": found, "problem": ""}
+        # Stored even if another process has the campaign by now: some providers' batches are found by it alone.
+        values = {"batch": batch.id, "provider": provider_id, "problem": ""}
         await self.tools.writer.ask(lambda connection: connection.execute(store.SUBMITTED, values).rowcount)
 
     async def _at_current_prices(self, calls: Calls) -> Calls:
-        """Return calls at the prices that hold as their batch leaves: it may have waited. Raises BudgetExhausted."""
+        """Return the calls at the current prices, which may have changed while they waited. Raises BudgetExhausted."""
         self.caller.current = current = await asyncio.to_thread(read_prices, self.plan, batch=True)
-        changed = dict[int, Collected]()
+        changed_calls = dict[int, Collected]()
         for id, (sent, request) in calls.items():
             price = current.prices.get(sent.judge.id, sent.price)
             if price == sent.price:
@@ -397,52 +416,57 @@ class BatchWorkerLoop:
                 row |= {"usd": 0.0, "calls": 0}
                 row |= {"usd": await self.budget.reserve(row["bound"]), "calls": 1}
             table = current.tables.get((sent.judge.provider, sent.judge.base_url), {})
-            changed[id] = replace(sent, price=price, table=table), request.schema
-        if changed:
-            await self._ask(partial(store.change_calls, changed=changed))
-        return calls | {id: (sent, calls[id][1]) for id, (sent, _schema) in changed.items()}
+            changed_calls[id] = replace(sent, price=price, table=table), request.schema
+        if changed_calls:
+            await self._ask(partial(store.change_calls, calls=changed_calls))
+        return calls | {id: (sent, calls[id][1]) for id, (sent, _schema) in changed_calls.items()}
 
-    async def _adopt(self, endpoint: Endpoint, batch: Out) -> None:
-        """Look at the provider for a batch that left and may not have arrived."""
+    async def _adopt(self, endpoint: Endpoint, batch: OpenBatch) -> None:
+        """Look for a batch that was sent without a clear answer among the provider's batches."""
         assert batch.sent_at is not None
-        found = await endpoint.find(batch.name, batch.calls, batch.sent_at)
-        if found is not None:
-            await self._update(store.SUBMITTED, batch=batch.id, provider=found, problem="")
+        provider_id = await endpoint.find(batch.name, batch.calls, batch.sent_at)
+        if provider_id is not None:
+            await self._update(store.SUBMITTED, batch=batch.id, provider=provider_id, problem="")
             return
-        fits = await endpoint.fits(batch.calls, batch.sent_at, await self._ask(store.known_provider_ids))
-        if fits is not None:
-            await self._update(store.SUBMITTED, batch=batch.id, provider=fits, problem=LIKELY)
+        likely_id = await endpoint.fits(batch.calls, batch.sent_at, await self._ask(store.known_provider_ids))
+        if likely_id is not None:
+            await self._update(store.SUBMITTED, batch=batch.id, provider=likely_id, problem=LIKELY)
         elif self.state == "cancelled":
             error = Unreachable(f"{batch.judge.provider}: the campaign was cancelled before its batch was found")
-            # Billed as far as anybody knows: the provider may have worked on it.
+            # Billed, as far as we know: the provider may have worked on it.
             error.billed = True
-            await self._all_failed(batch, error)
+            await self._fail_rest(batch, error)
         else:
             await self._update(store.MISSING, batch=batch.id, problem=_describe_unconfirmed(batch, "the process ended"))
 
-    async def _refuse(self, batch: Out, error: ProviderError) -> None:
-        """Split a refused batch; a refusal of the account or of all ends the work."""
-        why = one_line(str(error))
-        logger.warning("batch %s was refused: %s", batch.name, why)
+    async def _refuse(self, batch: OpenBatch, error: ProviderError) -> None:
+        """Split a refused batch; pause the campaign if its account is refused, or REFUSALS batches in a row."""
+        reason = one_line(str(error))
+        logger.warning("batch %s was refused: %s", batch.name, reason)
         self.refusals += 1
         if is_of_account(error) or self.refusals >= REFUSALS:
             # A fault of the account would refuse both halves, and theirs, down to single calls.
-            await self._pause(describe_refusal(batch.judge, why))
-        elif not await self._ask(partial(store.split_batch, batch=batch, campaign=self.plan.campaign, problem=why)):
-            await self._all_failed(batch, error)
+            await self._pause(describe_refusal(batch.judge, reason))
+        elif not await self._ask(partial(store.split_batch, batch=batch, campaign=self.plan.campaign, problem=reason)):
+            await self._fail_rest(batch, error)
 
-    async def _pause(self, why: str) -> None:
-        """Let the campaign stand still: what was not sent goes back, and whoever mends the account resumes it."""
-        why = one_line(why)
-        await self._update(leases.PAUSE, campaign=self.plan.campaign, starts=self.plan.row.starts, why=why)
+    async def _pause(self, reason: str) -> None:
+        """Pause the campaign until the account has been corrected; calls that were not sent are put back."""
+        values = {"campaign": self.plan.campaign, "starts": self.plan.row.starts, "why": one_line(reason)}
+        await self._update(leases.PAUSE, **values)
         self.state, self.refusals = "paused", 0
 
-    async def _store_batch_answers(self, endpoint: Endpoint, batch: Out) -> None:
+    async def _store_batch_answers(self, endpoint: Endpoint, batch: OpenBatch) -> None:
+        """Store the answers of an ended batch, and end it.
+
+        Answers are stored in chunks as they come; refusals are kept back until all answers are here, which show whether
+        they concern the calls or the account. Calls without an answer fail. Raises NotThereYet.
+        """
         answers: dict[int, Body | ProviderError] = {}
         evidence = BatchEvidence()
         ids = await self._ask(partial(store.pending_call_ids, batch=batch.id, n=batch.calls))
         async for key, answer in self._answers(endpoint, batch):
-            # The answers name another batch: this was a batch of the same size that somebody else sent.
+            # The answers name another batch: this one, of the same size, was sent by another client of the account.
             if batch.likely and key.rpartition("-")[0] != batch.name:
                 await self._update(store.UNLINKED, batch=batch.id, problem=OTHERS)
                 return
@@ -456,106 +480,108 @@ class BatchWorkerLoop:
                 answers = {}
         await self._store(batch, answers, evidence)
         await self._weigh(batch, evidence)
-        # Whatever is left in the batch got no answer.
-        await self._all_failed(batch, Unreachable(f"{batch.judge.provider}: no answer in its batch"))
+        await self._fail_rest(batch, Unreachable(f"{batch.judge.provider}: no answer in its batch"))
 
-    async def _answers(self, endpoint: Endpoint, batch: Out) -> AsyncIterator[tuple[str, Body | ProviderError]]:
-        """Yield the answers. NotThereYet: some have the file later than they say."""
+    async def _answers(self, endpoint: Endpoint, batch: OpenBatch) -> AsyncIterator[tuple[str, Body | ProviderError]]:
+        """Yield the answers. Raises NotThereYet: some providers have the file only after they report the end."""
         try:
-            async for found in endpoint.answers(batch.provider_id):
-                yield found
+            async for answer in endpoint.answers(batch.provider_id):
+                yield answer
         except Exception as error:
             if status_of(error) != 404 or self.missing.get(batch.id, 0) >= MISSING_LOOKS:
                 raise
             self.missing[batch.id] = self.missing.get(batch.id, 0) + 1
             raise NotThereYet(describe_error(error, batch.judge.provider)) from error
 
-    async def _all_failed(self, batch: Out, error: ProviderError) -> None:
-        """Calls that brought nothing are tried again, or their pairs fail, as the error says; the batch is over."""
+    async def _fail_rest(self, batch: OpenBatch, error: ProviderError) -> None:
+        """Store the error for all calls without an answer, and end the batch."""
         while ids := await self._ask(partial(store.pending_call_ids, batch=batch.id, n=CHUNK)):
             await self._store(batch, dict.fromkeys(ids, error))
         await self._update(store.ENDED, batch=batch.id)
 
     async def _store(
         self,
-        batch: Out,
+        batch: OpenBatch,
         answers: Mapping[int, Body | ProviderError],
         evidence: "BatchEvidence | None" = None,
         uncounted: Collection[int] = (),
     ) -> None:
-        """Store answers; with `evidence` all but refusals, which it takes. Those of `uncounted` calls are nobody's."""
+        """Store answers as attempts; with `evidence`, all but refusals, which it keeps back.
+
+        The answers to `uncounted` calls are stored as no outcome of their questions.
+        """
         calls = await self._ask(partial(store.pending_calls, batch=batch.id, ids=list(answers)))
         attempts, ids = [], []
         for id, (sent, _) in calls.items():
             answer = answers[id]
             result = await interpret_body(sent.judge, answer) if isinstance(answer, Body) else answer
-            # As if it had come at once; it took as long as the batch.
+            # The duration of a call is that of its batch.
             began = datetime.fromisoformat(sent.row["started"])
             sent.row["ms"] = int((datetime.now(UTC) - began).total_seconds() * 1000)
-            decision, attempted = sent.ended(result)
+            decision, attempt = sent.ended(result)
             if evidence is not None and evidence.takes(id, sent, result, decision):
                 continue
             if id in uncounted:
                 sent.row.update(NOBODYS)
-            attempts.append(attempted)
+            attempts.append(attempt)
             ids.append(id)
         shard = self.tools.writer.shard
         await self._ask(partial(store.store_answers, attempts=attempts, ids=ids, shard=shard))
 
-    async def _weigh(self, batch: Out, evidence: "BatchEvidence") -> None:
-        """Decide of whom the refusals of a batch speak, as of single calls; store."""
-        trials, found, uncounted = self.tools.limits.trials, "", set[int]()
+    async def _weigh(self, batch: OpenBatch, evidence: "BatchEvidence") -> None:
+        """Decide whether the refusals of a batch concern its calls or the account, by the rules of single calls.
+
+        1. For each judge with a usable answer: too many unusable ones pause the campaign.
+        2. For each judge without one: its failures show whether the account, or the judge, is at fault.
+        3. Store the refusals. Those of the account are no outcome of their calls, whose pairs are tried again.
+        """
+        trials, reason, uncounted = self.tools.limits.trials, "", set[int]()
         for judge in evidence.judges.values():
-            # In the order of the batch's rows: providers give them in any.
+            # Ordered as the batch's rows: providers return the answers in any order.
             answers = [failure for _id, failure in sorted(evidence.answers[judge.id].items())]
             doubt = (self.plan.start, judge.id)
             if None in answers:
-                # Its calls left together: that one of them was answered says that the account answers.
-                useless = refusals.unusable_row(answers, trials.failures.get(doubt, ()))
-                if useless:
-                    found = found or refusals.describe(Meaning.UNUSABLE, judge.name, judge.account_name, useless)
+                # The calls were sent together: one usable answer shows that the account answers.
+                unusable = refusals.unusable_row(answers, trials.failures.get(doubt, ()))
+                if unusable:
+                    reason = reason or refusals.describe(Meaning.UNUSABLE, judge.name, judge.account_name, unusable)
                 trials.answered(doubt, time.time())
                 continue
             for failure in [failure for failure in answers if failure is not None][-refusals.KEPT :]:
                 await trials.failed(doubt, failure)
             meaning = trials.meaning(doubt, self.caller.accounts)
             if meaning in (Meaning.ACCOUNT, Meaning.UNUSABLE):
-                found = found or refusals.describe(meaning, judge.name, judge.account_name, trials.failures[doubt])
+                reason = reason or refusals.describe(meaning, judge.name, judge.account_name, trials.failures[doubt])
                 uncounted |= {id for id, (sent, _) in evidence.refused.items() if sent.judge.id == judge.id}
         for id, (sent, error) in evidence.refused.items():
             if is_of_account(error):
-                found = found or describe_refusal(sent.judge, str(error))
+                reason = reason or describe_refusal(sent.judge, str(error))
                 uncounted.add(id)
-        if found:
-            await self._pause(found)
-        refused = {id: error for id, (_, error) in evidence.refused.items()}
-        for at in range(0, len(refused), CHUNK):
-            await self._store(batch, dict(list(refused.items())[at : at + CHUNK]), uncounted=uncounted)
-        pairs_back = [sent.row["pair"] for id, (sent, _) in evidence.refused.items() if id in uncounted]
-        await self._update(store.FORGIVE, campaign=self.plan.campaign, pairs=pairs_back)
+        if reason:
+            await self._pause(reason)
+        refused = [(id, error) for id, (_, error) in evidence.refused.items()]
+        for start in range(0, len(refused), CHUNK):
+            await self._store(batch, dict(refused[start : start + CHUNK]), uncounted=uncounted)
+        pair_ids = [sent.row["pair"] for id, (sent, _) in evidence.refused.items() if id in uncounted]
+        await self._update(store.FORGIVE, campaign=self.plan.campaign, pairs=pair_ids)
 
     async def _put_back(self) -> None:
         await self.budget.close()
         await self._ask(partial(store.put_back, campaign=self.plan.campaign, holder=self.budget.holder))
 
-    def _endpoint(self, judge: Judge) -> Endpoint:
-        if judge.account not in self.endpoints:
-            self.endpoints[judge.account] = ENDPOINTS[judge.preset.wire](judge)
-        return self.endpoints[judge.account]
-
 
 @dataclass(slots=True)
 class BatchEvidence:
-    """What the answers of a batch say of its judges, by their ids."""
+    """What the answers of a batch show about its judges."""
 
-    # Calls that wait until it is known whose refusal it is.
-    refused: dict[int, tuple[Sent, ProviderError]] = field(default_factory=dict)
-    judges: dict[int, Judge] = field(default_factory=dict)
-    # What was wrong with each answer, by judge and call; None: it is usable.
+    # Refused calls, by id, until it is known whether the refusal concerns the call or the account.
+    refused: dict[int, tuple[SentCall, ProviderError]] = field(default_factory=dict)
+    judges: dict[int, Judge] = field(default_factory=dict)  # By their ids.
+    # The failure that each answer is, by judge and call; None: the answer is usable.
     answers: dict[int, dict[int, Failure | None]] = field(default_factory=lambda: defaultdict(dict))
 
-    def takes(self, id: int, sent: Sent, result: Reply | ProviderError, decision: Decision) -> bool:
-        """Note an answer; return whether it is a refusal, which is kept back."""
+    def takes(self, id: int, sent: SentCall, result: Reply | ProviderError, decision: Decision) -> bool:
+        """Note an answer; return whether it is a refusal, which is not to be stored yet."""
         judge = self.judges.setdefault(sent.judge.id, sent.judge)
         if isinstance(decision, Turn):
             self.answers[judge.id][id] = None
@@ -567,23 +593,23 @@ class BatchEvidence:
         return False
 
 
-def _call_of(key: str, batch: Out, ids: Sequence[int]) -> int | None:
-    """Return the call that an answer's key means; None for one that is not ours."""
+def _call_of(key: str, batch: OpenBatch, ids: Sequence[int]) -> int | None:
+    """Return the id of the call that an answer's key names; None if it is no call of the batch."""
     name, _, number = key.rpartition("-")
     if name == batch.name and number.isdecimal():
         return int(number)
-    # Without keys the order counts, as long as all calls of the batch wait still.
-    place = key.removeprefix(BY_PLACE)
-    if key.startswith(BY_PLACE) and place.isdecimal() and len(ids) == batch.calls and int(place) < len(ids):
-        return ids[int(place)]
+    # Without keys the position counts, as long as all calls of the batch still wait.
+    position = key.removeprefix(BY_PLACE)
+    if key.startswith(BY_PLACE) and position.isdecimal() and len(ids) == batch.calls and int(position) < len(ids):
+        return ids[int(position)]
     return None
 
 
-def _describe_unconfirmed(batch: Out, error: str) -> str:
-    """Describe a batch of which it is unknown whether the provider began it."""
+def _describe_unconfirmed(batch: OpenBatch, error: str) -> str:
+    """Return the problem of a batch of which it is unknown whether the provider created it."""
     return LOST.format(error=error[:200]) + (NAMELESS if batch.judge.preset.wire == "messages" else "")
 
 
 def is_of_account(error: ProviderError) -> bool:
-    """Return whether the provider refuses the account (key, quota) and not this batch: others would be refused, too."""
+    """Return whether the provider refuses the account (key, quota) and not this batch alone."""
     return isinstance(error, Refused) or (isinstance(error, Rejected) and error.status is None)

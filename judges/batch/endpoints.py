@@ -1,7 +1,7 @@
-"""The providers' batch endpoints, through their SDKs: prepare, create, look, take the answers.
+"""The providers' batch endpoints, through their SDKs: prepare and create a batch, poll it, read its answers.
 
-A batch is paid for once it is created, so nothing here is tried again: no SDK retries, and who
-created a batch without getting an answer looks for it (docs/adr/0021).
+A batch is paid for once it is created, so nothing here is retried, not even by the SDKs: a batch whose
+creation got no answer is looked for instead (docs/adr/0021).
 """
 
 import json
@@ -29,22 +29,22 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 MEGABYTE = 1_000_000
-# Calls and bytes that one batch holds at most, by wire. OpenAI, Anthropic and Google take 50,000
-# calls and 200 MB; 100,000 and 256 MB; 20 MB inlined: there is room for what differs from our own
-# count, and a batch is held in memory while it is sent.
+# The most calls and bytes of one batch, by wire format. OpenAI, Anthropic and Google take 50,000
+# calls and 200 MB; 100,000 and 256 MB; 20 MB inlined. Ours are lower, because our count of bytes is an
+# estimate, and a batch is in memory while it is sent.
 MOST = {
     "chat": (20_000, 100 * MEGABYTE),
     "messages": (20_000, 120 * MEGABYTE),
     "generate": (2_000, 15 * MEGABYTE),
 }
-SKEW = timedelta(minutes=10)  # By which a provider's clock may differ from ours.
+SKEW = timedelta(minutes=10)  # The most by which a provider's clock may differ from ours.
 TIMEOUT_S = 600.0
 NEVER_LEFT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.ProxyError)
-# None of the providers promises to heed the key for batches; a gateway in between may.
+# No provider promises to respect the key for batches; a gateway in between may.
 IDEMPOTENCY = "Idempotency-Key"
-BY_PLACE = "#"  # Begins the key of an answer that names no call: its place among the answers follows.
-# What an error in an answer would have had for a status, had its call been made alone: by
-# Anthropic's types of errors, and by gRPC's codes (Google). Any other passes.
+BY_PLACE = "#"  # Prefix of the key of an answer that names no call; its position among the answers follows.
+# The HTTP status that an error in an answer would have had in a single call: by Anthropic's types of
+# errors, and by gRPC's codes (Google). All other errors may pass.
 STATUS_OF_TYPE = {
     "invalid_request_error": 400,
     "authentication_error": 401,
@@ -70,14 +70,14 @@ class BatchStatus:
     """State of a batch as its provider reports it."""
 
     ended: bool
-    failure: str = ""  # Why it ended without answers: it was refused as a whole, and nothing of it was asked.
-    crowded: bool = False  # It was refused for what else is out: later it may be taken.
-    begun: bool = True  # The provider has looked at it and taken it.
+    failure: str = ""  # Why the batch was refused as a whole, without a call to the model.
+    crowded: bool = False  # It was refused because of the account's other batches, and may be accepted later.
+    begun: bool = True  # The provider has checked and accepted it.
     of_account: bool = False  # The account is refused (its money is spent), and would be for any other batch.
 
 
 class Endpoint(ABC):
-    """The batch endpoint of one account, by the SDK's client: bodies in files."""
+    """The batch endpoint of one account, through the provider's SDK."""
 
     client: Any
 
@@ -90,27 +90,28 @@ class Endpoint(ABC):
         self.key = key.removeprefix(provider.key_prefix)
         self.base_url = provider.base_url
         self.http = httpx2.AsyncClient(
-            # A file of answers may lie behind a redirect.
             verify=tls_context(self.base_url) or True,
             timeout=TIMEOUT_S,
-            follow_redirects=True,
+            follow_redirects=True,  # a file of answers may be behind one
         )
 
     @abstractmethod
     async def prepare(self, name: str, calls: Sequence[tuple[str, ModelRequest]]) -> Any:
-        """Return what `create` sends of the calls, by their ids. Preparing costs nothing and may be done again."""
+        """Return what `create` sends for calls of (key, request). This costs nothing and may be repeated."""
 
     @abstractmethod
     async def create(self, name: str, prepared: Any) -> str:
-        """Create the batch at the provider with exactly one request, and return its id: from here on it is paid for."""
+        """Create the batch with exactly one request, and return the provider's id: from here on it is paid for."""
 
     @abstractmethod
     async def find(self, name: str, calls: int, since: datetime) -> str | None:
-        """Return the provider's id of a batch of so many calls that was created under the name; None: none is seen."""
+        """Return the provider's id of a batch of `calls` calls that was created under the name, if it has one."""
 
-    async def fits(self, calls: int, since: datetime, known: Collection[str]) -> str | None:
-        """Return the one batch that is under way, has so many calls, is from that time and none of those `known`."""
-        # For providers that show no names, and tell whose calls a batch holds only once it has ended.
+    async def fits(self, calls: int, since: datetime, known_ids: Collection[str]) -> str | None:
+        """Return the only batch in progress with `calls` calls, from that time and not of `known_ids`; else None.
+
+        For providers that store no names, and show whose calls a batch contains only once it has ended.
+        """
         return None
 
     @abstractmethod
@@ -119,18 +120,18 @@ class Endpoint(ABC):
 
     @abstractmethod
     def answers(self, batch: str) -> AsyncIterator[tuple[str, Body | ProviderError]]:
-        """Yield each call's answer or error with its id; missing ones got none."""
+        """Yield the key of each answered call with its answer or error."""
 
     @abstractmethod
     async def cancel(self, batch: str) -> None:
-        """Ask the provider to end it early; answers that are there stay."""
+        """Ask the provider to end the batch early; the answers so far are kept."""
 
     async def close(self) -> None:
         await self.client.close()
 
 
 class OpenAIBatches(Endpoint):
-    """A file of requests, a batch over it, a file of answers."""
+    """OpenAI's batches: a file of requests, a batch of the file, a file of answers."""
 
     def __init__(self, judge: Judge) -> None:
         super().__init__(judge)
@@ -145,9 +146,9 @@ class OpenAIBatches(Endpoint):
         )
 
     async def prepare(self, name: str, calls: Sequence[tuple[str, ModelRequest]]) -> Any:
-        """Return the id of an uploaded file."""
-        to = {"method": "POST", "url": "/v1/chat/completions"}
-        lines = [json.dumps({"custom_id": key, **to, "body": self.provider.body(request)}) for key, request in calls]
+        """Upload the file of requests, and return its id."""
+        route = {"method": "POST", "url": "/v1/chat/completions"}
+        lines = [json.dumps({"custom_id": key, **route, "body": self.provider.body(request)}) for key, request in calls]
         content = "\n".join(lines).encode()
         return (await self.client.files.create(file=(f"{name}.jsonl", content), purpose="batch")).id
 
@@ -165,33 +166,34 @@ class OpenAIBatches(Endpoint):
         async for batch in self.client.batches.list(limit=100):
             if (batch.metadata or {}).get("quorum") == name:
                 return batch.id
-            # Batches come newest first: older than the batch can be, with the clocks' difference,
-            # nothing is looked for.
+            # Batches are listed newest first: the search ends at those older than ours can be.
             if datetime.fromtimestamp(batch.created_at, UTC) < since - SKEW:
                 break
         return None
 
     async def look(self, batch: str) -> BatchStatus:
-        found = await self.client.batches.retrieve(batch)
-        if found.status == "failed":
-            errors = (found.errors and found.errors.data) or []
-            said = "; ".join(error.message or "" for error in errors) or "the batch failed"
+        job = await self.client.batches.retrieve(batch)
+        if job.status == "failed":
+            errors = (job.errors and job.errors.data) or []
+            message = "; ".join(error.message or "" for error in errors) or "the batch failed"
             codes = {error.code for error in errors}
-            return BatchStatus(True, said, "token_limit_exceeded" in codes, of_account=not NO_QUOTA.isdisjoint(codes))
-        return BatchStatus(found.status in ("completed", "expired", "cancelled"), begun=found.status != "validating")
+            return BatchStatus(
+                True, message, "token_limit_exceeded" in codes, of_account=not NO_QUOTA.isdisjoint(codes)
+            )
+        return BatchStatus(job.status in ("completed", "expired", "cancelled"), begun=job.status != "validating")
 
     async def answers(self, batch: str) -> AsyncIterator[tuple[str, Body | ProviderError]]:
-        found = await self.client.batches.retrieve(batch)
-        # Calls that failed stand in a file of their own.
-        for file in filter(None, (found.output_file_id, found.error_file_id)):
+        job = await self.client.batches.retrieve(batch)
+        # Calls that failed are in a separate file.
+        for file in filter(None, (job.output_file_id, job.error_file_id)):
             content = await self.client.files.content(file)
-            # Only a line feed ends a line: other separators of lines are text, and may stand in an answer as they are.
+            # Only a line feed ends a line: other line separators may occur within an answer's text.
             for line in content.content.split(b"\n"):
                 if line.strip() and (answer := self._answer(line)) is not None:
                     yield answer
 
     def _answer(self, line: bytes) -> tuple[str, Body | ProviderError] | None:
-        """One call's answer; None for a broken line, which spoils no other."""
+        """Return the key and answer of one call; None for a line that cannot be read."""
         entry = parse_body(line.decode("utf-8", "replace"))
         key, status = entry.get("custom_id"), get_path(entry, "response", "status_code")
         if not isinstance(key, str):
@@ -209,7 +211,7 @@ class OpenAIBatches(Endpoint):
 class AnthropicBatches(Endpoint):
     """Anthropic's message batches.
 
-    They carry no name: a batch whose id was lost is found by its calls' ids in its results.
+    They have no names: a batch whose id was lost is found by the keys of its calls in its results.
     """
 
     def __init__(self, judge: Judge) -> None:
@@ -221,7 +223,7 @@ class AnthropicBatches(Endpoint):
         )
 
     async def prepare(self, name: str, calls: Sequence[tuple[str, ModelRequest]]) -> Any:
-        """Return the calls as the wire format has them."""
+        """Return the calls in the wire format."""
         return [{"custom_id": key, "params": self.provider.body(request)} for key, request in calls]
 
     async def create(self, name: str, prepared: Any) -> str:
@@ -229,10 +231,10 @@ class AnthropicBatches(Endpoint):
         return (await self.client.messages.batches.create(requests=prepared, extra_headers=headers)).id
 
     async def find(self, name: str, calls: int, since: datetime) -> str | None:
-        async for batch in self._alike("ended", calls, since):
+        async for batch in self._similar("ended", calls, since):
             results = await self.client.messages.batches.results(batch.id)
             try:
-                # One entry tells: all calls of a batch carry its name.
+                # One entry is enough: the keys of all calls of a batch contain its name.
                 entry = await anext(aiter(results), None)
             finally:
                 await results.close()
@@ -240,14 +242,13 @@ class AnthropicBatches(Endpoint):
                 return batch.id
         return None
 
-    async def fits(self, calls: int, since: datetime, known: Collection[str]) -> str | None:
-        alike = [batch async for batch in self._alike("in_progress", calls, since) if batch.id not in known]
-        # Anthropic's batches carry no name, so the time and the number of calls have to do.
-        found = [batch.id for batch in alike if batch.created_at < since + SKEW]
-        return found[0] if len(found) == 1 else None  # where two fit, neither is taken
+    async def fits(self, calls: int, since: datetime, known_ids: Collection[str]) -> str | None:
+        batches = [batch async for batch in self._similar("in_progress", calls, since) if batch.id not in known_ids]
+        batch_ids = [batch.id for batch in batches if batch.created_at < since + SKEW]
+        return batch_ids[0] if len(batch_ids) == 1 else None  # if two fit, neither is taken
 
-    async def _alike(self, status: str, calls: int, since: datetime) -> "AsyncIterator[MessageBatch]":
-        """The batches of so many calls from that time on which have this status, newest first."""
+    async def _similar(self, status: str, calls: int, since: datetime) -> "AsyncIterator[MessageBatch]":
+        """Yield the batches with this status and number of calls, created since that time, newest first."""
         async for batch in self.client.messages.batches.list(limit=100):
             if batch.created_at < since - SKEW:
                 break
@@ -276,7 +277,7 @@ class AnthropicBatches(Endpoint):
 
 
 class GoogleBatches(Endpoint):
-    """Inlined requests of one model; the answers stand in the job."""
+    """Google's batch jobs: inlined requests to one model, whose answers are part of the job."""
 
     ENDED = ("JOB_STATE_SUCCEEDED", "JOB_STATE_PARTIALLY_SUCCEEDED", "JOB_STATE_CANCELLED", "JOB_STATE_EXPIRED")
 
@@ -330,9 +331,9 @@ class GoogleBatches(Endpoint):
 
     async def answers(self, batch: str) -> AsyncIterator[tuple[str, Body | ProviderError]]:
         job = await self.client.aio.batches.get(name=batch)
-        for place, entry in enumerate((job.dest and job.dest.inlined_responses) or []):
-            # They come in the order of the calls, should the keys be missing.
-            key = (entry.metadata or {}).get("key") or f"{BY_PLACE}{place}"
+        for position, entry in enumerate((job.dest and job.dest.inlined_responses) or []):
+            # Answers without a key are in the order of the calls.
+            key = (entry.metadata or {}).get("key") or f"{BY_PLACE}{position}"
             if entry.response is not None:
                 yield key, Body(200, entry.response.model_dump_json(by_alias=True, exclude_none=True))
             else:
@@ -349,7 +350,7 @@ class GoogleBatches(Endpoint):
         await self.http.aclose()
 
 
-# By wire, for presets with a batch endpoint.
+# By wire format, for presets with a batch endpoint.
 ENDPOINTS: dict[str, type[Endpoint]] = {
     "chat": OpenAIBatches,
     "messages": AnthropicBatches,
@@ -358,13 +359,13 @@ ENDPOINTS: dict[str, type[Endpoint]] = {
 
 
 def status_of(error: Exception) -> int | None:
-    """Return the status that the provider answered with; None where it did not answer."""
+    """Return the HTTP status of the provider's answer; None if it did not answer."""
     status = getattr(error, "status_code", None) or getattr(error, "code", None)
     return status if isinstance(status, int) else None
 
 
 def was_not_created(error: Exception) -> bool:
-    """Whether the provider surely has not begun the batch: it refused it, or was never reached."""
+    """Return whether the provider certainly did not create the batch: it refused it, or was never reached."""
     status = status_of(error)
     if status is not None:
         return 400 <= status < 500 and status not in UNCLEAR
@@ -375,7 +376,7 @@ def was_not_created(error: Exception) -> bool:
 
 
 def read_refusal(error: Exception, host: str = "the provider") -> ProviderError | None:
-    """Return the error of a single call that a refusal of the batch stands for; None where it was not refused."""
+    """Return the refusal of a batch as the error of a single call; None if it was not refused."""
     status = status_of(error)
     return _read_error(error, status, host) if status is not None and 400 <= status < 500 else None
 
@@ -386,7 +387,7 @@ def _read_error(error: Exception, status: int, host: str) -> ProviderError:
 
 
 def describe_error(error: Exception, host: str = "the provider") -> str:
-    """Return an error in one line of plain words: SDKs show objects of theirs, and of a connection that it failed."""
+    """Return an error in one line of plain words, without the objects and class names of an SDK's message."""
     if isinstance(error, ProviderError):
         return str(error)
     if (status := status_of(error)) is not None:

@@ -1,4 +1,4 @@
-"""State of judges' accounts, as the workers' limits in Redis say it: for pages, and for who resumes a campaign."""
+"""State of the judges' accounts in Redis, as the workers' limits keep it: for pages, and for resuming a campaign."""
 
 import logging
 import time
@@ -17,9 +17,10 @@ logger = logging.getLogger(__name__)
 
 
 def read_account_states(accounts: Iterable[Account]) -> list[dict[str, Any]]:
-    """Read the state of each account, by its name; nothing while Redis is away.
+    """Read the state of each account, ordered by name; an empty list while Redis is away.
 
-    `out`: calls that are in flight; `errors`: in a row; `paused_s`, `open_s`: seconds until it is asked again, 0: now.
+    `out` is the number of calls in flight, `errors` the errors in a row, and `paused_s` and `open_s` are the seconds
+    until the account is called again (0: now).
     """
     # Sorted, so that the page lists accounts in the same order each time it asks.
     accounts = sorted(set(accounts))
@@ -27,17 +28,33 @@ def read_account_states(accounts: Iterable[Account]) -> list[dict[str, Any]]:
     try:
         pipe = redis_client().pipeline(transaction=False)
         for account in accounts:
-            state, _processes, held, _window = limit_keys(settings.PREFIX, account)
+            state, _processes, calls_out, _window = limit_keys(settings.PREFIX, account)
             pipe.hgetall(state)
-            pipe.hvals(held)
-        answers = pipe.execute()
+            pipe.hvals(calls_out)
+        replies = pipe.execute()
     except (RedisError, OSError):
         return []
-    return [_account_state(account, *answers[2 * at : 2 * at + 2]) for at, account in enumerate(accounts)]
+    now = time.time() * 1000
+    account_states = []
+    for index, account in enumerate(accounts):
+        state, counts = replies[2 * index : 2 * index + 2]
+        numbers = {key.decode(): float(value) for key, value in state.items()}
+        seconds = {name: max(0, round((numbers.get(name, 0) - now) / 1000)) for name in ("paused_until", "open_until")}
+        account_states.append(
+            {
+                "name": " ".join(part for part in account if part),
+                "out": sum(map(int, counts)),
+                "errors": int(numbers.get("errors", 0)),
+                "paused_s": seconds["paused_until"],
+                "open_s": seconds["open_until"],
+                "is_open": numbers.get("opened", 0) > 0,
+            }
+        )
+    return account_states
 
 
 def end_pauses(accounts: Iterable[Account]) -> None:
-    """Let the accounts be asked at once, however long they asked to wait: somebody may have raised their limit."""
+    """Let the accounts be called at once, however long a wait they asked for: their limits may have been raised."""
     try:
         pipe = redis_client().pipeline(transaction=False)
         for account in accounts:
@@ -45,20 +62,3 @@ def end_pauses(accounts: Iterable[Account]) -> None:
         pipe.execute()
     except (RedisError, OSError) as error:
         logger.warning("Redis is away, accounts wait as long as they asked for: %s", error)
-
-
-def _account_state(account: Account, state: dict[bytes, bytes], held: list[bytes]) -> dict[str, Any]:
-    now = time.time() * 1000
-    number = {key.decode(): float(value) for key, value in state.items()}
-
-    def left(field: str) -> int:
-        return max(0, round((number.get(field, 0) - now) / 1000))
-
-    return {
-        "name": " ".join(part for part in account if part),
-        "out": sum(int(one) for one in held),
-        "errors": int(number.get("errors", 0)),
-        "paused_s": left("paused_until"),
-        "open_s": left("open_until"),
-        "is_open": number.get("opened", 0) > 0,
-    }

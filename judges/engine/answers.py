@@ -1,7 +1,7 @@
-"""Meaning of an answer for its turn or vote, and the row that it becomes.
+"""Interpretation of a model's answer: the turn or vote that it means, and the row that it becomes.
 
-Everything that this takes is known when the call leaves. So the worker that sent it and one that
-finds the answer in a dead worker's pending-answer log come to the same row.
+Everything needed for this is known when the call is sent. So the worker that sent the call, and one
+that finds the answer in a dead worker's pending-answer log, produce the same row.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from judges.domain import prompt_sizes, verdicts
 from judges.domain.probabilities import of_answer
 from judges.domain.verdicts import NoVerdict, ParsingRules, unwrap_answer
 from judges.engine.pending_answers import orphaned_files
-from judges.engine.rows import Attempted, Row
+from judges.engine.rows import AttemptRow, Row
 from judges.engine.writer import ResultWriter
 from judges.errors import ProviderError, Refused, Rejected
 from judges.evidence import answers as writings
@@ -35,7 +35,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """Decision to ask again: after `wait` seconds where no answer came, else with the `problem` of the bad answer."""
+    """Decision to ask again: after `wait` seconds if no answer came, otherwise with the bad answer's `problem`."""
 
     wait: float = 0.0
     problem: str = ""
@@ -45,8 +45,8 @@ Decision = Turn | NoVerdict | Retry
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
-    """A call that was sent, with all that is needed to make a row and a decision of its answer."""
+class SentCall:
+    """A call that was sent, with everything needed to turn its answer into a row and a decision."""
 
     row: Row
     judge: Judge
@@ -54,20 +54,20 @@ class Sent:
     price: Price | None
     strict: bool  # Policy `single`: an answer without a verdict is no vote, the pair fails.
     may_repair: bool
-    messages: str  # As they are sent, JSON.
+    messages: str  # JSON, as they are sent.
     expected: dict[str, Any] = field(default_factory=dict)  # What the answer of a conversation's step is checked by.
-    # What the team says that other models of the provider cost, by name.
+    # The team's prices of the provider's other models, by name.
     table: dict[str, Price] = field(default_factory=dict)
     batch: bool = False
-    offset: int = 0  # Where `document`, a window, begins in the whole.
+    offset: int = 0  # Where `document`, a window, begins in the whole document.
 
-    def ended(self, result: Reply | ProviderError) -> tuple[Decision, Attempted]:
-        """Return an answer's decision, and the attempt with its raw body in any case."""
+    def ended(self, result: Reply | ProviderError) -> tuple[Decision, AttemptRow]:
+        """Return the decision that an answer means, and the attempt's row with the raw body."""
         decision = self._error(result) if isinstance(result, ProviderError) else self._reply(result)
-        return decision, Attempted(self.row, self.messages, result.raw)
+        return decision, AttemptRow(self.row, self.messages, result.raw)
 
     def _error(self, error: ProviderError) -> NoVerdict | Retry:
-        # Nothing was paid only where the price is known and the provider says so; else the cost stays unknown.
+        # The cost is zero only if the price is known and the provider does not bill the error; else it is unknown.
         paid = 0.0 if self.price is not None and not error.billed else None
         if error.reply is not None:
             self._book(error.reply)
@@ -94,7 +94,7 @@ class Sent:
         )
 
     def _reply(self, reply: Reply) -> Decision:
-        left, reasoning = unwrap_answer(reply.text, self.judge.unwrap)
+        answer, reasoning = unwrap_answer(reply.text, self.judge.unwrap)
         self.row.update(status=reply.status, finish=reply.finish_reason[:50], reasoning=reply.reasoning or reasoning)
         self._book(reply)
         # A refused or cut answer is not parsed at all: a verdict within it would be a guess.
@@ -105,27 +105,27 @@ class Sent:
         if reply.truncated:
             problem = f"truncated at max_output_tokens = {self.judge.max_output_tokens}: raise it"
             return self._no_verdict("truncated", problem)
-        # Complete JSON beside such an end would be no answer all the same, and a repair would be paid for in vain.
+        # Even complete JSON is no answer after such an end, and a repair would be paid for in vain.
         if reply.finish_reason == "failed":
             self.row.update(outcome="error", error="the server broke off its answer")
             return Retry()
         if not reply.ended:
             return self._no_verdict("unparsed", f"it ended with {reply.finish_reason}, which is no end of an answer")
         try:
-            return self._turn(reply, start=reply.text.rfind(left))
-        # Raised by the parser for an answer that is no verdict. It is asked again once, and told what was wrong.
+            return self._turn(reply, start=reply.text.rfind(answer))
+        # Raised by the parser for an answer that is no verdict. The judge is asked once more, and told what was wrong.
         except verdicts.Unusable as error:
             if not self.may_repair:
                 return self._no_verdict(error.outcome, str(error))
             self.row.update(outcome=error.outcome, error=one_line(str(error)))
             return Retry(problem=str(error))
-        except Exception as error:  # our fault, not the answer's: what was paid for is kept all the same
+        except Exception as error:  # our fault, not the answer's: the answer that was paid for is stored all the same
             logger.exception("an answer of %s cannot be read", self.judge.name)
             self.row.update(outcome="error", error=describe_own_fault(error))
             return NoVerdict("error")
 
     def _cut_prompt(self, reply: Reply) -> str:
-        """Return how much of the prompt the server read, where that was not all of it; else ""."""
+        """Describe a prompt that the server did not read to its end; "" if it did."""
         usage = reply.usage
         if not (self.judge.preset.asks and usage.said and self.messages):
             return ""
@@ -143,7 +143,10 @@ class Sent:
         )
 
     def _turn(self, reply: Reply, start: int) -> Turn:
-        """The turn in the reply; its JSON begins at `start` of the text, after the reasoning."""
+        """Parse the turn in the reply, whose JSON begins at `start` of the text, after the reasoning.
+
+        Raises verdicts.Unusable.
+        """
         role, rules = self.row["role"], ParsingRules.of(self.judge)
         if role in TEXT_ROLES:
             turn = writings.parse_answer(role, reply.text, self.document, rules)
@@ -159,68 +162,68 @@ class Sent:
             shares = reply.probabilities or of_answer(reply.text, reply.tokens, turn.verdict, turn.score, start)
             turn = replace(turn, probabilities=shares)
         quotes = [asdict(quote) for quote in turn.quotes]
-        # Texts (evidence, entities, scores) say nothing about relevance. The turn's verdict is a
-        # place holder there, and a stored one would count as a vote.
+        # Texts (evidence, entities, scores) say nothing about relevance. Their turn's verdict is a
+        # placeholder, which would count as a vote if it were stored.
         verdict = None if role in TEXT_ROLES else turn.verdict
         self.row.update(outcome="labelled", counts=True, verdict=verdict, reason=turn.reason, quotes=quotes)
         self.row.update(score=turn.score, probabilities=turn.probabilities)
         return turn
 
-    # Under `single` one missing vote decides the pair, so it is left uncounted and a later retry asks again.
     def _no_verdict(self, outcome: str, problem: str) -> NoVerdict:
+        # Under `single` one missing vote decides the pair, so it is left uncounted and a later retry asks again.
         counts = not (self.strict and self.row["role"] == "vote")
         self.row.update(outcome=outcome, counts=counts, error=one_line(problem))
         return NoVerdict(outcome)
 
 
-SENT_CALL = TypeAdapter(Sent)  # Ten times as fast as `asdict`.
+SENT_CALL = TypeAdapter(SentCall)  # Ten times as fast as `asdict`.
 
 
-def dump_answer(sent: Sent, body: Body) -> bytes:
-    return json.dumps({**SENT_CALL.dump_python(sent), "body": asdict(body)}).encode()
+def dump_answer(call: SentCall, body: Body) -> bytes:
+    return json.dumps({**SENT_CALL.dump_python(call), "body": asdict(body)}).encode()
 
 
-def load_answer(line: bytes) -> tuple[Sent, Body]:
-    """Return what `dump_answer` made a line of. Raises ValueError for one that a kill cut off."""
+def load_answer(line: bytes) -> tuple[SentCall, Body]:
+    """Return the call and body of a line of `dump_answer`. Raises ValueError for a line that a kill cut off."""
     record: dict[str, Any] = json.loads(line)
     # The account's rate was that of the moment.
     return SENT_CALL.validate_python(record), Body(**{**record["body"], "rate": None})
 
 
 def one_line(text: str) -> str:
-    """Return the text as a column that shows one line can hold it."""
+    """Return the text on one line of at most 1,000 characters, without the NUL that PostgreSQL refuses."""
     return " ".join(text.replace("\0", "\ufffd").split())[:1000]
 
 
 def describe_own_fault(error: BaseException) -> str:
-    """Return what people read of an error of ours: that it is one, and where more of it stands."""
+    """Return the sentence that people read about an error in Quorum itself."""
     return one_line(f"Quorum itself failed at this, and its log says where ({error})")
 
 
 async def recover_answers(writer: ResultWriter, folder: Path) -> int:
-    """Store the answers in the files of dead processes; return how many there were."""
+    """Store the answers in the files of dead processes; return their number."""
     count = 0
     with ExitStack() as stack:
-        # Another process may be at it, and the loop goes on while this one waits.
+        # In a thread: another process may hold the lock, and the loop must not stop meanwhile.
         for path in await asyncio.to_thread(stack.enter_context, orphaned_files(folder)):
-            found = []
+            calls = []
             for line in path.read_bytes().splitlines():
                 with suppress(ValueError, TypeError, KeyError):  # the last line, cut off by the kill
-                    found.append(load_answer(line))
-            ended = [sent.ended(await interpret_body(sent.judge, body))[1] for sent, body in found]
-            results = await asyncio.gather(*map(writer.write, ended), return_exceptions=True)
-            for attempted, error in zip(ended, results, strict=True):
+                    calls.append(load_answer(line))
+            attempts = [call.ended(await interpret_body(call.judge, body))[1] for call, body in calls]
+            results = await asyncio.gather(*map(writer.write, attempts), return_exceptions=True)
+            for attempt, error in zip(attempts, results, strict=True):
                 if error is not None:  # its campaign is deleted: nobody will pay for it again
-                    about = {"pair": attempted.row.get("pair")}
-                    why = one_line(str(error).partition("\n")[0])
-                    logger.error("an answer of a dead worker cannot be stored: %s", why, extra=about)
+                    message = one_line(str(error).partition("\n")[0])
+                    fields = {"pair": attempt.row.get("pair")}
+                    logger.error("an answer of a dead worker cannot be stored: %s", message, extra=fields)
             path.unlink(missing_ok=True)
-            count += len(ended)
+            count += len(attempts)
     return count
 
 
 async def interpret_body(judge: Judge, body: Body) -> Reply | ProviderError:
-    """Return what the judge's provider makes of a kept body."""
+    """Return the reply or error that the judge's provider reads from a stored body."""
     await asyncio.to_thread(load_provider, judge.provider)
     try:
         return open_provider(judge).meaning(body, judge)
@@ -231,9 +234,9 @@ async def interpret_body(judge: Judge, body: Body) -> Reply | ProviderError:
 
 
 def unexpected_error(error: Exception, body: Body | None) -> ProviderError:
-    """Return a surprise in an SDK or our own reading as an error of this attempt, which keeps what was paid for."""
-    # Billed, as far as anybody knows: the body came, and only our reading of it failed.
-    found = ProviderError(describe_own_fault(error), raw=body.text if body else "")
+    """Return an unexpected exception of an SDK or of our own code as an error of the attempt, with the body if any."""
+    # Billed, as far as we know: the body came, and only our reading of it failed.
+    failure = ProviderError(describe_own_fault(error), raw=body.text if body else "")
     if body is not None:
-        found.status, found.billed = body.status, True
-    return found
+        failure.status, failure.billed = body.status, True
+    return failure

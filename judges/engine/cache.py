@@ -1,8 +1,8 @@
-"""Answers that were paid for once: an equal call is taken over instead of being sent again.
+"""Cache of model answers: a call equal to an earlier one gets that call's answer instead of being sent again.
 
-Of several answers to equal calls the newest one that was sent counts: a campaign may have asked
-anew. Newest is the one of the newest campaign: each process draws its ids ahead, so that they do
-not tell the time.
+Of several answers to equal calls the newest that was sent counts, since a campaign may ask for fresh
+answers. The newest is that of the newest campaign: each process draws its ids ahead, so their order
+is not the order of time.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from typing import Any
 from psycopg import Connection
 from psycopg.rows import dict_row
 
-from judges.engine.rows import Attempted
+from judges.engine.rows import AttemptRow
 from judges.engine.writer import ResultWriter
 from judges.records import Judge, Prompt
 
@@ -28,7 +28,7 @@ WHERE a.cache_key = ANY(%s) AND a.outcome = 'labelled'
 ORDER BY a.cache_key, a.cached, a.campaign_id DESC, a.id DESC
 """
 
-# The same for what runs ask; vectors are looked up by their texts instead (judges.vectors).
+# The same for calls of retrieval runs; vectors are looked up by their texts instead (judges.vectors).
 FIND_CALLS = """
 SELECT DISTINCT ON (cache_key) cache_key, NULL AS verdict, NULL AS score, NULL AS probabilities, text AS reason,
        '[]'::jsonb AS quotes, finish_reason AS finish, status, '' AS reasoning, answered_by, messages,
@@ -59,15 +59,15 @@ def _judge_part(*parts: str) -> Any:
 
 
 class Cache:
-    """Looks up earlier answers: all calls that wait at a time in one statement."""
+    """Look-up of earlier answers, in one statement for all calls that wait at the same time."""
 
     def __init__(self, writer: ResultWriter, statement: str = FIND) -> None:
         self.writer = writer
         self.statement = statement
-        self.waiting: dict[str, asyncio.Future[Attempted | None]] = {}
+        self.waiting: dict[str, asyncio.Future[AttemptRow | None]] = {}
         self.task: asyncio.Task[None] | None = None
 
-    async def find(self, cache_key: str) -> Attempted | None:
+    async def find(self, cache_key: str) -> AttemptRow | None:
         # Two calls with one key at the same time wait for one look-up.
         if cache_key not in self.waiting:
             self.waiting[cache_key] = asyncio.get_running_loop().create_future()
@@ -79,23 +79,23 @@ class Cache:
     async def _look(self) -> None:
         # One pass of the loop collects the keys of all calls that begin together.
         await asyncio.sleep(0)
-        asked, self.waiting = self.waiting, {}
+        lookups, self.waiting = self.waiting, {}
 
-        def find(connection: Connection[Any]) -> dict[str, Attempted]:
+        def find(connection: Connection[Any]) -> dict[str, AttemptRow]:
             answers = {}
-            for row in connection.cursor(row_factory=dict_row).execute(self.statement, [list(asked)]):
+            for row in connection.cursor(row_factory=dict_row).execute(self.statement, [list(lookups)]):
                 cache_key, messages, raw = (row.pop(name) for name in ("cache_key", "messages", "raw"))
                 row |= {"outcome": "labelled", "counts": True, "cached": True}
-                answers[cache_key] = Attempted(row, bytes(messages), bytes(raw))
+                answers[cache_key] = AttemptRow(row, bytes(messages), bytes(raw))
             return answers
 
         try:
-            found = await self.writer.ask(find)
+            earlier_answers = await self.writer.ask(find)
         except Exception as error:
-            for future in asked.values():
+            for future in lookups.values():
                 future.set_exception(error)
             return
-        for number, (cache_key, future) in enumerate(asked.items()):
-            future.set_result(found.get(cache_key))
+        for number, (cache_key, future) in enumerate(lookups.items()):
+            future.set_result(earlier_answers.get(cache_key))
             if number % SOME == SOME - 1:
                 await asyncio.sleep(0)

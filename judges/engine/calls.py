@@ -1,7 +1,7 @@
-"""Calls for one turn or vote: attempts, repair, limits and budget, until there is a verdict or none.
+"""Model calls for one turn or vote: attempts, repair, limits and budget, until there is a verdict or none.
 
-The SDKs do not retry: this loop does, so that every attempt is a row. What came back is handed to
-the writer whatever the parser makes of it.
+The SDKs do not retry: this module does, so that every attempt is a row. Every answer is stored,
+whether or not it can be parsed.
 """
 
 import asyncio
@@ -24,9 +24,9 @@ from judges.domain.prompt_sizes import RepeatedCounts
 from judges.domain.refusals import Failure, Meaning
 from judges.domain.verdicts import NoVerdict
 from judges.engine import leases
-from judges.engine.answers import Decision, Retry, Sent, dump_answer, one_line, unexpected_error
+from judges.engine.answers import Decision, Retry, SentCall, dump_answer, one_line, unexpected_error
 from judges.engine.cache import Cache, make_cache_key
-from judges.engine.leases import Claimed, Refusals
+from judges.engine.leases import Claimed, RefusalStreak
 from judges.engine.limits import (
     GIVE_UP_AFTER,
     SIT_OUT_S,
@@ -39,7 +39,7 @@ from judges.engine.limits import (
 )
 from judges.engine.pending_answers import PendingAnswerLog, Segment
 from judges.engine.plan import CurrentPrices, Plan, read_prices
-from judges.engine.rows import NO_ANSWER, Attempted, Row, stored_turn
+from judges.engine.rows import NO_ANSWER, AttemptRow, Row, stored_turn
 from judges.engine.trials import Doubt
 from judges.engine.writer import ResultWriter
 from judges.errors import BadAnswer, Declined, NotSent, ProviderError, RateLimited, Refused, Rejected
@@ -52,16 +52,16 @@ from judges.records import Body, DebateAgent, Judge, ModelRequest, Prompt, Reply
 ATTEMPTS = 4
 LONGEST_WAIT_S = 30.0
 LOOK_S = 0.5
-PRICES_S = 1.0  # How old the prices are that a call is sent at.
+PRICES_S = 1.0  # Age of the prices at which they are looked up again.
 NEWEST_PRICE = "SELECT COALESCE(max(id), 0) FROM judges_pricerow"
-PASSED_OVER = 5  # Refusals (429) of a question while its account answered others: then it never takes this one.
-# A refusal that is the account's is no outcome of its question, which is asked again.
+PASSED_OVER = 5  # Refusals (429) of a question while its account answered others, after which it counts as an error.
+# A refusal of the account is no outcome of the question, which is asked again.
 NOBODYS = {"outcome": "error", "counts": False}
 LIMITED = Retry()  # The account refused the call for now: no try of the question.
 
-MOMENTARY = (408, 429, *PASSING)  # Statuses below 500 that speak of the moment.
+MOMENTARY = (408, 429, *PASSING)  # Statuses below 500 that may be gone a moment later.
 PATIENCE = 60  # Times RETRY_SECONDS: how long the last questions of a campaign are tried.
-LEFT = """
+OPEN_PAIRS = """
 SELECT (SELECT count(*) FROM (
         SELECT FROM judges_work
         WHERE campaign_id = %(campaign)s AND state IN ('pending', 'running') LIMIT %(most)s) w),
@@ -73,7 +73,7 @@ logger = logging.getLogger(__name__)
 
 
 class Cancelled(Exception):
-    """Send nothing more: paused, cancelled, shut down, or without the lease."""
+    """No more calls may be sent: the campaign is paused or cancelled, the worker shuts down, or the lease is lost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +88,11 @@ class JudgeQuestion:
     history: Mapping[DebateAgent, Turn] | None = None
     written: EvidenceTarget | None = None
     documents: tuple[str, ...] = ()
-    # Of a conversation's step: what else it is about, what its answer is checked by, and what its prompt is made of.
+    # For a step of a conversation: its topic, what its answer is checked by, and what its prompt is rendered from.
     topic: str = ""
     expected: Mapping[str, Any] = field(default_factory=dict)
     material: Mapping[str, Any] = field(default_factory=dict)
-    # Takes a good answer before the attempt is stored: for what is kept elsewhere (vectors of role embed).
+    # Called with a good answer before the attempt is stored, for answers kept elsewhere (vectors of role embed).
     keep: Callable[[Turn], None] | None = None
 
 
@@ -108,7 +108,7 @@ class Tools:
     retry_s: float
     begun: leases.SentLeases = field(init=False)
     counts: dict[int, RepeatedCounts] = field(default_factory=lambda: defaultdict(RepeatedCounts))  # By judge.
-    # The newest row of the price table, and when it was looked for.
+    # The newest row of the price table, and when it was looked up.
     newest_price: int = 0
     price_seen: float = -math.inf
 
@@ -117,7 +117,7 @@ class Tools:
 
 
 class Caller:
-    """Asks for one campaign in one process. `stopped` says whether nothing more may be sent."""
+    """Sends the calls of one campaign in one process, until `stopped` returns True."""
 
     def __init__(
         self,
@@ -130,10 +130,10 @@ class Caller:
         puts_back: bool = True,
     ) -> None:
         self.tools, self.plan, self.budget, self.stopped = tools, plan, budget, stopped
-        # Told as soon as an account refuses us, and again once it is known why: from then on `stopped` says so.
+        # Called as soon as an account refuses every call, and again once it is known why; `stopped` is True from then.
         self.refused = refused
-        # Pairs can be put back: they wait while an account is in trouble. Else
-        # (judges.inline.runner) the call fails, an open circuit after some minutes.
+        # In a worker, pairs are put back while an account is in trouble. Otherwise
+        # (judges.inline.runner) the call fails, after some minutes of an open circuit.
         self.puts_back = puts_back
         self.trials = tools.limits.trials
         self.accounts = {judge.id: judge.account for judge in plan.judges}
@@ -142,23 +142,28 @@ class Caller:
         self.pricing = asyncio.Lock()
 
     async def ask(self, claimed: Claimed, question: JudgeQuestion) -> Turn | NoVerdict:
-        """Return the turn or vote, or that there is none. Cancelled, BudgetExhausted."""
+        """Return the turn or vote, or NoVerdict. Raises Cancelled, BudgetExhausted.
+
+        1. Return the stored answer of a slot that was answered under an earlier lease.
+        2. End a question without a verdict if its tries were used up before, and it fails by itself.
+        3. Try it up to ATTEMPTS times, with a wait after each try that brought no answer.
+        4. Let the pair wait if the tries failed while the account was in trouble: they tell nothing about the question.
+        """
         slot = question.slot
-        # The slot was answered before the lease was lost or the worker restarted: it is not bought again.
         if slot in claimed.ended:
             return claimed.ended[slot]
         result: Decision = NoVerdict("error")
         since = math.inf  # When the question first failed.
-        # Its tries were used up before, in whatever process.
-        tried = claimed.attempt_base and self.puts_back
-        name = _name_of(claimed, question)
-        if tried and (known := await self.trials.find_failing(self.plan.campaign, name)):
-            since, claimed.last_error = known
+        was_tried = claimed.attempt_base and self.puts_back
+        window = [claimed.window] if claimed.window else []
+        name = "/".join(map(str, (claimed.pair, *slot, *window)))
+        if was_tried and (failing := await self.trials.find_failing(self.plan.campaign, name)):
+            since, claimed.last_error = failing
             if await self._is_isolated(question, since):
                 claimed.ended[slot] = NoVerdict("error")
                 return claimed.ended[slot]
-        while following := self.next_try(claimed, question):
-            number, prompt = following
+        while next_try := self.next_try(claimed, question):
+            number, prompt = next_try
             try:
                 result = await self._attempt(claimed, question, number, prompt)
             except (Cancelled, BudgetExhausted):
@@ -169,22 +174,21 @@ class Caller:
             claimed.tries[slot] = number
             if isinstance(result, Turn | NoVerdict):
                 break
+            # Tries are counted from the last retry-failed, which raises `attempt_base` past the earlier numbers.
             tries = number - claimed.attempt_base
-            # Tries are counted from the last retry-failed on, which raises `attempt_base` past the earlier numbers.
             if result.problem:
                 claimed.problems[slot] = result.problem
             since = min(since, time.time())
             if not result.problem and tries < ATTEMPTS:
-                # Full jitter over a doubling bound, and never less than the provider asked for.
+                # Full jitter below a doubling bound, in addition to the wait that the provider asked for.
                 jitter = random.uniform(0, min(LONGEST_WAIT_S, self.tools.retry_s * 2**tries))
                 until = time.monotonic() + result.wait + jitter
-                # Short naps, since a pause or a shutdown must not wait for a provider's minutes.
-                while (left := until - time.monotonic()) > 0:
-                    await asyncio.sleep(min(left, LOOK_S))
+                # Short sleeps, since a pause or a shutdown must not wait for minutes.
+                while (seconds := until - time.monotonic()) > 0:
+                    await asyncio.sleep(min(seconds, LOOK_S))
                     self._check(claimed)
-        well = self.tools.limits.account(question.judge.account).is_well
-        if isinstance(result, Retry) and not (well or await self._is_isolated(question, since)):
-            # Tries that failed while the account was in trouble prove nothing about the question: the pair waits.
+        is_well = self.tools.limits.account(question.judge.account).is_well
+        if isinstance(result, Retry) and not (is_well or await self._is_isolated(question, since)):
             await self.trials.note_failing(self.plan.campaign, name, since, claimed.last_error)
             self._wait_with(claimed)
         final = result if isinstance(result, Turn | NoVerdict) else NoVerdict("error")
@@ -192,39 +196,47 @@ class Caller:
         return final
 
     async def _is_isolated(self, question: JudgeQuestion, since: float) -> bool:
-        """Return whether a question that has failed `since` fails by itself, and not for its account's trouble."""
-        others = self.trials.answers.get(question.judge.account, 0.0) > since
+        """Return whether a question that has failed `since` fails by itself, and not because of its account."""
+        answers_others = self.trials.answers.get(question.judge.account, 0.0) > since
         values = {"campaign": self.plan.campaign, "judge": question.judge.id, "most": refusals.PAIRS_LEFT + 1}
-        left, answers = await self.tools.writer.ask(lambda found: found.execute(LEFT, values).fetchone() or (0, False))
+        pairs, answers = await self.tools.writer.ask(
+            lambda connection: connection.execute(OPEN_PAIRS, values).fetchone() or (0, False)
+        )
         patience = PATIENCE * self.tools.retry_s
         failing = time.time() - since
-        return refusals.is_isolated(failing, patience, left, answers=answers, answers_others=others)
+        return refusals.is_isolated(failing, patience, pairs, answers=answers, answers_others=answers_others)
 
     def next_try(self, claimed: Claimed, question: JudgeQuestion) -> tuple[int, Prompt] | None:
-        """Return number and prompt of a slot's next try; None when tried enough."""
+        """Return number and prompt of a slot's next try; None if its tries are used up."""
         slot = question.slot
         number = claimed.tries.get(slot, claimed.attempt_base) + 1
         if number > claimed.attempt_base + ATTEMPTS:
             return None
         prompt = answering.fit_prompt(question.prompt, question.judge, question.schema)
-        # A repair keeps the original prompt and adds what was wrong, so that the model sees its task whole.
+        # A repair adds what was wrong to the original prompt, so that the model sees its whole task.
         if slot in claimed.problems:
             prompt = render.repair_prompt(prompt, claimed.problems[slot])
         return number, prompt
 
     def _wait_with(self, claimed: Claimed) -> None:
-        """Let the pair go back to pending, if somebody puts it there. Cancelled."""
+        """Put the pair back to pending, where that is possible. Raises Cancelled then."""
         if self.puts_back:
             claimed.lease.waits = True
             raise Cancelled
 
-    def _refuse(self, claimed: Claimed, why: str) -> NoReturn:
-        """Say that an account refuses us, and why: the pair waits. Raises Cancelled."""
-        self.refused(one_line(why))
+    def _refuse(self, claimed: Claimed, reason: str) -> NoReturn:
+        """Report that an account refuses every call, and why: the pair waits. Raises Cancelled."""
+        self.refused(one_line(reason))
         claimed.lease.waits = True
         raise Cancelled
 
     async def _attempt(self, claimed: Claimed, question: JudgeQuestion, number: int, prompt: Prompt) -> Decision:
+        """Make one try of a question. Raises Cancelled, BudgetExhausted.
+
+        1. Reserve the call's money, or take the answer of an equal call from the cache.
+        2. Wait until no trial holds the call back, and for a permit of the account.
+        3. Send it; start over if a trial has begun in the meantime.
+        """
         sent = await self.prepare(claimed, question, number, prompt)
         if isinstance(sent, Turn):
             return sent
@@ -234,7 +246,7 @@ class Caller:
         decision: Decision | None = None
         while decision is None:
             try:
-                while self._is_held(claimed, question):  # until it is known whose a refusal is
+                while self._is_held(claimed, question):
                     await self._look_again(claimed, question.judge)
                 self.trials.begin(doubt)
                 try:
@@ -244,7 +256,7 @@ class Caller:
                 except BaseException:
                     self.trials.end(doubt)
                     raise
-            # No call was sent, so the money that `prepare` reserved goes back.
+            # No call was sent, so the money that `prepare` reserved is returned.
             except (CircuitOpen, Abandoned, Cancelled) as error:
                 if sent.row["calls"]:
                     self.budget.give_back(sent.row["usd"])
@@ -259,8 +271,11 @@ class Caller:
             decision = await self._send(claimed, question, sent, prompt, permit)
         return decision
 
-    async def prepare(self, claimed: Claimed, question: JudgeQuestion, number: int, prompt: Prompt) -> Turn | Sent:
-        """Store an equal call's answer as its own; else reserve the call's money. Raises Cancelled, BudgetExhausted."""
+    async def prepare(self, claimed: Claimed, question: JudgeQuestion, number: int, prompt: Prompt) -> Turn | SentCall:
+        """Return the turn of an equal earlier call, stored as this one's, or the call with its money reserved.
+
+        Raises Cancelled, BudgetExhausted.
+        """
         self._check(claimed)
         key = make_cache_key(question.judge, prompt, question.key_sample, self.plan.collection)
         row = NO_ANSWER | {
@@ -281,26 +296,27 @@ class Caller:
             "started": datetime.now(UTC).isoformat(),
             "holder": self.tools.holder,
         }
-        # Offline judges read the collection's documents too, and cost nothing: they are always
-        # asked. A vote of several answers is a copy of one that this campaign has just been given.
+        # Offline judges also read the collection's documents, and cost nothing: they are always
+        # called. A vote of several generations copies an answer that this campaign has just received.
         is_copy = question.slot[0] == "vote" and question.judge.generations > 1
-        asks = question.judge.provider == "offline" or (self.plan.row.fresh and not is_copy)
-        known = None if asks else await self.tools.cache.find(key)
-        if known is not None:
-            await self.tools.writer.write(Attempted(row | known.row, known.messages, known.raw))
-            log_call(row | known.row, question.judge)
-            return stored_turn(known.row)
-        # Reserved at the most that the call can cost; the difference comes back when its real cost is stored.
+        bypasses_cache = question.judge.provider == "offline" or (self.plan.row.fresh and not is_copy)
+        earlier_attempt = None if bypasses_cache else await self.tools.cache.find(key)
+        if earlier_attempt is not None:
+            await self.tools.writer.write(
+                AttemptRow(row | earlier_attempt.row, earlier_attempt.messages, earlier_attempt.raw)
+            )
+            log_call(row | earlier_attempt.row, question.judge)
+            return stored_turn(earlier_attempt.row)
+        # The most that the call can cost is reserved; the difference is returned when its real cost is stored.
         price = self.current.prices[question.judge.id]
         usd = cost_bound(question.judge, prompt, question.schema, price)
         row["bound"] = usd
         if self.budget.bounded or question.judge.provider != "offline":
             row |= {"usd": await self.budget.reserve(usd), "calls": 1, "holder": self.budget.holder}
-        # A repair is asked for once; what is ranked or turned into vectors has no prompt that could
-        # say what was wrong. The last attempt is never repaired: no attempt would be left that
-        # could send the repair.
+        # A repair is asked for once. Calls that rank or embed documents have no prompt that could name
+        # the problem, and after the last attempt none is left that could send the repair.
         is_last = number == claimed.attempt_base + ATTEMPTS
-        return Sent(
+        return SentCall(
             row=row,
             judge=question.judge,
             document=claimed.inputs.document,
@@ -314,10 +330,10 @@ class Caller:
             offset=claimed.inputs.window.start if claimed.inputs.window is not None else 0,
         )
 
-    async def _at_current_price(self, question: JudgeQuestion, sent: Sent, prompt: Prompt) -> Sent:
-        """Return the call at the price that holds as it leaves: one that waited may have been priced long before.
+    async def _at_current_price(self, question: JudgeQuestion, sent: SentCall, prompt: Prompt) -> SentCall:
+        """Return the call at the current price: while it waited, its price may have changed.
 
-        Raises BudgetExhausted where the money for a higher price is not there.
+        Raises BudgetExhausted if the money for a higher price is missing.
         """
         if question.judge.provider == "offline":
             return sent
@@ -341,23 +357,32 @@ class Caller:
         return replace(sent, price=price, table=table)
 
     async def _send(
-        self, claimed: Claimed, question: JudgeQuestion, sent: Sent, prompt: Prompt, permit: Permit
+        self, claimed: Claimed, question: JudgeQuestion, sent: SentCall, prompt: Prompt, permit: Permit
     ) -> Decision | None:
-        """Send the call and return what its answer means; None where it was held back for a trial and did not leave."""
+        """Send the call and return the decision that its answer means; None if a trial held it back.
+
+        1. Send it, at the current price, unless the campaign was halted meanwhile; then return its money.
+        2. Release the permit in any case, and update the account's limits and circuit.
+        3. A 429 is no try: return LIMITED, or the error that many of them become.
+        4. Weigh a failure: a refusal waits until it is known whether it concerns the question or the account.
+        5. Store the attempt, whatever was decided. An account's refusal pauses the campaign.
+
+        Raises Cancelled, BudgetExhausted.
+        """
         account, row = self.tools.limits.account(question.judge.account), sent.row
         used: int | None = None
         call = Call(self.tools.writer.spool, sent, self.refused, self._suspect)
 
         def is_over() -> bool:
-            """A call that tries an open circuit leaves although the rest of its pair waits."""
+            # A call that tries an open circuit is sent although the rest of its pair waits.
             return self.stopped() or claimed.lease.lost or (claimed.lease.waits and not permit.tries)
 
-        left = 0.0
+        sent_at = 0.0
 
         def is_halted() -> bool:
-            """Asked last when the call leaves: that moment is noted."""
-            nonlocal left
-            left = time.time()
+            # The provider asks last as it sends the call, so the last time noted is that of sending.
+            nonlocal sent_at
+            sent_at = time.time()
             return is_over() or self._is_held(claimed, question, mine=1)
 
         request = ModelRequest(
@@ -379,7 +404,7 @@ class Caller:
                 result: Reply | ProviderError = NotSent("the campaign was halted")
                 if not is_halted():
                     sent = call.sent = await self._at_current_price(question, sent, prompt)
-                # Looked at again: the campaign may have been halted while this call waited for its turn to send.
+                # Checked again: the campaign may have been halted while this call waited for its price.
                 if not is_halted():
                     self.tools.begun.note(claimed)
                     result = await call.complete(request)
@@ -387,36 +412,34 @@ class Caller:
                 return None
             if isinstance(result, NotSent):
                 if permit.tries:
-                    account.failed(account.last_error)  # somebody else tries, after the usual wait
+                    account.failed(account.last_error)  # another call tries the circuit, after the usual wait
                 if row["calls"]:
                     self.budget.give_back(row["usd"])
                 raise Cancelled
-            used = permit.tokens if isinstance(result, Reply) else 0
-            # What the provider counted, where it says so; the estimate holds until then.
-            if isinstance(result, Reply) and result.usage.input + result.usage.output:
-                used = result.usage.input + result.usage.output
+            used = 0
+            if isinstance(result, Reply):
+                # The provider's count, if it sends one, replaces the estimate.
+                used = result.usage.input + result.usage.output or permit.tokens
         finally:
-            # In any case, also when the task is cancelled: a permit that is not released blocks the
-            # account until its lease ends.
+            # Also when the task is cancelled: a permit that is not released blocks the account until
+            # its lease ends.
             account.release(permit, used)
             self.trials.begun[self.plan.start] -= int(call.suspected)
             self.trials.end(self._doubt(question))
         seconds, rate = time.monotonic() - call.begun, call.body.rate if call.body else None
         update_limits(account, result, call.begun, permit, seconds, rate)
         if isinstance(result, Reply):
-            self.trials.answers[question.judge.account] = max(
-                left, self.trials.answers.get(question.judge.account, 0.0)
-            )
-        if isinstance(result, Reply) and self.tools.counts[question.judge.id].is_cut(
-            f"{prompt.system}\n{prompt.user}", result.usage.input
-        ):
-            result = replace(result, prompt_cut=True)
+            answers = self.trials.answers
+            answers[question.judge.account] = max(sent_at, answers.get(question.judge.account, 0.0))
+            counts = self.tools.counts[question.judge.id]
+            if counts.is_cut(f"{prompt.system}\n{prompt.user}", result.usage.input):
+                result = replace(result, prompt_cut=True)
         if isinstance(result, ProviderError) and result.late:
             result.args = (f"{result}; {account.timed_out(permit, question.judge.timeout_s)}",)
-        decision, attempted = sent.ended(result)
+        decision, attempt = sent.ended(result)
         if isinstance(result, RateLimited):
             call.stored()
-            return await self._refused_for_now(claimed, question, attempted)
+            return await self._refused_for_now(claimed, question, attempt)
         await self._store_refusals(claimed, question.slot)
         log_call(row, question.judge)
         if question.keep is not None and isinstance(decision, Turn):
@@ -424,54 +447,54 @@ class Caller:
         if isinstance(decision, NoVerdict) or (isinstance(decision, Retry) and not decision.problem):
             claimed.last_error = f"{question.judge.name}: {row['error']}"
         try:
-            await self._weigh_failure(claimed, question, result, decision, row, left)
+            await self._weigh_failure(claimed, question, result, decision, row, sent_at)
         except Cancelled:
-            # It is not known whose refusal this is, or it is the account's: nobody's vote is missing for it.
+            # The refusal is the account's, or it is not known whose: it is no outcome of the question.
             claimed.tries[question.slot] = row["number"]
             if not isinstance(result, Reply):
                 row.update(NOBODYS)
             raise
         finally:
             try:
-                await self.tools.writer.write(attempted)
-            finally:  # where it cannot be stored, not even alone, it would fail again
+                await self.tools.writer.write(attempt)
+            finally:  # an attempt that cannot be stored now could not be recovered either
                 call.stored()
         if isinstance(result, Refused):
-            # `_refuse` raises past the place where `ask` notes the number; the row has it already.
+            # `_refuse` raises before `ask` can note the number of the try.
             claimed.tries[question.slot] = row["number"]
             self._refuse(claimed, describe_refusal(question.judge, str(result)))
         return decision
 
-    async def _refused_for_now(self, claimed: Claimed, question: JudgeQuestion, attempted: Attempted) -> Decision:
-        """Keep a refusal (429) that is no try; LIMITED, unless it never ends."""
-        row, slot = attempted.row, question.slot
+    async def _refused_for_now(self, claimed: Claimed, question: JudgeQuestion, attempt: AttemptRow) -> Decision:
+        """Add a refusal (429) to the question's streak; return LIMITED, or an error if the account only refuses it."""
+        row, slot = attempt.row, question.slot
         if row["calls"]:
             self.budget.give_back(row["usd"])
             row |= {"usd": 0.0, "calls": 0}
         account = self.tools.limits.account(question.judge.account)
-        before = claimed.refused.get(slot)
-        kept = claimed.refused[slot] = Refusals(attempted, 1, account.answers)
-        if before is not None:
-            kept.count = before.count + 1
-            kept.passed_over = before.passed_over + (account.answers > before.answers)
+        previous = claimed.refused.get(slot)
+        streak = claimed.refused[slot] = RefusalStreak(attempt, 1, account.answers)
+        if previous is not None:
+            streak.count = previous.count + 1
+            streak.passed_over = previous.passed_over + (account.answers > previous.answers)
         claimed.last_error = f"{question.judge.name}: {row['error']}"
-        if kept.passed_over < PASSED_OVER:
+        if streak.passed_over < PASSED_OVER:
             return LIMITED
-        # The account has room for others and never for this one: it asks for more than a minute's worth of tokens.
+        # The account accepts other calls and never this one, which needs more tokens than a minute allows.
         await self._store_refusals(claimed, slot)
         return NoVerdict("error")
 
     async def _store_refusals(self, claimed: Claimed, slot: Slot) -> None:
-        """Store what the account refused of a question as one row that counts them."""
-        kept = claimed.refused.pop(slot, None)
-        if kept is None:
+        """Store the refusals (429) of a question as one row, with their number."""
+        streak = claimed.refused.pop(slot, None)
+        if streak is None:
             return
-        if kept.count > 1:
-            kept.last.row["error"] = one_line(f"{kept.count} times: {kept.last.row['error']}")
-        await self.tools.writer.write(kept.last)
+        if streak.count > 1:
+            streak.last.row["error"] = one_line(f"{streak.count} times: {streak.last.row['error']}")
+        await self.tools.writer.write(streak.last)
 
     async def _look_again(self, claimed: Claimed, judge: Judge) -> None:
-        """Wait for what other workers found out: it comes with the next exchange with Redis. Raises Cancelled."""
+        """Wait for the next exchange with Redis, which brings the failures of other workers. Raises Cancelled."""
         self.tools.limits.account(judge.account).look()
         await self.trials.wait(LOOK_S / 2)
         self._check(claimed)
@@ -480,7 +503,7 @@ class Caller:
         return self.trials.holds(self._doubt(question), _document_of(claimed), self.accounts, mine=mine)
 
     def _suspect(self) -> None:
-        """Hold calls back while a refusal arrives, until it is known what it says."""
+        """Hold other calls back while a refusal arrives, until it has been read."""
         self.trials.begun[self.plan.start] += 1
 
     def _doubt(self, question: JudgeQuestion) -> Doubt:
@@ -493,14 +516,17 @@ class Caller:
         result: Reply | ProviderError,
         decision: Decision,
         row: Row,
-        sent: float,
+        sent_at: float,
     ) -> None:
-        """Note what an answer says of its judge; a refusal waits until it is known whose it is. Raises Cancelled."""
+        """Note a usable answer or a failure of the judge.
+
+        A refusal waits until it is known whether it concerns the question or the account. Raises Cancelled.
+        """
         judge, doubt = question.judge, self._doubt(question)
         if isinstance(decision, Turn):
-            self.trials.answered(doubt, sent)
+            self.trials.answered(doubt, sent_at)
             return
-        failure = read_failure(_document_of(claimed), result, row, sent)
+        failure = read_failure(_document_of(claimed), result, row, sent_at)
         if failure is None:
             return
         await self.trials.failed(doubt, failure)
@@ -522,12 +548,12 @@ class Caller:
 
 
 class Call:
-    """Call of a model, whose answer is in the pending-answer log before anything else reads it."""
+    """One call of a model, whose answer is written to the pending-answer log before it is parsed."""
 
     def __init__(
         self,
         spool: PendingAnswerLog,
-        sent: Sent,
+        sent: SentCall,
         refused: Callable[[str], None],
         suspect: Callable[[], None],
     ) -> None:
@@ -538,7 +564,7 @@ class Call:
         self.begun = 0.0
 
     async def complete(self, request: ModelRequest) -> Reply | ProviderError:
-        """Send the request; every failure is returned as a ProviderError."""
+        """Send the request, and return its reply or, for any failure, a ProviderError."""
         row = self.sent.row
         row["started"] = datetime.now(UTC).isoformat()
         self.begun = time.monotonic()
@@ -553,7 +579,7 @@ class Call:
             row["ms"] = row["ms"] or self._milliseconds()
 
     def began(self, status: int) -> None:
-        """Note that an answer begins. A refusal counts before anybody has read it: others would be sent meanwhile."""
+        """Note the status of an answer that begins to arrive. A refusal counts before it is read."""
         if status in REFUSALS:
             self.refused("")
         elif 300 <= status < 500 and status not in MOMENTARY and not self.suspected:
@@ -561,10 +587,9 @@ class Call:
             self.suspect()
 
     def arrived(self, body: Body) -> None:
-        """Keep the answer, whose last byte is here."""
+        """Log the complete answer: from here on it survives this process."""
         self.sent.row["ms"] = self._milliseconds()
         self.body = body
-        # Written before anything parses it: from here on the answer survives this process.
         self.segment = self.spool.keep(dump_answer(self.sent, body))
 
     def stored(self) -> None:
@@ -576,10 +601,12 @@ class Call:
 
 
 def log_call(row: Row, judge: Judge) -> None:
-    """Log a call that has ended, for who looks closely: the row says the same, with the texts."""
+    """Log an ended call at debug level; its row has the same figures, and the texts."""
     if logger.isEnabledFor(logging.DEBUG):
-        said = {name: row[name] for name in ("role", "round", "number", "outcome", "status")}
-        logger.debug("call ended", extra={**said, "judge": judge.name, "attempt": row["id"], "milliseconds": row["ms"]})
+        log_fields = {name: row[name] for name in ("role", "round", "number", "outcome", "status")}
+        logger.debug(
+            "call ended", extra={**log_fields, "judge": judge.name, "attempt": row["id"], "milliseconds": row["ms"]}
+        )
 
 
 def update_limits(
@@ -590,48 +617,44 @@ def update_limits(
     seconds: float = 0.0,
     rate: Rate | None = None,
 ) -> None:
-    """Tell an account's limits and circuit of a result; `sent`: monotonic."""
+    """Update an account's limits and circuit by a result; `sent`: monotonic time at which the call was sent."""
     if isinstance(result, RateLimited):
         wait = result.retry_after
         if wait is None and rate is not None and rate.reset:
             wait = rate.reset
         account.limited(str(result), wait, permit, rate.per_minute if rate is not None else 0)
         return
-    # Only errors that another try may mend speak of the account; a rejected request speaks of itself.
+    # Only an error that another try may avoid tells something about the account; a rejection concerns the request.
     if isinstance(result, ProviderError) and result.retry:
         account.failed(str(result))
         if (result.retry_after or 0.0) > SIT_OUT_S:
-            account.pause(result.retry_after or 0.0)  # else each of its calls waits for itself
+            account.pause(result.retry_after or 0.0)  # a shorter wait is left to the call itself
         return
+    # A refusal is a response too: the account is reachable, so its circuit closes, and its key is denied below.
     account.responded(permit, seconds, rate)
-    # A refusal is an answer too: the account is reachable, so its circuit closes, and its key is denied below.
     account.accepted = account.accepted or isinstance(result, Reply)
     if isinstance(result, Refused):
         account.deny(str(result), sent)
 
 
 def read_failure(document: int, result: Reply | ProviderError, row: Mapping[str, Any], sent: float) -> Failure | None:
-    """What an answer that was of no use says of its judge; None where it speaks of the moment.
+    """Return the failure of a judge that an unusable answer shows.
 
-    So does None of what refuses the account outright: that pauses by itself.
+    None for errors that pass, and for refusals of the account, which pause the campaign by themselves.
     """
-    refused = isinstance(result, Rejected) and not isinstance(result, Refused)
-    if isinstance(result, ProviderError) and not refused and not isinstance(result, BadAnswer):
+    is_rejection = isinstance(result, Rejected) and not isinstance(result, Refused)
+    if isinstance(result, ProviderError) and not is_rejection and not isinstance(result, BadAnswer):
         return None
-    words = refusals.refusal_text(str(result)) if refused else ""
-    content = isinstance(result, Declined)
-    after = sent + refusals.AFTER_S if content else time.time()
-    return Failure(document, after, row["error"], row["outcome"], words, content)
+    words = refusals.refusal_text(str(result)) if is_rejection else ""
+    is_about_content = isinstance(result, Declined)
+    after = sent + refusals.AFTER_S if is_about_content else time.time()
+    return Failure(document, after, row["error"], row["outcome"], words, is_about_content)
 
 
 def describe_refusal(judge: Judge, error: str) -> str:
     return f"{judge.name}, account {judge.account_name}: {error}{refusals.advise(error)}"
 
 
-def _name_of(claimed: Claimed, question: JudgeQuestion) -> str:
-    return "/".join(map(str, (claimed.pair, *question.slot, *([claimed.window] if claimed.window else []))))
-
-
 def _document_of(claimed: Claimed) -> int:
-    # What runs and conversations ask is about no pair, and each subject of theirs is told apart by its place.
+    # Calls of runs and conversations are about no pair: their subjects are distinguished by `work`.
     return claimed.inputs.document_id or claimed.pair or -1 - claimed.work

@@ -1,7 +1,7 @@
-"""The engine of one worker process: a thread with one event loop, made after the fork and kept with its clients.
+"""The engine of one worker process: a thread with one event loop, started after the fork and kept with its clients.
 
-Celery's thread only waits for drains. The loop goes on between them, so calls that are out when a
-drain ends come home, and leases are renewed as long as the process lives.
+Celery's thread only waits for a time slice to end. The loop runs on between slices, so that calls in
+flight at the end of one are received, and leases are renewed as long as the process lives.
 """
 
 import asyncio
@@ -38,21 +38,21 @@ class Child:
     def __init__(self, dsn: dict[str, Any], stopping: Callable[[], bool]) -> None:
         self.dsn, self.stopping = dsn, stopping
         self.holder = process_name()
-        self.flights: dict[int, WorkerLoop | BatchWorkerLoop] = {}
+        self.worker_loops: dict[int, WorkerLoop | BatchWorkerLoop] = {}  # By campaign.
         self.draining: set[int] = set()
-        # A future and not an event, because a failure of the thread has to reach `result` below with its exception.
+        # A future and not an event, because an exception of the thread has to reach `result` below.
         self.started: concurrent.futures.Future[None] = concurrent.futures.Future()
         self.thread = threading.Thread(target=lambda: asyncio.run(self._main()), name="engine", daemon=True)
         self.thread.start()
         self.started.result(60)
 
     def run_campaign(self, plan: Plan) -> float | None:
-        """Work on the campaign for a time slice; return seconds until there is more to do, None where nothing is."""
+        """Work on the campaign for a time slice; return the seconds until there is more to do, None if nothing is."""
         return asyncio.run_coroutine_threadsafe(self._run_campaign(plan), self.loop).result()
 
     def close(self) -> None:
         """Store the answers of open calls, release the other pairs, and end the loop."""
-        # Half a minute: calls that are out may still answer, and what they cost is stored then.
+        # Half a minute: calls in flight may still be answered, and then their cost is stored.
         asyncio.run_coroutine_threadsafe(self._shut_down(), self.loop).result(30)
         self.loop.call_soon_threadsafe(self.end.set)
         self.thread.join(10)
@@ -82,75 +82,78 @@ class Child:
 
     async def _run_campaign(self, plan: Plan) -> float | None:
         await self.tools.writer.ready()
-        for judge in plan.judges:  # the SDKs are loaded before anything is claimed: that takes seconds
+        for judge in plan.judges:  # SDKs take seconds to load, so this comes before the first claim
             await asyncio.to_thread(load_provider, judge.provider)
             open_provider(judge)
-        # Kept between time slices while pairs are held, so that a slice that ends does not cancel its calls.
-        flight = self.flights.get(plan.campaign)
-        if flight is not None:
-            flight.apply_plan(plan)
+        # Kept between time slices while it has pairs, so that a slice that ends does not cancel its calls.
+        worker_loop = self.worker_loops.get(plan.campaign)
+        if worker_loop is not None:
+            worker_loop.apply_plan(plan)
         else:
             kind = BatchWorkerLoop if plan.protocol.batch else WorkerLoop
-            flight = self.flights[plan.campaign] = kind(self.tools, plan)
+            worker_loop = self.worker_loops[plan.campaign] = kind(self.tools, plan)
         self.draining.add(plan.campaign)
         seconds = None
         try:
-            seconds = await flight.run_time_slice()
+            seconds = await worker_loop.run_time_slice()
             return seconds
         finally:
             self.draining.discard(plan.campaign)
-            if not flight.held:
-                # The next slice begins with a budget of its own, which knows nothing of what this
-                # one holds ahead: as long as this process lives it would be renewed, and missing
-                # from the budget.
-                await flight.budget.close()
-                # What was learned of batches that are out stays until all of them have ended.
-                if seconds is None or not isinstance(flight, BatchWorkerLoop):
-                    self.flights.pop(plan.campaign, None)
+            if not worker_loop.claimed_pairs:
+                # The next slice begins with a new budget, which does not know the money that this
+                # one reserved ahead: it would be renewed as long as this process lives, and be
+                # missing from the budget.
+                await worker_loop.budget.close()
+                # A batch loop keeps what it learned of open batches until all of them have ended.
+                if seconds is None or not isinstance(worker_loop, BatchWorkerLoop):
+                    self.worker_loops.pop(plan.campaign, None)
 
     async def _shut_down(self) -> None:
-        for flight in list(self.flights.values()):
-            flight.stopping = True
-            await flight._shut_down()
+        for worker_loop in list(self.worker_loops.values()):
+            worker_loop.stopping = True
+            await worker_loop._shut_down()
+
+    def _claimed_pairs(self) -> list[leases.Claimed]:
+        return [claimed for worker_loop in self.worker_loops.values() for claimed in worker_loop.claimed_pairs]
 
     async def _renew(self) -> None:
-        """Renew leases of pairs and of reservations, every quarter of their time."""
-        # A quarter of the lease: three renewals may fail before anybody else takes the pairs.
+        """Renew the leases of pairs and of reservations, four times in each lease."""
+        # A quarter of the lease: three renewals may fail before another worker takes the pairs.
         while True:
             await asyncio.sleep(settings.LEASE_SECONDS / 4)
-            held = [one for flight in self.flights.values() for one in flight.held]
-            if not held:
+            pairs = self._claimed_pairs()
+            if not pairs:
                 continue
 
-            def ask(connection: Connection[Any], held: list[leases.Claimed] = held) -> set[int]:
+            def renew(connection: Connection[Any], pairs: list[leases.Claimed] = pairs) -> set[int]:
                 budget.renew_reservations(connection, self.holder, settings.LEASE_SECONDS)
-                return leases.renew(connection, held, settings.LEASE_SECONDS)
+                return leases.renew(connection, pairs, settings.LEASE_SECONDS)
 
             try:
-                ours = await self.tools.writer.ask(ask)
+                renewed_ids = await self.tools.writer.ask(renew)
             except Exception:
                 logger.exception("the leases cannot be renewed")
                 continue
-            # Read anew: a pair that ended while the statement ran is not lost, although no row came back for it.
-            still = {one.work for flight in self.flights.values() for one in flight.held}
-            for one in held:
-                one.lease.lost = one.lease.lost or (one.work in still and one.work not in ours)
+            # Listed again: a pair that ended while the statement ran is not lost, although no row came back for it.
+            lost_ids = {claimed.work for claimed in self._claimed_pairs()} - renewed_ids
+            for claimed in pairs:
+                claimed.lease.lost = claimed.lease.lost or claimed.work in lost_ids
 
     async def _beat(self) -> None:
-        """Say which campaigns are being drained, and notice that the worker shuts down."""
-        told = 0.0
+        """Report in Redis which campaigns this process works on, and notice that the worker shuts down."""
+        reported_at = 0.0
         while True:
             await asyncio.sleep(0.2)
             if self.stopping():
-                for flight in self.flights.values():
-                    flight.stopping = True
-            if time.monotonic() - told < BEAT_S:
+                for worker_loop in self.worker_loops.values():
+                    worker_loop.stopping = True
+            if time.monotonic() - reported_at < BEAT_S:
                 continue
-            told = time.monotonic()
+            reported_at = time.monotonic()
             try:
                 for campaign in self.draining:
-                    # Members of dead workers go by their time; the whole key goes when nobody has
-                    # worked for ten minutes.
+                    # Entries of dead workers are told by their time; the key goes after ten minutes
+                    # without a worker.
                     await self.redis.zadd(f"{settings.PREFIX}:drains:{campaign}", {self.holder: time.time()})
                     await self.redis.expire(f"{settings.PREFIX}:drains:{campaign}", 600)
             except Exception as error:

@@ -1,8 +1,8 @@
-"""Wake-ups of the engine: the messages that tell workers of a campaign.
+"""Notifications of the engine: the messages that send workers to a campaign.
 
-The truth of what is to be done stands in PostgreSQL; a lost message costs nothing. Every sending
-begins a new generation: a drain that carries an older one ends and does not queue itself again, so
-messages never pile up.
+What is to be done is recorded in PostgreSQL alone, so a lost message costs nothing. Each notification
+begins a new generation: a message of an older one ends without queueing itself again, so messages
+never pile up.
 """
 
 import logging
@@ -29,10 +29,10 @@ logger = logging.getLogger(__name__)
 
 
 def notify_workers(campaign: int) -> None:
-    """Wake a drain a worker slot; in a transaction by `transaction.on_commit`."""
+    """Send every worker slot a message about the campaign. Within a transaction, call it by `transaction.on_commit`."""
     if is_away():
         return  # workers look for running campaigns by themselves once Redis is back
-    # Redis may go at any of these steps. What asks for them is committed: an error here would say that it failed.
+    # Redis may fail at any of these steps. The caller's work is committed: an error here would say that it failed.
     try:
         slots = sum(worker.slots for worker in live_workers()) or 1
         generation = time.time_ns()
@@ -40,7 +40,7 @@ def notify_workers(campaign: int) -> None:
         redis_client().zrem(redis_key("due"), campaign)
         if request_id := get_contextvars().get("request_id"):
             redis_client().set(redis_key("request", campaign), request_id, ex=FORGET_S)
-        # One message for each worker slot, since a drain occupies one process.
+        # One message for each worker slot, since a time slice occupies one process.
         for _ in range(min(slots, MOST)):
             queue_run(campaign, generation)
     except (kombu.exceptions.OperationalError, RedisError, OSError) as error:
@@ -49,9 +49,9 @@ def notify_workers(campaign: int) -> None:
 
 def bind_request(campaign: int) -> None:
     """Let log lines name the request that last started the campaign."""
-    found: Any = redis_client().get(redis_key("request", campaign))
-    if found is not None:
-        bind_contextvars(request_id=found.decode())
+    request_id: Any = redis_client().get(redis_key("request", campaign))
+    if request_id is not None:
+        bind_contextvars(request_id=request_id.decode())
 
 
 def queue_run(campaign: int, generation: int) -> None:
@@ -66,7 +66,7 @@ def is_current(campaign: int, generation: int) -> bool:
 
 
 def forget_failing(campaign: int) -> None:
-    """Forget since when questions fail: they are asked anew (engine.trials)."""
+    """Forget since when the campaign's questions have failed: they are asked again (engine.trials)."""
     try:
         redis_client().delete(redis_key("failing", campaign))
     except (RedisError, OSError) as error:
@@ -74,44 +74,44 @@ def forget_failing(campaign: int) -> None:
 
 
 def record_error(campaign: int, error: Exception) -> None:
-    """Keep the error of ours in which a drain of the campaign ended, for whoever waits for it."""
+    """Store an unexpected error that ended a time slice of the campaign, for the command that waits for it."""
     line = " ".join(f"Unexpected error: {error}".split())[:500]
-    # A list, because only several errors in a row mean that more tries are of no use.
+    # A list, because only several errors in a row show that more tries are of no use.
     redis_client().rpush(redis_key("broken", campaign), line)
     redis_client().expire(redis_key("broken", campaign), int(BROKEN_S))
 
 
 def clear_errors(campaign: int) -> None:
-    """Forget the campaign's errors: a drain of it came to its end."""
+    """Forget the campaign's errors after a time slice that ended without one."""
     redis_client().delete(redis_key("broken", campaign))
 
 
 def repeated_error(campaign: int) -> str:
-    """The last error, once so many drains in a row broke that more tries are of no use; else ""."""
+    """Return the last error once TRIES time slices in a row ended with one; "" before that."""
     errors: list[Any] = redis_client().lrange(redis_key("broken", campaign), 0, -1)
     return errors[-1].decode() if len(errors) >= TRIES else ""
 
 
 def wake_later(campaign: int, seconds: float) -> None:
-    """Wake the campaign's workers in so many seconds; it keeps none meanwhile."""
+    """Notify the campaign's workers after `seconds`; until then it occupies none."""
     # Never longer than an hour: a lost key or a clock that was set costs no more.
     redis_client().zadd(redis_key("due"), {str(campaign): time.time() + min(seconds, LONGEST_REST_S)})
 
 
 def pop_due() -> list[int]:
-    """Return the campaigns whose wait is over; each is given to one caller."""
-    found: list[Any] = redis_client().zrangebyscore(redis_key("due"), "-inf", time.time())
-    return [int(campaign) for campaign in found if redis_client().zrem(redis_key("due"), campaign)]
+    """Return the campaigns whose wait is over, each to one caller only."""
+    due_campaigns: list[Any] = redis_client().zrangebyscore(redis_key("due"), "-inf", time.time())
+    return [int(campaign) for campaign in due_campaigns if redis_client().zrem(redis_key("due"), campaign)]
 
 
 def rests(campaign: int) -> bool:
-    """Return whether the campaign waits for something until a time that is known."""
+    """Return whether the campaign waits until a known time."""
     due: Any = redis_client().zscore(redis_key("due"), campaign)
     return due is not None and due > time.time()
 
 
 def is_drained(campaign: int) -> bool:
-    """Return whether a worker is at work on the campaign, was woken a moment ago, or will be when its wait is over."""
+    """Return whether a worker is at work on the campaign, was notified a moment ago, or will be after its wait."""
     if is_worked_on(campaign):
         return True
     newest = redis_client().get(redis_key("wake", campaign))
@@ -119,8 +119,8 @@ def is_drained(campaign: int) -> bool:
 
 
 def describe_wait(campaign: Campaign) -> str:
-    """Say what a running campaign waits for; "" where a worker is or is free."""
-    # That Redis is away, or that nobody works, is said elsewhere.
+    """Describe what a running campaign waits for; "" if a worker is at work on it or free."""
+    # That Redis is away, or that no worker runs, is reported elsewhere.
     try:
         if is_away() or is_worked_on(campaign.pk) or not live_workers():
             return ""
@@ -130,5 +130,5 @@ def describe_wait(campaign: Campaign) -> str:
 
 
 def is_worked_on(campaign: int) -> bool:
-    """Return whether a worker is at work on the campaign, or will be when its wait is over."""
+    """Return whether a worker is at work on the campaign, or will be after its wait."""
     return rests(campaign) or bool(redis_client().zcount(redis_key("drains", campaign), time.time() - LIVE_S, "+inf"))

@@ -1,8 +1,8 @@
-"""Rows that a worker writes: ended attempts and decided pairs, each kind in one set-based statement.
+"""Rows that a worker stores: attempts and outcomes of pairs, each kind in one set-based statement.
 
-Both statements check the fence. An attempt whose lease was lost is kept as evidence of what was
-paid, but never counts; an outcome whose lease was lost changes nothing. Both may be run twice with
-the same rows.
+The statements check the fencing token. An attempt whose lease was lost is stored as a record of its
+cost, but never counts; an outcome whose lease was lost changes nothing. All may be run twice with the
+same rows.
 """
 
 import json
@@ -18,7 +18,7 @@ from store.sql import read_sql
 
 Row = dict[str, Any]
 
-# What the row of a call says until its answer is there.
+# The values of a call's row until its answer arrives.
 NO_ANSWER: Row = {
     **{"outcome": "error", "counts": False, "cached": False, "quotes": [], "calls": 0},
     **dict.fromkeys(("verdict", "score", "probabilities", "status")),
@@ -29,36 +29,36 @@ NO_ANSWER: Row = {
 
 
 @dataclass(slots=True)
-class Attempted:
-    """A row of Attempt with its two compressed bodies, and what it held of the budget."""
+class AttemptRow:
+    """A row of Attempt, or of RetrievalCall, with the two bodies of the call."""
 
     row: Row
-    # Text is compressed when stored, in the writer's thread; bytes and `raw` are already.
+    # Text is compressed when it is stored, in the writer's thread; bytes are compressed already.
     messages: str | bytes = b""
     raw: str | bytes = b""
 
 
 @dataclass(slots=True)
-class Decided:
-    """The outcome of a pair, with what labels, judgments and items need."""
+class OutcomeRow:
+    """The outcome of a pair, with what its label, judgments and tasks need."""
 
     row: Row
     is_target: bool = False  # A target that a judge wrote, good or for a person to edit: it labels nothing.
 
 
-Ended = Attempted | Decided
+StoredRow = AttemptRow | OutcomeRow
 
 STORE_ATTEMPTS = read_sql(__file__, "store_attempts")
 STORE_CALLS = read_sql(__file__, "store_calls")
 BOOK_CALLS = read_sql(__file__, "book_calls")
 STORE_OUTCOMES = read_sql(__file__, "store_outcomes")
 STORE_TARGETS = read_sql(__file__, "store_targets")
-# Whoever resolves labels locks the pairs first, in this order (corpus.labels).
+# Every transaction that resolves labels locks the pairs first, in this order (corpus.labels).
 LOCK_PAIRS = "SELECT id FROM corpus_pair WHERE id = ANY(%s) ORDER BY id FOR NO KEY UPDATE"
 
 
 def stored_turn(row: Row) -> Turn:
-    """Return the turn that the row of a labelled attempt holds; that of a text has a verdict that says nothing."""
+    """Return the turn of a labelled attempt. For a text, which has no verdict, the turn's is a placeholder."""
     quotes = tuple(Quote(**quote) for quote in row["quotes"])
     return Turn(
         1 if row["verdict"] is None else row["verdict"], row["reason"], quotes, row["score"], row["probabilities"]
@@ -69,23 +69,29 @@ def _compress_text(text: str | bytes) -> bytes:
     return text if isinstance(text, bytes) else zlib.compress(text.encode("utf-8", "replace"), 1)
 
 
-def store_rows(connection: Connection[Any], ended: Sequence[Ended], shard: int) -> None:
-    """Write everything in the connection's present transaction: attempts first, then outcomes."""
-    # Attempts first, so that an outcome is never visible without the evidence that it rests on.
-    attempts = [one for one in ended if isinstance(one, Attempted) and one.row["role"] not in WITHOUT_PAIR]
-    calls = [one for one in ended if isinstance(one, Attempted) and one.row["role"] in WITHOUT_PAIR]
-    outcomes = [one.row for one in ended if isinstance(one, Decided) and not one.is_target]
-    targets = [one.row for one in ended if isinstance(one, Decided) and one.is_target]
-    for statement, stored in ((STORE_ATTEMPTS, attempts), (STORE_CALLS, calls)):
-        if stored:
+def store_rows(connection: Connection[Any], rows: Sequence[StoredRow], shard: int) -> None:
+    """Store all rows in the connection's current transaction.
+
+    1. Attempts about pairs, and calls about none, with their costs. They come first, so that an outcome is never
+       visible without its evidence.
+    2. Outcomes of pairs, and targets, after their pairs are locked.
+    """
+    attempts, calls, outcomes, targets = list[AttemptRow](), list[AttemptRow](), list[Row](), list[Row]()
+    for result in rows:
+        if isinstance(result, AttemptRow):
+            (calls if result.row["role"] in WITHOUT_PAIR else attempts).append(result)
+        else:
+            (targets if result.is_target else outcomes).append(result.row)
+    for statement, batch in ((STORE_ATTEMPTS, attempts), (STORE_CALLS, calls)):
+        if batch:
             values = {
-                "rows": json.dumps([one.row for one in stored]),
-                "ids": [one.row["id"] for one in stored],
-                "messages": [_compress_text(one.messages) for one in stored],
-                "raws": [_compress_text(one.raw) for one in stored],
+                "rows": json.dumps([attempt.row for attempt in batch]),
+                "ids": [attempt.row["id"] for attempt in batch],
+                "messages": [_compress_text(attempt.messages) for attempt in batch],
+                "raws": [_compress_text(attempt.raw) for attempt in batch],
             }
-            new = [row[0] for row in connection.execute(statement, values)]
-            connection.execute(BOOK_CALLS, {"rows": values["rows"], "stored": new, "shard": shard})
+            new_ids = [row[0] for row in connection.execute(statement, values)]
+            connection.execute(BOOK_CALLS, {"rows": values["rows"], "stored": new_ids, "shard": shard})
     if outcomes:
         connection.execute(LOCK_PAIRS, [[row["pair"] for row in outcomes if row["state"] == "labelled"]])
         connection.execute(STORE_OUTCOMES, {"rows": json.dumps(outcomes), "shard": shard})

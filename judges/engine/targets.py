@@ -1,6 +1,6 @@
-"""Targets of relevant pairs: written, measured, written once more, else given to a person.
+"""Training targets of relevant pairs: written, measured, written once more, and otherwise given to a person.
 
-Each step is a slot of the pair like a turn or a vote: counted attempts are not asked again, whoever goes on with them.
+Each step is a slot of the pair, like a turn or a vote, so another worker that continues the pair repeats no call.
 """
 
 import asyncio
@@ -13,119 +13,52 @@ from judges.domain.verdicts import NoVerdict
 from judges.engine import pairs
 from judges.engine.calls import Caller, JudgeQuestion
 from judges.engine.leases import Claimed
-from judges.engine.plan import Plan
-from judges.engine.rows import Decided
+from judges.engine.rows import OutcomeRow
 from judges.evidence import answers, quality
 from judges.prompts import writing
 from judges.records import Judge, Turn
 
-TRIES = 2  # What fails its measures is written anew once.
+TRIES = 2  # A target that fails its measures is written once more.
 
 
 class FailedTarget(Exception):
-    """A call that is needed failed for good: the pair failed and may be tried again."""
+    """A necessary call failed for good: the pair fails, and may be tried again."""
 
 
-# One try: what was written, if anything, what is wrong with it, and its measures.
-_Attempt = tuple[EvidenceTarget | None, tuple[str, ...], dict[str, Any]]
+async def write_target(caller: Caller, claimed: Claimed) -> OutcomeRow:
+    """Write and measure the pair's target, twice at most. Raises Cancelled, BudgetExhausted.
 
-
-async def write_target(caller: Caller, claimed: Claimed) -> Decided:
-    """Ask the writer and measure. Raises Cancelled, BudgetExhausted."""
-    tried: _Attempt = (None, (), {})
+    1. Ask the writer. The second try is told what the first one lacked.
+    2. Measure the text by rules, and by the measuring judge if the panel has one. Without problems it is done.
+    3. Return the row of the last try; its pair goes to a person if problems are left.
+    """
+    plan = caller.plan
+    target: EvidenceTarget | None = None
+    problems: tuple[str, ...] = ()
     try:
         for number in range(1, TRIES + 1):
-            earlier, problems, _measures = tried
-            # The second try is told what the first one lacked.
-            prompt = writing.write_prompt(claimed.inputs, earlier, problems)
-            question = JudgeQuestion(("write", number, 0), caller.plan.voters[0], prompt, writing.WRITE_SCHEMA)
-            said = await _ask_or_fail(caller, claimed, question)
-            if isinstance(said, NoVerdict):
-                words = f"the writer's answer was {said.outcome}"
-                tried = None, (words,), quality.target_measures({}, (words,))
+            prompt = writing.write_prompt(claimed.inputs, target, problems)
+            question = JudgeQuestion(("write", number, 0), plan.voters[0], prompt, writing.WRITE_SCHEMA)
+            answer = await _ask_or_fail(caller, claimed, question)
+            if isinstance(answer, NoVerdict):
+                target, problems = None, (f"the writer's answer was {answer.outcome}",)
+                measures = quality.target_measures({}, problems)
             else:
-                tried = await _measure_attempt(caller, claimed, number, parse_target(said.reason))
-            if not tried[1]:
+                target = parse_target(answer.reason)
+                problems, measures = await _measure_attempt(caller, claimed, number, target)
+            if not problems:
                 break
     except FailedTarget:
-        return pairs.build_decision(caller.plan, claimed, pairs.FAILED)
-    return _target_row(caller.plan, claimed, tried, number)
-
-
-async def _measure_attempt(caller: Caller, claimed: Claimed, number: int, target: EvidenceTarget) -> _Attempt:
-    document = claimed.inputs.titled_document
-    measurer = caller.plan.voters[1] if len(caller.plan.voters) > 1 else None
-    # Without a measuring judge rules alone decide, and names are found by patterns.
-    if measurer is None:
-        rules = evidence.measure_target(target, query=claimed.inputs.query, document=document)
-        found = quality.find_problems(rules)
-        return target, found, quality.target_measures(evidence.as_json(rules), found)
-    listed, scored = await measure_target(caller, claimed, measurer, target, number)
-    named = [] if isinstance(listed, NoVerdict) else answers.entities_of(listed)
-    rules = evidence.measure_target(target, query=claimed.inputs.query, document=document, named=named)
-    given = None if isinstance(scored, NoVerdict) else answers.scores_of(scored)
-    # A judge that overlooks an altered number does not make it right: rules cap its scores.
-    scores = quality.cap_scores(given, rules) if given else None
-    found = quality.find_problems(rules, scores)
-    for what, answer in (("entities", listed), ("scores", scored)):
-        if isinstance(answer, NoVerdict):
-            found += (f"no {what} from {measurer.name}: its answer was {answer.outcome}",)
-    measures = quality.target_measures(
-        evidence.as_json(rules),
-        found,
-        scores=scores,
-        original_scores=given,
-        judge=measurer.name,
-        meaning=quality.judged_as(measurer, caller.plan.voters[0]),
-        entities_by="patterns" if isinstance(listed, NoVerdict) else f"patterns and {measurer.name}",
-    )
-    return target, found, measures
-
-
-async def measure_target(
-    caller: Caller,
-    claimed: Claimed,
-    measurer: Judge,
-    target: EvidenceTarget,
-    number: int,
-    lister: Judge | None = None,
-) -> tuple[Turn | NoVerdict, Turn | NoVerdict]:
-    """Ask the measuring judge for entities and scores of one target, at the same time. Raises FailedTarget.
-
-    `lister`: another judge that lists the entities.
-    """
-    prompt, scoring = writing.entity_prompt(target.evidence), writing.measure_prompt(claimed.inputs, target)
-    entity = JudgeQuestion(("entity", number, 0), lister or measurer, prompt, writing.ENTITY_SCHEMA, written=target)
-    scores = JudgeQuestion(("measure", number, 0), measurer, scoring, writing.MEASURE_SCHEMA, written=target)
-    results = await asyncio.gather(
-        _ask_or_fail(caller, claimed, entity), _ask_or_fail(caller, claimed, scores), return_exceptions=True
-    )
-    errors = [result for result in results if isinstance(result, BaseException)]
-    # An interruption goes before a failure: the pair is put back then, and not marked as failed.
-    for error in sorted(errors, key=lambda error: isinstance(error, FailedTarget)):  # a stop before a failure
-        raise error
-    listed, scored = results
-    return listed, scored  # type: ignore[return-value]  # gather's exceptions are gone
-
-
-async def _ask_or_fail(caller: Caller, claimed: Claimed, question: JudgeQuestion) -> Turn | NoVerdict:
-    answer = await caller.ask(claimed, question)
-    if isinstance(answer, NoVerdict) and answer.outcome == "error":
-        raise FailedTarget
-    return answer
-
-
-def _target_row(plan: Plan, claimed: Claimed, tried: _Attempt, tries: int) -> Decided:
-    target, problems, measures = tried
+        return pairs.build_decision(plan, claimed, pairs.FAILED)
     target = target or EvidenceTarget("", "")
-    place = pair_priority(
+    priority = pair_priority(
         plan.row.collection.order,
         plan.row.collection.seed,
         pair_id=claimed.pair,
         query_id=claimed.query,
         uncertainty=1.0,
     )
-    return Decided(
+    return OutcomeRow(
         {
             "work": claimed.work,
             "fence": claimed.fence,
@@ -136,9 +69,75 @@ def _target_row(plan: Plan, claimed: Claimed, tried: _Attempt, tries: int) -> De
             "contribution": target.contribution,
             "evidence": target.evidence,
             "writer": plan.voters[0].name,
-            "measures": {**measures, "tries": tries, "campaign": plan.campaign},
-            # Behind all other tasks: nobody waits for a text as for a label.
-            "priority": LAST + place,
+            "measures": {**measures, "tries": number, "campaign": plan.campaign},
+            # After all other tasks: a label is more urgent than a text.
+            "priority": LAST + priority,
         },
         is_target=True,
     )
+
+
+async def _measure_attempt(
+    caller: Caller, claimed: Claimed, number: int, target: EvidenceTarget
+) -> tuple[tuple[str, ...], dict[str, Any]]:
+    """Return the problems of a target, and its measures."""
+    document = claimed.inputs.titled_document
+    measurer = caller.plan.voters[1] if len(caller.plan.voters) > 1 else None
+    # Without a measuring judge rules alone decide, and names are found by patterns.
+    if measurer is None:
+        rules = evidence.measure_target(target, query=claimed.inputs.query, document=document)
+        problems = quality.find_problems(rules)
+        return problems, quality.target_measures(evidence.as_json(rules), problems)
+    entity_answer, score_answer = await measure_target(caller, claimed, measurer, target, number)
+    entities = [] if isinstance(entity_answer, NoVerdict) else answers.entities_of(entity_answer)
+    rules = evidence.measure_target(target, query=claimed.inputs.query, document=document, named=entities)
+    raw_scores = None if isinstance(score_answer, NoVerdict) else answers.scores_of(score_answer)
+    # A judge may overlook an altered number: rules cap its scores.
+    scores = quality.cap_scores(raw_scores, rules) if raw_scores else None
+    problems = quality.find_problems(rules, scores)
+    for kind, answer in (("entities", entity_answer), ("scores", score_answer)):
+        if isinstance(answer, NoVerdict):
+            problems += (f"no {kind} from {measurer.name}: its answer was {answer.outcome}",)
+    measures = quality.target_measures(
+        evidence.as_json(rules),
+        problems,
+        scores=scores,
+        original_scores=raw_scores,
+        judge=measurer.name,
+        meaning=quality.judged_as(measurer, caller.plan.voters[0]),
+        entities_by="patterns" if isinstance(entity_answer, NoVerdict) else f"patterns and {measurer.name}",
+    )
+    return problems, measures
+
+
+async def measure_target(
+    caller: Caller,
+    claimed: Claimed,
+    measurer: Judge,
+    target: EvidenceTarget,
+    number: int,
+    lister: Judge | None = None,
+) -> tuple[Turn | NoVerdict, Turn | NoVerdict]:
+    """Ask the measuring judge for the entities and scores of a target, at the same time. Raises FailedTarget.
+
+    `lister`: another judge, which lists the entities in its place.
+    """
+    prompt, scoring = writing.entity_prompt(target.evidence), writing.measure_prompt(claimed.inputs, target)
+    entity = JudgeQuestion(("entity", number, 0), lister or measurer, prompt, writing.ENTITY_SCHEMA, written=target)
+    scores = JudgeQuestion(("measure", number, 0), measurer, scoring, writing.MEASURE_SCHEMA, written=target)
+    results = await asyncio.gather(
+        _ask_or_fail(caller, claimed, entity), _ask_or_fail(caller, claimed, scores), return_exceptions=True
+    )
+    errors = [result for result in results if isinstance(result, BaseException)]
+    # An interruption is raised before a failure: the pair is released then, and not marked as failed.
+    for error in sorted(errors, key=lambda error: isinstance(error, FailedTarget)):
+        raise error
+    entity_answer, score_answer = results
+    return entity_answer, score_answer  # type: ignore[return-value]  # gather's exceptions are gone
+
+
+async def _ask_or_fail(caller: Caller, claimed: Claimed, question: JudgeQuestion) -> Turn | NoVerdict:
+    answer = await caller.ask(claimed, question)
+    if isinstance(answer, NoVerdict) and answer.outcome == "error":
+        raise FailedTarget
+    return answer

@@ -1,7 +1,7 @@
-"""Worker loop: it keeps C pairs of one campaign in work and refills as each ends.
+"""Worker loop: keeps up to PAIRS_IN_FLIGHT pairs of one campaign in work, and claims more as they end.
 
-It ends after a while and leaves its pairs in flight: the process's loop goes on, so nothing that
-was asked is lost between two drains.
+A time slice ends after DRAIN_SECONDS and leaves its pairs in flight: the process's event loop keeps
+running, so no answer is lost between two slices.
 """
 
 import asyncio
@@ -22,14 +22,14 @@ from judges.engine.leases import Claimed
 from judges.engine.limits import SIT_OUT_S, AccountLimits
 from judges.engine.plan import Plan
 
-IDLE_S = 5.0  # A turn ends when there was nothing to do for so long: what others hold may come back.
-LOOK_S = 0.5  # How often a drain looks at the campaign's state, and for expired leases when it has nothing to do.
+IDLE_S = 5.0  # A time slice ends when there was nothing to do for this time: other workers' pairs may come back.
+LOOK_S = 0.5  # How often the loop reads the campaign's state, and looks for expired leases while it is idle.
 
 logger = logging.getLogger(__name__)
 
 
 class WorkerLoop:
-    """Pairs of one campaign that one process works on, with their calls."""
+    """The pairs of one campaign that one process works on, with their calls."""
 
     def __init__(self, tools: Tools, plan: Plan) -> None:
         self.tools = tools
@@ -47,86 +47,89 @@ class WorkerLoop:
         self.spent = False
         self.state = "running"
         self.refusal = ""
-        self.told = plan.row.paused_because
+        self.stated_reason = plan.row.paused_because
         for account, limit in plan.limits.items():
             self.tools.limits.account(account).apply_limit(limit)
         self.needed = [self.tools.limits.account(judge.account) for judge in plan.needed]
 
     @property
     def halted(self) -> bool:
-        """True if sending is stopped: for good, or until an account in trouble answers again."""
+        """True if no call may be sent: for good, or until an account in trouble answers again."""
         return self.over or self.trouble is not None
 
     @property
     def over(self) -> bool:
-        """True if this run of the campaign has ended: nothing is sent until it is restarted."""
+        """True if this run of the campaign has ended: no call is sent until it is restarted."""
         return self.stopping or self.state != "running" or self.plan.start in self.tools.limits.refused
 
     @property
     def trouble(self) -> AccountLimits | None:
-        """An account that every pair needs, and that is not asked for a while."""
-        return next((one for one in self.needed if one.is_open or one.pause_left > SIT_OUT_S), None)
+        """An account that every pair needs, and that is not called for a while."""
+        return next((account for account in self.needed if account.is_open or account.pause_left > SIT_OUT_S), None)
 
     def _refused(self, start: str, why: str) -> None:
-        """Note that an account refuses us, and would refuse everything else. What it said comes a moment later."""
+        """Note that an account refuses every call; `why` is empty until its message has been read."""
         self.tools.limits.refuse(start)
         if start != self.plan.start:
-            return  # a call from before somebody mended the account
+            return  # a call from before the campaign was resumed
         self.refusal = self.refusal or why
         self.changed.set()
 
     @property
-    def held(self) -> list[Claimed]:
+    def claimed_pairs(self) -> list[Claimed]:
         return [*self.waiting, *self.tasks.values()]
 
     @property
     def room(self) -> int:
-        """Number of pairs in work at once: one while a circuit is tried."""
+        """Number of pairs to work on at once: one while a circuit is tried."""
         # One pair tries an open circuit. More would fail with it, each doubling the wait.
         most: int = settings.PAIRS_IN_FLIGHT
         return 1 if any(account.opened for account in self.needed) else most
 
     async def run_time_slice(self) -> float | None:
-        """Work until the time slice is over or nothing can be done; seconds until it goes on. None: nothing is left."""
-        until, looked, busy = time.monotonic() + settings.DRAIN_SECONDS, 0.0, time.monotonic()
+        """Work until the time slice is over or nothing can be done.
+
+        Return the seconds after which the campaign continues; None if nothing is left.
+
+        1. Read the campaign's state every LOOK_S seconds. A campaign that is over or out of money ends the slice.
+        2. Claim pairs and start them.
+        3. With no pair in work, close the campaign if all of its pairs have ended.
+        4. Otherwise leave the worker to others: after IDLE_S without work, or while an account is in trouble.
+        """
+        slice_end, last_look, last_busy = time.monotonic() + settings.DRAIN_SECONDS, 0.0, time.monotonic()
         await self.tools.limits.trials.forget_start(self.plan.start, earlier=True)
         while True:
             now = time.monotonic()
-            if now - looked >= LOOK_S:
+            if now - last_look >= LOOK_S:
                 await self._look()
-                looked = now
+                last_look = now
             if self.over or self.spent:
                 await self._shut_down()
                 return None
-            if now >= until:
+            if now >= slice_end:
                 await self._release(self.waiting)
                 return 0.0
-            # Ended when neither a pair was claimed nor one is in work, and the campaign has none left anywhere.
             if await self._top_up() or self.tasks:
-                busy = time.monotonic()
+                last_busy = time.monotonic()
             elif await self._finish():
                 return None
-            elif (seconds := self._rest(time.monotonic() - busy)) > 0:
-                return seconds
+            elif (trouble := self.trouble) is None:
+                if time.monotonic() - last_busy >= IDLE_S:
+                    return IDLE_S
+            elif trouble.is_tried:  # by another process: its result is known soon
+                return IDLE_S
+            elif trouble.seconds_left > SIT_OUT_S:
+                return trouble.seconds_left
             await self._wait(LOOK_S)
 
-    def _rest(self, idle: float) -> float:
-        """Return how long the worker may do something else, now that nothing of the campaign is in work; 0.0: not."""
-        trouble = self.trouble
-        if trouble is None:
-            return IDLE_S if idle >= IDLE_S else 0.0
-        if trouble.is_tried:  # by another process: what comes of it is known soon
-            return IDLE_S
-        return trouble.seconds_left if trouble.seconds_left > SIT_OUT_S else 0.0
-
     async def _top_up(self) -> bool:
-        """Start the pairs that fit; return whether there are or were any to start."""
+        """Claim and start as many pairs as fit; return whether there were any to start."""
         if self.trouble is not None:
-            # Waiting calls let go before their pairs go back: else they leave without a lease.
+            # Waiting calls are dropped before their pairs are released: else they are sent without a lease.
             self.tools.limits.drop_cancelled()
             await self._release(self.waiting)
             return False
-        # Claimed anew at a quarter, so that calls go on while PostgreSQL answers.
+        # More are claimed once a quarter is left, so that calls are sent while PostgreSQL answers.
         if len(self.waiting) < max(1, self.room // 4) and len(self.tasks) < self.room:
             # Answers of dead workers first: a pair claimed below finds them and does not pay again.
             await recover_answers(self.tools.writer, self.tools.writer.spool.folder)
@@ -138,30 +141,34 @@ class WorkerLoop:
                 stalled=partial(self.tools.writer.stalled, settings.LEASE_SECONDS / 2),
             )
             self.waiting.extend(await self.tools.writer.ask(ask))
-        some = bool(self.waiting)
+        has_pairs = bool(self.waiting)
         while self.waiting and len(self.tasks) < self.room and not self.halted:
             claimed = self.waiting.popleft()
             task = asyncio.create_task(self._judge(claimed))
             self.tasks[task] = claimed
-            task.add_done_callback(self._ended)
-            await asyncio.sleep(0)  # a pair's prompts take a while: what arrives is read between them
-        return some
+            task.add_done_callback(self._forget_task)
+            await asyncio.sleep(0)  # rendering a pair's prompts takes a while: answers are read in between
+        return has_pairs
 
-    def _ended(self, task: "asyncio.Task[None]") -> None:
+    def _forget_task(self, task: "asyncio.Task[None]") -> None:
         del self.tasks[task]
         self.changed.set()
 
     async def _judge(self, claimed: Claimed) -> None:
+        """Judge one pair, or write its target, and store the outcome; without one, release or postpone the pair."""
         bind_contextvars(**self.plan.log_fields(claimed.pair))  # for this task alone
         try:
             work = targets.write_target if self.plan.writes else pairs.judge_pair
             row = await work(self.caller, claimed)
         except Cancelled:
-            await self._put_back(claimed)
+            if claimed.lease.lost or not (claimed.lease.waits or self.trouble):
+                await self._release([claimed])
+            else:
+                await self.tools.writer.ask(lambda connection: leases.postpone_pairs(connection, [claimed]))
             return
         except BudgetExhausted:
+            # The other pairs stop too: only calls in flight are awaited.
             self.spent = True
-            # The rest of the pairs end too: only what is out is waited for.
             await self._release([claimed])
             return
         except Exception as error:
@@ -170,7 +177,7 @@ class WorkerLoop:
         try:
             await self.tools.writer.write(row)
             pairs.log_outcome(row)
-        # Its row could not be stored, probably because of what a model said: the pair fails alone, the loop goes on.
+        # The row could not be stored, probably because of a model's text: the pair fails alone, the loop continues.
         except Exception as error:
             logger.exception("the outcome of pair %s cannot be stored", claimed.pair)
             try:
@@ -179,28 +186,23 @@ class WorkerLoop:
                 logger.exception("nor can it be said that pair %s failed", claimed.pair)
 
     async def _look(self) -> None:
-        """Look up the campaign's state, as its admins last set it, and accounts in trouble."""
+        """Read the campaign's state, as its admins last set it, and write into its row which account it waits for."""
         self.state = await self.budget.look()
         for account in self.needed:
             if account.opened or account.pause_left:
                 account.look()
-        found = self.trouble
-        if found is not None or self.told:
-            await self._tell(found.problem if found else "")
-
-    async def _tell(self, why: str) -> None:
-        """Say in the campaign's row what the campaign waits for, once."""
-        why = one_line(why)
-        if why != self.told and not self.over:
-            values = {"campaign": self.plan.campaign, "why": why}
-            # Written only when it changes: the loop looks twice a second.
+        trouble = self.trouble
+        reason = one_line(trouble.problem) if trouble else ""
+        # Written only when it changes: the loop looks twice a second.
+        if reason != self.stated_reason and not self.over:
+            values = {"campaign": self.plan.campaign, "why": reason}
             await self.tools.writer.ask(lambda connection: connection.execute(leases.WAITS_FOR, values).rowcount)
-            self.told = why
+            self.stated_reason = reason
 
     async def _pause(self) -> None:
-        """Let the campaign stand still until somebody has mended an account that refuses us."""
+        """Pause the campaign until the account that refuses every call has been corrected."""
+        # Only the state is compared here; the statement compares the start (`leases.PAUSE`).
         if not self.refusal or self.state != "running":
-            # Only the state is compared here; the statement compares the start (`leases.PAUSE`).
             return
         values = {"campaign": self.plan.campaign, "starts": self.plan.row.starts, "why": self.refusal}
         await self.tools.writer.ask(lambda connection: connection.execute(leases.PAUSE, values).rowcount)
@@ -213,9 +215,9 @@ class WorkerLoop:
                 await self.changed.wait()
 
     async def _shut_down(self) -> None:
-        """Hand back the pairs that have not begun, take in the calls that are out."""
+        """Release the pairs that have not begun, and wait for the answers of the calls in flight."""
         await self._release(self.waiting)
-        # Waiting calls are told before each wait, since calls that end may let others begin.
+        # Waiting calls are dropped before each wait, since a call that ends may let another begin.
         self.tools.limits.drop_cancelled()
         while self.tasks:
             await self._pause()
@@ -226,27 +228,20 @@ class WorkerLoop:
         if self.spent and not self.over:
             await self.budget.stop()
 
-    async def _release(self, held: "deque[Claimed] | list[Claimed]") -> None:
-        # A lost pair belongs to another worker, and giving it back would take it from there.
-        mine = [one for one in held if not one.lease.lost]
-        held.clear()
-        if mine:
-            await self.tools.writer.ask(lambda connection: leases.release(connection, mine))
-
-    async def _put_back(self, claimed: Claimed) -> None:
-        """Hand back a pair that was stopped: it waits where an account is in trouble."""
-        if claimed.lease.lost or not (claimed.lease.waits or self.trouble):
-            await self._release([claimed])
-            return
-        await self.tools.writer.ask(lambda connection: leases.postpone_pairs(connection, [claimed]))
+    async def _release(self, claimed_pairs: "deque[Claimed] | list[Claimed]") -> None:
+        # A lost pair belongs to another worker, and releasing it would take it away there.
+        ours = [claimed for claimed in claimed_pairs if not claimed.lease.lost]
+        claimed_pairs.clear()
+        if ours:
+            await self.tools.writer.ask(lambda connection: leases.release(connection, ours))
 
     async def _finish(self) -> bool:
-        """Close the campaign when all its pairs have ended, here and elsewhere."""
-        # Reservations go back first: the campaign must not end with money held.
+        """Close the campaign if all of its pairs have ended, in every worker; return whether it is over."""
+        # Reservations go back first: the campaign must not end with money reserved.
         await self.budget.close()
-        done = partial(leases.finish_campaign, campaign=self.plan.campaign, collection=self.plan.collection)
-        closed = await self.tools.writer.ask(done)
-        if closed:
+        finish = partial(leases.finish_campaign, campaign=self.plan.campaign, collection=self.plan.collection)
+        is_closed = await self.tools.writer.ask(finish)
+        if is_closed:
             await self.tools.limits.trials.forget_start(self.plan.start)
         await self._look()
-        return closed or self.state != "running"
+        return is_closed or self.state != "running"

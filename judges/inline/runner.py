@@ -1,6 +1,7 @@
-"""The inline runner: calls that a process makes by itself, without workers, labels or people, each stored as a row.
+"""The inline runner: model calls that a process makes itself, without workers or labels, each stored as a row.
 
-The campaign that keeps the attempts is finished from the start, so no worker takes its work and no start joins it.
+The campaign to which the attempts belong is finished from the start, so that no worker claims its pairs and no start
+joins it.
 """
 
 import asyncio
@@ -42,33 +43,32 @@ LEASE_S = 120.0
 
 @dataclass(slots=True)
 class Refusal:
-    """Why an account refuses us, once it does; nothing more is sent from then on."""
+    """An account's refusal of every call, and its reason; no more calls are sent once it is known."""
 
     is_known: bool = False
-    why: str = ""
+    reason: str = ""
 
-    def tell(self, why: str) -> None:
-        """Take the news: first that it refuses, then why."""
-        self.is_known, self.why = True, self.why or why
+    def note(self, reason: str) -> None:
+        """Note the refusal: at first without its reason, and again once that has been read."""
+        self.is_known, self.reason = True, self.reason or reason
 
 
 def run_inline(
     plan: plans.Plan,
-    held: Sequence[Claimed],
+    pairs: Sequence[Claimed],
     ask: Callable[[Caller, Claimed], Awaitable[T]],
     *,
     done: Callable[[int], None] = lambda count: None,
     stopped: Callable[[], bool] = lambda: False,
-    known: str = FIND,
+    cache_statement: str = FIND,
     at_once: int = AT_ONCE,
 ) -> list[T]:
-    """Return what `ask` makes of each pair, in their order. `done` is told how many have ended.
+    """Return the result of `ask` for each pair, in their order. `done` gets the number of ended pairs.
 
-    Once `stopped` says so `ask` gets the engine's Cancelled. `known`: the statement that finds
-    earlier answers. `at_once`: pairs that are asked about together, and calls on their way. Raises
-    Incomplete, when all calls that were out have ended, where an account refuses us or a judge's
-    answers are of no use: they are counted as in campaigns (judges.domain.refusals), and what was
-    answered is stored.
+    Once `stopped` returns True, `ask` gets the engine's Cancelled. `cache_statement` finds earlier
+    answers. `at_once` limits the pairs in work, and the calls in flight. Raises Incomplete if an
+    account refuses every call or a judge's answers are unusable, by the rules of campaigns
+    (judges.domain.refusals): after all calls in flight have ended and their answers are stored.
     """
     refusal = Refusal()
 
@@ -79,25 +79,30 @@ def run_inline(
         await writer.ready()
         limits = RateLimits(lambda: Redis.from_url(settings.REDIS_URL), settings.PREFIX, holder)
         sending = asyncio.Semaphore(at_once)
-        tools = Tools(writer, Cache(writer, known), limits, sending, holder, settings.RETRY_SECONDS)
+        tools = Tools(writer, Cache(writer, cache_statement), limits, sending, holder, settings.RETRY_SECONDS)
         for account, limit in plan.limits.items():
             limits.account(account).limit = limit
         budget = Budget(writer, plan.campaign, holder, LEASE_S)
         budget.apply_plan(plan)
-        keeping = asyncio.create_task(_keep_budget(budget))
+        budget_task = asyncio.create_task(_keep_budget(budget))
         try:
-            # What a dead process of the same command had received is in the cache before anything is asked again.
+            # The answers that a dead process of the same command received are in the cache before any call is repeated.
             await recover_answers(writer, folder)
             await budget.look()
             for judge in plan.voters:
                 await asyncio.to_thread(load_provider, judge.provider)
                 open_provider(judge)
-            caller = Caller(tools, plan, budget, lambda: refusal.is_known or stopped(), refusal.tell, puts_back=False)
-            results = await _ask_all(caller, held, ask, done, at_once, refusal)
+            caller = Caller(tools, plan, budget, lambda: refusal.is_known or stopped(), refusal.note, puts_back=False)
+            results = await _ask_all(caller, pairs, ask, done, at_once)
+            if refusal.is_known:
+                raise Incomplete(refusal.reason or _("an account refuses every call"))
+            for result in results:
+                if isinstance(result, BaseException):
+                    raise result
             await limits.trials.forget_start(plan.start)
-            return results
+            return [result for result in results if not isinstance(result, BaseException)]
         finally:
-            keeping.cancel()
+            budget_task.cancel()
             await budget.close()
             await close_providers()
             await limits.close()
@@ -107,45 +112,38 @@ def run_inline(
 
 
 async def _keep_budget(budget: Budget) -> None:
-    """Renew what this process holds, which would be taken for lost, and notice limits that were set since."""
+    """Renew this process's reservations, which would expire otherwise, and read the limits again."""
     while True:
         await asyncio.sleep(LEASE_S / 4)
         await budget.writer.ask(partial(renew_reservations, holder=budget.holder, lease=LEASE_S))
-        # A run that began without limits takes the ones that admins set while it goes on.
+        # Limits that admins set meanwhile apply to a run that began without them.
         await budget.look()
 
 
 async def _ask_all(
     caller: Caller,
-    held: Sequence[Claimed],
+    pairs: Sequence[Claimed],
     ask: Callable[[Caller, Claimed], Awaitable[T]],
     done: Callable[[int], None],
     at_once: int,
-    refusal: Refusal,
-) -> list[T]:
-    room, ended = asyncio.Semaphore(at_once), 0
+) -> list[T | BaseException]:
+    permits, count = asyncio.Semaphore(at_once), 0
 
-    async def one(claimed: Claimed) -> T:
-        nonlocal ended
+    async def ask_about(claimed: Claimed) -> T:
+        nonlocal count
         bind_contextvars(**caller.plan.log_fields(claimed.pair))  # for this task alone
-        async with room:
+        async with permits:
             answer = await ask(caller, claimed)
-        ended += 1
-        done(ended)
+        count += 1
+        done(count)
         return answer
 
-    results = await asyncio.gather(*map(one, held), return_exceptions=True)
-    if refusal.is_known:
-        raise Incomplete(refusal.why or _("an account refuses every call"))
-    for result in results:
-        if isinstance(result, BaseException):
-            raise result
-    return [result for result in results if not isinstance(result, BaseException)]
+    return await asyncio.gather(*map(ask_about, pairs), return_exceptions=True)
 
 
 @dataclass(frozen=True, slots=True)
 class InlineResult(Generic[T]):
-    """Answers about all pairs, how many pairs got none, and the campaign that has the attempts."""
+    """Answers about pairs, the number of pairs without one, and the campaign with its calls and cost."""
 
     answers: Mapping[int, T]  # By pair.
     lost: int
@@ -153,13 +151,13 @@ class InlineResult(Generic[T]):
     calls: int
     cached: int
     cost: float
-    unpriced: int  # Calls whose price nobody knows: they are not in `cost`.
-    spent: bool  # Money or calls ran out before the end.
+    unpriced: int  # Calls of unknown price, which are not in `cost`.
+    spent: bool  # The limit of money or calls was reached before the end.
 
 
 def ask_inline(
     collection: Collection,
-    wanted: Configuration,
+    configuration: Configuration,
     purpose: str,
     pairs: Sequence[int],
     ask: Callable[[Caller, Claimed], Awaitable[T | None]],
@@ -168,40 +166,49 @@ def ask_inline(
     max_calls: int | None = None,
     done: Callable[[int], None] = lambda count: None,
 ) -> InlineResult[T]:
-    """Ask about each pair; None, and a budget that is used up, count as lost. `done` is told how many have ended."""
-    campaign = open_finished_campaign(collection, wanted, f"{wanted.panel}, {purpose}", budget, max_calls)
-    held = _create_work(campaign, list(pairs))
+    """Ask about each pair, and return the answers. A result of None, and a used-up budget, count as lost.
+
+    `done` gets the number of ended pairs. Raises Incomplete, as `run_inline` does.
+
+    1. Create the finished campaign, with the pairs as its work.
+    2. Ask about each pair, within the budget.
+    3. Mark the pairs as labelled or failed, and read the campaign's counters.
+    """
+    campaign = open_finished_campaign(collection, configuration, f"{configuration.panel}, {purpose}", budget, max_calls)
+    claimed_pairs = _create_work(campaign, list(pairs))
     plan = plans.load_plan(campaign.pk)
     assert plan is not None
-    spent = False
+    is_spent = False
 
     async def ask_within_budget(caller: Caller, claimed: Claimed) -> T | None:
-        nonlocal spent
+        nonlocal is_spent
         try:
             return await ask(caller, claimed)
         except BudgetExhausted:
-            # The other pairs go on: what they ask may stand in the cache, and costs nothing then.
-            spent = True
+            # The other pairs continue: their answers may be in the cache, which costs nothing.
+            is_spent = True
             return None
 
     connection.close()
     try:
-        answers = run_inline(plan, held, ask_within_budget, done=done)
+        results = run_inline(plan, claimed_pairs, ask_within_budget, done=done)
     except Incomplete:
-        _finish_campaign(campaign, {}, len(held))
+        _finish_campaign(campaign, {}, len(claimed_pairs))
         raise
-    given = {one.pair: answer for one, answer in zip(held, answers, strict=True) if answer is not None}
-    lost = len(held) - len(given)
-    _finish_campaign(campaign, given, lost)
+    answers = {
+        claimed.pair: answer for claimed, answer in zip(claimed_pairs, results, strict=True) if answer is not None
+    }
+    lost = len(claimed_pairs) - len(answers)
+    _finish_campaign(campaign, answers, lost)
     sums = counters.read(campaign.pk)
     calls, cached, unpriced = (int(sums[key]) for key in ("calls", "calls_cached", "calls_without_price"))
-    return InlineResult(given, lost, campaign, calls, cached, sums["cost"], unpriced, spent)
+    return InlineResult(answers, lost, campaign, calls, cached, sums["cost"], unpriced, is_spent)
 
 
 def open_finished_campaign(
-    collection: Collection, wanted: Configuration, purpose: str, budget: float | None, max_calls: int | None
+    collection: Collection, configuration: Configuration, purpose: str, budget: float | None, max_calls: int | None
 ) -> Campaign:
-    """Create the campaign that keeps calls of this process; `purpose` is shown in the place of its panel."""
+    """Create the campaign to which this process's calls belong; `purpose` is shown in place of its panel."""
     return Campaign.objects.create(
         collection=collection,
         rubric=collection.rubric,
@@ -209,28 +216,28 @@ def open_finished_campaign(
         state=Campaign.State.FINISHED,
         budget=budget,
         max_calls=max_calls,
-        **wanted.values | {"panel": purpose[:100]},
+        **configuration.values | {"panel": purpose[:100]},
     )
 
 
 def _create_work(campaign: Campaign, pairs: list[int]) -> list[Claimed]:
-    # Nobody renews these leases: a day is longer than any command runs.
+    # These leases are never renewed: a day is longer than any command runs.
     until = timezone.now() + timedelta(days=1)
     values = {"state": Work.State.RUNNING, "fence": 1, "claims": 1, "lease_until": until}
     work = Work.objects.bulk_create(Work(campaign=campaign, pair_id=pair, **values) for pair in pairs)
-    known = Pair.objects.select_related("query", "document").in_bulk(pairs)
+    by_id = Pair.objects.select_related("query", "document").in_bulk(pairs)
     counters.add(campaign.pk, "pairs", len(pairs))
     return [
         Claimed(row.pk, pair.pk, 1, 0, pair.query_id, pair_inputs(campaign, pair.query, pair.document))
         for row in work
-        if (pair := known[row.pair_id])
+        if (pair := by_id[row.pair_id])
     ]
 
 
-def _finish_campaign(campaign: Campaign, given: Mapping[int, T], lost: int) -> None:
+def _finish_campaign(campaign: Campaign, answers: Mapping[int, T], lost: int) -> None:
     work = Work.objects.filter(campaign=campaign)
-    work.filter(pair__in=given).update(state=Work.State.LABELLED, ended_at=Now(), lease_until=None)
-    work.exclude(pair__in=given).update(state=Work.State.FAILED, reason="error", ended_at=Now(), lease_until=None)
+    work.filter(pair__in=answers).update(state=Work.State.LABELLED, ended_at=Now(), lease_until=None)
+    work.exclude(pair__in=answers).update(state=Work.State.FAILED, reason="error", ended_at=Now(), lease_until=None)
     Campaign.objects.filter(pk=campaign.pk).update(finished_at=Now())
-    counters.add(campaign.pk, "written", len(given))
+    counters.add(campaign.pk, "written", len(answers))
     counters.add(campaign.pk, "failed", lost)

@@ -14,7 +14,7 @@ from django.db.models.functions import Now
 from judges.campaigns.configurations import find_panel
 from judges.campaigns.estimates import Estimate
 from judges.costs.prices import price_for_judge
-from judges.engine.answers import Sent, one_line
+from judges.engine.answers import SentCall, one_line
 from judges.engine.limits import CircuitOpen, RateLimits
 from judges.engine.plan import prompt_ids, records_of
 from judges.engine.rows import NO_ANSWER, Row
@@ -95,7 +95,7 @@ async def _send_canary(limits: RateLimits, request: ModelRequest) -> tuple[Row, 
     try:
         async for result, milliseconds in try_request(limits, request):
             row, raw = empty_row | {"ms": milliseconds}, result.raw
-            Sent(row, judge, document, price_for_judge(judge), False, False, "").ended(result)
+            SentCall(row, judge, document, price_for_judge(judge), False, False, "").ended(result)
     # An endpoint that is down fails this round of its judge, but not the other judges.
     except CircuitOpen as error:
         return empty_row | {"error": one_line(f"{judge.name}: {error}")}, ""

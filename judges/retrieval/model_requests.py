@@ -227,7 +227,7 @@ def ask_each(
         return None
 
     replies.answers = runner.run_inline(
-        plan, claims, ask_claimed, done=done, stopped=stopped, known=FIND_CALLS, at_once=at_once
+        plan, claims, ask_claimed, done=done, stopped=stopped, cache_statement=FIND_CALLS, at_once=at_once
     )
     return replies
 

@@ -148,7 +148,7 @@ def test_a_time_slice_that_ends_without_pairs_gives_back_what_was_reserved_ahead
     mine = budget_of(campaign, bounded=True)
 
     class Loop:
-        budget, held = mine, list[Any]()
+        budget, claimed_pairs = mine, list[Any]()
 
         def apply_plan(self, plan: Any) -> None: ...
 
@@ -159,10 +159,10 @@ def test_a_time_slice_that_ends_without_pairs_gives_back_what_was_reserved_ahead
     class Ready:
         async def ready(self) -> None: ...
 
-    child = SimpleNamespace(tools=SimpleNamespace(writer=Ready()), flights={campaign.pk: Loop()}, draining=set())
+    child = SimpleNamespace(tools=SimpleNamespace(writer=Ready()), worker_loops={campaign.pk: Loop()}, draining=set())
     plan = SimpleNamespace(campaign=campaign.pk, judges=())
     assert async_to_sync(Child._run_campaign)(cast(Any, child), cast(Any, plan))
-    assert not child.flights and held() == (0.0, 0)
+    assert not child.worker_loops and held() == (0.0, 0)
 
 
 def test_calls_of_a_command_notice_a_limit_that_comes_while_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:

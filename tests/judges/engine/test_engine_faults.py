@@ -16,10 +16,10 @@ from judges.campaigns import configurations, counters, lifecycle
 from judges.costs.prices import Price
 from judges.domain.routing import EscalationReason, NoVerdict, RoutingOutcome, RoutingState
 from judges.engine import leases, pairs
-from judges.engine.answers import Sent, dump_answer, load_answer, recover_answers
+from judges.engine.answers import SentCall, dump_answer, load_answer, recover_answers
 from judges.engine.pending_answers import PendingAnswerLog, orphaned_files
 from judges.engine.plan import Plan
-from judges.engine.rows import NO_ANSWER, Attempted, Decided, store_rows
+from judges.engine.rows import NO_ANSWER, AttemptRow, OutcomeRow, store_rows
 from judges.engine.writer import ResultWriter
 from judges.errors import BadAnswer, Overloaded, ProviderError, RateLimited
 from judges.models import Attempt, AttemptBody, Campaign, Work
@@ -39,11 +39,11 @@ def claim(plan: Plan, lease: float) -> list[leases.Claimed]:
         return leases.claim(own, plan, lease=lease)
 
 
-def outcome_of(plan: Plan, claimed: leases.Claimed) -> Decided:
+def outcome_of(plan: Plan, claimed: leases.Claimed) -> OutcomeRow:
     return pairs.build_decision(plan, claimed, RoutingOutcome(RoutingState.LABELLED, 1, EscalationReason.NONE, 1, 0.0))
 
 
-def write(*ended: Attempted | Decided) -> None:
+def write(*ended: AttemptRow | OutcomeRow) -> None:
     with psycopg.connect(**database_parameters()) as own:
         store_rows(own, ended, 0)
 
@@ -167,12 +167,12 @@ async def taken_over(folder: Path) -> int:
         await asyncio.to_thread(writer.stop)
 
 
-def sent_of(plan: Plan, held: leases.Claimed) -> Sent:
+def sent_of(plan: Plan, held: leases.Claimed) -> SentCall:
     judge = plan.voters[0]
     row = NO_ANSWER | {"id": 7, "work": held.work, "fence": held.fence, "campaign": plan.campaign, "pair": held.pair}
     row |= {"judge": judge.id, "prompt": next(iter(plan.prompt_ids.values())), **slot_columns(("vote", 0, 0))}
     row |= {"number": 1, "cost": None, "key": "k", "holder": "h", "started": "2026-01-01T00:00Z"}
-    return Sent(row, judge, "A document.", None, strict=False, may_repair=True, messages="[]")
+    return SentCall(row, judge, "A document.", None, strict=False, may_repair=True, messages="[]")
 
 
 def test_a_line_of_the_spool_holds_the_whole_call(plan: Plan) -> None:

@@ -12,7 +12,7 @@ import pytest
 from django.conf import settings
 from redis import Redis
 
-from judges.engine.limits import SCRIPT, News
+from judges.engine.limits import SCRIPT, LimitNews
 from tests.engine_parts import most_at_once
 from tests.fault_rig import Rig, kill, rig
 from tests.instances import PATIENCE, Instance
@@ -33,7 +33,7 @@ class Script:
 
     def ask(self, calls: int, concurrency: int = 0, process: str = "p", per_minute: int = 5) -> tuple[int, int]:
         """(granted, milliseconds to wait)."""
-        told = asdict(News()) | {
+        told = asdict(LimitNews()) | {
             **{"process": process, "lease": 15_000, "held": self.held.get(process, 0), "most": concurrency},
             **{"per_minute": per_minute, "tokens_per_minute": 0, "fits": 0, "first": 512, "epoch": 0},
             **{"backoff": 500, "circuit": 2000, "keep_ms": 600_000, "asked": [1] * calls, "left": -1},

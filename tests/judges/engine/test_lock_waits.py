@@ -16,7 +16,7 @@ from judges.domain.routing import EscalationReason, RoutingOutcome, RoutingState
 from judges.engine import leases, pairs
 from judges.engine.leases import Claimed
 from judges.engine.plan import Plan
-from judges.engine.rows import NO_ANSWER, Attempted, Decided, store_rows
+from judges.engine.rows import NO_ANSWER, AttemptRow, OutcomeRow, store_rows
 from judges.models import Campaign, Reservation
 from judges.records import slot_columns
 from judges.tasks import database_parameters
@@ -61,7 +61,7 @@ def reserve(raw: "psycopg.Connection[Any]", plan: Plan, holder: str) -> str:
     return str(row[0])
 
 
-def ended(plan: Plan, claimed: Claimed, holder: str, number: int) -> list[Attempted | Decided]:
+def ended(plan: Plan, claimed: Claimed, holder: str, number: int) -> list[AttemptRow | OutcomeRow]:
     """A call that cost a quarter of what was held for it, and the outcome of its pair."""
     row = NO_ANSWER | {"id": number, "work": claimed.work, "fence": claimed.fence, "campaign": plan.campaign}
     row |= {"pair": claimed.pair, "judge": plan.debaters[0].id, "prompt": next(iter(plan.prompt_ids.values()))}
@@ -69,7 +69,7 @@ def ended(plan: Plan, claimed: Claimed, holder: str, number: int) -> list[Attemp
     row |= {"cost": 0.125, "usd": 0.5, "calls": 1, "bound": 0.5, "holder": holder, "key": f"k{number}"}
     row |= {"started": "2026-01-01T00:00Z"}
     outcome = RoutingOutcome(RoutingState.LABELLED, 1, EscalationReason.NONE, 1, 0.0)
-    return [Attempted(row), pairs.build_decision(plan, claimed, outcome)]
+    return [AttemptRow(row), pairs.build_decision(plan, claimed, outcome)]
 
 
 def test_workers_that_store_and_reserve_at_once_do_not_wait_for_each_other(plan: Plan, connect: Any) -> None:

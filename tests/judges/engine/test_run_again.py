@@ -12,7 +12,7 @@ from django.db import connection
 from judges.batch import store
 from judges.batch.batch_loop import BatchWorkerLoop
 from judges.costs import budget
-from judges.engine.answers import Sent
+from judges.engine.answers import SentCall
 from judges.engine.limits import process_name
 from judges.models import Campaign, Reservation
 from judges.models.batches import BatchCall
@@ -77,7 +77,7 @@ def test_calls_wait_for_a_batch_once(stored: bool) -> None:
         return True
 
     loop._judge_pair = waits
-    assert async_to_sync(loop._judge)([None])
+    assert async_to_sync(loop._judge_chunk)([None])
     assert BatchCall.objects.filter(campaign=campaign).count() == 3
 
 
@@ -120,8 +120,8 @@ def test_who_lost_the_lock_of_a_batch_campaign_with_the_connection_leaves_it(tra
         assert again.execute(store.TAKE, [7]).fetchone() == (True,), "given back"
 
 
-def sent_call(judge: Judge) -> Sent:
-    return Sent({"role": "for"}, judge, "", None, strict=False, may_repair=False, messages="[]")
+def sent_call(judge: Judge) -> SentCall:
+    return SentCall({"role": "for"}, judge, "", None, strict=False, may_repair=False, messages="[]")
 
 
 def loop_of(writer: Any, campaign: int) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from judges.engine.answers import Decision, Sent
+from judges.engine.answers import Decision, SentCall
 from judges.engine.rows import NO_ANSWER
 from judges.errors import BadAnswer
 from judges.providers import close_providers, open_provider
@@ -25,7 +25,7 @@ def decided(judge: Judge, body: Body) -> Decision:
             await close_providers()
 
     row = {**NO_ANSWER, "role": "vote", "documents": 0}
-    sent = Sent(row, judge, "text", None, strict=False, may_repair=True, messages="")
+    sent = SentCall(row, judge, "text", None, strict=False, may_repair=True, messages="")
     return sent.ended(asyncio.run(read()))[0]
 
 
