@@ -1,1 +1,1 @@
-"""Aspects of a query (BRIGHT-Pro 3.2, 3.3): set, acts, history, files in and out."""
+"""Aspects of a query (BRIGHT-Pro 3.2, 3.3): the set, its changes and history, import and export."""

@@ -1,4 +1,4 @@
-"""The set of a query's aspects and what may be done to it: every act takes a set and returns the next one.
+"""The set of a query's aspects and its operations, each of which takes a set and returns a new one.
 
 BRIGHT-Pro 3.2: an aspect is a coherent sub-need, justified in one or two sentences and weighed from
 1 to 5; the weights of a query's aspects add up to 1. 3.3: aspects are clarified, subdivided and
@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy
 from corpus.errors import BadInput
 from corpus.search.text import split_sentences
 
-# What an importance means (BRIGHT-Pro appendix A).
+# The meaning of each importance (BRIGHT-Pro appendix A).
 ANCHORS = {
     5: gettext_lazy("dominant"),
     4: gettext_lazy("strong"),
@@ -24,7 +24,7 @@ ANCHORS = {
     2: gettext_lazy("supporting"),
     1: gettext_lazy("peripheral"),
 }
-MOST = 20  # Aspects of a query: a compact set, not a list of facts.
+MOST = 20  # The most aspects of a query, so that the set is compact and not a list of facts.
 LONGEST = 2_000
 _NUMBERED = re.compile(r"a([0-9]{1,9})")
 
@@ -62,7 +62,7 @@ def importance_weights(importances: Sequence[int]) -> list[float]:
 
 
 def check_wording(wording: Wording) -> Wording:
-    """Return the wording without space around it. BadInput unless as in BRIGHT-Pro 3.2."""
+    """Return the wording with white space normalised. Raises BadInput for one not as in BRIGHT-Pro 3.2."""
     text, rationale = " ".join(wording.text.split()), " ".join(wording.rationale.split())
     if not text:
         raise BadInput(_("Enter what the aspect is about."))
@@ -75,69 +75,75 @@ def check_wording(wording: Wording) -> Wording:
 
 def check_importance(value: object) -> int:
     """Return an importance from 1 to 5. Raises BadInput for anything else."""
-    # True would pass for 1: a bool is an int.
+    # A bool is an int in Python, and True equals 1.
     if isinstance(value, bool) or not isinstance(value, int) or value not in ANCHORS:
         raise BadInput(_("Choose an importance from 1 (peripheral) to 5 (dominant)."))
     return value
 
 
-def next_ids(known: Iterable[str], count: int) -> list[str]:
-    """Return ids for new aspects: a1, a2, ... beyond all that the query ever had, so that no id means two things."""
-    last = max((int(found[1]) for one in known if (found := _NUMBERED.fullmatch(one))), default=0)
-    return [f"a{last + place}" for place in range(1, count + 1)]
+def next_ids(earlier_ids: Iterable[str], count: int) -> list[str]:
+    """Return ids for new aspects, a1, a2, ..., above all that the query ever had, so that no id is reused."""
+    last = max((int(match[1]) for id in earlier_ids if (match := _NUMBERED.fullmatch(id))), default=0)
+    return [f"a{last + offset}" for offset in range(1, count + 1)]
 
 
 def add(entries: Entries, id: str, wording: Wording) -> Entries:
-    """Return the set with one more aspect at the end."""
+    """Return the set with a new aspect at the end."""
     if len(entries) >= MOST:
         raise BadInput(_("A query can have at most %(most)d aspects. Merge some first.") % {"most": MOST})
     return (*entries, AspectSnapshot(id, *check_wording(wording)))
 
 
 def clarify(entries: Entries, id: str, wording: Wording) -> Entries:
-    """Return the set with another wording of one aspect; its importance and its documents stay."""
-    found = find_aspect(entries, id)
-    new = check_wording(wording._replace(importance=found.importance))
-    return tuple(AspectSnapshot(id, *new) if one.id == id else one for one in entries)
+    """Return the set with a new wording of an aspect; its importance and its documents stay."""
+    aspect = find_aspect(entries, id)
+    new_wording = check_wording(wording._replace(importance=aspect.importance))
+    return tuple(AspectSnapshot(id, *new_wording) if entry.id == id else entry for entry in entries)
 
 
-def weigh(entries: Entries, given: Mapping[str, int]) -> Entries:
-    """Return the set with other importances, by id; an aspect that is not named keeps its own."""
-    for id in given:
+def weigh(entries: Entries, importances: Mapping[str, int]) -> Entries:
+    """Return the set with new importances, by id; other aspects keep theirs."""
+    for id in importances:
         find_aspect(entries, id)
-    return tuple(replace(one, importance=check_importance(given.get(one.id, one.importance))) for one in entries)
+    return tuple(
+        replace(entry, importance=check_importance(importances.get(entry.id, entry.importance))) for entry in entries
+    )
 
 
 def split(entries: Entries, id: str, parts: Sequence[tuple[str, Wording]]) -> Entries:
-    """Return the set with two and more aspects in the place of one."""
+    """Return the set with two or more aspects in place of one."""
     find_aspect(entries, id)
     if len(parts) < 2:
         raise BadInput(_("To split an aspect, enter at least two new ones."))
     if len(entries) - 1 + len(parts) > MOST:
         raise BadInput(_("A query can have at most %(most)d aspects. Merge some first.") % {"most": MOST})
-    new = [AspectSnapshot(name, *check_wording(wording)) for name, wording in parts]
-    return tuple(part for one in entries for part in (new if one.id == id else [one]))
+    new_entries = [AspectSnapshot(name, *check_wording(wording)) for name, wording in parts]
+    return tuple(part for entry in entries for part in (new_entries if entry.id == id else [entry]))
 
 
 def merge(entries: Entries, ids: Sequence[str], new_id: str, wording: Wording) -> Entries:
-    """Return the set with one aspect in the place of the first of several."""
-    chosen = [find_aspect(entries, id).id for id in dict.fromkeys(ids)]
-    if len(chosen) < 2:
+    """Return the set with one aspect in place of several, at the position of the first."""
+    merged_ids = [find_aspect(entries, id).id for id in dict.fromkeys(ids)]
+    if len(merged_ids) < 2:
         raise BadInput(_("Choose at least two aspects to merge."))
-    first = next(one.id for one in entries if one.id in chosen)
-    new = AspectSnapshot(new_id, *check_wording(wording))
-    return tuple(new if one.id == first else one for one in entries if one.id == first or one.id not in chosen)
+    first = next(entry.id for entry in entries if entry.id in merged_ids)
+    merged_entry = AspectSnapshot(new_id, *check_wording(wording))
+    return tuple(
+        merged_entry if entry.id == first else entry
+        for entry in entries
+        if entry.id == first or entry.id not in merged_ids
+    )
 
 
 def remove(entries: Entries, id: str) -> Entries:
     """Return the set without one aspect."""
     find_aspect(entries, id)
-    return tuple(one for one in entries if one.id != id)
+    return tuple(entry for entry in entries if entry.id != id)
 
 
 def find_aspect(entries: Entries, id: str) -> AspectSnapshot:
-    """Return the aspect of this id. Raises BadInput where there is none."""
-    for one in entries:
-        if one.id == id:
-            return one
+    """Return the aspect with this id. Raises BadInput where there is none."""
+    for entry in entries:
+        if entry.id == id:
+            return entry
     raise BadInput(_("Aspect %(id)s no longer exists. See the latest version.") % {"id": id})

@@ -1,4 +1,4 @@
-"""`aspects NAME import|export F`: a round trip of queries' sets and documents."""
+"""Import and export of aspects with their documents, for the command `aspects`."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -14,58 +14,63 @@ from corpus.formats.files import FileSource
 from corpus.models import Assessor, Collection, Document, Query
 from store.sql import read_sql
 
-IMPORTER = "aspects"  # The assessor under whose name imported sets stand.
+IMPORTER = "aspects"  # The name of the assessor of imported sets.
 
 
 @transaction.atomic
 def import_aspects(collection: Collection, path: Path) -> dict[str, Any]:
-    """Import a file of aspects: each of its queries gets the file's set. Any bad line refuses the whole file.
+    """Import a file of aspects, which replaces the sets of its queries. A single bad line rejects the whole file.
 
-    A document that the file does not name is under the aspect no longer; a discarded one that it
-    does not name stays discarded. What was before stands in the history and can be brought back by
-    undo. Return what was done, as the command prints it with --json.
+    A kept document that the file does not list under an aspect is no longer kept there; discarded
+    ones stay discarded. Earlier sets stay in the history and can be restored by undo. Return counts
+    for the command's JSON output.
     """
     source = FileSource(path)
-    rows, bad = parse_aspects(source)
+    rows, problems = parse_aspects(source)
     queries = _primary_keys(Query, collection, {row.query for row in rows})
-    documents = _primary_keys(Document, collection, {one for row in rows for one in row.documents})
-    # All mistakes at once, unknown ids among them, before any query is changed.
-    bad += [(row.line, f'no query has the id "{row.query}"') for row in rows if row.query not in queries]
-    named = [(row.line, name) for row in rows for name in row.documents]
-    bad += [(line, f'no document has the id "{name}"') for line, name in named if name not in documents]
-    refuse_bad_lines(source, bad)
+    documents = _primary_keys(Document, collection, {name for row in rows for name in row.documents})
+    # All problems are reported at once, including unknown ids, before any query is changed.
+    problems += [(row.line, f'no query has the id "{row.query}"') for row in rows if row.query not in queries]
+    references = [(row.line, name) for row in rows for name in row.documents]
+    problems += [(line, f'no document has the id "{name}"') for line, name in references if name not in documents]
+    refuse_bad_lines(source, problems)
     author, _ = Assessor.objects.get_or_create(collection=collection, kind=Assessor.Kind.HUMAN_IMPORT, name=IMPORTER)
-    grouped = by_query(rows)
-    changed = sum(
-        _import_query(Query.objects.get(pk=queries[name]), author, found, documents) for name, found in grouped.items()
+    rows_by_query = by_query(rows)
+    changed_count = sum(
+        _import_query(Query.objects.get(pk=queries[name]), author, aspect_rows, documents)
+        for name, aspect_rows in rows_by_query.items()
     )
-    record_act(None, "aspects.imported", collection, queries=len(grouped), aspects=len(rows), changed=changed)
+    record_act(
+        None, "aspects.imported", collection, queries=len(rows_by_query), aspects=len(rows), changed=changed_count
+    )
     return {
         "collection": collection.name,
-        "queries": len(grouped),
+        "queries": len(rows_by_query),
         "aspects": len(rows),
         "documents": sum(len(row.documents) for row in rows),
-        "changed": changed,
+        "changed": changed_count,
     }
 
 
 def _primary_keys(model: type[Query] | type[Document], collection: Collection, names: set[str]) -> dict[str, int]:
-    """Return external id to primary key, of those names that the collection has."""
-    found = model._default_manager.filter(collection=collection, is_current=True, external_id__in=names)
-    return dict(found.values_list("external_id", "pk"))
+    """Return primary keys by external id, for those names that are in the collection."""
+    rows = model._default_manager.filter(collection=collection, is_current=True, external_id__in=names)
+    return dict(rows.values_list("external_id", "pk"))
 
 
 def _import_query(query: Query, author: Assessor, rows: Sequence[AspectRow], documents: dict[str, int]) -> bool:
-    """Take the file's set for one query; return False when the query has exactly that already."""
+    """Replace the set of a query by that of the file; return False when nothing changes."""
     entries: Entries = tuple(AspectSnapshot(row.aspect, row.text, row.rationale, row.importance) for row in rows)
-    wanted = {(documents[name], row.aspect) for row in rows for name in row.documents}
-    held = lock_aspects(query)
-    standing = {key: bool(one.grade) for key, one in held.current_judgments([e.id for e in entries]).items()}
-    decisions = [RevisionDecision(*key, True) for key in sorted(wanted) if not standing.get(key)]
-    decisions += [RevisionDecision(*key, None) for key, keeps in standing.items() if keeps and key not in wanted]
-    if entries == held.entries and not decisions:
+    file_pairs = {(documents[name], row.aspect) for row in rows for name in row.documents}
+    aspect_set = lock_aspects(query)
+    is_kept = {
+        key: bool(judgment.grade) for key, judgment in aspect_set.current_judgments([e.id for e in entries]).items()
+    }
+    decisions = [RevisionDecision(*key, True) for key in sorted(file_pairs) if not is_kept.get(key)]
+    decisions += [RevisionDecision(*key, None) for key, keep in is_kept.items() if keep and key not in file_pairs]
+    if entries == aspect_set.entries and not decisions:
         return False
-    held.revise(author, Act.IMPORT, AspectChange(entries, decisions))
+    aspect_set.revise(author, Act.IMPORT, AspectChange(entries, decisions))
     return True
 
 
@@ -83,13 +88,13 @@ def export_lines(collection: Collection) -> Iterator[str]:
 
 def export_aspects(collection: Collection, path: Path) -> int:
     """Write the aspects file; return the number of lines."""
-    # Written beside and renamed, so that nobody ever reads half a file.
-    part = path.with_name(f".{path.name}.part")
+    # Renamed when complete, so that nobody reads half a file.
+    partial_path = path.with_name(f".{path.name}.part")
     count = 0
-    with part.open("w", encoding="utf-8") as file:
-        for one in export_lines(collection):
-            file.write(one)
+    with partial_path.open("w", encoding="utf-8") as file:
+        for line in export_lines(collection):
+            file.write(line)
             count += 1
-    part.replace(path)
+    partial_path.replace(path)
     record_act(None, "aspects.exported", collection, lines=count)
     return count

@@ -1,4 +1,4 @@
-"""The aspects file: JSON lines of FIELDS; those of reviewed queries have `review`, which is not read."""
+"""The aspects file: JSON lines of FIELDS. Lines of reviewed queries also have `review`, which is not imported."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -12,9 +12,9 @@ from corpus.formats.files import FileSource
 from corpus.formats.json_objects import json_object
 
 FIELDS = ("query_id", "aspect_id", "text", "rationale", "importance", "doc_ids")
-# Of the newest review of the query: accepted, changed or outdated; both persons' importances, null for a new aspect.
+# The newest review of the query: accepted, changed or outdated; both persons' importances, null for a new aspect.
 REVIEW = ("status", "first_importance", "second_importance")
-SHOWN = 20  # Bad lines that the error names.
+SHOWN = 20  # Bad lines in an error.
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class AspectRow:
     documents: tuple[str, ...]
 
 
-Bad = list[tuple[int, str]]  # (line, what is wrong with it).
+LineProblems = list[tuple[int, str]]  # (line, problem).
 
 
 def aspect_line(values: Sequence[Any]) -> str:
@@ -43,52 +43,52 @@ def aspect_line(values: Sequence[Any]) -> str:
 
 
 def read_aspects(path: Path) -> list[AspectRow]:
-    """Return every line of the file. Raises BadInput that names the bad ones by number."""
+    """Return every line of the file. Raises BadInput that lists the bad lines by number."""
     source = FileSource(path)
-    rows, bad = parse_aspects(source)
-    refuse_bad_lines(source, bad)
+    rows, problems = parse_aspects(source)
+    refuse_bad_lines(source, problems)
     return rows
 
 
-def parse_aspects(source: FileSource) -> tuple[list[AspectRow], Bad]:
-    """Return the good lines and the bad ones. Raises BadInput for a file that is empty or damaged, or holds NUL."""
+def parse_aspects(source: FileSource) -> tuple[list[AspectRow], LineProblems]:
+    """Return the rows and the problems. Raises BadInput for a file that is empty or damaged, or contains NUL."""
     rows: list[AspectRow] = []
-    bad: Bad = []
-    first: dict[tuple[str, str], int] = {}
+    problems: LineProblems = []
+    first_lines: dict[tuple[str, str], int] = {}
     sizes: dict[str, int] = {}
-    for number, given in source.lines():
+    for number, line in source.lines():
         try:
-            row = _parse_row(source, number, json_object(source, number, given))
+            row = _parse_row(source, number, json_object(source, number, line))
         except BadInput as problem:
-            # The first line of another tool's file: what the file is says more than what is wrong with the line.
-            if not rows and not bad and (known := source.foreign()):
-                raise BadInput(f"{source}: {known}") from None
-            bad.append((number, str(problem).removeprefix(f"{source}, line {number}: ")))
+            # On the first line of another tool's file, its format is the better explanation.
+            if not rows and not problems and (foreign_format := source.foreign()):
+                raise BadInput(f"{source}: {foreign_format}") from None
+            problems.append((number, str(problem).removeprefix(f"{source}, line {number}: ")))
             continue
-        before = first.setdefault((row.query, row.aspect), number)
+        first_line = first_lines.setdefault((row.query, row.aspect), number)
         sizes[row.query] = sizes.get(row.query, 0) + 1
-        if before != number:
-            bad.append((number, f'aspect "{row.aspect}" of query "{row.query}" stands already in line {before}'))
+        if first_line != number:
+            problems.append((number, f'aspect "{row.aspect}" of query "{row.query}" is already in line {first_line}'))
         elif sizes[row.query] > MOST:
-            bad.append((number, f'query "{row.query}" has more than {MOST} aspects'))
+            problems.append((number, f'query "{row.query}" has more than {MOST} aspects'))
         rows.append(row)
-    if not rows and not bad:
-        raise BadInput(f"{source}: the file holds no aspect")
-    return rows, bad
+    if not rows and not problems:
+        raise BadInput(f"{source}: the file contains no aspects")
+    return rows, problems
 
 
-def refuse_bad_lines(source: FileSource, bad: Bad) -> None:
-    """Raise BadInput when there is a bad line: the first ones by number, and how many there are."""
-    if not bad:
+def refuse_bad_lines(source: FileSource, problems: LineProblems) -> None:
+    """Raise BadInput when there are problems: the first ones by line, and their number."""
+    if not problems:
         return
-    named = "; ".join(f"line {number}: {problem}" for number, problem in sorted(bad)[:SHOWN])
-    more = f" (the first {SHOWN} of {len(bad)})" if len(bad) > SHOWN else ""
-    count = "1 bad line" if len(bad) == 1 else f"{len(bad)} bad lines"
-    raise BadInput(f"{source}: {count}: {named}{more}")
+    listed_problems = "; ".join(f"line {number}: {problem}" for number, problem in sorted(problems)[:SHOWN])
+    more = f" (the first {SHOWN} of {len(problems)})" if len(problems) > SHOWN else ""
+    count = "1 bad line" if len(problems) == 1 else f"{len(problems)} bad lines"
+    raise BadInput(f"{source}: {count}: {listed_problems}{more}")
 
 
 def by_query(rows: Iterable[AspectRow]) -> dict[str, list[AspectRow]]:
-    """Return the rows of each query together, queries and rows in the order of the file."""
+    """Group rows by query, with queries and rows in the order of the file."""
     grouped: dict[str, list[AspectRow]] = {}
     for row in rows:
         grouped.setdefault(row.query, []).append(row)
@@ -102,9 +102,9 @@ def _parse_row(source: FileSource, number: int, row: dict[str, Any]) -> AspectRo
     documents = row.get("doc_ids", [])
     if not isinstance(documents, list):
         raise source.bad(number, '"doc_ids" is not a list')
-    ids = tuple(source.identifier(number, one, "doc_ids") for one in documents)
+    ids = tuple(source.identifier(number, document, "doc_ids") for document in documents)
     if len(set(ids)) < len(ids):
-        raise source.bad(number, '"doc_ids" names a document twice')
+        raise source.bad(number, '"doc_ids" lists a document twice')
     text = _text_field(source, number, row, "text")
     if not text:
         raise source.bad(number, '"text" is empty')
@@ -117,5 +117,5 @@ def _text_field(source: FileSource, number: int, row: dict[str, Any], field: str
     if not isinstance(value, str):
         raise source.bad(number, f'"{field}" is not a string')
     if "\0" in value:
-        raise source.bad(number, f'"{field}" holds a NUL character; remove it')
-    return value.strip()  # so that what is exported is what was imported
+        raise source.bad(number, f'"{field}" contains a NUL character; remove it')
+    return value.strip()  # So that an export equals its import.

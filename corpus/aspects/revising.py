@@ -1,9 +1,9 @@
-"""Acts on the aspects of a query and on the documents under them: each appends a revision, none overwrites.
+"""Actions on the aspects of a query and on the documents under them: each appends a revision, none overwrites.
 
-A document stands under an aspect by a judgment of the pair and the aspect: the grade from which on
-documents are relevant keeps it, 0 discards it. Such judgments form one chain for each pair and
-aspect, whoever gave them, so that the newest word holds and undo can take back exactly what an act
-gave.
+A document is kept under an aspect, or discarded, by a judgment of the pair and the aspect: the
+lowest relevant grade keeps it, 0 discards it. The judgments of each pair and aspect form one chain
+across all assessors, so that the newest one applies and undo can withdraw exactly the judgments of
+an action.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,7 +25,7 @@ Act = AspectRevision.Act
 
 @dataclass(frozen=True, slots=True)
 class RevisionDecision:
-    """A document stands under an aspect (`keep`), or it does not, with the reason. None: nobody says so any more."""
+    """A decision to keep a document under an aspect, or not to, with the reason. `keep` None: withdrawn."""
 
     document: int
     aspect: str
@@ -35,15 +35,15 @@ class RevisionDecision:
 
 @dataclass(frozen=True, slots=True)
 class AspectChange:
-    """The result of an act: the set of aspects after it, and its decisions on documents."""
+    """The result of an action: the new set of aspects, and the decisions on documents."""
 
     entries: Entries
     decisions: Sequence[RevisionDecision] = ()
     note: str = ""
 
 
-class Held:
-    """A query that nobody else can revise at the moment, and its aspects as they stand."""
+class LockedAspectSet:
+    """The current aspects of a query that is locked against other revisions."""
 
     def __init__(self, query: Query, newest: AspectRevision | None) -> None:
         self.query = query
@@ -52,10 +52,14 @@ class Held:
         self.entries = load_aspects(newest.aspects) if newest else ()
 
     def current_judgments(self, ids: Iterable[str]) -> dict[tuple[int, str], Judgment]:
-        """Return (document, aspect) to the judgment that holds, for these aspects."""
-        said = Judgment.objects.filter(aspect__query=self.query, aspect__external_id__in=list(ids))
-        found = said.heads().select_related("pair", "aspect")
-        return {(one.pair.document_id, one.aspect.external_id): one for one in found if one.aspect}
+        """Return the current judgments under these aspects by (document, aspect)."""
+        judgments = Judgment.objects.filter(aspect__query=self.query, aspect__external_id__in=list(ids))
+        current = judgments.heads().select_related("pair", "aspect")
+        return {
+            (judgment.pair.document_id, judgment.aspect.external_id): judgment
+            for judgment in current
+            if judgment.aspect
+        }
 
     def revise(self, author: Assessor, act: Act, change: AspectChange) -> AspectRevision:
         """Append a revision of the query's aspects. Raises BadInput when nothing changes."""
@@ -65,13 +69,13 @@ class Held:
         return revision
 
 
-def lock_aspects(query: Query, base: int | None = None) -> Held:
+def lock_aspects(query: Query, base: int | None = None) -> LockedAspectSet:
     """Lock the query's aspects until the commit. Raises BadInput for an old text of the query, or a newer revision."""
-    # The weaker lock: rows that point to the query by a foreign key may come in meanwhile.
-    locked = hold(Query.objects, query.pk, no_key=True)
-    if not locked.is_current:
+    # The weaker lock, which allows inserts of rows that refer to the query by a foreign key.
+    locked_query = hold(Query.objects, query.pk, no_key=True)
+    if not locked_query.is_current:
         raise BadInput(_("The query has a newer text. Open it from the list."))
-    newest = newest_revision(locked)
+    newest = newest_revision(locked_query)
     if base is not None and base != (newest.number if newest else 0):
         raise BadInput(
             _(
@@ -79,22 +83,22 @@ def lock_aspects(query: Query, base: int | None = None) -> Held:
                 "not saved. See the latest version."
             )
         )
-    return Held(locked, newest)
+    return LockedAspectSet(locked_query, newest)
 
 
 def newest_revision(query: Query) -> AspectRevision | None:
-    """Return the revision that holds; None for a query whose aspects nobody touched here."""
+    """Return the newest revision; None for a query without revisions."""
     return AspectRevision.objects.filter(query=query).order_by("-number").first()
 
 
 def _append_revision(
-    held: Held, author: Assessor, act: Act, change: AspectChange, undoes: AspectRevision | None = None
+    aspect_set: LockedAspectSet, author: Assessor, act: Act, change: AspectChange, undoes: AspectRevision | None = None
 ) -> AspectRevision:
-    rows = _update_rows(held, change.entries)
-    judgments = _append_judgments(held, author, rows, change.decisions)
+    rows = _update_rows(aspect_set, change.entries)
+    judgments = _append_judgments(aspect_set, author, rows, change.decisions)
     revision = AspectRevision.objects.create(
-        query=held.query,
-        number=(held.newest.number if held.newest else 0) + 1,
+        query=aspect_set.query,
+        number=(aspect_set.newest.number if aspect_set.newest else 0) + 1,
         act=act,
         note=change.note,
         aspects=[asdict(entry) for entry in change.entries],
@@ -106,59 +110,59 @@ def _append_revision(
     return revision
 
 
-def _update_rows(held: Held, entries: Entries) -> Mapping[str, Aspect]:
-    """Bring the query's rows up to the set; return all rows that it ever had, by id."""
-    if entries != held.entries or any(entry.id not in held.rows for entry in entries):
+def _update_rows(aspect_set: LockedAspectSet, entries: Entries) -> Mapping[str, Aspect]:
+    """Update the query's rows to the set; return all rows that it ever had, by id."""
+    if entries != aspect_set.entries or any(entry.id not in aspect_set.rows for entry in entries):
         rows = [
             Aspect(
-                query=held.query, external_id=e.id, text=e.text, rationale=e.rationale,
-                importance=e.importance, place=place, is_current=True,
+                query=aspect_set.query, external_id=e.id, text=e.text, rationale=e.rationale,
+                importance=e.importance, place=position, is_current=True,
             )
-            for place, e in enumerate(entries)
+            for position, e in enumerate(entries)
         ]  # fmt: skip
-        # Rows that left the set stay: judgments hang on them (docs/adr/0029).
-        held.query.aspects.exclude(external_id__in=[e.id for e in entries]).update(is_current=False)
+        # Rows that left the set stay, because judgments refer to them (docs/adr/0029).
+        aspect_set.query.aspects.exclude(external_id__in=[e.id for e in entries]).update(is_current=False)
         Aspect.objects.bulk_create(
             rows,
             update_conflicts=True,
             unique_fields=["query", "external_id"],
             update_fields=["text", "rationale", "importance", "place", "is_current"],
         )
-    return {row.external_id: row for row in Aspect.objects.filter(query=held.query)}
+    return {row.external_id: row for row in Aspect.objects.filter(query=aspect_set.query)}
 
 
 def _append_judgments(
-    held: Held, author: Assessor, rows: Mapping[str, Aspect], decisions: Sequence[RevisionDecision]
+    aspect_set: LockedAspectSet, author: Assessor, rows: Mapping[str, Aspect], decisions: Sequence[RevisionDecision]
 ) -> list[Judgment]:
     """Append the judgments that change something, and return them."""
     if not decisions:
         return []
-    standing = held.current_judgments({decision.aspect for decision in decisions})
-    query, documents = held.query, {decision.document for decision in decisions}
-    known = Document.objects.filter(pk__in=documents, collection_id=query.collection_id)
-    if set(known.values_list("pk", flat=True)) != documents:
+    current = aspect_set.current_judgments({decision.aspect for decision in decisions})
+    query, documents = aspect_set.query, {decision.document for decision in decisions}
+    rows_found = Document.objects.filter(pk__in=documents, collection_id=query.collection_id)
+    if set(rows_found.values_list("pk", flat=True)) != documents:
         raise BadInput(_("One of these documents is no longer in the collection. See the latest version."))
-    # A document that is no pair of the query becomes one that nobody is asked to judge.
+    # A document without a pair gets one that is not assigned to anyone.
     Pair.objects.bulk_create(
         [Pair(collection_id=query.collection_id, query=query, document_id=pk, is_candidate=False) for pk in documents],
         ignore_conflicts=True,
     )
     pairs = dict(Pair.objects.filter(query=query, document__in=documents).values_list("document", "pk"))
     step = Judgment.Step.FINAL if author.kind == Assessor.Kind.PERSON else Judgment.Step.IMPORT
-    collection = held.query.collection
-    kept, guideline = collection.relevant_from, collection.guideline_version
+    collection = aspect_set.query.collection
+    relevant_grade, guideline = collection.relevant_from, collection.guideline_version
     judgments = []
     for decision in decisions:
         if decision.aspect not in rows:
             raise BadInput(_("Aspect %(id)s no longer exists. See the latest version.") % {"id": decision.aspect})
-        before = standing.get((decision.document, decision.aspect))
-        grade = None if decision.keep is None else kept if decision.keep else 0
-        if _grade_and_reason(before) == (grade, decision.reason):
+        superseded = current.get((decision.document, decision.aspect))
+        grade = None if decision.keep is None else relevant_grade if decision.keep else 0
+        if _grade_and_reason(superseded) == (grade, decision.reason):
             continue
         judgments.append(
             Judgment.objects.create(
                 pair_id=pairs[decision.document], aspect=rows[decision.aspect], assessor=author, step=step,
-                grade=grade, supersedes=before, comment=decision.reason,
+                grade=grade, supersedes=superseded, comment=decision.reason,
                 guideline=guideline,
             )
         )  # fmt: skip
@@ -172,9 +176,9 @@ def _grade_and_reason(judgment: Judgment | None) -> tuple[int | None, str]:
 @transaction.atomic
 def add_aspect(query: Query, author: Assessor, wording: Wording, *, base: int | None = None) -> AspectRevision:
     """Add an aspect to a query."""
-    held = lock_aspects(query, base)
-    (name,) = sets.next_ids(held.rows, 1)
-    return held.revise(author, Act.ADD, AspectChange(sets.add(held.entries, name, wording), note=name))
+    aspect_set = lock_aspects(query, base)
+    (name,) = sets.next_ids(aspect_set.rows, 1)
+    return aspect_set.revise(author, Act.ADD, AspectChange(sets.add(aspect_set.entries, name, wording), note=name))
 
 
 @transaction.atomic
@@ -182,24 +186,26 @@ def clarify_aspect(
     query: Query, author: Assessor, aspect: str, wording: Wording, *, base: int | None = None
 ) -> AspectRevision:
     """Reword an aspect; its documents stay."""
-    held = lock_aspects(query, base)
-    return held.revise(author, Act.CLARIFY, AspectChange(sets.clarify(held.entries, aspect, wording), note=aspect))
+    aspect_set = lock_aspects(query, base)
+    return aspect_set.revise(
+        author, Act.CLARIFY, AspectChange(sets.clarify(aspect_set.entries, aspect, wording), note=aspect)
+    )
 
 
 @transaction.atomic
 def weigh_aspects(
-    query: Query, author: Assessor, given: Mapping[str, int], *, base: int | None = None
+    query: Query, author: Assessor, importances: Mapping[str, int], *, base: int | None = None
 ) -> AspectRevision:
     """Set importances, by the aspects' ids."""
-    held = lock_aspects(query, base)
-    return held.revise(author, Act.WEIGH, AspectChange(sets.weigh(held.entries, given)))
+    aspect_set = lock_aspects(query, base)
+    return aspect_set.revise(author, Act.WEIGH, AspectChange(sets.weigh(aspect_set.entries, importances)))
 
 
 @transaction.atomic
 def remove_aspect(query: Query, author: Assessor, aspect: str, *, base: int | None = None) -> AspectRevision:
-    """Remove an aspect; documents that supported it alone are to be reviewed again."""
-    held = lock_aspects(query, base)
-    return held.revise(author, Act.REMOVE, AspectChange(sets.remove(held.entries, aspect), note=aspect))
+    """Remove an aspect; documents that supported only this one must be reviewed again."""
+    aspect_set = lock_aspects(query, base)
+    return aspect_set.revise(author, Act.REMOVE, AspectChange(sets.remove(aspect_set.entries, aspect), note=aspect))
 
 
 @transaction.atomic
@@ -207,34 +213,34 @@ def merge_aspects(
     query: Query, author: Assessor, aspects: Sequence[str], wording: Wording, *, base: int | None = None
 ) -> AspectRevision:
     """Merge several aspects into one, with every document kept under any of them."""
-    held = lock_aspects(query, base)
-    (name,) = sets.next_ids(held.rows, 1)
-    entries = sets.merge(held.entries, aspects, name, wording)
-    decided: dict[int, RevisionDecision] = {}
-    for (document, _aspect), judgment in held.current_judgments(aspects).items():
+    aspect_set = lock_aspects(query, base)
+    (name,) = sets.next_ids(aspect_set.rows, 1)
+    entries = sets.merge(aspect_set.entries, aspects, name, wording)
+    decisions: dict[int, RevisionDecision] = {}
+    for (document, _aspect), judgment in aspect_set.current_judgments(aspects).items():
         keeps = bool(judgment.grade)
-        # A document that any of them kept is kept; a discard holds only where none of them kept it.
-        if judgment.grade is not None and (keeps or document not in decided):
-            decided[document] = RevisionDecision(document, name, keeps, "" if keeps else judgment.comment)
+        # A document that is kept under any of them is kept; it is discarded only if kept under none.
+        if judgment.grade is not None and (keeps or document not in decisions):
+            decisions[document] = RevisionDecision(document, name, keeps, "" if keeps else judgment.comment)
     note = f"{', '.join(dict.fromkeys(aspects))} → {name}"
-    return held.revise(author, Act.MERGE, AspectChange(entries, list(decided.values()), note))
+    return aspect_set.revise(author, Act.MERGE, AspectChange(entries, list(decisions.values()), note))
 
 
 @transaction.atomic
 def split_aspect(
     query: Query, author: Assessor, aspect: str, parts: Sequence[Wording], *, base: int | None = None
 ) -> AspectRevision:
-    """Split an aspect. Discarded documents stay so; kept ones are reviewed again."""
-    held = lock_aspects(query, base)
-    names = sets.next_ids(held.rows, len(parts))
-    entries = sets.split(held.entries, aspect, list(zip(names, parts, strict=True)))
-    discarded = [
+    """Split an aspect. Discarded documents stay discarded; kept ones must be reviewed again."""
+    aspect_set = lock_aspects(query, base)
+    names = sets.next_ids(aspect_set.rows, len(parts))
+    entries = sets.split(aspect_set.entries, aspect, list(zip(names, parts, strict=True)))
+    decisions = [
         RevisionDecision(document, name, False, judgment.comment)
-        for (document, _aspect), judgment in held.current_judgments([aspect]).items()
+        for (document, _aspect), judgment in aspect_set.current_judgments([aspect]).items()
         for name in names
         if judgment.grade == 0
     ]
-    return held.revise(author, Act.SPLIT, AspectChange(entries, discarded, f"{aspect} → {', '.join(names)}"))
+    return aspect_set.revise(author, Act.SPLIT, AspectChange(entries, decisions, f"{aspect} → {', '.join(names)}"))
 
 
 @transaction.atomic
@@ -247,14 +253,14 @@ def apply_review(
     note: str,
     base: int,
 ) -> AspectRevision:
-    """Make the changes of a second person's review: weights, or where documents stand."""
-    held = lock_aspects(query, base)
-    change = AspectChange(sets.weigh(held.entries, importances or {}), decisions, note)
-    return held.revise(author, Act.REVIEW, change)
+    """Apply the changes of a second person's review: importances, or decisions on documents."""
+    aspect_set = lock_aspects(query, base)
+    change = AspectChange(sets.weigh(aspect_set.entries, importances or {}), decisions, note)
+    return aspect_set.revise(author, Act.REVIEW, change)
 
 
 def earlier_revision(query: Query) -> AspectRevision | None:
-    """Return the newest set of an earlier text of the query: an import with a new text begins without aspects."""
+    """Return the newest set of an earlier text of the query; a query with a new text begins without aspects."""
     older = AspectRevision.objects.filter(
         query__collection_id=query.collection_id, query__external_id=query.external_id, query__is_current=False
     )
@@ -264,40 +270,40 @@ def earlier_revision(query: Query) -> AspectRevision | None:
 @transaction.atomic
 def copy_earlier_aspects(query: Query, author: Assessor, *, base: int | None = None) -> AspectRevision:
     """Copy the aspects of the query's earlier text, with existing documents' decisions."""
-    held = lock_aspects(query, base)
-    old = earlier_revision(held.query)
-    if old is None or held.entries:
+    aspect_set = lock_aspects(query, base)
+    old = earlier_revision(aspect_set.query)
+    if old is None or aspect_set.entries:
         raise BadInput(_("There are no aspects to copy. See the latest version."))
     entries = load_aspects(old.aspects)
-    said = CurrentJudgment.objects.filter(
+    judgments = CurrentJudgment.objects.filter(
         aspect__query=old.query_id, aspect__external_id__in=[entry.id for entry in entries],
         pair__document__is_current=True,
     ).values_list("pair__document", "aspect__external_id", "grade", "comment")  # fmt: skip
-    decisions = [RevisionDecision(document, name, bool(grade), comment) for document, name, grade, comment in said]
-    return held.revise(author, Act.IMPORT, AspectChange(entries, decisions, f"version {old.query.version}"))
+    decisions = [RevisionDecision(document, name, bool(grade), comment) for document, name, grade, comment in judgments]
+    return aspect_set.revise(author, Act.IMPORT, AspectChange(entries, decisions, f"version {old.query.version}"))
 
 
 def undoable_revision(query: Query) -> AspectRevision | None:
-    """Return the newest standing act. Imports count: they may be taken back, too."""
+    """Return the newest revision that can be undone; imports are included."""
     return AspectRevision.objects.filter(query=query, undone_by=None).exclude(act=Act.UNDO).order_by("-number").first()
 
 
 @transaction.atomic
 def undo_revision(query: Query, author: Assessor, number: int) -> AspectRevision:
-    """Undo the newest revision; `number`: the one its author saw, else refused."""
-    held = lock_aspects(query)
-    last = undoable_revision(held.query)
+    """Undo the newest revision. Raises BadInput unless its number is `number`, the one that the author saw."""
+    aspect_set = lock_aspects(query)
+    last = undoable_revision(aspect_set.query)
     if last is None or last.number != number:
         raise BadInput(_("This is no longer the latest action. See the history."))
-    given = Judgment.objects.filter(pk__in=last.judgments).select_related("pair", "aspect", "supersedes")
+    judgments = Judgment.objects.filter(pk__in=last.judgments).select_related("pair", "aspect", "supersedes")
     decisions = []
-    for judgment in given:
-        # What held before it.
+    for judgment in judgments:
+        # The judgment before it applies again.
         grade, reason = _grade_and_reason(judgment.supersedes)
         aspect = judgment.aspect.external_id if judgment.aspect else ""
         keeps = None if grade is None else grade > 0
         decisions.append(RevisionDecision(judgment.pair.document_id, aspect, keeps, reason))
-    previous = AspectRevision.objects.filter(query=held.query, number=last.number - 1).first()
+    previous = AspectRevision.objects.filter(query=aspect_set.query, number=last.number - 1).first()
     entries = load_aspects(previous.aspects) if previous else ()
     change = AspectChange(entries, decisions, note=str(last.number))
-    return _append_revision(held, author, Act.UNDO, change, undoes=last)
+    return _append_revision(aspect_set, author, Act.UNDO, change, undoes=last)

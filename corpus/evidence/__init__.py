@@ -1,1 +1,1 @@
-"""Evidence targets of pairs: sentences that make a document relevant."""
+"""Evidence targets of pairs: the contribution of a document to a query, and its sentences that support it."""

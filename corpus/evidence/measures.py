@@ -1,4 +1,4 @@
-"""Contribution and evidence of a relevant pair, as judges and models write them: form and measures. Pure."""
+"""Contribution and evidence of a relevant pair: parsing of what judges and models wrote, and measures. Pure."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -10,11 +10,11 @@ from django.utils.translation import gettext as _
 from corpus.search.text import detect_language, split_sentences, tokenize_text
 
 TAGS = ("<contribution>", "</contribution>", "<evidence>", "</evidence>")
-SHORTEST = 10  # A field is well formed when it has more characters than this (Prism 5.3).
-# From this share of the text on a second language makes a document one of several languages.
+SHORTEST = 10  # A well-formed field has more characters than this (Prism 5.3).
+# A document has several languages if the second one has at least this share of the text.
 MIXED = 0.25
-PIECE = 160  # Characters of a piece whose language is looked at: less shows too little.
-# Share of an answer's words in the document from which on both are of one language, whatever the stop words say.
+PIECE = 160  # Characters whose language is detected together; fewer would be unreliable.
+# An answer with at least this share of its words in the document has the document's language.
 SHARED = 0.6
 
 _OUTPUT = re.compile(r"\s*(yes|no)(?!\w)")
@@ -25,7 +25,7 @@ _MONTH = (
     r"|Sept?(?:ember|\.)?|Oct(?:ober|\.)?|Nov(?:ember|\.)?|Dec(?:ember|\.)?)"
 )
 _NUMBER = r"\d+(?:[.,]\d+)*"
-# What a judge measures, each from 1 to 5 (judges.evidence.quality).
+# Dimensions that a judge rates from 1 to 5 (judges.evidence.quality).
 DIMENSIONS = (
     "contribution_accuracy",
     "contribution_coverage",
@@ -34,7 +34,7 @@ DIMENSIONS = (
     "evidence_concision",
     "language",
 )
-# Dates before percentages before numbers: what one has taken the next does not see.
+# Dates before percentages before numbers: a match of an earlier pattern is not matched again.
 _ENTITIES = (
     re.compile(rf"\b\d{{1,2}}(?:st|nd|rd|th)?\s+(?:of\s+)?{_MONTH}\s+\d{{4}}\b"),
     re.compile(rf"\b{_MONTH}\s+\d{{1,2}}(?:st|nd|rd|th)?(?:,)?\s+\d{{4}}\b"),
@@ -47,7 +47,7 @@ _ENTITIES = (
 
 
 class Malformed(ValueError):
-    """A text that is not contribution and evidence; the message names what is wrong."""
+    """A text is not a contribution with evidence; the message describes the problem."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,18 +59,18 @@ class EvidenceTarget:
 
     @property
     def text(self) -> str:
-        """The target as training sets carry it."""
+        """Return the target as in training sets."""
         return f"<contribution>{self.contribution}</contribution>\n<evidence>{self.evidence}</evidence>"
 
 
 @dataclass(frozen=True, slots=True)
 class EvidenceOutput:
-    """A model's whole answer. `verdict`: 1, 0, or None for another first word; fields that are not there are None."""
+    """A model's answer. `verdict`: 1, 0, or None for another first word; missing fields are None."""
 
     verdict: int | None
     contribution: str | None
     evidence: str | None
-    rest: str  # What follows the first word.
+    rest: str  # The text after the first word.
 
     @property
     def target(self) -> EvidenceTarget | None:
@@ -86,9 +86,9 @@ class EvidenceMeasures:
     contribution_sentences: int
     entities: tuple[str, ...]
     missing: tuple[str, ...]  # Entities that are not in the document.
-    altered: tuple[str, ...]  # Of those, numbers, percentages and dates.
+    altered: tuple[str, ...]  # The missing numbers, percentages and dates.
     fidelity: float | None
-    # The same as in the Prism paper: any substring of the document counts, so 12 stands in 120.
+    # As in the Prism paper: any substring of the document counts, so that 12 occurs in 120.
     fidelity_prism: float | None
     language: str
     expected_language: str
@@ -96,23 +96,23 @@ class EvidenceMeasures:
     evidence_tokens: int
     document_tokens: int
     ratio: float | None  # Tokens of the evidence over tokens of the document (P figure 5).
-    copied: bool  # Every sentence of the evidence stands in the document, white space apart.
+    copied: bool  # Whether every sentence of the evidence is in the document, except for white space.
 
 
 def parse_target(text: str) -> EvidenceTarget:
-    """Return a text's two fields, a line end between, and no more. Raises Malformed."""
-    found = _TARGET.fullmatch(text.strip())
-    if found is None:
+    """Parse a text of exactly the two fields with a line break between. Raises Malformed."""
+    match = _TARGET.fullmatch(text.strip())
+    if match is None:
         raise Malformed(
             _("the text does not match <contribution>..</contribution>, a line break and <evidence>..</evidence>")
         )
-    target = EvidenceTarget(found[1].strip(), found[2].strip())
+    target = EvidenceTarget(match[1].strip(), match[2].strip())
     check_target(target.contribution, target.evidence)
     return target
 
 
 def check_target(contribution: str, evidence: str) -> None:
-    """Raise Malformed unless the two can stand in a target."""
+    """Raise Malformed unless both are not empty and free of tags."""
     for value, empty, tagged in (
         (contribution, _("the contribution is empty"), _("the contribution contains one of the tags")),
         (evidence, _("the evidence is empty"), _("the evidence contains one of the tags")),
@@ -124,7 +124,7 @@ def check_target(contribution: str, evidence: str) -> None:
 
 
 def parse_output(text: str) -> EvidenceOutput:
-    """Return a model's answer: its first word, and each field that stands in it exactly once."""
+    """Parse a model's answer: its first word, and each field that occurs exactly once."""
     first = _OUTPUT.match(text)
     if first is None:
         return EvidenceOutput(None, None, None, text.strip())
@@ -135,8 +135,8 @@ def parse_output(text: str) -> EvidenceOutput:
 
 
 def close_fields(text: str) -> str:
-    """Return an answer that broke off with the field that it was in ended there."""
-    # It may have broken off within a tag, of which a half is no text.
+    """Close the open field of an answer that was cut off."""
+    # An incomplete tag at the end is not text.
     text = re.sub(r"</?[a-z]*\Z", "", text)
     for name in _FIELDS:
         if text.count(f"<{name}>") == 1 and f"</{name}>" not in text:
@@ -145,13 +145,13 @@ def close_fields(text: str) -> str:
 
 
 def _extract_field(text: str, name: str) -> str | None:
-    """Return a field's content when it is opened and closed exactly once and holds no tag."""
+    """Return the content of a field that is opened and closed exactly once and contains no tags."""
     if text.count(f"<{name}>") != 1 or text.count(f"</{name}>") != 1:
         return None
-    found = _FIELDS[name].search(text)
-    if found is None or any(tag in found[1] for tag in TAGS):
+    match = _FIELDS[name].search(text)
+    if match is None or any(tag in match[1] for tag in TAGS):
         return None
-    return found[1].strip()
+    return match[1].strip()
 
 
 def format_score(text: str) -> float:
@@ -166,66 +166,66 @@ def format_score(text: str) -> float:
 
 
 def pattern_entities(text: str) -> tuple[str, ...]:
-    """Return dates, percentages and numbers, each once, in the order in which they come."""
-    taken: list[tuple[int, int]] = []
+    """Return the distinct dates, percentages and numbers in their order."""
+    spans: list[tuple[int, int]] = []
     for pattern in _ENTITIES:
-        for found in pattern.finditer(text):
-            if not any(found.start() < end and start < found.end() for start, end in taken):
-                taken.append(found.span())
-    return tuple(dict.fromkeys(text[start:end] for start, end in sorted(taken)))
+        for match in pattern.finditer(text):
+            if not any(match.start() < end and start < match.end() for start, end in spans):
+                spans.append(match.span())
+    return tuple(dict.fromkeys(text[start:end] for start, end in sorted(spans)))
 
 
-def stands_in(entity: str, document: str, *, whole: bool = True) -> bool:
-    """Return whether the document holds the entity; `whole`: not inside a longer number (the paper: any substring)."""
+def occurs_in(entity: str, document: str, *, whole: bool = True) -> bool:
+    """Return whether the entity is in the document; `whole`: not inside a longer number, as the paper allows."""
     if not whole or not entity:
         return entity in document
-    # Digits and separators beside a number belong to it: 200 stands neither in 1,200 nor in 200.5.
+    # Adjacent digits and separators belong to a number: 200 occurs neither in 1,200 nor in 200.5.
     before = r"(?<!\d)(?<!\d[.,])" if entity[0].isdigit() else ""
     after = r"(?!\d)(?![.,]\d)" if entity[-1].isdigit() else ""
     return re.search(before + re.escape(entity) + after, document) is not None
 
 
 def entity_fidelity(entities: Sequence[str], document: str, *, whole: bool = True) -> float | None:
-    """Return the share of the entities that the document holds verbatim; None where there is no entity (Prism 5.3)."""
+    """Return the share of the entities that occur verbatim in the document; None without entities (Prism 5.3)."""
     if not entities:
         return None
-    return sum(stands_in(entity, document, whole=whole) for entity in entities) / len(entities)
+    return sum(occurs_in(entity, document, whole=whole) for entity in entities) / len(entities)
 
 
 def detect_languages(text: str) -> tuple[str, ...]:
-    """Return languages of a fair part of the text, most frequent first; at least one."""
+    """Return the languages of at least a share MIXED of the text, most frequent first; at least one."""
     sizes: dict[str, int] = {}
     piece, sentences = "", split_sentences(text)
-    # Sentences in a row of about PIECE characters; the last may be shorter.
-    for place, sentence in enumerate(sentences, 1):
+    # Consecutive sentences of about PIECE characters; the last piece may be shorter.
+    for number, sentence in enumerate(sentences, 1):
         piece = f"{piece} {text[sentence.start : sentence.end]}".strip()
-        if len(piece) >= PIECE or place == len(sentences):
+        if len(piece) >= PIECE or number == len(sentences):
             code = detect_language(piece)
             sizes[code], piece = sizes.get(code, 0) + len(piece), ""
     total = sum(sizes.values())
-    found = [code for code in sorted(sizes, key=lambda code: -sizes[code]) if sizes[code] >= MIXED * total]
-    return tuple(found) or (detect_language(text),)
+    languages = [code for code in sorted(sizes, key=lambda code: -sizes[code]) if sizes[code] >= MIXED * total]
+    return tuple(languages) or (detect_language(text),)
 
 
 def expected_language(document: str, query: str) -> str:
-    """Return the document's language; where it is in several, the query's."""
-    found = detect_languages(document)
-    return found[0] if len(found) == 1 else detect_language(query)
+    """Return the document's language, or the query's if the document has several."""
+    languages = detect_languages(document)
+    return languages[0] if len(languages) == 1 else detect_language(query)
 
 
 def language_fits(text: str, document: str, expected: str) -> bool:
-    """Return whether the text is in the expected language, or takes most words from a document of one language."""
-    found = detect_language(text)
-    if found == expected:
+    """Return whether the text has the expected language, or most of its words from a document of one language."""
+    language = detect_language(text)
+    if language == expected:
         return True
-    own = tokenize_text(text)
-    there = set(tokenize_text(document))
-    mixed = len(detect_languages(document)) > 1
-    return not mixed and bool(own) and sum(word in there for word in own) >= SHARED * len(own)
+    words = tokenize_text(text)
+    document_words = set(tokenize_text(document))
+    is_mixed = len(detect_languages(document)) > 1
+    return not is_mixed and bool(words) and sum(word in document_words for word in words) >= SHARED * len(words)
 
 
 def count_tokens(text: str) -> int:
-    """Count words: no model's tokenizer is at hand everywhere, and only ratios are shown."""
+    """Count words, because only ratios are shown and a model's tokenizer is not always available."""
     return len(tokenize_text(text))
 
 
@@ -237,10 +237,10 @@ def compression_ratio(evidence: str, document: str, count: Callable[[str], int] 
 
 def summary_quantiles(values: Sequence[float]) -> dict[str, float | None]:
     """Return p10, median and p90, linear between neighbours; None without values (P figure 5)."""
-    import numpy as np  # a tenth of a second, which judging pages and workers that only measure need not wait for
+    import numpy as np  # Imported here, because it takes a tenth of a second, which judging pages do not need.
 
-    found = np.quantile(values, (0.1, 0.5, 0.9)).tolist() if values else [None] * 3
-    return dict(zip(("p10", "median", "p90"), found, strict=True))
+    quantiles = np.quantile(values, (0.1, 0.5, 0.9)).tolist() if values else [None] * 3
+    return dict(zip(("p10", "median", "p90"), quantiles, strict=True))
 
 
 def measure_target(
@@ -248,18 +248,21 @@ def measure_target(
     *,
     query: str,
     document: str,
-    named: Sequence[str] = (),
+    model_entities: Sequence[str] = (),
     count: Callable[[str], int] = count_tokens,
 ) -> EvidenceMeasures:
-    """Measure all that rules can say. `named`: entities that a model listed; those not in the evidence are dropped."""
+    """Compute all measures by rule. `model_entities`: listed by a model; those not in the evidence are ignored."""
     patterns = pattern_entities(target.evidence)
-    listed = [name.strip() for name in named if name.strip() and name.strip() in target.evidence]
-    entities = tuple(dict.fromkeys((*patterns, *listed)))
-    missing = tuple(entity for entity in entities if not stands_in(entity, document))
-    said = f"{target.contribution} {target.evidence}"
+    listed_entities = [name.strip() for name in model_entities if name.strip() and name.strip() in target.evidence]
+    entities = tuple(dict.fromkeys((*patterns, *listed_entities)))
+    missing = tuple(entity for entity in entities if not occurs_in(entity, document))
+    full_text = f"{target.contribution} {target.evidence}"
     expected = expected_language(document, query)
     source = " ".join(document.split())
-    parts = [" ".join(target.evidence[one.start : one.end].split()) for one in split_sentences(target.evidence)]
+    parts = [
+        " ".join(target.evidence[sentence.start : sentence.end].split())
+        for sentence in split_sentences(target.evidence)
+    ]
     return EvidenceMeasures(
         format=format_score(f"yes\n{target.text}"),
         contribution_sentences=len(split_sentences(target.contribution)),
@@ -268,9 +271,9 @@ def measure_target(
         altered=tuple(entity for entity in missing if entity in patterns),
         fidelity=entity_fidelity(entities, document),
         fidelity_prism=entity_fidelity(entities, document, whole=False),
-        language=detect_language(said),
+        language=detect_language(full_text),
         expected_language=expected,
-        language_fits=language_fits(said, document, expected),
+        language_fits=language_fits(full_text, document, expected),
         evidence_tokens=count(target.evidence),
         document_tokens=count(document),
         ratio=compression_ratio(target.evidence, document, count),
@@ -279,6 +282,6 @@ def measure_target(
 
 
 def as_json(measures: EvidenceMeasures) -> dict[str, Any]:
-    """Return the measures for a row's JSON: lists for tuples."""
+    """Return the measures for a row's JSON, with lists instead of tuples."""
     values = {name: getattr(measures, name) for name in EvidenceMeasures.__slots__}
     return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}

@@ -1,4 +1,4 @@
-"""Contribution and evidence of pairs: a person's text goes before a judge's, the newest of each."""
+"""Targets (contribution and evidence) of pairs: the newest by a person, otherwise the newest by a judge."""
 
 from collections.abc import Iterable
 
@@ -11,47 +11,47 @@ from corpus.models import Collection, Item, Pair, Target
 _PERSON_FIRST = Case(When(kind=Target.Kind.PERSON, then=Value(0)), default=Value(1), output_field=IntegerField())
 
 
-# Measures of a row that withdraws a text which was set aside: nobody goes on with it, as after an undo.
+# Measures of a row that withdraws an excluded text, which is not offered for editing again.
 SET_ASIDE = {"set_aside": True}
 
 
 def newest_targets(collection: Collection | None = None) -> QuerySet[Target]:
-    """Return the standing target of each pair that has one; without a name, of all."""
+    """Return the current target of each pair that has one, in a collection or in all of them."""
     return _current_targets(Target.objects.filter(pair__collection=collection) if collection else Target.objects.all())
 
 
 def texts_of(pairs: Iterable[int]) -> dict[int, str]:
-    """Return the text that a model learns to write, for each of these pairs with a good target."""
-    found = _current_targets(Target.objects.filter(pair__in=list(pairs)))
-    rows = found.values_list("pair", "contribution", "evidence")
+    """Return the training text of each of these pairs that has a good target."""
+    targets = _current_targets(Target.objects.filter(pair__in=list(pairs)))
+    rows = targets.values_list("pair", "contribution", "evidence")
     return {pair: measures.EvidenceTarget(contribution, text).text for pair, contribution, text in rows}
 
 
 def evidence_of(pairs: Iterable[int]) -> dict[int, str]:
-    """Return the evidence alone, for each of these pairs with a good target that has any."""
-    found = _current_targets(Target.objects.filter(pair__in=list(pairs))).exclude(evidence="")
-    return dict(found.values_list("pair", "evidence"))
+    """Return the evidence of each of these pairs that has a good target with evidence."""
+    targets = _current_targets(Target.objects.filter(pair__in=list(pairs))).exclude(evidence="")
+    return dict(targets.values_list("pair", "evidence"))
 
 
 def _current_targets(targets: QuerySet[Target]) -> QuerySet[Target]:
-    standing = targets.filter(good=True, withdrawn_by=None, withdraws=None)
-    first = standing.order_by("pair", _PERSON_FIRST, "-version").distinct("pair")
+    current = targets.filter(good=True, withdrawn_by=None, withdraws=None)
+    first = current.order_by("pair", _PERSON_FIRST, "-version").distinct("pair")
     return Target.objects.filter(pk__in=first.values("pk")).order_by("pair")
 
 
 def last_text(pair: Pair | int) -> Target | None:
-    """Return the newest text of a pair, good or not: what a person goes on with."""
+    """Return the newest text of a pair, good or not, for a person to edit."""
     texts = Target.objects.filter(pair=pair, withdraws=None).exclude(withdrawn_by__measures=SET_ASIDE)
     return texts.order_by("-version").first()
 
 
 def last_of_judge(pair: Pair | int) -> Target | None:
-    """Return the newest text that a judge wrote, with what was wrong with it."""
+    """Return the newest text by a judge, with its problems."""
     return Target.objects.filter(pair=pair, kind=Target.Kind.JUDGE).order_by("-version").first()
 
 
 def withdraw(item: Item, writer: str) -> None:
-    """Withdraw this item's text by a further row; earlier texts stay for resuming."""
+    """Withdraw this item's text by appending a row; earlier texts can still be edited."""
     pair = locked_pair(item.pair_id)
     last = Target.objects.filter(item=item, withdraws=None, withdrawn_by=None).order_by("-version").first()
     if last is not None:
@@ -67,10 +67,10 @@ def withdraw(item: Item, writer: str) -> None:
 
 
 def locked_pair(pair: int) -> Pair:
-    """Lock a pair and return it, before a target is added: versions count without a gap."""
+    """Lock a pair and return it, before a target is added, so that versions have no gaps."""
     return hold(Pair.objects.select_related("query", "document"), pair, no_key=True)
 
 
 def next_version(pair: int) -> int:
-    """Return the number of the next text of a pair, which is locked."""
+    """Return the next version of a locked pair."""
     return int(Target.objects.filter(pair=pair).aggregate(last=Max("version"))["last"] or 0) + 1

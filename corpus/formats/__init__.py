@@ -1,1 +1,1 @@
-"""Formats of files: bytes, lines and archives, and the rows of JSON, Parquet, workbooks, XML and other tools."""
+"""File formats: bytes, lines and archives, and the rows of JSON, Parquet, workbooks, XML and exports of other tools."""

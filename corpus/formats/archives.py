@@ -1,4 +1,4 @@
-"""Files in a zip archive or a folder, looked at before any of them is opened. Pure."""
+"""Files in a zip archive or a folder, checked before any of them is opened. Pure."""
 
 import zipfile
 from pathlib import Path, PurePosixPath
@@ -9,76 +9,76 @@ from corpus.errors import BadInput
 from corpus.formats import files
 from corpus.formats.files import FileSource
 
-# Each of them is looked into and has a line on the page of the import; one in an archive is read in
-# a process of its own, which takes a fiftieth of a second.
+# Each file is inspected and has a line on the import page; a file in an archive is read in a
+# separate process, which takes a fiftieth of a second.
 MAX_MEMBERS, MAX_FILES = 200, 1_000
-_OFFICE = ("xl/", "word/", "content.xml")  # Documents of other programs are zip archives, too.
+_OFFICE = ("xl/", "word/", "content.xml")  # Documents of office programs are zip archives, too.
 
 
 def is_archive(path: Path) -> bool:
-    """Return whether a file is a zip archive, by first bytes. A workbook is none."""
+    """Return whether a file is a zip archive, by its first bytes, and not a workbook."""
     if not files.is_zip(path):
         return False
     try:
         return not any(name.startswith(_OFFICE) for name in files.open_archive(path).names)
-    # A damaged archive is one all the same: list_members says what is wrong with it.
+    # A damaged archive counts as one: list_members reports the damage.
     except zipfile.BadZipFile:
         return True
 
 
 def list_members(source: FileSource) -> list[str]:
-    """Return the names of the files in a zip archive, in order. Raises BadInput for one that cannot be trusted."""
+    """Return the names of the files in a zip archive, in order. Raises BadInput for an unsafe archive."""
     name, path = str(source), source.path
     try:
         members = []
-        for one in source.open_archive().infolist():
-            inside = PurePosixPath(one.filename.replace("\\", "/"))
-            # Neither folders, nor the files that desktops add to archives.
-            if not (one.is_dir() or inside.parts[:1] == ("__MACOSX",) or inside.name.startswith(".")):
-                members.append(one)
+        for member in source.open_archive().infolist():
+            member_path = PurePosixPath(member.filename.replace("\\", "/"))
+            # Without folders, and without the files that desktops add to archives.
+            if not (member.is_dir() or member_path.parts[:1] == ("__MACOSX",) or member_path.name.startswith(".")):
+                members.append(member)
     except files.TooManyMembers:
-        said = _("%(file)s: more than %(most)s files in it; make smaller archives")
-        raise BadInput(said % {"file": name, "most": f"{MAX_MEMBERS:,}"}) from None
+        message = _("%(file)s: more than %(most)s files in it; make smaller archives")
+        raise BadInput(message % {"file": name, "most": f"{MAX_MEMBERS:,}"}) from None
     except zipfile.BadZipFile:
         raise BadInput(_("%(file)s: the zip archive is damaged; make it again") % {"file": name}) from None
     if not members:
         raise BadInput(_("%(file)s: the zip archive is empty") % {"file": name})
     if len(members) > MAX_MEMBERS:
-        said = _("%(file)s: %(n)s files in it; make an archive of at most %(most)s")
-        raise BadInput(said % {"file": name, "n": f"{len(members):,}", "most": f"{MAX_MEMBERS:,}"})
-    for one in members:
-        if problem := _problem_of(one):
-            raise BadInput(problem % {"file": name, "member": one.orig_filename[:200], "ratio": files.MAX_RATIO})
-    # Members may overlap in the archive: each passes the check alone, and together they are a bomb.
-    most = max(files.UNPACKED, files.MAX_RATIO * path.stat().st_size)
-    if sum(one.file_size for one in members) > most:
-        said = _("%(file)s: its files unpack to more than %(ratio)s times its size; look at it yourself")
-        raise BadInput(said % {"file": name, "ratio": files.MAX_RATIO})
-    return [one.filename for one in members]
+        message = _("%(file)s: %(n)s files in it; make an archive of at most %(most)s")
+        raise BadInput(message % {"file": name, "n": f"{len(members):,}", "most": f"{MAX_MEMBERS:,}"})
+    for member in members:
+        if problem := _problem_of(member):
+            raise BadInput(problem % {"file": name, "member": member.orig_filename[:200], "ratio": files.MAX_RATIO})
+    # Members may overlap in the archive: each one passes the check, but together they are a bomb.
+    size_limit = max(files.UNPACKED, files.MAX_RATIO * path.stat().st_size)
+    if sum(member.file_size for member in members) > size_limit:
+        message = _("%(file)s: its files unpack to more than %(ratio)s times its size; look at it yourself")
+        raise BadInput(message % {"file": name, "ratio": files.MAX_RATIO})
+    return [member.filename for member in members]
 
 
 def list_folder(folder: Path) -> list[Path]:
-    """Return the files below a folder, but hidden ones and links out of it. Raises BadInput for none, or too many."""
+    """Return the files in a folder except hidden ones and links out of it. Raises BadInput for none, or too many."""
     root = folder.resolve()
-    found = []
+    paths = []
     for path in sorted(folder.rglob("*")):
         is_hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
-        # A link may lead to files outside of the folder, which its owner did not mean to give.
+        # A link may lead to files outside the folder, which its owner did not mean to import.
         if path.is_file() and not is_hidden and path.resolve().is_relative_to(root):
-            found.append(path)
-        if len(found) > MAX_FILES:
-            said = _("%(file)s: more than %(most)s files in it; name the files themselves")
-            raise BadInput(said % {"file": folder, "most": f"{MAX_FILES:,}"})
-    if not found:
+            paths.append(path)
+        if len(paths) > MAX_FILES:
+            message = _("%(file)s: more than %(most)s files in it; name the files themselves")
+            raise BadInput(message % {"file": folder, "most": f"{MAX_FILES:,}"})
+    if not paths:
         raise BadInput(_("%(file)s: the folder holds no file") % {"file": folder})
-    return found
+    return paths
 
 
 def _problem_of(member: zipfile.ZipInfo) -> str:
-    """Return why a member is refused, with places for the file, the member and the ratio; or ""."""
-    # Programs on Windows write backslashes: a name is refused if either system would take it outside.
-    written = member.orig_filename.replace("\\", "/")
-    if written.startswith("/") or ":" in written or ".." in written.split("/"):
+    """Return why a member is refused, as a format for the file, the member and the ratio; or ""."""
+    # Programs on Windows write backslashes: a name is refused if it leads outside on any system.
+    name = member.orig_filename.replace("\\", "/")
+    if name.startswith("/") or ":" in name or ".." in name.split("/"):
         return _('%(file)s: "%(member)s" in it lies outside the archive; make it again without such paths')
     if member.flag_bits & 1:
         return _('%(file)s: "%(member)s" in it is encrypted; make the archive without a password')

@@ -1,4 +1,4 @@
-"""Values of Parquet, workbooks and JSON as the cells of a table, which are texts. Pure."""
+"""Conversion between values of Parquet, workbooks and JSON and the cells of a table, which are texts. Pure."""
 
 import ast
 import json
@@ -8,22 +8,22 @@ from typing import Any
 
 _PYTHON = re.compile(r"(?:\[[\[{]*|\{)\s*(?:['\"]|None|True|False|-?\d)[^\x00]*[\]}]\s*\Z")
 _ARRAY = re.compile(r"\barray\((\[[^\[\]]*\])(?:, dtype=\w+)?\)")
-_LONGEST = 1 << 20  # Characters of a list or an object that Python wrote.
+_LONGEST = 1 << 20  # The most characters of a list or an object in Python's notation.
 
 
 class StructuredCell(str):
-    """A list or object of Parquet or JSON, as JSON: never a text, though written so."""
+    """A list or an object from Parquet or JSON, as JSON text."""
 
     __slots__ = ()
 
 
 def as_cell(value: Any) -> str:
-    """Return a value as a text, a list or an object as JSON. Raises ValueError for bytes that are not UTF-8."""
+    """Return a value as text, lists and objects as JSON. Raises ValueError for bytes that are not UTF-8."""
     if isinstance(value, str):
         return value
     if value is None:
         return ""
-    # Not by str(), which writes True: grades in words and JSON are in small letters.
+    # Not str(), which returns True: grades in words and JSON are in lower case.
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, bytes):
@@ -34,7 +34,7 @@ def as_cell(value: Any) -> str:
 
 
 def parse_cell(cell: str) -> Any:
-    """Return the list or the object that a cell holds as JSON or as Python writes it; of another cell, its text."""
+    """Return the list or the object in a cell, in JSON or Python notation; for other cells, the text."""
     if cell[:1] not in ("[", "{"):
         return cell
     try:

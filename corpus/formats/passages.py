@@ -1,4 +1,4 @@
-"""Documents and queries that files hold as objects, as lists of objects or texts, or as turns of a chat. Pure."""
+"""Documents and queries in cells: texts, objects, lists of either, and turns of a chat. Pure."""
 
 import re
 from collections.abc import Iterable
@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from corpus.formats.cell_values import as_cell, parse_cell
 
-# The keys of an object, simplified as headers are; the first that it has counts.
+# Keys of an object by field, simplified as headers are; the first one that occurs counts.
 _KEYS = {
     "id": "docid doc_id docno document_id _id id pid passage_id psg_id corpus_id did",
     "title": "title doc_title document_title headline",
@@ -22,15 +22,15 @@ _QUERY_KEYS = {
     "text": "text query question query_text title content",
     "grade": "", "score": "", "assumed": "",
 }  # fmt: skip
-# Keys that name a document or its text, and a query.
+# Keys of a document or its text, and of a query.
 _IDS_OF_ANYTHING = {"_id", "id"}
-DOCUMENT = " ".join(one for one in f"{_KEYS['id']} {_KEYS['text']} docs documents passages contexts".split()
-                    if one not in _IDS_OF_ANYTHING)  # fmt: skip
+DOCUMENT = " ".join(key for key in f"{_KEYS['id']} {_KEYS['text']} docs documents passages contexts".split()
+                    if key not in _IDS_OF_ANYTHING)  # fmt: skip
 QUERY = "qid query_id query question query_text"
 
 
 class TextValue(NamedTuple):
-    """A document, or a query, of a cell. `unread`: keys of its object that mean nothing here."""
+    """A document, or a query, in a cell. `unread`: keys of its object that are ignored."""
 
     id: str = ""
     title: str = ""
@@ -42,18 +42,18 @@ class TextValue(NamedTuple):
 
 
 class NoPassageError(Exception):
-    """A value is neither a text nor an object with one; the message names what it is instead."""
+    """A value is neither a text nor an object with one; the message shows the value."""
 
 
 def read_passages(cell: str) -> list[TextValue]:
-    """Return a cell's documents: a text, or texts, objects, chats. NoPassageError."""
+    """Return the documents in a cell: a text, or a list of texts, objects and chats. Raises NoPassageError."""
     value = parse_cell(cell)
     if isinstance(value, dict):
         value = as_rows(value)
     if isinstance(value, list):
-        # A chat alone is a list of turns, and one document.
+        # A list of turns is a single chat, and one document.
         values = [value] if value and all(map(_is_turn, value)) else value
-        return [_read_value(one, _KEYS) for one in values if one not in (None, "")]
+        return [_read_value(part, _KEYS) for part in values if part not in (None, "")]
     return [TextValue(text=cell)] if cell else []
 
 
@@ -68,7 +68,7 @@ def read_query(cell: str) -> TextValue:
 
 
 def read_values(cell: str) -> list[str]:
-    """Return the parts of a cell that holds a list of numbers or texts, as labels and ids; of another cell, itself."""
+    """Return the parts of a list of numbers or texts, such as labels and ids; for other cells, the cell."""
     values = parse_cell(cell)
     if isinstance(values, list):
         return [as_cell(value) for value in values]
@@ -76,7 +76,7 @@ def read_values(cell: str) -> list[str]:
 
 
 def unread_keys(cells: Iterable[str]) -> list[str]:
-    """Return the keys of the objects in cells that mean nothing, each once."""
+    """Return the distinct ignored keys of the objects in cells."""
     names: dict[str, None] = {}
     for cell in cells:
         try:
@@ -87,12 +87,12 @@ def unread_keys(cells: Iterable[str]) -> list[str]:
 
 
 def simplify(name: str) -> str:
-    """Return a key in small letters, with "_" between its words."""
+    """Return a key in lower case, with "_" between its words."""
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower().replace("-", "_")
 
 
 def as_rows(value: dict[str, Any]) -> Any:
-    """Return the objects of an object of equally long lists, as Parquet holds them; else the object in a list."""
+    """Return the objects in an object of equally long lists, as in Parquet; otherwise the object in a list."""
     lists = {name: part for name, part in value.items() if isinstance(part, list)}
     lengths = {len(part) for part in lists.values()}
     if lists.keys() != value.keys() or len(lengths) != 1 or not find_key(lists, _KEYS["text"] + " " + _KEYS["id"]):
@@ -106,7 +106,7 @@ def _read_value(value: Any, keys: dict[str, str]) -> TextValue:
     if isinstance(value, dict):
         return _read_object(value, keys)
     if isinstance(value, list) and value and all(map(_is_turn, value)):
-        # Of a query with instructions before it, the last turn is the query.
+        # The last turn: a query may have instructions before it.
         return TextValue(text=str(value[-1]["content"]))
     if isinstance(value, list) and all(isinstance(part, str) for part in value):
         return TextValue(text="\n".join(value))
@@ -121,27 +121,27 @@ def _is_turn(value: Any) -> bool:
 
 def _read_object(value: dict[str, Any], keys: dict[str, str]) -> TextValue:
     names = {field: find_key(value, choices) for field, choices in keys.items()}
-    inner = TextValue()
+    inner_value = TextValue()
     if names["text"] and not isinstance(value[names["text"]], str | None):
-        inner = _read_value(value[names["text"]], keys)
+        inner_value = _read_value(value[names["text"]], keys)
     elif names["text"]:
-        inner = TextValue(text=as_cell(value[names["text"]]))
-    given = {field: as_cell(value[name]) for field, name in names.items() if name and field != "text"}
-    if inner.text is None and not given.get("id"):
+        inner_value = TextValue(text=as_cell(value[names["text"]]))
+    fields = {field: as_cell(value[name]) for field, name in names.items() if name and field != "text"}
+    if inner_value.text is None and not fields.get("id"):
         raise NoPassageError(", ".join(value))
-    used = set(names.values())
+    used_keys = set(names.values())
     return TextValue(
-        given.get("id", "") or inner.id,
-        given.get("title", "") or inner.title,
-        inner.text,
-        given.get("grade", "") or inner.grade,
-        given.get("score", "") or inner.score,
-        given.get("assumed", "") == "true",
-        (*(name for name in value if name not in used), *inner.unread),
+        fields.get("id", "") or inner_value.id,
+        fields.get("title", "") or inner_value.title,
+        inner_value.text,
+        fields.get("grade", "") or inner_value.grade,
+        fields.get("score", "") or inner_value.score,
+        fields.get("assumed", "") == "true",
+        (*(name for name in value if name not in used_keys), *inner_value.unread),
     )
 
 
 def find_key(value: dict[str, Any], choices: str) -> str:
-    """Return the key that one of the choices is, in their order; "" for none."""
-    simple = {simplify(name): name for name in value}
-    return next((simple[choice] for choice in choices.split() if choice in simple), "")
+    """Return the key that matches the first of the choices to match any; "" for none."""
+    name_of = {simplify(name): name for name in value}
+    return next((name_of[choice] for choice in choices.split() if choice in name_of), "")

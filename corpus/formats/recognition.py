@@ -1,4 +1,4 @@
-"""Recognition of files that no importer reads, by first bytes or fields. Pure."""
+"""Recognition of files that no importer reads, by their first bytes or fields. Pure."""
 
 import re
 from typing import NamedTuple
@@ -9,14 +9,14 @@ from charts.translation import gettext_noop
 
 
 class KnownFormat(NamedTuple):
-    """A kind of file, and what to do with it."""
+    """A format that cannot be read, and what to do about it."""
 
     what: str
     do: str
 
     def __str__(self) -> str:
-        said = _("this is %(what)s, which cannot be read here: %(do)s")
-        return said % {"what": _(self.what), "do": _(self.do)}
+        message = _("this is %(what)s, which cannot be read here: %(do)s")
+        return message % {"what": _(self.what), "do": _(self.do)}
 
 
 _UNPACK = gettext_noop("unpack it and name the file that it holds")
@@ -25,7 +25,7 @@ _AS_TEXT = gettext_noop("save it as text in UTF-8")
 _NAME_TEXT = gettext_noop("choose a text file")
 _AS_CSV = gettext_noop("save the sheet as CSV in UTF-8")
 
-# First bytes. They count only in a file that is not text: a text may begin with the letters ORC.
+# First bytes of files that are not text: a text may begin with the letters ORC.
 _BINARY: tuple[tuple[bytes | tuple[bytes, ...], KnownFormat], ...] = (
     (b"PAR1", KnownFormat(gettext_noop("a Parquet file"), _AS_LINES)),
     (b"ARROW1", KnownFormat(gettext_noop("an Arrow or Feather file"), _AS_LINES)),
@@ -48,12 +48,12 @@ _BINARY: tuple[tuple[bytes | tuple[bytes, ...], KnownFormat], ...] = (
     (b"\x89PNG\r\n\x1a\n", KnownFormat(gettext_noop("a PNG image"), _NAME_TEXT)),
     (b"\xff\xd8\xff", KnownFormat(gettext_noop("a JPEG image"), _NAME_TEXT)),
     (b"GIF8", KnownFormat(gettext_noop("a GIF image"), _NAME_TEXT)),
-    # Before UTF-16, whose mark is the beginning of this one.
+    # Before UTF-16, whose byte order mark is the beginning of this one.
     ((b"\xff\xfe\0\0", b"\0\0\xfe\xff"), KnownFormat(gettext_noop("text in UTF-32"), _AS_TEXT)),
     ((b"\xff\xfe", b"\xfe\xff"), KnownFormat(gettext_noop("text in UTF-16"), _AS_TEXT)),
 )
 
-# Names inside a zip archive that say what it really is.
+# Names inside a zip archive that identify its format.
 _ZIPPED = (
     (b"xl/", KnownFormat(gettext_noop("an Excel workbook"), _AS_CSV)),
     (b"opendocument.spreadsheet", KnownFormat(gettext_noop("an OpenDocument spreadsheet"), _AS_CSV)),
@@ -71,7 +71,7 @@ _TEXT = (
     (re.compile(rb"%PDF-"), KnownFormat(gettext_noop("a PDF"), gettext_noop("take its text out and save it in UTF-8"))),
 )  # fmt: skip
 
-# Tools by names of fields that all stand in their JSON; `a|b`: one of them is enough.
+# Tools by the fields that all occur in their JSON; `a|b`: either of them.
 _TOOLS = (
     (gettext_noop("a Label Studio export"), (b"annotations", b"data", b"project|lead_time|from_name|completed_by")),
     (gettext_noop("a Label Studio export"), (b"completions", b"data")),
@@ -91,23 +91,26 @@ _TOOLS = (
 )
 
 _RANKINGS = re.compile(rb'\s*\{\s*"(?!response)[^"]*"\s*:\s*\{\s*"[^"]*"\s*:\s*-?[\d.]')
-HEAD = 1 << 18  # Bytes at the beginning of a file that are looked at.
+HEAD = 1 << 18  # Bytes at the beginning of a file that are inspected.
 
 
 def recognise_format(head: bytes, *, pages: bool = False) -> KnownFormat | None:
-    """Return what a file with these first bytes is, if it is certainly none of ours. `pages`: web pages are wanted."""
-    if found := next((known for pattern, known in _TEXT if pattern.match(head)), None):
-        return None if pages and found is _PAGE else found
+    """Return the format of a file with these first bytes if it cannot be read. `pages`: web pages can be."""
+    if known_format := next((candidate for pattern, candidate in _TEXT if pattern.match(head)), None):
+        return None if pages and known_format is _PAGE else known_format
     if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
-        known = next((known for name, known in _ZIPPED if name in head), None)
-        return known or KnownFormat(gettext_noop("a zip archive"), _UNPACK)
+        zipped_format = next((candidate for name, candidate in _ZIPPED if name in head), None)
+        return zipped_format or KnownFormat(gettext_noop("a zip archive"), _UNPACK)
     if is_text(head):
         return None
-    if found := next((known for magic, known in _BINARY if head.startswith(magic)), None):
-        return found
+    if known_format := next((candidate for magic, candidate in _BINARY if head.startswith(magic)), None):
+        return known_format
     if head[257:262] == b"ustar":
         return KnownFormat(gettext_noop("a tar archive"), _UNPACK)
-    if _is_wide(head):
+    # UTF-16 without a byte order mark: every second byte of Latin text is NUL, and no other byte is.
+    sample = head[:400]
+    fewer, more = sorted((sample[::2].count(0), sample[1::2].count(0)))
+    if len(sample) > 3 and not fewer and more > 0.4 * len(sample[::2]):
         return KnownFormat(gettext_noop("text in UTF-16"), _AS_TEXT)
     return KnownFormat(gettext_noop("binary data"), _NAME_TEXT) if b"\0" in head and not _is_utf8(head) else None
 
@@ -118,7 +121,7 @@ def is_text(head: bytes) -> bool:
 
 
 def _is_utf8(head: bytes) -> bool:
-    """Return whether the bytes are UTF-8; their last character may be cut."""
+    """Return whether the bytes are UTF-8; the last character may be incomplete."""
     try:
         head.decode()
     except UnicodeDecodeError as error:
@@ -126,18 +129,10 @@ def _is_utf8(head: bytes) -> bool:
     return True
 
 
-def _is_wide(head: bytes) -> bool:
-    """Return whether this is UTF-16 without a byte order mark: every second byte of Latin text is NUL, no other is."""
-    sample = head[:400]
-    even, odd = sample[::2], sample[1::2]
-    few, many = sorted((even.count(0), odd.count(0)))
-    return len(sample) > 3 and not few and many > 0.4 * len(even)
-
-
 def json_of(head: bytes) -> KnownFormat | None:
-    """Return whose JSON this is, or its form, when it is not JSON lines of ours."""
-    if found := tool_of(head):
-        return found
+    """Return the tool or the form of JSON that is not JSON lines of ours."""
+    if known_format := tool_of(head):
+        return known_format
     if head.lstrip().startswith(b"["):
         return KnownFormat(gettext_noop("one JSON list"), _AS_LINES)
     if re.match(rb"\s*\{\s*[\r\n]", head):
@@ -146,10 +141,10 @@ def json_of(head: bytes) -> KnownFormat | None:
 
 
 def tool_of(head: bytes) -> KnownFormat | None:
-    """Return which tool's JSON this is, whatever its form."""
+    """Return the tool that wrote this JSON, in any form."""
     fields = {name for name in re.findall(rb'"([\w%-]{1,40})"\s*:', head)}
-    for tool, wanted in _TOOLS:
-        if all(fields & set(names.split(b"|")) for names in wanted):
+    for tool, field_choices in _TOOLS:
+        if all(fields & set(names.split(b"|")) for names in field_choices):
             return KnownFormat(tool, _AS_LINES)
     if _RANKINGS.match(head):
         return KnownFormat(

@@ -90,7 +90,7 @@ async def _measure_attempt(
         return problems, quality.target_measures(evidence.as_json(rules), problems)
     entity_answer, score_answer = await measure_target(caller, claimed, measurer, target, number)
     entities = [] if isinstance(entity_answer, NoVerdict) else answers.entities_of(entity_answer)
-    rules = evidence.measure_target(target, query=claimed.inputs.query, document=document, named=entities)
+    rules = evidence.measure_target(target, query=claimed.inputs.query, document=document, model_entities=entities)
     raw_scores = None if isinstance(score_answer, NoVerdict) else answers.scores_of(score_answer)
     # A judge may overlook an altered number: rules cap its scores.
     scores = quality.cap_scores(raw_scores, rules) if raw_scores else None

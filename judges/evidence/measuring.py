@@ -100,6 +100,6 @@ def _judged_output(
     if isinstance(scores_turn, NoVerdict):
         return entities, None
     rules = measures.measure_target(
-        target, query=claimed.inputs.query, document=claimed.inputs.titled_document, named=entities
+        target, query=claimed.inputs.query, document=claimed.inputs.titled_document, model_entities=entities
     )
     return entities, quality.cap_scores(writings.scores_of(scores_turn), rules)

@@ -51,7 +51,7 @@ def measures_table(
     entities = {pair: row_entities for pair, (row_entities, _scores) in (judged or {}).items()}
     measures_by_pair = {
         row.pair: measures.measure_target(
-            target, query=row.query, document=row.document, named=entities.get(row.pair, ())
+            target, query=row.query, document=row.document, model_entities=entities.get(row.pair, ())
         )
         for row in rows
         if (target := row.target) is not None

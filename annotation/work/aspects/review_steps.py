@@ -20,7 +20,7 @@ from annotation.models import Membership
 from annotation.work.aspects.reviews import LEASE, Kind, State, current_steps
 from corpus.aspects import revising
 from corpus.aspects.entries import Entries, check_importance, load_aspects
-from corpus.aspects.revising import Held, RevisionDecision
+from corpus.aspects.revising import LockedAspectSet, RevisionDecision
 from corpus.errors import BadInput
 from corpus.models import Judgment
 from corpus.models.aspects import AspectReview, AspectRevision, ReviewStep
@@ -254,7 +254,7 @@ def undo_step(review: AspectReview, member: Membership) -> None:
     record(member.user, "aspects.reviewed", member.collection, query=review.query.external_id, did="undo")
 
 
-def _hold(review: AspectReview) -> Held:
+def _hold(review: AspectReview) -> LockedAspectSet:
     """Lock the query. BadInput for somebody else's review, or where the aspects changed."""
     held = revising.lock_aspects(review.query)
     review.refresh_from_db()

@@ -96,7 +96,7 @@ def test_fidelity_is_the_share_of_entities_that_stand_in_the_document() -> None:
         "It gives the boiling point.", "On 12 May 2021 Anna Berger found 100 °C, 100.5, 3% and 1,200."
     )
     named = ["Anna Berger", "not in the text"]
-    found = measure_target(told, query="When does water boil?", document=DOCUMENT, named=named)
+    found = measure_target(told, query="When does water boil?", document=DOCUMENT, model_entities=named)
     assert set(found.entities) == {"12 May 2021", "100", "100.5", "3%", "1,200", "Anna Berger"}
     assert set(found.missing) == {"100", "Anna Berger"}
     assert found.altered == ("100",)

@@ -125,7 +125,7 @@ def test_every_importer_says_which_file_it_got_and_what_to_do(what: str, importe
 def test_a_folder_is_named_with_the_files_that_could_be_meant(importer: str, tmp_path: Path) -> None:
     for name in ("corpus.jsonl", "qrels", "README.md"):
         (tmp_path / name).touch()
-    with pytest.raises(BadInput, match=r"this is a folder, which holds corpus\.jsonl, qrels, .*: name a file in it"):
+    with pytest.raises(BadInput, match=r"this is a folder, which contains corpus\.jsonl, qrels, .*: name a file in it"):
         IMPORTERS[importer](tmp_path)
 
 
