@@ -1,4 +1,4 @@
-"""The list as a file: CSV, LaTeX or JSON, with every suspect and a column for each signal."""
+"""The list of suspected label errors as a file (CSV, LaTeX or JSON), with a column for each signal."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -15,16 +15,19 @@ NAMES = (
 TYPES = {"csv": "text/csv", "tex": "application/x-tex", "json": "application/json"}
 
 
-def suspect_values(one: Mapping[str, Any]) -> tuple[Any, ...]:
+def suspect_values(entry: Mapping[str, Any]) -> tuple[Any, ...]:
     """Return the values of a suspect as `describe_suspects` gives it, in the order of NAMES."""
-    it, row = one["suspect"], one["row"]
-    ids = (one["place"], row["query_id"], row["doc_id"], row["grade"], row["origin"])
-    return (*ids, it.score, it.against, it.votes, it.dawid_skene, it.others, it.group, it.model)
+    suspect, row = entry["suspect"], entry["row"]
+    return (
+        *(entry["place"], row["query_id"], row["doc_id"], row["grade"], row["origin"]),
+        *(suspect.score, suspect.against, suspect.votes, suspect.dawid_skene),
+        *(suspect.others, suspect.group, suspect.model),
+    )
 
 
-def write_list(found: Sequence[Mapping[str, Any]], form: str) -> str:
-    """Return the file in one of TYPES."""
-    rows = [suspect_values(one) for one in found]
+def write_list(entries: Sequence[Mapping[str, Any]], form: str) -> str:
+    """Return the text of the file. `form`: a key of TYPES."""
+    rows = [suspect_values(entry) for entry in entries]
     if form == "json":
         return json.dumps([dict(zip(NAMES, row, strict=True)) for row in rows], ensure_ascii=False, indent=2) + "\n"
     table = DownloadTable("label-errors", _("Suspected label errors"), NAMES, tuple(rows), numbers=5)

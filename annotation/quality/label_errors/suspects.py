@@ -1,4 +1,4 @@
-"""The ranked list of suspected label errors: found by a worker, shown with today's labels."""
+"""The ranked list of suspected label errors: computed by a worker, shown with the current labels."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,13 +15,13 @@ from annotation.quality.label_errors.suspicion import PRIOR, combine_chances, ra
 from corpus.models import Assessor, Collection, CurrentJudgment, Item, Label
 from jobs.results import ResultKind, Tell, ignore_progress
 
-KEPT = 1_000
+MOST_SUSPECTS = 1_000
 PEOPLE = (Assessor.Kind.PERSON, Assessor.Kind.HUMAN_IMPORT)
 
 
 @dataclass(frozen=True, slots=True)
 class Suspect:
-    """A label and what speaks against it. `dawid_skene`, `model`: the other label's probability."""
+    """A label and the signals against it. `dawid_skene`, `model`: the other label's probability."""
 
     pair: int
     relevant: int  # The label as it was when the signals were measured: 0 or 1.
@@ -35,33 +35,32 @@ class Suspect:
 
     @property
     def reasons(self) -> list[str]:
-        """Describe each signal against the label in words and numbers; silent ones are left out."""
-        told = []
+        """Sentences about the signals against the label; absent signals are left out."""
+        sentences = []
         if self.votes:
             values = {"against": self.against, "votes": self.votes}
-            told.append(_("Judges: %(against)s of %(votes)s votes for the other label") % values)
+            sentences.append(_("Judges: %(against)s of %(votes)s votes for the other label") % values)
         if self.dawid_skene is not None:
-            told.append(_("Dawid-Skene: %(chance)s for the other label") % {"chance": f"{self.dawid_skene:.0%}"})
+            sentences.append(_("Dawid-Skene: %(chance)s for the other label") % {"chance": f"{self.dawid_skene:.0%}"})
         if self.group > 1:
             values = {"others": self.others, "group": self.group}
-            told.append(_("Near-duplicates: %(others)s of %(group)s pairs carry the other label") % values)
+            sentences.append(_("Near-duplicates: %(others)s of %(group)s pairs carry the other label") % values)
         if self.model is not None:
-            told.append(_("Model: %(chance)s for the other label") % {"chance": f"{self.model:.0%}"})
-        return told
+            sentences.append(_("Model: %(chance)s for the other label") % {"chance": f"{self.model:.0%}"})
+        return sentences
 
 
 def find_suspects(collection: Collection, tell: Tell = ignore_progress) -> dict[str, Any]:
-    """Measure all signals now; return the list as stored. Nothing else is written."""
+    """Measure all signals and return the list as it is stored."""
     rows = read_labels(collection)
     signals = gather_signals(collection, rows, tell)
     chances = signals.chances()
     scores = combine_chances(chances)
     prior = float(np.log(PRIOR / (1 - PRIOR)))
-    # Labels at the prior are those of which no signal says anything: a list of them would be
-    # chance. So it would be of labels that a weak model alone is unsure about: it speaks against
-    # one where it holds the other likelier.
-    against = (np.nan_to_num(chances[:, :3]) > PRIOR).any(axis=1) | (np.nan_to_num(chances[:, 3]) > 0.5)
-    order = [at for at in rank_labels(scores) if scores[at] > prior + 1e-9 and against[at]][:KEPT]
+    # No signal speaks against a label at the prior: a list of such labels would be chance. So would be
+    # one of labels about which only a weak model is unsure: it must find the other label more likely.
+    is_contradicted = (np.nan_to_num(chances[:, :3]) > PRIOR).any(axis=1) | (np.nan_to_num(chances[:, 3]) > 0.5)
+    order = [row for row in rank_labels(scores) if scores[row] > prior + 1e-9 and is_contradicted[row]][:MOST_SUSPECTS]
     names = ("votes", "dawid_skene", "near", "model")
     return {
         "compared": len(rows.pairs),
@@ -69,13 +68,13 @@ def find_suspects(collection: Collection, tell: Tell = ignore_progress) -> dict[
         "counts": dict(zip(names, (~np.isnan(chances)).sum(axis=0).tolist(), strict=True)),
         "suspects": [
             {
-                "pair": int(rows.pairs[at]),
-                "relevant": int(rows.relevant[at]),
-                "score": round(float(scores[at]), 4),
-                **{name: int(getattr(signals, name)[at]) for name in ("against", "votes", "others", "group")},
-                **{name: _rounded(getattr(signals, name)[at]) for name in ("dawid_skene", "model")},
+                "pair": int(rows.pairs[row]),
+                "relevant": int(rows.relevant[row]),
+                "score": round(float(scores[row]), 4),
+                **{name: int(getattr(signals, name)[row]) for name in ("against", "votes", "others", "group")},
+                **{name: _rounded(getattr(signals, name)[row]) for name in ("dawid_skene", "model")},
             }
-            for at in order
+            for row in order
         ],
     }
 
@@ -93,21 +92,21 @@ LABEL_ERRORS = ResultKind(
 
 
 def read_suspects(collection: Collection) -> dict[str, Any]:
-    """Return the stored list, with its `job`, without labels changed since or gone."""
+    """Return the stored list, with its `job`, without labels that have changed or gone since."""
     result = LABEL_ERRORS.read(collection)
     if result.values is None:
         return {"suspects": (), "at": None, "job": result.job}
-    suspects = [Suspect(**one) for one in result.values["suspects"]]
-    labels = Label.objects.filter(pair__in=[one.pair for one in suspects], aspect=None).values_list("pair", "grade")
-    now = {pair: int(grade >= collection.relevant_from) for pair, grade in labels}
-    # A label that was changed since is no suspect any more: somebody has looked at it.
-    same = tuple(one for one in suspects if now.get(one.pair) == one.relevant)
-    return result.values | {"suspects": same, "at": result.at, "job": result.job}
+    suspects = [Suspect(**suspect) for suspect in result.values["suspects"]]
+    labels = Label.objects.filter(pair__in=[suspect.pair for suspect in suspects], aspect=None)
+    current = {pair: int(grade >= collection.relevant_from) for pair, grade in labels.values_list("pair", "grade")}
+    # A label that has changed is no longer suspect: someone has looked at it.
+    unchanged = tuple(suspect for suspect in suspects if current.get(suspect.pair) == suspect.relevant)
+    return result.values | {"suspects": unchanged, "at": result.at, "job": result.job}
 
 
 def describe_suspects(collection: Collection, suspects: Sequence[Suspect], first: int = 1) -> list[dict[str, Any]]:
-    """Return suspects with texts; `who` gave the label, and whether it was `sent`."""
-    labels = {one.pair: one.relevant for one in suspects}
+    """Return suspects with the texts of their pair, the people who gave the label (`who`), and whether it was `sent`."""
+    labels = {suspect.pair: suspect.relevant for suspect in suspects}
     texts = Label.objects.filter(pair__in=list(labels), aspect=None).values(
         "pair",
         "grade",
@@ -120,17 +119,23 @@ def describe_suspects(collection: Collection, suspects: Sequence[Suspect], first
     )
     rows = {row["pair"]: row for row in texts}
     judgments = CurrentJudgment.objects.filter(pair__in=list(labels), aspect=None, assessor__kind__in=PEOPLE)
-    who: dict[int, list[str]] = {pair: [] for pair in labels}
+    people: dict[int, list[str]] = {pair: [] for pair in labels}
     for pair, name, grade in judgments.order_by("pk").values_list("pair", "assessor__name", "grade"):
-        # An assessor may have answered twice; the name stands once.
-        if int(grade >= collection.relevant_from) == labels[pair] and name not in who[pair]:
-            who[pair].append(name)
-    # Only sent on request counts: pairs that wait for another reason are not about this suspicion.
+        # An assessor may have answered twice; the name is listed once.
+        if int(grade >= collection.relevant_from) == labels[pair] and name not in people[pair]:
+            people[pair].append(name)
+    # Only pairs sent on request count: those that wait for another reason were not sent for this suspicion.
     words = {Item.State.OPEN: "waiting", Item.State.CONFLICT: "waiting", Item.State.SETTLED: "checked"}
-    items = Item.objects.filter(pair__in=list(labels), reason=Item.Reason.REQUESTED).order_by("pk")
-    sent = {pair: words.get(Item.State(state), "") for pair, state in items.values_list("pair", "state")}
+    tasks = Item.objects.filter(pair__in=list(labels), reason=Item.Reason.REQUESTED).order_by("pk")
+    states = {pair: words.get(Item.State(state), "") for pair, state in tasks.values_list("pair", "state")}
     return [
-        {"place": place, "suspect": one, "row": rows[one.pair], "who": who[one.pair], "sent": sent.get(one.pair, "")}
-        for place, one in enumerate(suspects, first)
-        if one.pair in rows
+        {
+            "place": position,
+            "suspect": suspect,
+            "row": rows[suspect.pair],
+            "who": people[suspect.pair],
+            "sent": states.get(suspect.pair, ""),
+        }
+        for position, suspect in enumerate(suspects, first)
+        if suspect.pair in rows
     ]

@@ -1,4 +1,4 @@
-"""The page of suspected errors. It changes no label: selected pairs go to people."""
+"""The page of suspected label errors. It changes no label: selected pairs are sent to people."""
 
 from typing import Any
 
@@ -21,35 +21,36 @@ SHOWN = 50
 @action("admin")
 @require_GET
 def label_errors(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Show labels that something speaks against, the most suspicious first; HTMX asks for the state of the work."""
+    """Show suspected label errors, the most suspicious first; HTMX asks for the state of the search."""
     job = suspects.LABEL_ERRORS.read(scope.collection).job
     is_running = job is not None and not job.is_over
     context: dict[str, Any] = {"scope": scope, "job": job, "is_running": is_running}
     if request.headers.get("HX-Request"):
         response = render(request, "label_errors/_state.html", context, status=200 if is_running else 286)
-        if not is_running:  # the list is new: the page is asked for again
+        if not is_running:  # The list is new, so the page reloads.
             response["HX-Refresh"] = "true"
         return response
-    found = suspects.read_suspects(scope.collection)
+    result = suspects.read_suspects(scope.collection)
     if (form := request.GET.get("as")) is not None:
         if form not in files.TYPES:
             raise Http404(_("File not found."))
-        text = files.write_list(suspects.describe_suspects(scope.collection, found["suspects"]), form)
+        text = files.write_list(suspects.describe_suspects(scope.collection, result["suspects"]), form)
         headers = {"Content-Disposition": f'attachment; filename="{scope.collection.name}-label-errors.{form}"'}
         return HttpResponse(text, content_type=f"{files.TYPES[form]}; charset=utf-8", headers=headers)
-    page = Paginator(found["suspects"], SHOWN).get_page(request.GET.get("page"))
-    shown = suspects.describe_suspects(scope.collection, list(page.object_list), page.start_index())
-    return render(request, "label_errors/label_errors.html", context | {"found": found, "page": page, "shown": shown})
+    page = Paginator(result["suspects"], SHOWN).get_page(request.GET.get("page"))
+    entries = suspects.describe_suspects(scope.collection, list(page.object_list), page.start_index())
+    context |= {"found": result, "page": page, "shown": entries}
+    return render(request, "label_errors/label_errors.html", context)
 
 
 @action("admin")
 @require_POST
 def find_label_errors(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Start a search for label errors, in a worker where one is running."""
+    """Search for label errors, in a worker where one is running."""
     with transaction.atomic():
-        done = suspects.LABEL_ERRORS.refresh(scope.collection) is not None
+        is_done = suspects.LABEL_ERRORS.refresh(scope.collection) is not None
         record(scope, "statistics.asked", what="label errors")
-    if done:
+    if is_done:
         messages.success(request, _("Figures updated."))
     return redirect("label_errors", scope.collection.name)
 
@@ -57,7 +58,7 @@ def find_label_errors(request: HttpRequest, scope: Scope) -> HttpResponse:
 @action("admin")
 @require_POST
 def cancel_label_errors(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Cancel a search for label errors; the earlier list stays."""
+    """Cancel a search for label errors; the earlier list is kept."""
     job = suspects.LABEL_ERRORS.read(scope.collection).job
     if job is None or not leases.cancel(job):
         messages.error(request, _("No changes made: the job's state no longer allows this action."))

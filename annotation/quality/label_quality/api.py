@@ -1,4 +1,4 @@
-"""Quality of labels: whether they can go out, and label audits, which measure their accuracy."""
+"""API of label quality: whether labels can be exported, and the label audits that measure their accuracy."""
 
 from dataclasses import replace
 from typing import Any
@@ -16,7 +16,6 @@ from annotation.agreement.measures import Statistic
 from annotation.quality.label_quality import services, statistics
 from annotation.quality.label_quality.audits import measure_audits
 from annotation.quality.label_quality.loading import find_campaign, load_label_quality
-from annotation.quality.label_quality.records import RouteQuality
 from api.authentication import MANAGE, may, scope_of
 from api.idempotency import once
 from api.operations import operation
@@ -39,7 +38,7 @@ class AuditOut(Schema):
 
 
 class RouteOut(Schema):
-    """Accuracy of a campaign's labels by one route. `most`: pairs that can be drawn."""
+    """Accuracy of a campaign's labels by one route. `most`: pairs drawn or available for drawing."""
 
     key: str
     description: str
@@ -67,7 +66,7 @@ class AuditDetailsOut(AuditOut):
 
 
 class AuditedPairsOut(Schema):
-    """Number of pairs that wait for people now and did not before."""
+    """Number of pairs that were newly sent to people."""
 
     pairs: int
 
@@ -102,19 +101,29 @@ def read_audit(request: HttpRequest, name: str, number: int) -> Any:
     collection = scope_of(request).collection
     campaign = numbered_or_404(_audited(request), collection, number, _("Campaign not found."))
     ended = campaign.state in audit_sampling.ENDED
-    # While a campaign runs its strata still grow: how many can be drawn is known at its end.
+    # The strata of a running campaign still grow: how many pairs can be drawn is known at its end.
     left = audit_sampling.remaining_by_stratum(campaign.pk) if ended else None
-    found = measure_audits(collection, campaign, counters.read(campaign.pk), left)
-    measured: dict[str, Any] = {"accuracy": None, "covered": None, "limit": None, "conflicts": 0, "routes": []}
-    if found is not None:
-        measured = {
-            "accuracy": _show_share(found.overall),
-            "covered": found.covered,
-            "limit": found.limit,
-            "conflicts": found.conflicts,
-            "routes": [_show_route(one) for one in found.routes],
+    audits = measure_audits(collection, campaign, counters.read(campaign.pk), left)
+    figures: dict[str, Any] = {"accuracy": None, "covered": None, "limit": None, "conflicts": 0, "routes": []}
+    if audits is not None:
+        same_names = ("key", "label", "drawn", "right", "verdict", "stopped", "enough", "most")
+        figures = {
+            "accuracy": _show_share(audits.overall),
+            "covered": audits.covered,
+            "limit": audits.limit,
+            "conflicts": audits.conflicts,
+            "routes": [
+                {
+                    **{name: getattr(route, name) for name in same_names},
+                    "description": route.words,
+                    "labelled": route.population,
+                    "resolved": route.settled,
+                    "accuracy": _show_share(route.accuracy),
+                }
+                for route in audits.routes
+            ],
         }
-    return {**_show_campaign(campaign), "can_draw": ended, **measured}
+    return {**_show_campaign(campaign), "can_draw": ended, **figures}
 
 
 operation(
@@ -130,17 +139,17 @@ operation(
 
 @router.get("/collections/{slug:name}/quality", auth=may("admin"), response=QualityOut)
 def read_quality(request: HttpRequest, name: str) -> Any:
-    """Say whether the labels can go out, and what is in the way."""
+    """Read whether the labels can be exported, and the reasons against it."""
     collection = scope_of(request).collection
-    found = load_label_quality(collection)
-    can_go_out = not found.failure and not found.reasons
-    return {"can_go_out": can_go_out, "reasons": found.reasons, "failure": found.failure, "status": found.status}
+    quality = load_label_quality(collection)
+    can_go_out = not quality.failure and not quality.reasons
+    return {"can_go_out": can_go_out, "reasons": quality.reasons, "failure": quality.failure, "status": quality.status}
 
 
 @router.post("/collections/{slug:name}/quality", auth=may("admin", MANAGE), response=MeasuredOut)
 @decorate_view(once)
 def measure_quality(request: HttpRequest, name: str) -> Any:
-    """Compute the stored statistics of a large collection anew: by a worker where one lives."""
+    """Recompute the stored statistics of a large collection, in a worker where one is running."""
     scope = scope_of(request)
     with transaction.atomic():
         done = statistics.STATISTICS.refresh(scope.collection) is not None
@@ -154,17 +163,11 @@ def _audited(request: HttpRequest) -> Any:
     return rows.annotate(drawn=Count("audits"), resolved=resolved)
 
 
-def _show_campaign(row: Any) -> dict[str, Any]:
-    shown = ("policy", "state", "drawn", "resolved")
-    return {"campaign": row.number, **{name: getattr(row, name) for name in shown}}
+def _show_campaign(campaign: Any) -> dict[str, Any]:
+    names = ("policy", "state", "drawn", "resolved")
+    return {"campaign": campaign.number, **{name: getattr(campaign, name) for name in names}}
 
 
-def _show_route(one: RouteQuality) -> dict[str, Any]:
-    shown = ("key", "label", "drawn", "right", "verdict", "stopped", "enough", "most")
-    counts = {"description": one.words, "labelled": one.population, "resolved": one.settled}
-    return {**{name: getattr(one, name) for name in shown}, **counts, "accuracy": _show_share(one.accuracy)}
-
-
-def _show_share(one: Statistic) -> Statistic:
-    # The pure module of measures marks its reasons for translation; here they are translated.
-    return replace(one, reason=_(one.reason)) if one.reason else one
+def _show_share(share: Statistic) -> Statistic:
+    # The pure module of measures only marks its reasons for translation.
+    return replace(share, reason=_(share.reason)) if share.reason else share

@@ -1,8 +1,8 @@
-"""Accuracy of the automatic labels, from audits: by route with exact intervals, and over all routes.
+"""Accuracy of the automatic labels, from label audits: by route with exact intervals, and over all routes.
 
-The truth of an audited pair is what people made of its audit item: their equal answers, or an
-adjudicator's. It is compared with the label that stood in the audit's row before anybody saw the
-pair. Escalated pairs are not in it.
+The true label of an audited pair is the one that people gave its audit task: their common answer, or an
+adjudicator's. It is compared with the automatic label that the audit recorded before anyone saw the
+pair. Escalated pairs are left out.
 """
 
 from collections import defaultdict
@@ -24,7 +24,7 @@ from store.sql import fetch_rows
 NO_AUDIT = gettext_noop("not measured: no audit is completed yet")
 
 
-# Labels by campaign and route in whose place a later campaign gave one.
+# Number of labels by campaign and route that a later campaign replaced.
 REPLACED = """
 SELECT w.campaign_id, w.stratum, count(*) FROM judges_work w
 WHERE w.campaign_id = ANY(%(campaigns)s) AND w.state = 'labelled' AND EXISTS (
@@ -56,19 +56,19 @@ def measure_audits(
     counts: Mapping[str, float],
     left: Mapping[str, int] | None = None,
 ) -> Audits | None:
-    """The audit of one campaign; None where nothing is labelled. `counts`: its counters (judges.campaigns.counters).
+    """Return the audit of one campaign, or None where it has labelled nothing.
 
-    `left`: pairs of each stratum that can be drawn (audit_sampling.remaining_by_stratum); without
-    it all that are not drawn.
+    `counts`: the campaign's counters (judges.campaigns.counters). `left`: number of pairs of each stratum
+    that can still be drawn (audit_sampling.remaining_by_stratum); None: all that are not drawn.
     """
     measured = _measure_campaign(collection, campaign, counts, left, {}) if campaign else None
     return _sum_up([measured] if measured else [])
 
 
 def measure_collection_audits(collection: Collection) -> Audits | None:
-    """The audits of all automatic labels that stand, whichever campaigns gave them; None where nothing is labelled.
+    """Return the audit of all current automatic labels, whichever campaign gave them; None where there are none.
 
-    A label that a later campaign replaced counts no more, and what was audited of it says nothing about the new one.
+    A label that a later campaign replaced does not count: its audit says nothing about the new label.
     """
     counts: dict[int, dict[str, float]] = defaultdict(dict)
     patterns = {"stopped": f"{route_breakers.STOPPED}%", "resumed": f"{route_breakers.RESUMED}%"}
@@ -76,21 +76,21 @@ def measure_collection_audits(collection: Collection) -> Audits | None:
         counts[pk][key] = n
     campaigns = Campaign.objects.in_bulk([pk for pk, sums in counts.items() if _route_sizes(sums, {})])
     if len(campaigns) < 2:
-        return next((measure_audits(collection, one, counts[pk]) for pk, one in campaigns.items()), None)
+        return next((measure_audits(collection, campaign, counts[pk]) for pk, campaign in campaigns.items()), None)
     replaced: dict[int, dict[str, int]] = defaultdict(dict)
     for pk, route, n in fetch_rows(REPLACED, campaigns=list(campaigns)):
         replaced[pk][route] = n
-    each = (
+    audits = (
         _measure_campaign(collection, campaigns[pk], counts[pk], None, replaced[pk])
         for pk in sorted(campaigns, reverse=True)
     )
-    return _sum_up([one for one in each if one is not None])
+    return _sum_up([audit for audit in audits if audit is not None])
 
 
 def _route_sizes(counts: Mapping[str, float], replaced: Mapping[str, int]) -> dict[str, int]:
-    """Return the labelled pairs of each route that has any, not those counted back to 0."""
+    """Return the number of current labels of each route that has any."""
     sizes = {key.removeprefix("route:"): int(n) for key, n in counts.items() if key.startswith("route:")}
-    return {key: left for key, n in sizes.items() if (left := n - replaced.get(key, 0)) > 0}
+    return {key: size for key, n in sizes.items() if (size := n - replaced.get(key, 0)) > 0}
 
 
 def _measure_campaign(
@@ -103,46 +103,46 @@ def _measure_campaign(
     sizes = _route_sizes(counts, replaced)
     if not sizes:
         return None
-    found = route_breakers.answered_audits(campaign.pk, collection.relevant_from)
-    halted = route_breakers.tripped_routes(found, counts)
-    # A route of which nothing was answered yet is measured too: as an empty sample.
-    none = route_breakers.AnsweredAudits()
-    cells = {key: _route_cells(key, size, found.get(key, none), left) for key, size in sizes.items()}
+    answers = route_breakers.answered_audits(campaign.pk, collection.relevant_from)
+    tripped = route_breakers.tripped_routes(answers, counts)
+    # A route without answered audits is measured too, as an empty sample.
+    no_answers = route_breakers.AnsweredAudits()
+    cells = {key: _route_cells(key, size, answers.get(key, no_answers), left) for key, size in sizes.items()}
     # Sure routes first.
     order = sorted((route.round, -route.margin, -route.label, route.key) for route in map(route_of, sizes))
     routes = [
-        _route_quality(campaign, route_of(key), sizes[key], found.get(key, none), key in halted, cells[key])
+        _route_quality(campaign, route_of(key), sizes[key], answers.get(key, no_answers), key in tripped, cells[key])
         for *_rank, key in order
     ]
     # Over all routes together each stratum keeps its own weight.
-    every = {f"{name}/{campaign.pk}": cell for one in cells.values() for name, cell in one.items()}
-    conflicts = sum(found[key].conflicts for key in sizes if key in found)
-    return _CampaignAudit(campaign, routes, every, conflicts)
+    all_cells = {f"{name}/{campaign.pk}": cell for route_cells in cells.values() for name, cell in route_cells.items()}
+    conflicts = sum(answers[key].conflicts for key in sizes if key in answers)
+    return _CampaignAudit(campaign, routes, all_cells, conflicts)
 
 
 def _sum_up(measured: Sequence[_CampaignAudit]) -> Audits | None:
-    """Return the audit of these campaigns together."""
+    """Return the audit of several campaigns together; None for no campaign."""
     if not measured:
         return None
     first, is_one = measured[0].campaign, len(measured) == 1
     population = _("%(labelled)s pairs labelled by judges in %(campaigns)s campaigns")
     if is_one:
         population = _("%(labelled)s pairs labelled by %(policy)s in campaign %(campaign)s")
-    routes = tuple(route for one in measured for route in one.routes)
-    every = {name: cell for one in measured for name, cell in one.cells.items()}
+    routes = tuple(route for audit in measured for route in audit.routes)
+    cells = {name: cell for audit in measured for name, cell in audit.cells.items()}
     labelled = sum(route.population for route in routes)
-    half, enough, reached = _forecast_interval(every, labelled)
+    half, enough, reached = _forecast_interval(cells, labelled)
     words = {"labelled": f"{labelled:,}", "policy": first.policy, "campaign": first.number, "campaigns": len(measured)}
     return Audits(
         campaign=first.number if is_one else None,
         policy=first.policy if is_one else "",
-        overall=_weighted_accuracy(every.values()),
-        covered=sum(cell.size for cell in every.values() if cell.settled) / labelled,
+        overall=_weighted_accuracy(cells.values()),
+        covered=sum(cell.size for cell in cells.values() if cell.settled) / labelled,
         routes=routes,
         limit=LIMIT,
         drawn=sum(route.drawn for route in routes),
         settled=sum(route.settled for route in routes),
-        conflicts=sum(one.conflicts for one in measured),
+        conflicts=sum(audit.conflicts for audit in measured),
         population=population % words,
         half=half,
         enough=enough,
@@ -152,37 +152,40 @@ def _sum_up(measured: Sequence[_CampaignAudit]) -> Audits | None:
 
 @dataclass(frozen=True, slots=True)
 class _Cell:
-    """A route within a part of a campaign (audit_sampling), drawn with one probability."""
+    """A route within a part of a campaign (audit_sampling): its pairs are drawn with the same probability."""
 
     size: float
-    most: int  # The drawn pairs with those that can still be drawn.
+    most: int  # Pairs that are drawn or can still be drawn.
     drawn: int
     settled: int
     right: int
 
     @property
     def expected(self) -> float:
-        """The share that is right, as far as is known: what people found, beside 19 of 20."""
+        """Expected share of correct labels: the audited ones, with 19 correct of 20 as the prior."""
         return (self.right + USUAL[0]) / (self.settled + USUAL[1])
 
 
 def _route_cells(
     key: str, population: int, answers: route_breakers.AnsweredAudits, left: Mapping[str, int] | None
 ) -> dict[str, _Cell]:
-    """A route's strata. Their sizes, as drawn, are scaled to the pairs that were labelled: people met some of them."""
-    others = {int(cell.partition("/")[2]): n for cell, n in (left or {}).items() if cell.startswith(f"{key}/")}
-    none = route_breakers.AnsweredAudits()
-    parts = {part: answers.parts.get(part, none) for part in sorted(answers.parts.keys() | others.keys()) or [0]}
-    # A part of which nothing is drawn has no size of its own yet: what can be drawn stands for it.
-    sizes = {part: one.size or float(others.get(part, 0)) for part, one in parts.items()}
+    """Return a route's strata by key.
+
+    Their sizes are those at the draw, scaled to the number of labelled pairs: people met some pairs before the draw.
+    """
+    undrawn = {int(cell.partition("/")[2]): n for cell, n in (left or {}).items() if cell.startswith(f"{key}/")}
+    no_answers = route_breakers.AnsweredAudits()
+    parts = {part: answers.parts.get(part, no_answers) for part in sorted(answers.parts.keys() | undrawn.keys()) or [0]}
+    # Nothing is drawn of a part without a size: the pairs that can be drawn are its size.
+    sizes = {part: sample.size or float(undrawn.get(part, 0)) for part, sample in parts.items()}
     scale = population / (sum(sizes.values()) or 1.0)
-    found = {}
-    for part, one in parts.items():
-        # With one part the size is known exactly, and scaling would only add rounding.
+    cells = {}
+    for part, sample in parts.items():
+        # The size of a single part is known exactly: scaling would only add rounding.
         size = sizes[part] * scale if len(parts) > 1 else float(population)
-        most = round(size) if left is None else min(round(size), one.drawn + others.get(part, 0))
-        found[f"{key}/{part}"] = _Cell(size, max(one.drawn, most), one.drawn, one.settled, one.right)
-    return found
+        most = round(size) if left is None else min(round(size), sample.drawn + undrawn.get(part, 0))
+        cells[f"{key}/{part}"] = _Cell(size, max(sample.drawn, most), sample.drawn, sample.settled, sample.right)
+    return cells
 
 
 def _cell_strata(cells: Iterable[_Cell]) -> list[Stratum]:
@@ -225,7 +228,10 @@ def _half_width(bounds: Interval) -> float:
 
 
 def _find_sample_size(bounds: Callable[[int], Interval], drawn: int, most: int, population: int) -> tuple[int, bool]:
-    """The smallest sample from `drawn` with an interval within 5 points, else `most`."""
+    """Return the smallest sample of at least `drawn` pairs with an interval of 5 points to each side, else `most`.
+
+    The second value says whether that sample is enough. `bounds`: the interval of a sample of a size.
+    """
     low, high = min(drawn, most), most
     if low and _half_width(bounds(low)) <= HALF_WIDTH:
         return low, True
@@ -243,17 +249,20 @@ def _find_sample_size(bounds: Callable[[int], Interval], drawn: int, most: int, 
 
 
 def _forecast_interval(cells: Mapping[str, _Cell], population: int) -> tuple[float | None, int, bool]:
-    """Half the width of the interval once all that is drawn of these strata is settled; the sample that is enough."""
+    """Forecast the interval of these strata.
+
+    Return half its width once all drawn pairs are resolved, the sample that is enough, and whether it is.
+    """
     most = {key: cell.most for key, cell in cells.items()}
     drawn = {key: cell.drawn for key, cell in cells.items()}
 
     def bounds(n: int) -> Interval:
-        # Split as the real draw would split it, so that the forecast is of its sample.
-        taken = allocate_sample(most, n, drawn) if len(cells) > 1 else dict.fromkeys(cells, n)
-        found = stratified_share(
-            [Stratum(cell.size, taken[key], cell.expected * taken[key]) for key, cell in cells.items()]
+        # Allocated as the real draw would allocate it, so that the forecast is of its sample.
+        sample = allocate_sample(most, n, drawn) if len(cells) > 1 else dict.fromkeys(cells, n)
+        share = stratified_share(
+            [Stratum(cell.size, sample[key], cell.expected * sample[key]) for key, cell in cells.items()]
         )
-        return found[1] if found else Interval(0.0, 1.0)
+        return share[1] if share else Interval(0.0, 1.0)
 
     total = sum(drawn.values())
     return _half_width(bounds(total)) if total else None, *_find_sample_size(
@@ -262,17 +271,17 @@ def _forecast_interval(cells: Mapping[str, _Cell], population: int) -> tuple[flo
 
 
 def route_verdict(*, over: bool, low: float) -> str:
-    """Say enough, over or open, by bounds that allow for a look after every answer (`low`: of the right share)."""
+    """Return enough, over or open. `over`, `low` (of the share correct): by bounds that allow for repeated looks."""
     if over:
         return "over"
     return "enough" if low >= 1 - LIMIT else "open"
 
 
 def _weighted_accuracy(cells: Iterable[_Cell]) -> Statistic:
-    """The share that is right over strata, each weighted by its size."""
+    """Return the share of correct labels over strata, each weighted by its size."""
     strata = _cell_strata(cells)
-    found = stratified_share(strata)
-    if found is None:
+    estimate = stratified_share(strata)
+    if estimate is None:
         return missing_statistic(NO_AUDIT)
-    value, bounds = found
+    value, bounds = estimate
     return Statistic(value, bounds.low, bounds.high, sum(round(stratum.n) for stratum in strata), None)

@@ -1,9 +1,9 @@
 """Kappa of judges and of people over named populations, and over time.
 
-People's agreement is that of their first answers, given without each other's in view. Where arms
-hide or reveal the debate it is that of blind votes alone; answers with the debate in view, and
-final ones after the reveal, are groups of their own. Votes that an early stop left to chance are
-not in it (annotation.agreement.grade_matrix).
+People's agreement is that of their first answers, given without seeing each other's. Where experiment
+arms hide or reveal the debate it is that of blind votes alone; answers with the debate in view, and
+final answers after the reveal, are separate groups. Votes that an early stop left to chance do not
+count (annotation.agreement.grade_matrix).
 """
 
 from collections.abc import Iterator
@@ -35,13 +35,12 @@ from store.sql import fetch_row
 
 MEASURE = gettext_noop("Krippendorff's alpha (nominal), relevant or not")
 EPOCH = date(2000, 1, 3)  # A Monday: days are counted from it.
-LONG = 31  # Days from which agreement is shown by week.
+LONG = 31  # Number of days above which agreement is shown by week.
 OVER_TIME = gettext_noop("pairs with two or more grades, by the day of their last grade")
 FIRST, FINAL = "people", gettext_noop("people (final answers)")
 SHOWN = gettext_noop("people (debate shown)")
 
-
-# The day on which the newest campaign ended each pair, and that of people's last answer on it.
+# For each pair the day on which a campaign last ended it, and the day of people's last answer.
 LAST_DAYS = {
     "judges": """
         SELECT array_agg(pair_id) AS pair, array_agg(day) AS day FROM (
@@ -56,8 +55,8 @@ LAST_DAYS = {
             WHERE a.collection_id = %(collection)s AND a.kind IN ('person', 'human-import')
               AND j.grade IS NOT NULL AND j.step <> 'adjudication' GROUP BY 1) t""",
 }
-# Votes in an arm that hid the debate; first votes.
-HAS = """
+# Whether there are votes in an arm that hid the debate, and whether there are first votes.
+HAS_BLIND_VOTES = """
 SELECT EXISTS (SELECT FROM corpus_item i WHERE i.collection_id = %(collection)s AND i.arm IN ('hidden', 'reveal')
                AND EXISTS (SELECT FROM corpus_judgment j WHERE j.item_id = i.id)),
        EXISTS (SELECT FROM corpus_judgment j JOIN corpus_item i ON i.id = j.item_id
@@ -67,47 +66,48 @@ SELECT EXISTS (SELECT FROM corpus_item i WHERE i.collection_id = %(collection)s 
 
 @dataclass(frozen=True, slots=True)
 class BinaryVotes:
-    """Everybody's grades as relevant or not, and which assessors are judges."""
+    """All assessors' grades as relevant or not, and which assessors are judges."""
 
-    found: GradeMatrix  # Of 0, 1 and MISSING.
+    matrix: GradeMatrix  # Of 0, 1 and MISSING.
     judges: NDArray[np.bool_]
-    arms: bool = False  # Somebody has voted where an arm hid the debate at first, or altogether.
-    both: bool = False  # Somebody has cast a first vote before the final one.
+    arms: bool = False  # Whether there are votes in an arm that hides the debate, at first or for good.
+    both: bool = False  # Whether there are first votes, cast before final ones.
 
 
 def read_binary_votes(collection: Collection) -> BinaryVotes:
-    """Read everybody's votes and first answers, blind ones where there are arms, as yes or no."""
-    arms, both = fetch_row(HAS, collection=collection.pk)
-    found = _read_assessor_votes(collection, known_assessors(collection), "blind" if arms else "first")
-    return replace(found, arms=arms, both=both)
+    """Read judges' votes and people's first answers, blind ones where there are arms, as relevant or not."""
+    arms, both = fetch_row(HAS_BLIND_VOTES, collection=collection.pk)
+    votes = _read_assessor_votes(collection, known_assessors(collection), "blind" if arms else "first")
+    return replace(votes, arms=arms, both=both)
 
 
-def _read_assessor_votes(collection: Collection, known: list[KnownAssessors], votes: Votes) -> BinaryVotes:
-    chosen = [one for one in known if one.kind in ((*JUDGES, *PEOPLE) if votes in ("first", "blind") else PEOPLE)]
-    found = load_grade_matrix(collection, chosen, votes=votes)
-    relevant = np.where(found.grades == MISSING, MISSING, found.grades >= collection.relevant_from)
-    is_judge = np.array([one.kind in JUDGES for one in found.assessors], dtype=np.bool_)
-    return BinaryVotes(GradeMatrix(found.assessors, found.pairs, relevant.astype(np.int16)), is_judge)
+def _read_assessor_votes(collection: Collection, assessors: list[KnownAssessors], votes: Votes) -> BinaryVotes:
+    kinds = (*JUDGES, *PEOPLE) if votes in ("first", "blind") else PEOPLE
+    graders = [assessor for assessor in assessors if assessor.kind in kinds]
+    matrix = load_grade_matrix(collection, graders, votes=votes)
+    relevant = np.where(matrix.grades == MISSING, MISSING, matrix.grades >= collection.relevant_from)
+    is_judge = np.array([assessor.kind in JUDGES for assessor in matrix.assessors], dtype=np.bool_)
+    return BinaryVotes(GradeMatrix(matrix.assessors, matrix.pairs, relevant.astype(np.int16)), is_judge)
 
 
-def measure_kappas(collection: Collection, known: BinaryVotes) -> Iterator[Kappa]:
-    """Measure judges and people over all, escalated and audited pairs; those without a pair of grades are kept."""
-    pairs = known.found.pairs
+def measure_kappas(collection: Collection, binary: BinaryVotes) -> Iterator[Kappa]:
+    """Yield the agreement of judges and of people over all, escalated and audited pairs, also where there is none."""
+    pairs = binary.matrix.pairs
     masks = {"all": np.ones(len(pairs), dtype=np.bool_)}
     parts: tuple[Population, ...] = ("escalated", "audited")
     masks |= {name: np.isin(pairs, population_of(collection, name)) for name in parts}
-    for name, rows in (("judges", known.judges), (FIRST, ~known.judges)):
+    for name, rows in (("judges", binary.judges), (FIRST, ~binary.judges)):
         for population, mask in masks.items():
-            # Judges that are one model, of those who graded a pair of the mask.
-            graded = rows & (known.found.grades[:, mask] != MISSING).any(axis=1)
-            there = [one for one, here in zip(known.found.assessors, graded, strict=True) if here]
-            copies = tuple(tuple(there[place].name for place in places) for places in find_copies(there))
-            yield _measure_kappa(name, population, known.found.grades[rows][:, mask], copies)
-    apart: list[tuple[bool, str, Votes]] = [(known.arms, SHOWN, "shown"), (known.both, FINAL, "final")]
-    for there_are, name, votes in apart:
-        if there_are:
-            said = _read_assessor_votes(collection, known_assessors(collection), votes)
-            yield _measure_kappa(name, "all", said.found.grades)
+            # Assessors that are the same model, of those who graded a pair of the population.
+            has_graded = rows & (binary.matrix.grades[:, mask] != MISSING).any(axis=1)
+            graders = [assessor for assessor, graded in zip(binary.matrix.assessors, has_graded, strict=True) if graded]
+            copies = tuple(tuple(graders[row].name for row in group) for group in find_copies(graders))
+            yield _measure_kappa(name, population, binary.matrix.grades[rows][:, mask], copies)
+    people_groups: list[tuple[bool, str, Votes]] = [(binary.arms, SHOWN, "shown"), (binary.both, FINAL, "final")]
+    for has_votes, name, votes in people_groups:
+        if has_votes:
+            step_votes = _read_assessor_votes(collection, known_assessors(collection), votes)
+            yield _measure_kappa(name, "all", step_votes.matrix.grades)
 
 
 def _measure_kappa(
@@ -117,21 +117,21 @@ def _measure_kappa(
     return Kappa(name, population, MEASURE, assessors, *group_agreement(grades, bootstrap=RESAMPLES), copies=copies)
 
 
-def over_time(collection: Collection, known: BinaryVotes) -> tuple[str, list[Point]]:
-    """The unit (day | week) and a point for each group and period with a pair of two grades."""
+def over_time(collection: Collection, votes: BinaryVotes) -> tuple[str, list[Point]]:
+    """Return the unit (day | week) and a point for each group and period that has a pair with two grades."""
     points: list[Point] = []
-    whens = {name: fetch_columns(sql, collection=collection.pk) for name, sql in LAST_DAYS.items()}
-    days = np.concatenate([when["day"] for when in whens.values()])
+    last_days = {name: fetch_columns(sql, collection=collection.pk) for name, sql in LAST_DAYS.items()}
+    days = np.concatenate([columns["day"] for columns in last_days.values()])
     unit = "week" if len(days) and days.max() - days.min() > LONG else "day"
-    for name, rows in (("judges", known.judges), (FIRST, ~known.judges)):
-        day_of = dict(whens[name].tolist())
-        period = np.array([day_of.get(pair, -1) for pair in known.found.pairs.tolist()], dtype=np.int64)
+    for name, rows in (("judges", votes.judges), (FIRST, ~votes.judges)):
+        day_of = dict(last_days[name].tolist())
+        period = np.array([day_of.get(pair, -1) for pair in votes.matrix.pairs.tolist()], dtype=np.int64)
         if unit == "week":
-            # EPOCH is a Monday, so this is the Monday of the week; -1 stays: the pair has no day.
+            # EPOCH is a Monday, so this is the Monday of the week; -1 remains: the pair has no day.
             period = np.where(period >= 0, period - period % 7, period)
         for start in np.unique(period[period >= 0]):
-            measured = group_agreement(known.found.grades[rows][:, period == start], bootstrap=RESAMPLES)
-            if measured.pairs:
-                begins = (EPOCH + timedelta(days=int(start))).isoformat()
-                points.append(Point(name, begins, *measured[:3]))
+            agreement = group_agreement(votes.matrix.grades[rows][:, period == start], bootstrap=RESAMPLES)
+            if agreement.pairs:
+                first_day = (EPOCH + timedelta(days=int(start))).isoformat()
+                points.append(Point(name, first_day, *agreement[:3]))
     return unit, points

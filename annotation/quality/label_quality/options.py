@@ -1,4 +1,4 @@
-"""What drawing more label audits of a campaign can be told."""
+"""Options of drawing more label audits of a campaign."""
 
 from django.utils.translation import gettext_lazy as _
 
@@ -6,7 +6,7 @@ from actions.options import Options, option
 
 
 class DrawOptions(Options):
-    """Size that the sample shall have: the same request again changes nothing."""
+    """Size of the whole sample, so that a repeated request draws nothing."""
 
     up_to: int = option(
         _("Sample size"), _("Drawn pairs in all, of the route or of the campaign."), ge=0, lt=1_000_000_000

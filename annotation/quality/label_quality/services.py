@@ -1,4 +1,4 @@
-"""Acts on label audits: draw more, hand a failed route to people, stop a route or let it go on."""
+"""Actions on label audits: draw more, send a failed route to people, stop or resume a route."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from judges.domain.audits import Route, route_of
 from judges.models import Campaign
 from store.sql import fetch_row, fetch_rows, read_sql
 
-LEFT = """
+UNMET_PAIRS = """
 SELECT w.pair_id FROM judges_work w
 WHERE w.campaign_id = %(campaign)s AND w.state = 'labelled' AND w.label = %(label)s
   AND coalesce(w.agreed_in_round, 0) = %(round)s
@@ -22,11 +22,11 @@ WHERE w.campaign_id = %(campaign)s AND w.state = 'labelled' AND w.label = %(labe
        WHERE t.campaign_id = w.campaign_id AND t.pair_id = w.pair_id AND t.role = 'vote'
          AND t.verdict IS NOT NULL), 0) = %(margin)s
 """
-OPEN = read_sql(__file__, "open_route")
+OPEN_ROUTE = read_sql(__file__, "open_route")
 
 
 def find_route(key: str) -> Route:
-    """Return the route of a key. Http404: the key stands for an object, not a field."""
+    """Return the route of a key. Raises Http404, as for an unknown object of an address."""
     try:
         return route_of(key)
     except ValueError:
@@ -42,15 +42,15 @@ def draw_audits(actor: Actor, campaign: Campaign, options: DrawOptions) -> dict[
 
 
 def unasked_pairs(campaign: Campaign, route: Route) -> list[int]:
-    """Return the pairs of the route that no person was ever asked about."""
-    rows = fetch_rows(LEFT, campaign=campaign.pk, label=route.label, round=route.round, margin=route.margin)
+    """Return the pairs of the route that were never a task for people."""
+    rows = fetch_rows(UNMET_PAIRS, campaign=campaign.pk, label=route.label, round=route.round, margin=route.margin)
     return [pair for (pair,) in rows]
 
 
 @action("audit.to-people", noted=lambda _route, sent: sent)
 def send_route(actor: Actor, campaign: Campaign, route: Route) -> dict[str, Any]:
-    """Open a blind item for each unasked pair of a route, outside the random sample."""
-    (count,) = fetch_row(OPEN, campaign=campaign.pk, pairs=unasked_pairs(campaign, route))
+    """Open a blind task for each pair of a route that people have not met, outside the random sample."""
+    (count,) = fetch_row(OPEN_ROUTE, campaign=campaign.pk, pairs=unasked_pairs(campaign, route))
     if count:
         counters.add(campaign.pk, "escalated:audit", count)
         forget_watermarks(campaign.collection)
@@ -59,6 +59,6 @@ def send_route(actor: Actor, campaign: Campaign, route: Route) -> dict[str, Any]
 
 @action("audit.go-on", noted=lambda _route, changed: changed)
 def switch_route(actor: Actor, campaign: Campaign, route: Route, *, on: bool) -> dict[str, Any]:
-    """Let a stopped route label again, or (`on` false) stop it."""
+    """Resume automatic labelling by a route, or (`on` false) stop it."""
     route_breakers.reset_route(campaign.pk, route.key, on=on)
     return {"campaign": campaign.number, "route": route.key, "on": on}

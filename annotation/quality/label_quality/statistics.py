@@ -1,6 +1,6 @@
 """Statistics over every vote and judgment: computed at once for small collections, by a worker for large ones.
 
-A page of a large collection reads the stored row and says "as of"; nothing that a GET asks for is written.
+A page of a large collection shows stored statistics and says of when they are. A GET writes nothing.
 """
 
 from collections import defaultdict
@@ -29,11 +29,11 @@ from judges.models import Campaign
 from store.sql import fetch_row
 
 SMALL = 20_000  # Votes and judgments up to which everything is computed while the page waits.
-STALE_SECONDS = 120  # A stored row older than this is worth computing anew while work goes on.
+STALE_SECONDS = 120  # Age from which a page asks for stored statistics to be recomputed.
 UNITS = {"day": gettext_noop("day"), "week": gettext_noop("week (starting Monday)")}
 
-# Of counters, because counting the votes of a large collection takes as long as a page may take.
-SIZE = """
+# Votes are read from counters: counting those of a large collection takes as long as a page may take.
+COUNT_VOTES = """
 SELECT (SELECT coalesce(sum(t.value), 0) FROM judges_tally t JOIN judges_campaign c ON c.id = t.campaign_id
         WHERE c.collection_id = %(collection)s AND t.key IN ('calls', 'calls_cached'))
      + (SELECT count(*) FROM (
@@ -47,53 +47,53 @@ _PEOPLE, _POINTS = TypeAdapter(tuple[PersonQuality, ...]), TypeAdapter(tuple[Poi
 
 @dataclass(frozen=True, slots=True)
 class StoredStatistics:
-    """Label quality of a collection for its pages. `kappas`, `people`, `points` None: nothing is computed yet."""
+    """Label quality of a collection for its pages. `kappas`, `people`, `points`: None before the first computation."""
 
-    stored: bool  # The figures were read from storage: say "as of".
-    at: datetime | None = None  # When they were computed.
+    stored: bool  # Whether the figures were read from storage: pages say "as of".
+    at: datetime | None = None  # Time of the computation.
     audits: Audits | None = None
     kappas: tuple[Kappa, ...] | None = None
     people: tuple[PersonQuality, ...] | None = None
-    unit: str = "day"  # Of the points: day, or week where the work took longer than a month.
+    unit: str = "day"  # Unit of the points: day, or week where the work took longer than a month.
     points: tuple[Point, ...] | None = None
-    job: BackgroundJob | None = None  # Of a worker that computes them anew, or the last that did.
+    job: BackgroundJob | None = None  # The newest job that computes them.
 
     @property
     def is_stale(self) -> bool:
-        """Return whether a page should ask for new figures: they are stored, and old or missing."""
+        """Whether a page should have the stored figures recomputed: they are old or missing."""
         if not self.stored:
             return False
         return self.at is None or (timezone.now() - self.at).total_seconds() > STALE_SECONDS
 
 
 def cached_statistics(collection: Collection, campaign: Campaign | None = None) -> StoredStatistics:
-    """Read or compute a collection's statistics; `campaign`: audits of that one."""
+    """Read or compute a collection's statistics, with the audits of `campaign` where one is named."""
     if is_large(collection):
         result = STATISTICS.read(collection)
-        found = replace(_load_statistics(result.values or {}, result.at, stored=True), job=result.job)
+        statistics = replace(_load_statistics(result.values or {}, result.at, stored=True), job=result.job)
     else:
-        found = _load_statistics(compute_statistics(collection), timezone.now(), stored=False)
+        statistics = _load_statistics(compute_statistics(collection), timezone.now(), stored=False)
     if campaign is None:
-        return found
-    return replace(found, audits=measure_audits(collection, campaign, counters.read(campaign.pk)))
+        return statistics
+    return replace(statistics, audits=measure_audits(collection, campaign, counters.read(campaign.pk)))
 
 
 def is_large(collection: Collection) -> bool:
-    """Return whether a collection is so large that a worker computes its statistics (one query)."""
-    return bool(fetch_row(SIZE, collection=collection.pk, small=SMALL + 1)[0] > SMALL)
+    """Return whether a collection is so large that a worker computes its statistics. One query."""
+    return bool(fetch_row(COUNT_VOTES, collection=collection.pk, small=SMALL + 1)[0] > SMALL)
 
 
 def compute_statistics(collection: Collection) -> dict[str, Any]:
-    """Compute all values, as JSON takes them."""
-    known = kappas.read_binary_votes(collection)
-    unit, points = kappas.over_time(collection, known)
-    audited = measure_collection_audits(collection)
+    """Compute all statistics, as values of JSON."""
+    votes = kappas.read_binary_votes(collection)
+    unit, points = kappas.over_time(collection, votes)
+    audits = measure_collection_audits(collection)
     return {
-        "audits": asdict(audited) if audited else None,
-        "kappas": [asdict(one) for one in kappas.measure_kappas(collection, known)],
-        "people": [asdict(one) for one in measure_annotators(collection, known)],
+        "audits": asdict(audits) if audits else None,
+        "kappas": [asdict(kappa) for kappa in kappas.measure_kappas(collection, votes)],
+        "people": [asdict(person) for person in measure_annotators(collection, votes)],
         "unit": unit,
-        "points": [asdict(one) for one in points],
+        "points": [asdict(point) for point in points],
     }
 
 
@@ -119,27 +119,27 @@ def _load_statistics(values: dict[str, Any], at: datetime | None, *, stored: boo
     )
 
 
-def agreement_chart(collection: str, over: StoredStatistics) -> Chart | None:
-    """Draw a line for judges and one for people, with 95% bands; None before any measurement."""
-    points = [point for point in over.points or () if point.kappa.value is not None]
+def agreement_chart(collection: str, statistics: StoredStatistics) -> Chart | None:
+    """Draw the agreement of judges and of people over time, with 95% bands; None before any measurement."""
+    points = [point for point in statistics.points or () if point.kappa.value is not None]
     if not points:
         return None
-    at = {start: float(place) for place, start in enumerate(sorted({point.start for point in points}))}
+    at = {start: float(position) for position, start in enumerate(sorted({point.start for point in points}))}
     series: dict[str, list[tuple[float, float]]] = defaultdict(list)
     bands: dict[str, list[tuple[float, float, float]]] = defaultdict(list)
     for point in points:
-        place, kappa = at[point.start], point.kappa
-        series[point.group].append((place, kappa.value or 0.0))
+        position, kappa = at[point.start], point.kappa
+        series[point.group].append((position, kappa.value or 0.0))
         if kappa.low is not None and kappa.high is not None:
-            bands[point.group].append((place, kappa.low, kappa.high))
+            bands[point.group].append((position, kappa.low, kappa.high))
     return draw_lines(
         "over-time",
-        _("Agreement by %(unit)s") % {"unit": over.unit},
+        _("Agreement by %(unit)s") % {"unit": statistics.unit},
         series,
-        x=_(UNITS.get(over.unit, over.unit)),
+        x=_(UNITS.get(statistics.unit, statistics.unit)),
         y=_("Krippendorff's alpha (nominal), relevant or not"),
         bands=bands,
-        names={place: start for start, place in at.items()},
+        names={position: start for start, position in at.items()},
         low=min(0.0, *(value for line in series.values() for _place, value in line)),
         high=1.0,
         source=f"{collection}: {kappas.OVER_TIME}; 95% intervals",
@@ -147,7 +147,7 @@ def agreement_chart(collection: str, over: StoredStatistics) -> Chart | None:
 
 
 def people_charts(collection: str, people: Sequence[PersonQuality]) -> list[Chart]:
-    """Draw each annotator's agreement with others and the reference; none without votes."""
+    """Draw each annotator's agreement with the others and with the reference; a chart without values is left out."""
     sides = (
         ("majority", _("Agrees with others on the same items"), _("share equal to the others' majority")),
         ("gold", _("Accuracy on reference grades"), _("share equal to the reference grade")),

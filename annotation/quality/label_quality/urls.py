@@ -1,4 +1,4 @@
-"""Addresses: the Quality page, acts on audits, statistics."""
+"""Addresses of the page of label quality, of actions on label audits and of statistics."""
 
 from django.urls import URLPattern, path
 

@@ -1,4 +1,4 @@
-"""The Quality page, and what its audits do: draw more, hand a route to people, stop it."""
+"""The page of label quality, and its actions on label audits: draw more, send a route to people, stop it."""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ from judges.models import Campaign
 @action("admin")
 @require_GET
 def quality(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Show how good the labels are: label audits, agreement, Dawid-Skene; agreement over time loads when in view."""
+    """Show label audits, agreement and Dawid-Skene estimates; agreement over time loads when it comes into view."""
     context, heat = describe_agreement(request, scope)
     if file := download(request, [heat]):
         return file
@@ -46,23 +46,23 @@ def quality(request: HttpRequest, scope: Scope) -> HttpResponse:
 
 
 def _audits_context(request: HttpRequest, scope: Scope) -> dict[str, object]:
-    """Accuracy of the automatic labels by route: of all that stand, or of the campaign that the address names."""
+    """Return the audits of the campaign that the address names, or else of all current automatic labels."""
     collection = scope.collection
     number = request.GET.get("campaign", "")
-    chosen = find_campaign(collection, number) if number else None
-    audits = None if chosen else measure_collection_audits(collection)
-    campaign = chosen or (find_numbered(Campaign.judging, collection, audits.campaign) if audits else None)
+    requested = find_campaign(collection, number) if number else None
+    audits = None if requested else measure_collection_audits(collection)
+    campaign = requested or (find_numbered(Campaign.judging, collection, audits.campaign) if audits else None)
     ended = campaign is not None and campaign.state in audit_sampling.ENDED
     if campaign is not None:
-        # While a campaign runs it draws its audits by itself: more are offered once it has ended.
+        # A running campaign draws its audits by itself: more are offered once it has ended.
         left = audit_sampling.remaining_by_stratum(campaign.pk) if ended else None
         audits = measure_audits(collection, campaign, counters.read(campaign.pk), left)
     labelling = Campaign.judging.filter(collection=collection, tallies__key__startswith="route:", tallies__value__gt=0)
-    every = list(labelling.distinct().order_by("-pk"))
+    campaigns = list(labelling.distinct().order_by("-pk"))
     return {
         "campaign": campaign,
-        "chosen": chosen,
-        "campaigns": every if len(every) > 1 or chosen else [],
+        "chosen": requested,
+        "campaigns": campaigns if len(campaigns) > 1 or requested else [],
         "audits": audits,
         "ended": ended,
     }
@@ -71,7 +71,7 @@ def _audits_context(request: HttpRequest, scope: Scope) -> dict[str, object]:
 @action("admin")
 @require_POST
 def draw_more(request: HttpRequest, scope: Scope, campaign: int) -> HttpResponse:
-    """Draw more audits, of a route or over all, up to the number that the page named: pressed twice it is the same."""
+    """Draw more audits, of a route or of all, up to the number on the page: a second click draws nothing."""
     row = find_campaign(scope.collection, campaign)
     form = form_of(services.draw_audits, request)
     if not form.is_valid():
@@ -89,20 +89,20 @@ def draw_more(request: HttpRequest, scope: Scope, campaign: int) -> HttpResponse
 @action("admin")
 @require_http_methods(["GET", "POST"])
 def to_people(request: HttpRequest, scope: Scope, campaign: int) -> HttpResponse:
-    """First what would go to people; it goes when that was confirmed."""
+    """Show what would be sent to people; POST sends it."""
     row = find_campaign(scope.collection, campaign)
-    # Forms post the route; the link to the page that confirms has it in its address.
+    # The form posts the route; the link to this page has it in its address.
     route = services.find_route((request.POST or request.GET).get("route", ""))
     if request.method == "POST":
         sent = services.send_route(Actor.of(scope), row, route)["pairs"]
         words = _("%(sent)s pairs now wait for people, with the debate and the label hidden.")
         messages.success(request, words % {"sent": f"{sent:,}"})
         return redirect(quality_address(scope.collection, "audits"))
-    found = measure_audits(scope.collection, row, counters.read(row.pk))
-    measured = next((one for one in found.routes if one.key == route.key), None) if found else None
-    left = len(services.unasked_pairs(row, route))
-    context = {"scope": scope, "campaign": row, "route": route, "measured": measured, "audits": found}
-    context |= {"left": left, "judgments": left * OVERLAP}
+    audits = measure_audits(scope.collection, row, counters.read(row.pk))
+    measured = {audited.key: audited for audited in audits.routes}.get(route.key) if audits else None
+    pairs = len(services.unasked_pairs(row, route))
+    context = {"scope": scope, "campaign": row, "route": route, "measured": measured, "audits": audits}
+    context |= {"left": pairs, "judgments": pairs * OVERLAP}
     return render(request, "label_quality/audit_to_people.html", context)
 
 
@@ -123,8 +123,8 @@ def go_on(request: HttpRequest, scope: Scope, campaign: int) -> HttpResponse:
 @action("admin")
 @require_POST
 def recompute(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Compute the stored statistics of a large collection anew; by a worker where one lives."""
-    if request.headers.get("HX-Request"):  # a page that saw old figures asks by itself: nobody's act
+    """Recompute the stored statistics of a large collection, in a worker where one is running."""
+    if request.headers.get("HX-Request"):  # A page with old figures asks by itself: no one's action, so not recorded.
         statistics.STATISTICS.refresh(scope.collection)
         return HttpResponse(status=204)
     with transaction.atomic():
@@ -137,17 +137,17 @@ def recompute(request: HttpRequest, scope: Scope) -> HttpResponse:
 @action("admin")
 @require_GET
 def over_time(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Agreement of judges and of people, together and by day or week; a section alone where HTMX asks for it."""
+    """Show the agreement of judges and of people over time; HTMX gets the section alone."""
     context: dict[str, object] = {"scope": scope, "population": kappas.OVER_TIME}
     try:
         with cached_results.measuring(scope.collection):
-            found = statistics.cached_statistics(scope.collection)
-            chart = statistics.agreement_chart(scope.collection.name, found)
-        context |= {"found": found, "chart": chart}
+            figures = statistics.cached_statistics(scope.collection)
+            chart = statistics.agreement_chart(scope.collection.name, figures)
+        context |= {"found": figures, "chart": chart}
     except cached_results.MeasuringFailed as error:
         chart = None
         context["failure"] = str(error)
     if file := download(request, [chart]):
         return file
-    part = request.headers.get("HX-Request")
-    return render(request, f"label_quality/{'_over_time' if part else 'over_time'}.html", context)
+    template = "_over_time" if request.headers.get("HX-Request") else "over_time"
+    return render(request, f"label_quality/{template}.html", context)
