@@ -11,7 +11,7 @@ from django.core.management.base import CommandParser
 
 from actions.options import split_names
 from annotation.quality.policies.debates import study_debates
-from annotation.quality.policies.tables import SETTLERS, study_tables
+from annotation.quality.policies.tables import RESOLVERS, study_tables
 from corpus.commands import QuorumCommand, collection_named, write_tables
 from corpus.errors import BadOption
 from judges.campaigns import configurations
@@ -98,7 +98,7 @@ class Command(QuorumCommand):
             self.say(f"  R = {row['rounds']}: {_format_recalls(row)}; {share}")
         for settler, measured in campaign["after"].items():
             if measured["balanced_accuracy"]["value"] is not None:
-                self.say(f"  all pairs, the rest by {SETTLERS[settler]}: {_format_recalls(measured)}")
+                self.say(f"  all pairs, the rest by {RESOLVERS[settler]}: {_format_recalls(measured)}")
         for last in campaign["persistence"] or ():
             self.say(
                 f"  round {last['round']}: {last['agreed']:,} of {last['cases']:,} agreements of round 1 agree "

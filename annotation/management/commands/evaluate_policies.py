@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from annotation.quality.policies.report import evaluate_policies, named_campaign
-from annotation.quality.policies.tables import SETTLERS, policies_table
+from annotation.quality.policies.tables import RESOLVERS, policies_table
 from corpus.commands import QuorumCommand, collection_named, write_tables
 
 RECALLS = ("recall_relevant", "recall_not_relevant", "balanced_accuracy")
@@ -54,7 +54,7 @@ def _format_policy(policy: Mapping[str, Any]) -> str:
     if relevant["value"] is None and other["value"] is None:
         return f"{balanced['reason']}; {load}"
     with_people = [
-        f"{_text(measured['balanced_accuracy'])} by {SETTLERS[settler]}"
+        f"{_text(measured['balanced_accuracy'])} by {RESOLVERS[settler]}"
         for settler, measured in policy["after"].items()
         if measured["balanced_accuracy"]["value"] is not None
     ]

@@ -38,12 +38,12 @@ class Command(QuorumCommand):
         judge, share, debates = options["judge"], options["share"], options["debates"]
         campaign = lara_live.start(collection, source=source, judge=judge, share=share, debates=debates)
         step = lara_live.step(campaign)
-        line = f"nothing to do, people settled {step.asked:,} pairs"
+        line = f"nothing to do, people settled {step.people_pairs:,} pairs"
         if step.labelled:
-            line = f"people settled {step.asked:,} pairs, {step.labelled:,} are labelled by it"
+            line = f"people settled {step.people_pairs:,} pairs, {step.labelled:,} are labelled by it"
         elif step.waiting:
             line = (
-                f"people got {step.asked:,} of {step.budget:,} pairs, "
+                f"people got {step.people_pairs:,} of {step.budget:,} pairs, "
                 f"{step.waiting:,} wait for them; the next batch follows when these are settled"
             )
         if not self.as_json:

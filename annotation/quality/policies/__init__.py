@@ -1,1 +1,1 @@
-"""Routing policies compared by replaying stored turns and votes: accuracy, escalation and cost without a new call."""
+"""Comparison of routing policies by replaying stored turns and votes: accuracy, escalation and cost."""

@@ -1,4 +1,4 @@
-"""The comparison for a page: computed at once for small collections, by a worker for large ones."""
+"""The comparison of policies for its page: computed at once for small collections, by a worker for large ones."""
 
 from typing import Any
 
@@ -11,11 +11,11 @@ from corpus.models import Collection
 from jobs.results import ResultKind
 from judges.models import Campaign
 
-QUICK = 500  # Votes with log-probabilities up to which a page replays LARA without being asked to.
+QUICK = 500  # Number of votes with log-probabilities up to which a page always replays LARA.
 
 
 def cached_comparison(collection: Collection, campaign: Campaign, *, lara: bool = False) -> dict[str, Any]:
-    """A campaign's `document` (None: not computed) and its time; `lara`: with LARA."""
+    """Return a campaign's `document` (None: not computed) and its time. `lara`: with LARA, however many votes."""
     if not is_large(collection):
         document = evaluate_policies(collection, campaign, most=None if lara else QUICK)
         return {"document": document, "at": timezone.now(), "stored": False}
@@ -23,7 +23,7 @@ def cached_comparison(collection: Collection, campaign: Campaign, *, lara: bool 
     return {"document": result.values, "at": result.at, "stored": True, "job": result.job}
 
 
-# A collection keeps the document of one campaign: the one that was compared last.
+# One document is stored for a collection: that of the campaign that was compared last.
 POLICIES = ResultKind(
     "policies",
     "annotation.compare_policies",

@@ -1,4 +1,4 @@
-"""The pairs behind a cell of the cross table, as a condition on pairs: each is looked up, none is listed beforehand."""
+"""The pairs of a cell of the cross table, as a condition of a queryset of pairs."""
 
 from django.db.models import BooleanField, Q
 from django.db.models.expressions import RawSQL
@@ -20,14 +20,17 @@ ROWS = (OPEN, LOST, NONE)
 
 
 def of_cell(campaign: Campaign | None, key: str) -> Q:
-    """Return a condition for the pairs of a cell of the cross table; no pair for a key that means nothing."""
+    """Return the condition for the pairs of a cell (annotation.quality.policies.crossing.CrossingCell.key).
+
+    No key: all pairs; an invalid key: no pairs.
+    """
     if not key:
         return Q()
     row, _, column = key.partition(".")
     yes, _, no = column.partition("-")
-    known = row in ROWS or (row[:-1].isdecimal() and row[-1:] in ("y", "n") and len(row) < 4)
+    is_row = row in ROWS or (row[:-1].isdecimal() and row[-1:] in ("y", "n") and len(row) < 4)
     counts = yes.isdecimal() and no.isdecimal() and len(column) < 8
-    if campaign is None or not known or not (counts or column == NONE):
+    if campaign is None or not is_row or not (counts or column == NONE):
         return Q(pk__in=[])
     agents = max(2, len(campaign.debaters))
     agreed = (0, 0) if row in ROWS else (int(row[:-1]), int(row.endswith("y")))

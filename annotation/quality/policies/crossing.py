@@ -1,4 +1,7 @@
-"""Debate against ensemble by cells: `1y.5-0` is "agreed on relevant in round 1, five votes yes, none no". Pure."""
+"""Cross table of debate and ensemble. Pure.
+
+The cell `1y.5-0` counts pairs with "agreed on relevant in round 1, five votes yes, none no".
+"""
 
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -8,11 +11,11 @@ from annotation.agreement.measures import Statistic
 from annotation.agreement.proportions import Stratum, clopper_pearson, stratified_share
 from annotation.quality.policies.replay import Reference, reference_label
 from annotation.quality.policies.rules import PolicyPanel
-from annotation.quality.policies.stored import AnswerGroup, Gathered
+from annotation.quality.policies.stored import CampaignAnswers
 from charts.translation import gettext_noop
 from judges.domain import debate
 
-# Rows beside agreements: never agreed; a turn without verdict; no debate (column: no votes).
+# Rows other than agreements: no agreement; a turn without a verdict; no debate (as a column: no votes).
 OPEN, LOST, NONE = "open", "lost", "none"
 NOT_MEASURED = gettext_noop("not measured")
 
@@ -24,66 +27,66 @@ class CrossingCell:
     row: str
     column: str
     pairs: int
-    # That a pair of it gets when it is not handed to people: the debate's, else the majority's; None: it has none.
+    # Label of pairs that are not escalated: the debate's, else the majority's; None: neither has one.
     label: int | None
-    # Under debate + ensemble with the campaign's rounds and majority; where nobody debated, by the votes alone.
+    # Under debate + ensemble with the campaign's rounds and majority; without a debate, by the votes alone.
     escalated: bool
-    known: int  # Pairs of it whose truth is known, and of them those where the label is right.
-    right: int
+    known: int  # Number of pairs whose true label is known.
+    right: int  # Of those, pairs with that label.
 
     @property
     def key(self) -> str:
-        """The cell's name in a URL."""
+        """Name of the cell in a URL."""
         return f"{self.row}.{self.column}"
 
     @property
     def error(self) -> Statistic:
-        """The share of wrong labels, if it were not handed to people."""
+        """Share of wrong labels if the cell is not escalated."""
         if self.label is None or not self.known:
             return Statistic(None, None, None, self.known, NOT_MEASURED if self.label is not None else "no label")
         low, high = clopper_pearson(self.right, self.known)
         return Statistic(1 - self.right / self.known, 1 - high, 1 - low, self.known, None)
 
 
-def cross_tabulate(panel: PolicyPanel, found: Gathered, reference: Reference) -> list[CrossingCell]:
-    """Count the pairs of every cell that has one."""
+def cross_tabulate(panel: PolicyPanel, answers: CampaignAnswers, reference: Reference) -> list[CrossingCell]:
+    """Count the pairs of every cell that has any, by row and column."""
     cells: dict[tuple[str, str], CrossingCell] = {}
-    for group in found.groups:
-        row, agreed = _debate_of(panel, group)
+    for group in answers.groups:
+        # The row is the outcome of the debate.
+        row, debate_label = NONE, None
+        if group.turns:
+            move = debate.next_move(group.turns, panel.rounds, panel.agents)
+            row = OPEN if isinstance(move, debate.Disagreed) else LOST
+            if isinstance(move, debate.Agreed):
+                row, debate_label = f"{move.round}{'y' if move.label else 'n'}", move.label
+        # The column is the count of votes: "2-1" of five where two votes are missing.
         tally = group.count_votes()
-        # "2-1" of five: two votes are missing, and the cell tells.
         column = f"{tally.yes}-{tally.no}" if group.votes else NONE
-        chosen = tally.label(panel.majority)
-        label = chosen if agreed is None else agreed
-        truths = [(at[0], n) for truth, n in group.truths.items() if (at := reference_label(truth, reference)) and n]
-        # Without a debate the votes decide; with one, votes that differ send the pair to people.
-        to_people = chosen is None if row == NONE else agreed is None or agreed != chosen
-        old = cells.get((row, column), CrossingCell(row, column, 0, label, to_people, 0, 0))
-        right = old.right + sum(n for truth, n in truths if truth == label)
-        known = old.known + sum(n for _, n in truths)
-        cells[row, column] = replace(old, pairs=old.pairs + group.pairs, known=known, right=right)
+        majority_label = tally.label(panel.majority)
+        label = majority_label if debate_label is None else debate_label
+        truths = [
+            (labelled[0], n)
+            for truth, n in group.truths.items()
+            if (labelled := reference_label(truth, reference)) and n
+        ]
+        # Without a debate the votes decide; with one, votes that differ from it escalate the pair.
+        escalated = majority_label is None if row == NONE else debate_label is None or debate_label != majority_label
+        cell = cells.get((row, column), CrossingCell(row, column, 0, label, escalated, 0, 0))
+        right = cell.right + sum(n for truth, n in truths if truth == label)
+        known_pairs = cell.known + sum(n for _, n in truths)
+        cells[row, column] = replace(cell, pairs=cell.pairs + group.pairs, known=known_pairs, right=right)
     return sorted(cells.values(), key=lambda cell: (row_order(cell.row), column_order(cell.column)))
 
 
-def _debate_of(panel: PolicyPanel, group: AnswerGroup) -> tuple[str, int | None]:
-    """The row of a group, and the label on which its debate agreed."""
-    if not group.turns:
-        return NONE, None
-    move = debate.next_move(group.turns, panel.rounds, panel.agents)
-    if isinstance(move, debate.Agreed):
-        return f"{move.round}{'y' if move.label else 'n'}", move.label
-    return (OPEN if isinstance(move, debate.Disagreed) else LOST), None
-
-
 def row_order(row: str) -> tuple[int, str]:
-    """Return where a row stands: early agreements first, relevant before not."""
-    # Behind any number of rounds that a debate may have.
-    last = {OPEN: 97, LOST: 98, NONE: 99}
-    return (last[row], "") if row in last else (int(row[:-1]), "" if row.endswith("y") else "n")
+    """Return the sort key of a row: early agreements first, relevant before not relevant."""
+    # Greater than any number of rounds that a debate may have.
+    last_rows = {OPEN: 97, LOST: 98, NONE: 99}
+    return (last_rows[row], "") if row in last_rows else (int(row[:-1]), "" if row.endswith("y") else "n")
 
 
 def column_order(column: str) -> tuple[int, int]:
-    """Return where a column stands: from all yes to all no, fuller panels first."""
+    """Return the sort key of a column: from all yes to all no, fuller panels first."""
     if column == NONE:
         return 99, 0
     yes, no = map(int, column.split("-"))
@@ -92,20 +95,20 @@ def column_order(column: str) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class SimulatedPeople:
-    """The people who get what is escalated, and what their part costs. None: unknown."""
+    """The people who judge escalated pairs, their time and cost. None: unknown."""
 
-    overlap: int  # People who judge an escalated pair.
-    seconds: float | None  # Of a judgment: the median time on the page.
+    overlap: int  # Number of people who judge an escalated pair.
+    seconds: float | None  # Median time of a judgment on the page.
     hourly_rate: float | None  # USD.
 
     def hours(self, judgments: int) -> float | None:
-        """Return the time on the page; no judgment takes none."""
+        """Return the time of so many judgments; 0 for none, even if the time of one is unknown."""
         if not judgments:
             return 0.0
         return None if self.seconds is None else judgments * self.seconds / 3600
 
     def cost(self, judgments: int) -> float | None:
-        """Return the price in USD; no judgment costs nothing, whatever is unknown."""
+        """Return the cost in USD; 0 for no judgments, even if the time or the rate is unknown."""
         hours = self.hours(judgments)
         if not judgments or hours is None or self.hourly_rate is None:
             return None if judgments else 0.0
@@ -115,12 +118,12 @@ class SimulatedPeople:
 def simulate_escalation(
     cells: Sequence[CrossingCell], handed: Container[str], people: SimulatedPeople
 ) -> dict[str, Any]:
-    """Return the cost and error if people get the cells in `handed` and those without a label."""
+    """Return the cost and the error if people judge the cells in `handed` (keys) and those without a label."""
     pairs = sum(cell.pairs for cell in cells)
-    kept = [cell for cell in cells if cell.label is not None and cell.key not in handed]
-    escalated = pairs - sum(cell.pairs for cell in kept)
-    judgments, error = escalated * people.overlap, expected_error(kept)
-    unmeasured = sum(cell.pairs for cell in kept if not cell.known)
+    labelled_cells = [cell for cell in cells if cell.label is not None and cell.key not in handed]
+    escalated = pairs - sum(cell.pairs for cell in labelled_cells)
+    judgments, error = escalated * people.overlap, expected_error(labelled_cells)
+    unmeasured = sum(cell.pairs for cell in labelled_cells if not cell.known)
     return {
         "pairs": pairs,
         "escalated": escalated,
@@ -134,11 +137,11 @@ def simulate_escalation(
     }
 
 
-def expected_error(kept: Iterable[CrossingCell]) -> Statistic:
-    """Share of wrong labels over cells, weighted by their sizes, with a 95% interval that joins their exact ones."""
-    measured = [cell for cell in kept if cell.known]
-    found = stratified_share([Stratum(cell.pairs, cell.known, cell.right) for cell in measured])
-    if found is None:
+def expected_error(cells: Iterable[CrossingCell]) -> Statistic:
+    """Return the share of wrong labels over cells, weighted by size, with a 95% interval that joins exact ones."""
+    measured = [cell for cell in cells if cell.known]
+    share = stratified_share([Stratum(cell.pairs, cell.known, cell.right) for cell in measured])
+    if share is None:
         return Statistic(None, None, None, 0, NOT_MEASURED)
-    value, (low, high) = found
+    value, (low, high) = share
     return Statistic(1 - value, 1 - high, 1 - low, sum(cell.known for cell in measured), None)

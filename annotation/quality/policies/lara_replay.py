@@ -1,8 +1,7 @@
-"""LARA replayed on stored votes, with the reference in people's place. Pure.
+"""Replay of LARA on stored votes, with the reference in place of people. Pure.
 
-Which pairs it hands to people hangs on what they said of the ones before, so people must be able to
-answer whichever it asks: it is replayed over the pairs with a reference grade, and not available
-against people alone.
+Which pairs LARA gives to people depends on their earlier answers, so an answer must be known for any
+pair. LARA is therefore replayed on the pairs with a reference grade, and not available against people.
 """
 
 import numpy as np
@@ -11,12 +10,12 @@ from numpy.typing import NDArray
 
 from annotation.quality.policies import lara
 from annotation.quality.policies.measures import Classwise, Confusion
-from annotation.quality.policies.replay import AS_GOLD, Reference, Replayed, measure_latency
+from annotation.quality.policies.replay import AS_GOLD, PolicyReplay, Reference, measure_latency
 from annotation.quality.policies.rules import LARA, PolicyPanel, Rule, needed_slots
-from annotation.quality.policies.stored import CallTotals, Gathered
+from annotation.quality.policies.stored import CallTotals, CampaignAnswers
 from charts.translation import gettext_noop
 
-PRESETS = (0.035, 0.125, 0.25, 0.5)  # Shares of pairs that people get (DREAM 3.2).
+PRESETS = (0.035, 0.125, 0.25, 0.5)  # Shares of pairs that people judge (DREAM 3.2).
 NO_JUDGE = gettext_noop("not available: no judge in this campaign returned log-probabilities")
 LEFT_OUT = gettext_noop("not computed yet because it takes several seconds: select “Include LARA” below")
 WINDOWS = gettext_noop(
@@ -26,54 +25,56 @@ NO_GOLD = gettext_noop("not available: needs reference grades to stand in for pe
 
 
 def replay_lara(
-    panel: PolicyPanel, found: Gathered, *, reference: Reference, overlap: int = 1, most: int | None = None
-) -> list[Replayed]:
-    """LARA at each preset, by every judge that gave P(yes) and P(no); left out where such votes exceed `most`."""
-    votes, why = sum(map(len, found.beliefs.values())), ""
+    panel: PolicyPanel, answers: CampaignAnswers, *, reference: Reference, overlap: int = 1, most: int | None = None
+) -> list[PolicyReplay]:
+    """Replay LARA at each preset for every judge that gave P(yes) and P(no); left out for more than `most` votes."""
+    votes, reason = sum(map(len, answers.beliefs.values())), ""
     if not votes:
-        why = NO_JUDGE
-    elif found.windowed:  # as a live campaign refuses them
-        why = _(WINDOWS) % {"windowed": f"{found.windowed:,}", "pairs": f"{found.pairs:,}"}
+        reason = NO_JUDGE
+    elif answers.windowed:  # A live campaign refuses them too.
+        reason = _(WINDOWS) % {"windowed": f"{answers.windowed:,}", "pairs": f"{answers.pairs:,}"}
     elif most is not None and votes > most:
-        why = LEFT_OUT
-    if why:
-        return [Replayed(Rule(LARA, share=share, name=f"lara {share:.1%}"), why) for share in PRESETS]
+        reason = LEFT_OUT
+    if reason:
+        return [PolicyReplay(Rule(LARA, share=share, name=f"lara {share:.1%}"), reason) for share in PRESETS]
     return [
-        row
-        for place in sorted(found.beliefs)
-        for row in _by_judge(panel, found, place, reference=reference, overlap=overlap)
+        replay
+        for position in sorted(answers.beliefs)
+        for replay in _replay_judge(panel, answers, position, reference=reference, overlap=overlap)
     ]
 
 
-def _by_judge(panel: PolicyPanel, found: Gathered, place: int, *, reference: Reference, overlap: int) -> list[Replayed]:
-    judge = panel.judges[place]
-    rules = [Rule(LARA, place=place, share=share, name=f"lara {share:.1%}: {judge}") for share in PRESETS]
-    beliefs = [belief for belief in found.beliefs[place] if belief[2] is not None]
-    wanted = found.measured("gold")
-    if reference != "gold" or len(beliefs) < wanted:
-        few = _(
+def _replay_judge(
+    panel: PolicyPanel, answers: CampaignAnswers, position: int, *, reference: Reference, overlap: int
+) -> list[PolicyReplay]:
+    judge = panel.judges[position]
+    rules = [Rule(LARA, position=position, share=share, name=f"lara {share:.1%}: {judge}") for share in PRESETS]
+    beliefs = [belief for belief in answers.beliefs[position] if belief[2] is not None]
+    gold_pairs = answers.measured("gold")
+    if reference != "gold" or len(beliefs) < gold_pairs:
+        incomplete = _(
             "not available: %(judge)s gave log-probabilities for %(given)s of %(wanted)s pairs with a reference grade"
-        ) % {"judge": judge, "given": f"{len(beliefs):,}", "wanted": f"{wanted:,}"}
-        return [Replayed(rule, NO_GOLD if reference != "gold" else few) for rule in rules]
+        ) % {"judge": judge, "given": f"{len(beliefs):,}", "wanted": f"{gold_pairs:,}"}
+        return [PolicyReplay(rule, NO_GOLD if reference != "gold" else incomplete) for rule in rules]
     gold = np.array([truth for _yes, _no, truth, _spent in beliefs], dtype=np.int64)
-    # What one vote costs is the same at each share.
-    needed = {id(group): needed_slots(rules[0], panel, group) for group in found.groups}
+    # A vote has the same slots at each share.
+    needed = {id(group): needed_slots(rules[0], panel, group) for group in answers.groups}
     matrix = np.array([belief[:2] for belief in beliefs], dtype=np.float64)
-    results = lara.run_shares(matrix, lambda places: gold[places], PRESETS)
+    results = lara.run_shares(matrix, lambda positions: gold[positions], PRESETS)
     return [
-        Replayed(
+        PolicyReplay(
             rule,
             pairs=len(beliefs),
-            labelled=len(beliefs) - len(one.asked),
-            escalated=len(one.asked),
-            own=_measure_labels(gold[one.own], one.label[one.own]),
-            after={AS_GOLD: _measure_labels(gold, one.label)},
-            # Every pair was voted on, whoever labels it in the end.
+            labelled=len(beliefs) - len(calibration.people_pairs),
+            escalated=len(calibration.people_pairs),
+            own=_measure_labels(gold[calibration.own], calibration.label[calibration.own]),
+            after={AS_GOLD: _measure_labels(gold, calibration.label)},
+            # Every pair was voted on, also those that people label.
             spent=sum((spent for *_, spent in beliefs), CallTotals()),
-            judgments=len(one.asked) * overlap,
-            latency=measure_latency(rule, needed, found),
+            judgments=len(calibration.people_pairs) * overlap,
+            latency=measure_latency(rule, needed, answers),
         )
-        for rule, one in zip(rules, results, strict=True)
+        for rule, calibration in zip(rules, results, strict=True)
     ]
 
 

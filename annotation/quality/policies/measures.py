@@ -1,4 +1,4 @@
-"""Class-wise recall and balanced accuracy, of counted or of weighted pairs (DREAM 3.2). Pure."""
+"""Class-wise recall and balanced accuracy of counted or weighted pairs (DREAM 3.2). Pure."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -16,7 +16,7 @@ NONE_LABELLED = {
 
 @dataclass(frozen=True, slots=True)
 class Classwise:
-    """Recall of relevant and of not relevant pairs, and their mean. `n`: pairs each rests on."""
+    """Recall of relevant and of not relevant pairs, and their mean (balanced accuracy)."""
 
     relevant: Statistic
     not_relevant: Statistic
@@ -24,40 +24,43 @@ class Classwise:
 
     @classmethod
     def missing(cls, reason: str) -> "Classwise":
-        """Return all three without a value."""
-        none = Statistic(None, None, None, 0, reason)
-        return cls(none, none, none)
+        """Return three statistics without a value."""
+        statistic = Statistic(None, None, None, 0, reason)
+        return cls(statistic, statistic, statistic)
 
     def document(self) -> dict[str, Any]:
-        """Return all three as JSON takes them."""
+        """Return the three statistics as JSON."""
         names = ("recall_relevant", "recall_not_relevant", "balanced_accuracy")
         return dict(zip(names, map(asdict, (self.relevant, self.not_relevant, self.balanced)), strict=True))
 
 
 class Confusion:
-    """Counts of labels by the true class. Only pairs with a label and a known truth are added."""
+    """Counts of labels by the true class. Only pairs with a label and a known true class are added."""
 
     def __init__(self) -> None:
-        # By true class, 0 and 1: the pairs, and the sums of their weights, of their squares, and of those labelled so.
+        # All are lists by true class, 0 and 1.
         self.pairs = [0, 0]
-        self.weight, self.squares, self.right = [0.0, 0.0], [0.0, 0.0], [0.0, 0.0]
+        self.weight = [0.0, 0.0]
+        self.squares = [0.0, 0.0]  # Sums of squared weights.
+        self.right = [0.0, 0.0]  # Weights of the correctly labelled pairs.
 
     def add(self, truth: int, label: int, *, weight: float = 1.0, pairs: int = 1) -> None:
-        """Add so many pairs of that truth and label, each with a weight above 0."""
+        """Add a number of pairs with this true class and label. `weight`: of each pair, above 0."""
         self.pairs[truth] += pairs
         self.weight[truth] += weight * pairs
         self.squares[truth] += weight * weight * pairs
         self.right[truth] += weight * pairs * (truth == label)
 
     def measured(self) -> Classwise:
-        """Measure recalls and balanced accuracy, with 95% intervals (the mean joins exact ones)."""
-        relevant, other = self._recall(1), self._recall(0)
-        n, reason = relevant.n + other.n, relevant.reason or other.reason
-        if relevant.value is None or other.value is None:
-            return Classwise(relevant, other, Statistic(None, None, None, n, reason))
-        found = stratified_share([self._stratum(1), self._stratum(0)])
-        low, high = found[1] if found else (None, None)
-        return Classwise(relevant, other, Statistic((relevant.value + other.value) / 2, low, high, n, None))
+        """Measure recalls and balanced accuracy, with 95% intervals (the interval of the mean joins exact ones)."""
+        relevant, not_relevant = self._recall(1), self._recall(0)
+        n, reason = relevant.n + not_relevant.n, relevant.reason or not_relevant.reason
+        if relevant.value is None or not_relevant.value is None:
+            return Classwise(relevant, not_relevant, Statistic(None, None, None, n, reason))
+        share = stratified_share([self._stratum(1), self._stratum(0)])
+        low, high = share[1] if share else (None, None)
+        balanced = Statistic((relevant.value + not_relevant.value) / 2, low, high, n, None)
+        return Classwise(relevant, not_relevant, balanced)
 
     def _recall(self, truth: int) -> Statistic:
         if not self.pairs[truth]:
@@ -67,6 +70,6 @@ class Confusion:
         return Statistic(self.right[truth] / self.weight[truth], low, high, self.pairs[truth], None)
 
     def _stratum(self, truth: int) -> Stratum:
-        # As many equal pairs as carry the same information (Kish 1965): with equal weights, the pairs themselves.
+        # Effective sample size (Kish 1965): with equal weights, the number of pairs.
         size = self.weight[truth] ** 2 / self.squares[truth]
         return Stratum(1, size, size * self.right[truth] / self.weight[truth])

@@ -1,4 +1,4 @@
-"""The comparison as people see it: two charts, a table, the cross table whose cells open their pairs, a simulator."""
+"""The comparison of policies on its page: two charts, a table, the cross table with links to pairs, a simulator."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
@@ -39,27 +39,35 @@ ROWS = {
 
 
 def build_page(document: Mapping[str, Any], parameters: Any) -> dict[str, Any]:
-    """The page from the document of annotation.quality.policies.report, and the simulator's URL."""
+    """Return the context of the page. `document`: of annotation.quality.policies.report; `parameters`: of the page's URL."""
     campaign = document["campaign"]
-    cells = [load_cell(one) for one in document["debate_by_ensemble"]]
-    # Unless the simulator is asked, it shows what debate + ensemble hands over.
-    asked = "simulate" in parameters
-    handed = set(parameters.getlist("hand")) if asked else {cell.key for cell in cells if cell.escalated}
-    # What the URL says a judgment takes and an hour costs goes before what was measured and set.
-    given = {"seconds": _parse_number(parameters, "seconds"), "hourly_rate": _parse_number(parameters, "rate")}
-    people = SimulatedPeople(**document["people"] | {key: value for key, value in given.items() if value is not None})
-    settler = _find_resolver(document)
-    lines = _policy_lines(document["policies"], settler, people)
+    cells = [load_cell(cell) for cell in document["debate_by_ensemble"]]
+    # Without parameters the simulator shows what debate + ensemble escalates.
+    is_simulation = "simulate" in parameters
+    handed = set(parameters.getlist("hand")) if is_simulation else {cell.key for cell in cells if cell.escalated}
+    # The time and cost of the URL take precedence over what was measured and set.
+    overrides = {"seconds": _parse_number(parameters, "seconds"), "hourly_rate": _parse_number(parameters, "rate")}
+    people = SimulatedPeople(
+        **document["people"] | {key: value for key, value in overrides.items() if value is not None}
+    )
+    # The rest is resolved by people if they answered for some policy, else by the reference in their place.
+    has_people = any(
+        policy["after"][PEOPLE]["balanced_accuracy"]["value"] is not None
+        for policy in document["policies"]
+        if policy["available"] and policy["escalated"] and PEOPLE in policy["after"]
+    )
+    resolver = PEOPLE if has_people or document["reference"] != "gold" else AS_GOLD
+    lines = _policy_lines(document["policies"], resolver, people)
     columns = sorted({cell.column for cell in cells}, key=column_order)
-    # What is downloaded is of this page without the simulator.
-    kept = {name: parameters[name] for name in ("seconds", "rate", "lara") if parameters.get(name)}
+    # Downloads are of this page without the simulator.
+    query = {name: parameters[name] for name in ("seconds", "rate", "lara") if parameters.get(name)}
     return {
         "campaign": campaign,
         "population": document["population"],
         "measured": document["reference"] != "none",
-        "settled_by": _(SETTLED_BY[settler]),
+        "settled_by": _(SETTLED_BY[resolver]),
         "lines": lines,
-        # The campaign's own number of rounds alone has an adjudicating judge's answers, and a campaign may have none.
+        # Only the campaign's own number of rounds has answers of an adjudicating judge, if any.
         "adjudicated": any(
             line["adjudicated"] and line["adjudicated"].value is not None and line["found"]["escalated"]
             for line in lines
@@ -67,20 +75,20 @@ def build_page(document: Mapping[str, Any], parameters: Any) -> dict[str, Any]:
         ),
         "table": policies_table(document),
         "charts": _build_charts(document, lines),
-        "query": urlencode({"campaign": campaign} | kept),
+        "query": urlencode({"campaign": campaign} | query),
         "columns": columns,
         "rows": _crossing_grid(cells, columns, handed, campaign),
         "simulation": simulate_escalation(cells, handed, people),
-        "asked": asked,
+        "asked": is_simulation,
         "people": people,
-        # The longest debate has the most agreements, and so the most that rest on an agent that changed sides.
-        "collapsed": max((one.get("collapsed", 0) for one in document["policies"]), default=0),
+        # The longest debate has the most agreements, and so the most that rest on a change of sides.
+        "collapsed": max((policy.get("collapsed", 0) for policy in document["policies"]), default=0),
     }
 
 
-def load_cell(found: Mapping[str, Any]) -> CrossingCell:
+def load_cell(values: Mapping[str, Any]) -> CrossingCell:
     """Build a cell from its JSON."""
-    return CrossingCell(**{field.name: found[field.name] for field in fields(CrossingCell)})
+    return CrossingCell(**{field.name: values[field.name] for field in fields(CrossingCell)})
 
 
 def _parse_number(parameters: Any, name: str) -> float | None:
@@ -92,71 +100,72 @@ def _parse_number(parameters: Any, name: str) -> float | None:
     return value if 0 <= value <= 1e6 else None
 
 
-def _find_resolver(document: Mapping[str, Any]) -> str:
-    """Find who settles the rest: people where they answered for some policy, else the reference in their place."""
-    by_people = [
-        one["after"][PEOPLE]["balanced_accuracy"]["value"]
-        for one in document["policies"]
-        if one["available"] and one["escalated"] and PEOPLE in one["after"]
-    ]
-    return PEOPLE if any(value is not None for value in by_people) or document["reference"] != "gold" else AS_GOLD
-
-
-def _policy_lines(policies: Sequence[Mapping[str, Any]], settler: str, people: SimulatedPeople) -> list[dict[str, Any]]:
-    """The lines of the table. `every`: balanced accuracy over all pairs, once the settler has settled the rest."""
+def _policy_lines(
+    policies: Sequence[Mapping[str, Any]], resolver: str, people: SimulatedPeople
+) -> list[dict[str, Any]]:
+    """Return the lines of the table. `every`: balanced accuracy over all pairs once the escalated ones are resolved."""
     best = pareto_frontier(policies)
     lines = []
-    for one in policies:
-        line: dict[str, Any] = {"name": one["name"], "reason": one["reason"] or "", "best": one["name"] in best}
-        line["current"] = one.get("current", False)
-        if one["available"]:
-            after = one["after"].get(settler)
-            # People's part is at what the URL says that they cost, not at what the document has.
-            money = people.cost(one["judgments"])
-            total = None if money is None or one["machine"] is None else one["machine"] + money
-            line["own"] = {name: Statistic(**value) for name, value in one["own"].items()}
+    for policy in policies:
+        line: dict[str, Any] = {
+            "name": policy["name"],
+            "reason": policy["reason"] or "",
+            "best": policy["name"] in best,
+        }
+        line["current"] = policy.get("current", False)
+        if policy["available"]:
+            after = policy["after"].get(resolver)
+            # The cost of people is that of the URL, not that of the document.
+            money = people.cost(policy["judgments"])
+            total = None if money is None or policy["machine"] is None else policy["machine"] + money
+            line["own"] = {name: Statistic(**value) for name, value in policy["own"].items()}
             line["every"] = Statistic(**after["balanced_accuracy"]) if after else None
-            judged = one["after"].get(ADJUDICATOR)
+            judged = policy["after"].get(ADJUDICATOR)
             line["adjudicated"] = Statistic(**judged["balanced_accuracy"]) if judged else None
-            line["found"] = {**one, "people": money, "total": total}
+            line["found"] = {**policy, "people": money, "total": total}
         lines.append(line)
     return lines
 
 
 def pareto_frontier(policies: Sequence[Mapping[str, Any]]) -> set[str]:
-    """Names of the policies that no other beats, with less escalation as right on its own labels, or righter."""
-    known = [
-        (one["own"]["balanced_accuracy"]["value"], one["escalation"], one["name"])
-        for one in policies
-        if one["available"] and one["own"]["balanced_accuracy"]["value"] is not None
+    """Return the names of the policies to which no other is superior in escalation and accuracy of its own labels."""
+    measured = [
+        (policy["own"]["balanced_accuracy"]["value"], policy["escalation"], policy["name"])
+        for policy in policies
+        if policy["available"] and policy["own"]["balanced_accuracy"]["value"] is not None
     ]
     return {
         name
-        for right, load, name in known
-        if not any(r >= right and e <= load and (r, e) != (right, load) for r, e, _ in known)
+        for accuracy, escalation, name in measured
+        if not any(
+            other_accuracy >= accuracy
+            and other_escalation <= escalation
+            and (other_accuracy, other_escalation) != (accuracy, escalation)
+            for other_accuracy, other_escalation, _ in measured
+        )
     }
 
 
 def _build_charts(document: Mapping[str, Any], lines: Sequence[Mapping[str, Any]]) -> list[Chart]:
     source = f"{document['collection']}: {document['population']}"
-    known = [line for line in lines if not line["reason"]]
-    own: list[Dot] = []
-    bill: list[Dot] = []
-    for line in known:
-        found, right, every = line["found"], line["own"]["balanced_accuracy"].value, line["every"]
-        named = (line["name"], found["policy"], not line["best"], _("current policy") if line["current"] else "")
-        if right is not None:
-            own.append(Dot(100 * found["escalation"], 100 * right, *named))
-        if every and every.value is not None and found["total"] is not None and found["pairs"]:
-            bill.append(Dot(1000 * found["total"] / found["pairs"], 100 * every.value, *named))
-    load, of_own = _("% of pairs for people"), _("balanced accuracy of own labels, %")
-    cost, over_all = _("USD per 1,000 pairs, judges and people"), _("balanced accuracy of all pairs, %")
-    summary = _describe_frontier(known)
+    available_lines = [line for line in lines if not line["reason"]]
+    own_dots: list[Dot] = []
+    cost_dots: list[Dot] = []
+    for line in available_lines:
+        figures, own, overall = line["found"], line["own"]["balanced_accuracy"].value, line["every"]
+        labels = (line["name"], figures["policy"], not line["best"], _("current policy") if line["current"] else "")
+        if own is not None:
+            own_dots.append(Dot(100 * figures["escalation"], 100 * own, *labels))
+        if overall and overall.value is not None and figures["total"] is not None and figures["pairs"]:
+            cost_dots.append(Dot(1000 * figures["total"] / figures["pairs"], 100 * overall.value, *labels))
+    load, own_axis = _("% of pairs for people"), _("balanced accuracy of own labels, %")
+    cost, overall_axis = _("USD per 1,000 pairs, judges and people"), _("balanced accuracy of all pairs, %")
+    summary = _describe_frontier(available_lines)
     unknown = _("Nothing to draw yet: the time per judgment or the hourly rate is unknown.")
     words: dict[str, Any] = {"summary": summary, "empty": summary, "source": source}
     return [
-        draw_scatter("frontier", _("Accuracy and human workload"), own, x=load, y=of_own, **words),
-        draw_scatter("bill", _("Accuracy and cost"), bill, x=cost, y=over_all, empty=unknown, source=source),
+        draw_scatter("frontier", _("Accuracy and human workload"), own_dots, x=load, y=own_axis, **words),
+        draw_scatter("bill", _("Accuracy and cost"), cost_dots, x=cost, y=overall_axis, empty=unknown, source=source),
     ]
 
 
@@ -164,18 +173,18 @@ def _describe_frontier(lines: Sequence[Mapping[str, Any]]) -> str:
     best = sorted((line for line in lines if line["best"]), key=lambda line: line["found"]["escalation"])
     if not best:
         return _("Nothing to draw yet: no label has been measured.")
-    said = []
+    parts = []
     for line in best:
-        right, load = line["own"]["balanced_accuracy"].value, line["found"]["escalation"]
+        accuracy, escalation = line["own"]["balanced_accuracy"].value, line["found"]["escalation"]
         words = _("%(line)s (%(value)s accurate, %(found)s for people)")
-        said.append(words % {"line": line["name"], "value": f"{right:.1%}", "found": f"{load:.1%}"})
-    return _("Labelled: the best trade-offs: %(join)s.") % {"join": "; ".join(said)}
+        parts.append(words % {"line": line["name"], "value": f"{accuracy:.1%}", "found": f"{escalation:.1%}"})
+    return _("Labelled: the best trade-offs: %(join)s.") % {"join": "; ".join(parts)}
 
 
 def _crossing_grid(
     cells: Sequence[CrossingCell], columns: Sequence[str], handed: set[str], campaign: int
 ) -> list[tuple[str, list[dict[str, Any] | None]]]:
-    """The cross table, row by row; None where no pair has both outcomes."""
+    """Return the cross table by row; None for a cell without pairs."""
     boxes = {
         (cell.row, cell.column): {
             "cell": cell,

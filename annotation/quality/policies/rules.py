@@ -1,6 +1,6 @@
-"""The policies that are compared, and what each would have made of stored answers. Pure.
+"""The policies that are compared, and their outcomes on stored answers. Pure.
 
-What a policy would have asked and is not stored makes it "not available": nothing is extrapolated.
+A policy that needs an answer that is not stored is "not available": nothing is extrapolated.
 """
 
 from collections.abc import Iterable, Iterator
@@ -35,30 +35,29 @@ class PolicyPanel:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A policy with everything that its outcome depends on."""
+    """A policy with all parameters of its outcome."""
 
     policy: str  # A routing.Policy, `human` or `lara`.
     rounds: int = 0
     majority: int = 0
-    place: int = 0  # The judge's place on the panel, under `single` and `lara`.
-    share: float = 0.0  # Of pairs that people get, under `lara`.
+    position: int = 0  # Position of the judge on the panel, under `single` and `lara`.
+    share: float = 0.0  # Share of pairs that people judge, under `lara`.
     name: str = ""
-    # An agreement that rests on a change of sides without evidence counts as disagreement.
-    guard: bool = False
+    guard: bool = False  # Whether an agreement that rests on a change of sides without evidence is none.
 
     @property
     def debates(self) -> bool:
-        """Return whether the policy's outcome needs a debate."""
+        """Whether the policy's outcome needs a debate."""
         return self.policy in (routing.RoutingPolicy.DEBATE, routing.RoutingPolicy.DEBATE_ENSEMBLE)
 
     @property
     def votes(self) -> bool:
-        """Return whether the policy's outcome needs the whole panel's votes."""
+        """Whether the policy's outcome needs the whole panel's votes."""
         return self.policy in (routing.RoutingPolicy.ENSEMBLE, routing.RoutingPolicy.DEBATE_ENSEMBLE)
 
 
 def every_rule(panel: PolicyPanel, *, guard: bool = False) -> Iterator[Rule]:
-    """All policies that the panel has members for; debates are named even if never stored."""
+    """Yield all policies that are possible with the panel, and debates in any case."""
     size = len(panel.judges)
     rounds = {
         r: ngettext("%(number)s round", "%(number)s rounds", r) % {"number": r} for r in sorted({*ROUNDS, panel.rounds})
@@ -71,15 +70,15 @@ def every_rule(panel: PolicyPanel, *, guard: bool = False) -> Iterator[Rule]:
     for (r, words), m in product(rounds.items(), margins):
         name = _("debate + ensemble, %(rounds)s, %(m)s of %(size)s") % {"rounds": words, "m": m, "size": size}
         yield Rule("debate+ensemble", r, m, name=name, guard=guard)
-    for place, judge in enumerate(panel.judges):
-        yield Rule("single", majority=1, place=place, name=_("single: %(judge)s") % {"judge": judge})
+    for position, judge in enumerate(panel.judges):
+        yield Rule("single", majority=1, position=position, name=_("single: %(judge)s") % {"judge": judge})
     yield Rule(HUMAN, name=_("human"))
 
 
 def policy_outcome(rule: Rule, panel: PolicyPanel, group: AnswerGroup) -> RoutingOutcome | None:
-    """Decide what the policy makes of the group's answers; None where they are not all stored.
+    """Return the policy's outcome on the group's answers; None where not all that it needs are stored.
 
-    LARA's outcome hangs on all pairs together: annotation.quality.policies.lara.
+    LARA is not among them: its outcome depends on all pairs together (annotation.quality.policies.lara).
     """
     turns, votes = played_turns(rule, panel, group), cast_votes(rule, panel, group)
     if turns is None or votes is None:
@@ -94,54 +93,53 @@ def policy_outcome(rule: Rule, panel: PolicyPanel, group: AnswerGroup) -> Routin
 def played_turns(
     rule: Rule, panel: PolicyPanel, group: AnswerGroup
 ) -> dict[tuple[int, DebateAgent], Turn | NoVerdict] | None:
-    """Return the turns of so many rounds; None where one of them is not stored."""
+    """Return the turns of the rule's rounds; None where one of them is not stored."""
     if not rule.debates:
         return {}
     move = debate.next_move(group.turns, rule.rounds, panel.agents)
     if isinstance(move, debate.TurnRequest):
         return None
-    # A debate that was played for longer is cut where this rule would have ended it.
+    # A longer debate is cut where this rule would have ended it.
     last = rule.rounds if isinstance(move, debate.Disagreed) else move.round
-    return {(round, seat): one for (round, seat), one in group.turns.items() if round <= last}
+    return {(round, seat): turn for (round, seat), turn in group.turns.items() if round <= last}
 
 
 def cast_votes(rule: Rule, panel: PolicyPanel, group: AnswerGroup) -> dict[int, Turn | NoVerdict] | None:
-    """The votes that the policy would have had, by place; None where one that it needs is not stored.
+    """Return the votes that the policy needs, by position on the panel; None where one of them is not stored.
 
-    Votes that an early stop left out are needed unless they could not change this rule's outcome.
+    Votes that an early stop left out are not needed if they cannot change this rule's outcome.
     """
     if rule.policy == routing.RoutingPolicy.SINGLE:
-        return {0: group.votes[rule.place]} if rule.place in group.votes else None
+        return {0: group.votes[rule.position]} if rule.position in group.votes else None
     if not rule.votes:
         return {}
-    # An early stop leaves votes out on purpose; any other missing vote makes the rule unknown.
-    left = len(panel.judges) - len(group.votes)
-    stopped = group.votes and panel.early_stop
-    if left and not (stopped and group.count_votes().is_decided(rule.majority, left)):
+    missing = len(panel.judges) - len(group.votes)
+    has_stopped = group.votes and panel.early_stop
+    if missing and not (has_stopped and group.count_votes().is_decided(rule.majority, missing)):
         return None
     return dict(group.votes)
 
 
 def needed_slots(rule: Rule, panel: PolicyPanel, group: AnswerGroup) -> tuple[list[list[Slot]], list[Slot]]:
-    """Return what the policy would have asked: a debate's rounds, of turns asked at once, and votes asked at once."""
+    """Return the slots that the policy asks for: the turns of each round of a debate, and the votes."""
     turns = played_turns(rule, panel, group) or {}
     rounds = [
-        [(seat.side.value, round, seat.couple) for at, seat in turns if at == round]
+        [(agent.side.value, round, agent.couple) for turn_round, agent in turns if turn_round == round]
         for round in sorted({round for round, _ in turns})
     ]
     if rule.policy in (routing.RoutingPolicy.SINGLE, LARA):
-        return rounds, [("vote", 0, rule.place)]
-    return rounds, [("vote", 0, place) for place in group.votes] if rule.votes else []
+        return rounds, [("vote", 0, rule.position)]
+    return rounds, [("vote", 0, position) for position in group.votes] if rule.votes else []
 
 
 def beside_slots(rule: Rule, stored: Iterable[Slot]) -> tuple[list[list[Slot]], list[Slot]]:
-    """Return the same of a window that did not decide, out of what is stored of it.
+    """Return the slots of a window that did not decide, as `needed_slots` does, from its stored slots.
 
-    It had a debate of its own, which goes on where the deciding one ended, and ends with the rule's rounds.
+    Its debate may be longer than that of the deciding window, up to the rule's rounds.
     """
     turns = sorted(slot for slot in stored if slot[0] in SIDES and slot[1] <= rule.rounds) if rule.debates else []
     rounds = [[slot for slot in turns if slot[1] == round] for round in sorted({slot[1] for slot in turns})]
     votes = [slot for slot in stored if slot[0] == "vote"]
     if rule.policy in (routing.RoutingPolicy.SINGLE, LARA):
-        return rounds, [slot for slot in votes if slot[2] == rule.place]
+        return rounds, [slot for slot in votes if slot[2] == rule.position]
     return rounds, votes if rule.votes else []

@@ -1,6 +1,7 @@
-"""The comparison of policies and the debate study, as tables to save: from their JSON."""
+"""Download tables of the comparison of policies and of the debate study, from their JSON."""
 
 from collections.abc import Mapping
+from itertools import chain
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -10,7 +11,7 @@ from annotation.quality.policies.replay import ADJUDICATOR, AS_GOLD, PEOPLE
 from charts.downloads import Cell, DownloadTable, Figure
 
 RECALLS = ("recall_not_relevant", "recall_relevant", "balanced_accuracy")
-SETTLERS = {
+RESOLVERS = {
     PEOPLE: gettext_noop("people"),
     ADJUDICATOR: gettext_noop("an adjudicating judge"),
     AS_GOLD: gettext_noop("the reference"),
@@ -20,37 +21,41 @@ Document = Mapping[str, Any]
 
 
 def policies_table(document: Document) -> DownloadTable:
-    """Return every policy: its own labels, all pairs by who settles the rest, load, cost and latency.
+    """Return the table of policies: own labels, all pairs by who resolves the rest, workload, cost and latency.
 
     DREAM tables 1, 2 and 11.
     """
-    known = [one for one in document["policies"] if one["available"]]
-    # A column of values that no policy has says nothing.
-    settlers = [settler for settler in SETTLERS if any(_value(one["after"].get(settler)) is not None for one in known)]
+    policies = [policy for policy in document["policies"] if policy["available"]]
+    # Columns without any value are left out.
+    resolvers = [
+        resolver
+        for resolver in RESOLVERS
+        if any(_value(policy["after"].get(resolver)) is not None for policy in policies)
+    ]
     header = [_("policy"), *_recall_names(_("own labels"))]
-    for settler in settlers:
-        header += _recall_names(_("all pairs, the rest by %(settler)s") % {"settler": _(SETTLERS[settler])})
+    for resolver in resolvers:
+        header += _recall_names(_("all pairs, the rest by %(settler)s") % {"settler": _(RESOLVERS[resolver])})
     header += [_("escalation"), _("calls"), _("judges, USD"), _("people, USD")]
     header += [_("median latency, ms"), _("median latency in parallel, ms")]
     header += [_("mean latency, ms"), _("mean latency in parallel, ms")]
     rows: list[tuple[Cell, ...]] = []
-    for one in document["policies"]:
-        if not one["available"]:
-            rows.append((one["name"], *[None] * (len(header) - 1)))
+    for policy in document["policies"]:
+        if not policy["available"]:
+            rows.append((policy["name"], *[None] * (len(header) - 1)))
             continue
-        latency = one["latency_ms"] or {}
-        cells = [_recalls(one["own"]), *(_recalls(one["after"].get(settler)) for settler in settlers)]
-        load = (Figure(one["escalation"]), one["calls"], one["machine"], one["people"])
-        rows.append((one["name"], *(cell for part in cells for cell in part), *load, *map(latency.get, LATENCIES)))
+        latency = policy["latency_ms"] or {}
+        cells = [_recalls(policy["own"]), *(_recalls(policy["after"].get(resolver)) for resolver in resolvers)]
+        costs = (Figure(policy["escalation"]), policy["calls"], policy["machine"], policy["people"])
+        rows.append((policy["name"], *chain.from_iterable(cells), *costs, *map(latency.get, LATENCIES)))
     title = _("Policies on %(population)s") % {"population": document["population"]}
     return DownloadTable("policies", title, tuple(header), tuple(rows))
 
 
 def study_tables(document: Document) -> list[DownloadTable]:
-    """Return the tables of a debate study; a table without a row is left out.
+    """Return the tables of a debate study; a table without rows is left out.
 
-    `debates`: every way to debate after each number of rounds (DREAM tables 10, 13, 14, 15);
-    `settled`: over all pairs, by who settles the rest (table 2); `persistence` (table 12); `orders`
+    `debates`: every debate setting after each number of rounds (DREAM tables 10, 13, 14, 15);
+    `settled`: over all pairs, by who resolves the rest (table 2); `persistence` (table 12); `orders`
     (table 9).
     """
     campaigns, setting = document["campaigns"], (_("campaign"), _("setting"))
@@ -59,9 +64,9 @@ def study_tables(document: Document) -> list[DownloadTable]:
         _("Ways to debate on %(name)s") % {"name": document["collection"]},
         (*setting, _("rounds"), *_recall_names(), _("escalation"), _("pairs")),
         tuple(
-            (*_name(one), str(row["rounds"]), *_recalls(row), Figure(row["escalation"]), row["pairs"])
-            for one in campaigns
-            for row in one["rounds"]
+            (*_name(campaign), str(row["rounds"]), *_recalls(row), Figure(row["escalation"]), row["pairs"])
+            for campaign in campaigns
+            for row in campaign["rounds"]
         ),
         3,
     )
@@ -70,9 +75,9 @@ def study_tables(document: Document) -> list[DownloadTable]:
         _("All pairs of %(name)s, once the escalated ones are settled") % {"name": document["collection"]},
         (*setting, _("rounds"), _("settled by"), *_recall_names()),
         tuple(
-            (*_name(one), str(len(one["rounds"])), _(SETTLERS[settler]), *_recalls(measured))
-            for one in campaigns
-            for settler, measured in one["after"].items()
+            (*_name(campaign), str(len(campaign["rounds"])), _(RESOLVERS[resolver]), *_recalls(measured))
+            for campaign in campaigns
+            for resolver, measured in campaign["after"].items()
             if _value(measured) is not None
         ),
         4,
@@ -83,11 +88,11 @@ def study_tables(document: Document) -> list[DownloadTable]:
         (*setting, _("round"), _("persistence"), _("spurious consensus"), _("cases"), _("consensus")),
         tuple(
             (
-                *(*_name(one), str(row["round"])),
+                *(*_name(campaign), str(row["round"])),
                 *(Figure(row["persistence"]), Figure(row["spurious_rate"]), row["cases"], row["agreed"]),
             )
-            for one in campaigns
-            for row in one["persistence"] or ()
+            for campaign in campaigns
+            for row in campaign["persistence"] or ()
         ),
         3,
     )
@@ -97,12 +102,12 @@ def study_tables(document: Document) -> list[DownloadTable]:
         (_("campaigns"), _("relevant first"), _("irrelevant first: not relevant"), _("relevant"), _("total")),
         tuple(
             (
-                f"{one['relevant_first']}, {one['irrelevant_first']}",
+                f"{comparison['relevant_first']}, {comparison['irrelevant_first']}",
                 label,
                 *(row["not_relevant"], row["relevant"], sum(row.values())),
             )
-            for one in document["orders"]
-            for label, row in _order_rows(one["counts"])
+            for comparison in document["orders"]
+            for label, row in _order_rows(comparison["counts"])
         ),
         2,
     )
@@ -114,6 +119,7 @@ def _name(campaign: Document) -> tuple[str, str]:
 
 
 def _order_rows(counts: Mapping[str, Mapping[str, int]]) -> list[tuple[str, Mapping[str, int]]]:
+    """Return the rows of counts by label, and their total."""
     total = {label: sum(row[label] for row in counts.values()) for label in ("not_relevant", "relevant")}
     words = {"not_relevant": _("not relevant"), "relevant": _("relevant")}
     return [*((words[label], counts[label]) for label in words), (_("total"), total)]

@@ -1,4 +1,4 @@
-"""Addresses: policies compared."""
+"""Addresses of the comparison of policies and of the debate study."""
 
 from django.urls import URLPattern, path
 

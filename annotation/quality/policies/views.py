@@ -1,4 +1,4 @@
-"""The page of policies compared: a replay of stored answers, with a simulator."""
+"""The page that compares policies on stored answers, with a simulator, and the debate study."""
 
 from django.contrib import messages
 from django.db import transaction
@@ -21,36 +21,36 @@ from corpus.errors import BadInput
 from corpus.numbered import numbered_or_404
 from judges.models import Campaign
 
-LISTED = 20  # Newest campaigns to choose from; older ones are reached by their number in the address.
+LISTED = 20  # Number of newest campaigns in the list; the address of the page takes older ones too.
 
 
 @action("admin")
 @require_GET
 def policies(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Show every policy on a campaign's stored answers, and what escalating other cells costs."""
+    """Show every policy on a campaign's stored answers, and the cost of escalating other cells."""
     campaign = _get_campaign(scope, request.GET.get("campaign", ""))
     context: dict[str, object] = {"scope": scope, "campaign": campaign, "page": None}
     context["found"] = None
-    # A campaign that was cancelled is offered where it alone has answers; else its number in the address leads to it.
-    offered = answered_campaigns(scope.collection)
-    kept = offered.exclude(state=Campaign.State.CANCELLED)
-    context["campaigns"] = list((kept if kept.exists() else offered)[:LISTED])
+    # Cancelled campaigns are listed only where no other has answers.
+    campaigns = answered_campaigns(scope.collection)
+    active_campaigns = campaigns.exclude(state=Campaign.State.CANCELLED)
+    context["campaigns"] = list((active_campaigns if active_campaigns.exists() else campaigns)[:LISTED])
     if campaign:
-        found = cached_results.cached_comparison(scope.collection, campaign, lara="lara" in request.GET)
-        context["found"] = found
-        if found["document"]:
-            shown = page.build_page(found["document"], request.GET)
-            if file := send_file(request, shown["charts"], [shown["table"]]):
+        comparison = cached_results.cached_comparison(scope.collection, campaign, lara="lara" in request.GET)
+        context["found"] = comparison
+        if comparison["document"]:
+            page_context = page.build_page(comparison["document"], request.GET)
+            if file := send_file(request, page_context["charts"], [page_context["table"]]):
                 return file
-            left_out = any(line["reason"] == LEFT_OUT for line in shown["lines"])
-            context |= {"page": shown, "left_out": left_out}
+            is_left_out = any(line["reason"] == LEFT_OUT for line in page_context["lines"])
+            context |= {"page": page_context, "left_out": is_left_out}
     return render(request, "policies/policies.html", context)
 
 
 @action("admin")
 @require_GET
 def debate_study(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Show what order, agents, families, temperature and rounds do to debates."""
+    """Show the effect of order, agents, families, temperature and rounds on debates."""
     context: dict[str, object] = {"scope": scope, "is_large": is_large(scope.collection), "tables": []}
     if not context["is_large"]:
         try:
@@ -66,21 +66,22 @@ def debate_study(request: HttpRequest, scope: Scope) -> HttpResponse:
 @action("admin")
 @require_POST
 def compare_policies(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Compare anew for a large collection; a worker does it where one lives."""
+    """Recompute the comparison of a large collection, in a worker where one is running."""
     campaign = _get_campaign(scope, request.POST.get("campaign", ""))
     if campaign is not None:
         with transaction.atomic():
-            done = cached_results.POLICIES.refresh(scope.collection, campaign=campaign.pk) is not None
+            is_done = cached_results.POLICIES.refresh(scope.collection, campaign=campaign.pk) is not None
             record(scope, "policies.compared", campaign=campaign.number)
         messages.info(
-            request, _("Figures updated.") if done else _("Computing in the background. Reload this page in a moment.")
+            request,
+            _("Figures updated.") if is_done else _("Computing in the background. Reload this page in a moment."),
         )
     query = f"?campaign={campaign.number}" if campaign else ""
     return redirect(reverse("policies", args=[scope.collection.name]) + query)
 
 
-def _get_campaign(scope: Scope, asked: str) -> Campaign | None:
-    known = answered_campaigns(scope.collection).select_related("collection")
-    if not asked.isdecimal():
-        return known.first()
-    return numbered_or_404(known, scope.collection, asked, _("Campaign not found."))
+def _get_campaign(scope: Scope, number: str) -> Campaign | None:
+    campaigns = answered_campaigns(scope.collection).select_related("collection")
+    if not number.isdecimal():
+        return campaigns.first()
+    return numbered_or_404(campaigns, scope.collection, number, _("Campaign not found."))

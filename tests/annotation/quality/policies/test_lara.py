@@ -44,7 +44,7 @@ def test_a_plain_scikit_learn_script_hands_over_the_same_pairs_and_ends_with_the
     beliefs, truth = sure_of_itself(400)
     result = run_shares(beliefs, lambda places: truth[places], [share])[0]
     asked, labels = plain_script(beliefs, truth, share)
-    assert result.asked.tolist() == asked
+    assert result.people_pairs.tolist() == asked
     assert result.label.tolist() == labels.tolist()
 
 
@@ -68,9 +68,9 @@ def test_a_share_is_spent_to_the_pair_and_the_rest_takes_the_calibrated_label() 
     assert [batch_of(n) for n in (3, 100, 101, 1000)] == [1, 1, 2, 10]
     beliefs, truth = sure_of_itself(200)
     result = run_shares(beliefs, lambda places: truth[places], [0.25])[0]
-    assert len(result.asked) == 50 == len(set(result.asked.tolist()))
+    assert len(result.people_pairs) == 50 == len(set(result.people_pairs.tolist()))
     assert result.own.sum() == 150
-    assert np.array_equal(result.label[result.asked], truth[result.asked])
+    assert np.array_equal(result.label[result.people_pairs], truth[result.people_pairs])
     assert np.array_equal(result.label[result.own], (result.probability[result.own] >= 0.5).astype(int))
 
 
@@ -80,7 +80,9 @@ def test_one_pass_over_all_presets_gives_what_each_gives_alone() -> None:
     shares = [0.5, 0.035, 0.25, 0.125, 0.0]
     for share, one in zip(shares, run_shares(beliefs, lambda places: truth[places], shares), strict=True):
         alone = run_shares(beliefs, lambda places: truth[places], [share])[0]
-        assert one.asked.tolist() == alone.asked.tolist() and one.label.tolist() == alone.label.tolist(), share
+        assert (
+            one.people_pairs.tolist() == alone.people_pairs.tolist() and one.label.tolist() == alone.label.tolist()
+        ), share
         assert np.array_equal(one.probability, alone.probability)
 
 

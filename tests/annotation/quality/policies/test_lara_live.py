@@ -79,7 +79,7 @@ def test_the_live_loop_hands_over_the_same_pairs_and_ends_with_the_same_labels_a
 
     wanted = lara.run_shares(beliefs, lambda places: gold[places], [0.25])[0]
     handed = Item.objects.filter(reason=Item.Reason.UNCERTAIN).order_by("pk").values_list("pair", flat=True)
-    assert [pairs.index(pair) for pair in handed] == wanted.asked.tolist()
+    assert [pairs.index(pair) for pair in handed] == wanted.people_pairs.tolist()
     labels = dict(Label.objects.filter(pair__in=pairs).values_list("pair", "grade"))
     assert [labels[pair] for pair in pairs] == wanted.label.tolist()
     origins = Label.objects.filter(pair__in=pairs).values_list("origin", flat=True)
@@ -98,10 +98,10 @@ def test_labels_of_pairs_that_this_campaign_did_not_hand_over_reach_no_fit() -> 
         Label.objects.create(pair_id=pair, grade=int(known), origin="people")
     campaign = lara_live.start(source.collection, judge="sure", share=0.5)
     now = lara_live.read_progress(campaign)
-    assert len(now.asked) == 0 == len(now.labels)
+    assert len(now.people_pairs) == 0 == len(now.labels)
     lara_live.step(campaign)
     now = lara_live.read_progress(campaign)
-    assert len(now.asked) == 1 and now.labels.tolist() == [int(gold[now.asked[0]])]
+    assert len(now.people_pairs) == 1 and now.labels.tolist() == [int(gold[now.people_pairs[0]])]
 
 
 def test_nothing_is_handed_out_before_the_last_batch_is_settled_or_while_it_is_paused() -> None:
@@ -109,7 +109,7 @@ def test_nothing_is_handed_out_before_the_last_batch_is_settled_or_while_it_is_p
     campaign = lara_live.start(source.collection, judge="sure", share=0.2)
     assert lara_live.step(campaign).handed == 1
     again = lara_live.step(campaign)
-    assert (again.handed, again.waiting, again.asked, again.budget) == (0, 1, 1, 4)
+    assert (again.handed, again.waiting, again.people_pairs, again.budget) == (0, 1, 1, 4)
     Item.objects.filter(reason=Item.Reason.UNCERTAIN).update(state="settled")
     Label.objects.create(pair=Item.objects.get(reason=Item.Reason.UNCERTAIN).pair, grade=1, origin="people")
     Campaign.objects.filter(pk=campaign.pk).update(state="paused")
@@ -120,7 +120,7 @@ def test_nothing_is_handed_out_before_the_last_batch_is_settled_or_while_it_is_p
     job = BackgroundJob.objects.create(kind=lara_live.GO_ON, subject=campaign.pk, state="failed", ended_at=Now())
     lara_live.wake()
     assert not is_unfinished(lara_live.GO_ON, campaign.pk), "a step that failed rests"
-    BackgroundJob.objects.filter(pk=job.pk).update(ended_at=Now() - lara_live.REST)
+    BackgroundJob.objects.filter(pk=job.pk).update(ended_at=Now() - lara_live.RETRY_AFTER)
     lara_live.wake()
     assert is_unfinished(lara_live.GO_ON, campaign.pk)
     assert lara_live.step(campaign).handed == 1

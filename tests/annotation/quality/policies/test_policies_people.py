@@ -11,7 +11,7 @@ from annotation.quality.policies.reading import read_answers, sampling_weights, 
 from annotation.quality.policies.replay import replay_policy
 from annotation.quality.policies.report import evaluate_policies
 from annotation.quality.policies.rules import PolicyPanel, Rule
-from annotation.quality.policies.stored import AnswerGroup, Gathered, ReferenceLabels, StoredAnswers, group_answers
+from annotation.quality.policies.stored import AnswerGroup, CampaignAnswers, ReferenceLabels, StoredAnswers, group_answers
 from corpus.collections.task_order import next_place
 from corpus.models import Item
 from judges.models import Audit, Campaign, Work
@@ -22,7 +22,7 @@ from tests.factories import make_item
 
 YES, NO = Turn(1, ""), Turn(0, "")
 FIVE = PolicyPanel(judges=("a", "b", "c", "d", "e"))
-ENSEMBLE, SINGLE = Rule("ensemble", majority=4, name="4 of 5"), Rule("single", majority=1, place=0, name="single")
+ENSEMBLE, SINGLE = Rule("ensemble", majority=4, name="4 of 5"), Rule("single", majority=1, position=0, name="single")
 
 
 ASKED = {5: 0.05, 3: 0.3, 1: 1.0}
@@ -43,7 +43,7 @@ def world(seed: int = 1, pairs: int = 4_000) -> World:
     return found
 
 
-def campaign_of(known: World, draw: random.Random | None, *, naive: bool = False) -> Gathered:
+def campaign_of(known: World, draw: random.Random | None, *, naive: bool = False) -> CampaignAnswers:
     """What a campaign leaves of the world; `draw`: whom the audit draws, else the truth of all is gold."""
     groups = []
     for (truth, yes), pairs in sorted(known.items()):
@@ -57,7 +57,7 @@ def campaign_of(known: World, draw: random.Random | None, *, naive: bool = False
         votes = {place: YES if place < yes else NO for place in range(5)}
         truths = Counter({told: drawn, ReferenceLabels(): pairs - drawn})
         groups.append(AnswerGroup({}, votes, {}, pairs, truths))
-    return Gathered(groups)
+    return CampaignAnswers(groups)
 
 
 @pytest.mark.parametrize("rule", [ENSEMBLE, SINGLE], ids=["the policy that escalated", "another policy"])
