@@ -8,7 +8,13 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from annotation.quality.panels import self_checks
-from annotation.quality.panels.report import MEASURES, Chosen, build_json_document, choose_panel, summarise_choice
+from annotation.quality.panels.report import (
+    MEASURES,
+    PanelSelection,
+    build_json_document,
+    choose_panel,
+    summarise_choice,
+)
 from annotation.quality.panels.subsets import SIZE
 from corpus.commands import QuorumCommand, collection_named
 from corpus.errors import BadInput, Incomplete
@@ -100,7 +106,7 @@ class Command(QuorumCommand):
             raise Incomplete(f"{len(failed)} of {len(rows)} judges do not pass: {', '.join(failed)}", document)
         return document
 
-    def show(self, recommendation: Chosen) -> None:
+    def show(self, recommendation: PanelSelection) -> None:
         """Print the summary, a line for each candidate and each pair, and the best panels."""
         choice = recommendation.choice
         for line in summarise_choice(recommendation):
@@ -109,7 +115,7 @@ class Command(QuorumCommand):
         width = max(map(len, names))
         self.say(f"Candidates ({MEASURES[choice.floor.measure]}, mean kappa with the others, USD a pair):")
         for index, name in enumerate(names):
-            candidate, quality = recommendation.found.candidates[index], choice.qualities[index]
+            candidate, quality = recommendation.material.candidates[index], choice.qualities[index]
             state = "passes" if quality.passes else "FAILS "
             note = f"  ({candidate.note})" if candidate.note else ""
             value, mean = recommendation.quality(index).value, choice.means[index]
@@ -124,7 +130,7 @@ class Command(QuorumCommand):
                 self.say(f"By {title} kappa: {', '.join(recommendation.names(proposal.members))} ({values})")
         best = choice.proposed
         if best and recommendation.usable(best):
-            judges = ", ".join(f'"{recommendation.found.candidates[member].judge}"' for member in best.members)
+            judges = ", ".join(f'"{recommendation.material.candidates[member].judge}"' for member in best.members)
             self.say(f"For the judges file: ensemble = [{judges}]")
 
 

@@ -1,1 +1,1 @@
-"""Panel selection: how candidates agree with gold and each other, and who should vote."""
+"""Panel selection: the agreement of candidates with gold and with each other, and which of them should vote."""

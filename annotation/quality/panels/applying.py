@@ -1,4 +1,4 @@
-"""Chosen judges become a panel. Votes and campaigns that exist keep the panel they began with."""
+"""Change of a collection's panel. Existing votes and campaigns keep the panel with which they began."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -16,19 +16,19 @@ from judges.panels.offline_panel import OFFLINE, OWN_PANEL, ensure_offline
 
 
 def chosen_name(collection: Collection) -> str:
-    """The name of a collection's own panel; a judges file would have to take it on purpose."""
+    """Return the name of a collection's own panel, which no judges file uses by accident."""
     return f"{collection.name}{OWN_PANEL}"
 
 
 def has_chosen(collection: Collection) -> str | None:
-    """Return the name of a collection's chosen panel, where there is one."""
+    """Return the name of a collection's own panel, or None."""
     return Panel.objects.filter(name=chosen_name(collection)).values_list("name", flat=True).first()
 
 
 def offered_panels(collection: Collection) -> QuerySet[Panel]:
-    """Return the panels that a collection's pages may name: not those of others, which visitors may not know of.
+    """Return the panels that a collection's pages may name, the default of the site first.
 
-    The default of the site comes first.
+    Panels of other collections are not among them: visitors may not know of these collections.
     """
     own = Q(name=chosen_name(collection)) | Q(is_default=True)
     return Panel.objects.filter(own | ~Q(name__endswith=OWN_PANEL)).order_by("-is_default", "name")
@@ -41,7 +41,7 @@ def newest_file_panel() -> Panel | None:
 
 
 def preview_change(collection: Collection, judges: Sequence[str]) -> dict[str, Any]:
-    """Return what a change of the panel to these judges would do. Raises BadInput where they cannot form a panel."""
+    """Return the effects of a change of the panel to these judges. Raises BadInput where they cannot form a panel."""
     _check_judges(judges)
     base = base_panel(collection)
     return {
@@ -49,7 +49,7 @@ def preview_change(collection: Collection, judges: Sequence[str]) -> dict[str, A
         "joins": [name for name in judges if name not in base.ensemble],
         "leaves": [name for name in base.ensemble if name not in judges],
         "debate": base.debate,
-        "base": base.name,  # The panel whose debaters and options it takes over.
+        "base": base.name,  # The panel whose debaters and options are kept.
         "majority": _panel_majority(base, judges),
     }
 
@@ -65,21 +65,20 @@ def make_panel(
 ) -> Panel:
     """Make these judges the collection's panel and, with `default`, the panel of all new campaigns of the site.
 
-    `debate`: the two who debate, or nobody; None: those of the panel it replaces, at first of the
-    default. Adjudicator and early stop are taken over from there, and its majority where the number
-    of voters stays.
+    `debate`: the two debaters, or none; None: those of the replaced panel, which is at first the default.
+    Adjudicator and early stop are kept too, and the majority if the number of voters is the same.
     """
     _check_judges(judges)
     panel = base_panel(collection, lock=True)
     if panel.name != chosen_name(collection):
-        # Every field of the base, so that an option that panels get later is taken over too.
+        # All fields, so that options that panels get later are kept too.
         panel = Panel(**{field.name: getattr(panel, field.name) for field in Panel._meta.fields if field.name != "id"})
         panel.name, panel.is_default = chosen_name(collection), False
     panel.majority, panel.ensemble = _panel_majority(panel, judges), list(judges)
     if debate is not None:
         panel.debate = list(debate)
     if default and not panel.is_default:
-        # Before the new one: a constraint allows one default panel.
+        # First, because a constraint allows one default panel.
         Panel.objects.filter(is_default=True).update(is_default=False)
         panel.is_default = True
     panel.save()
@@ -87,7 +86,7 @@ def make_panel(
 
 
 def base_panel(collection: Collection, *, lock: bool = False) -> Panel:
-    """Return the panel that the collection has chosen before, else the default."""
+    """Return the collection's own panel, or else the default."""
     ensure_offline()
     rows = Panel.objects.select_for_update() if lock else Panel.objects.all()
     panel = rows.filter(name=chosen_name(collection)).first() or rows.filter(is_default=True).first()
@@ -101,13 +100,13 @@ def _check_judges(judges: Sequence[str]) -> None:
         raise BadInput(
             _("A panel has 1, 3, 5, 7 or 9 different judges, not %(named)s") % {"named": ", ".join(judges) or _("none")}
         )
-    known = {row.name: row for row in JudgeVersion.objects.filter(name__in=judges, is_current=True)}
-    if missing := [name for name in judges if name not in known]:
+    versions = {row.name: row for row in JudgeVersion.objects.filter(name__in=judges, is_current=True)}
+    if missing := [name for name in judges if name not in versions]:
         raise BadInput(
             _("No judge %(names)s is configured: load it with configure_judges") % {"names": ", ".join(missing)}
         )
-    for places in copies.copy_groups([known[name] for name in judges]):
+    for positions in copies.copy_groups([versions[name] for name in judges]):
         raise BadInput(
             _("%(names)s are one model with the same parameters: keep only one of them")
-            % {"names": ", ".join(judges[place] for place in places)}
+            % {"names": ", ".join(judges[position] for position in positions)}
         )

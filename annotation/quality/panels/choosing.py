@@ -1,4 +1,4 @@
-"""Choice of a panel from votes: floor, copies, sets of a size, their quality. Pure."""
+"""Choice of a panel from votes: the floor, copies, subsets and their quality. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,24 +24,24 @@ FEW_WITH_COPIES = gettext_noop(
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """Candidates as a panel, of whom more than half decide."""
+    """A proposed panel, on which more than half of the votes decide."""
 
     subset: Subset
     correlation: float | None  # Mean correlation of the members' errors on gold.
-    effective: float | None  # Independent votes that all of them are worth.
+    effective: float | None  # Effective number of independent votes.
     majority: Statistic  # Balanced accuracy of the majority on gold.
-    without: tuple[float | None, ...]  # The same with each member in turn left out; a tie counts half.
-    cost: float | None  # USD for a pair: all votes.
+    without: tuple[float | None, ...]  # Balanced accuracy without each member in turn; a tie counts half.
+    cost: float | None  # USD for a pair, all votes together.
 
     @property
     def members(self) -> tuple[int, ...]:
-        """Places of the candidates."""
+        """Positions of the candidates."""
         return self.subset.members
 
 
 @dataclass(frozen=True, slots=True)
 class PanelChoice:
-    """Result of choosing a panel: all candidates' figures, in the given order."""
+    """The choice of a panel, with the figures of all candidates in their order."""
 
     pairs: int
     gold: tuple[int, int]  # Pairs with a reference grade: not relevant, relevant.
@@ -49,9 +49,9 @@ class PanelChoice:
     floor: Floor
     pairwise: tuple[Pairwise, ...]
     correlations: Kappas
-    means: tuple[float | None, ...]  # Of each candidate's kappas with all others.
+    means: tuple[float | None, ...]  # Mean kappa of each candidate with the others.
     copies: tuple[tuple[int, ...], ...]
-    eligible: tuple[int, ...]  # Who passed the floor; of copies only the first.
+    eligible: tuple[int, ...]  # Candidates above the floor; of copies only the first.
     sets: int
     by_mean: tuple[Proposal, ...]
     by_largest: tuple[Proposal, ...]
@@ -73,35 +73,35 @@ def choose_judges(
     size: int = SIZE,
     alike: Groups = (),
 ) -> PanelChoice:
-    """Measure the candidates and propose panels from them.
+    """Measure the candidates and propose panels. Of copies only the first above the floor may be proposed.
 
-    Of copies the one that is given first may be proposed: give the preferred ones first.
-
-    `votes`: candidates x pairs of 0 and 1; `truth`: the reference, MISSING where there is none. At
-    least two candidates and one pair. `alike`: candidates that are known to be one model. Raises
-    ValueError for more candidates above the floor than subsets.most_candidates.
+    `votes`: candidates x pairs of 0 and 1, at least two candidates and one pair; `truth`: the reference,
+    MISSING where there is none; `alike`: groups of candidates that are the same model. Raises ValueError
+    for more candidates above the floor than subsets.most_candidates.
     """
     pairwise = tuple(compute_measures(votes, bootstrap=bootstrap).pairwise)
-    kappas = _kappa_matrix(pairwise, len(votes))
+    kappas = np.full((len(votes), len(votes)), np.nan)
+    for pair in pairwise:
+        value = np.nan if pair.kappa.value is None else pair.kappa.value
+        kappas[pair.a, pair.b] = kappas[pair.b, pair.a] = value
     groups = independence.group_copies(votes, truth, kappas, alike)
-    found, bound = quality.measure_candidates(votes, truth, groups, floor=floor)
-    # Of copies only one may sit on the panel: the first that passes.
-    eligible = tuple(next((place for place in group if found[place].passes), -1) for group in groups)
-    eligible = tuple(sorted(place for place in eligible if place >= 0))
+    qualities, bound = quality.measure_candidates(votes, truth, groups, floor=floor)
+    first_passing = (next((position for position in group if qualities[position].passes), -1) for group in groups)
+    eligible = tuple(sorted(position for position in first_passing if position >= 0))
     count, by_mean, by_largest = subsets.rank_subsets(kappas, eligible, size=size)
-    # Too little gold for the floor is too little here: a few pairs would rank by luck.
+    # Gold that is too little for the floor is too little here: the ranking would be luck.
     gold = np.full_like(truth, MISSING) if bound.no_gold else truth
     errors = independence.error_correlations(votes, gold)
-    known = tuple(costs) or (None,) * len(votes)
-    passed = sum(one.passes for one in found)
-    few = FEW_WITH_COPIES if passed > len(eligible) else FEW_ELIGIBLE
-    lack = {"eligible": len(eligible), "candidates": len(votes), "passed": passed, "size": size}
-    build = partial(_build_proposal, votes=votes, truth=gold, errors=errors, costs=known)
+    vote_costs = tuple(costs) or (None,) * len(votes)
+    passed = sum(candidate.passes for candidate in qualities)
+    reason = FEW_WITH_COPIES if passed > len(eligible) else FEW_ELIGIBLE
+    counts = {"eligible": len(eligible), "candidates": len(votes), "passed": passed, "size": size}
+    build = partial(_build_proposal, votes=votes, truth=gold, errors=errors, costs=vote_costs)
     defined = [row[np.isfinite(row)] for row in kappas]  # The diagonal is NaN.
     return PanelChoice(
         pairs=votes.shape[1],
         gold=(int((truth == 0).sum()), int((truth == 1).sum())),
-        qualities=tuple(found),
+        qualities=tuple(qualities),
         floor=bound,
         pairwise=pairwise,
         correlations=errors,
@@ -111,40 +111,31 @@ def choose_judges(
         sets=count,
         by_mean=tuple(map(build, by_mean)),
         by_largest=tuple(map(build, by_largest)),
-        reason="" if count else _(FEW_CANDIDATES if len(votes) < size else few) % lack,
+        reason="" if count else _(FEW_CANDIDATES if len(votes) < size else reason) % counts,
     )
-
-
-def _kappa_matrix(pairwise: Sequence[Pairwise], size: int) -> Kappas:
-    result = np.full((size, size), np.nan)
-    for pair in pairwise:
-        value = np.nan if pair.kappa.value is None else pair.kappa.value
-        result[pair.a, pair.b] = result[pair.b, pair.a] = value
-    return result
 
 
 def _build_proposal(
     subset: Subset, votes: Votes, truth: Truth, errors: Kappas, costs: Sequence[float | None]
 ) -> Proposal:
     members = subset.members
-    majority = 2 * votes[list(members)].sum(axis=0, dtype=np.int64) > len(members)  # Of an odd number of members.
+    majority = 2 * votes[list(members)].sum(axis=0, dtype=np.int64) > len(members)  # The number is odd.
     mean = independence.mean_between(errors, members)
-    prices = [costs[place] for place in members]
-    known = [price for price in prices if price is not None]
-    rest = [[one for one in members if one != left] for left in members]
+    prices = [costs[position] for position in members]
+    known_prices = [price for price in prices if price is not None]
+    remaining = [[member for member in members if member != absent] for absent in members]
     return Proposal(
         subset=subset,
         correlation=mean,
         effective=independence.effective_votes(len(members), mean),
         majority=quality.balanced_accuracy(majority.astype(np.int8), truth),
-        without=tuple(_balanced_with_ties(votes[some], truth) for some in rest),
-        cost=sum(known) if len(known) == len(members) else None,
+        without=tuple(_balanced_with_ties(votes[rows], truth) for rows in remaining),
+        cost=sum(known_prices) if len(known_prices) == len(members) else None,
     )
 
 
-# Of an even number a tie decides nothing, so it is worth half a right answer.
 def _balanced_with_ties(votes: Votes, truth: Truth) -> float | None:
-    """Balanced accuracy of the majority of an even number of votes, a tie half right."""
+    """Return the balanced accuracy of the majority of an even number of votes; a tie counts as half correct."""
     yes = votes.sum(axis=0, dtype=np.int64)
     says_yes = np.where(2 * yes == len(votes), 0.5, 2 * yes > len(votes))
     if not ((truth == 0).any() and (truth == 1).any()):

@@ -1,4 +1,4 @@
-"""The page of the panel: what was asked for in the URL, and what stands in its tables."""
+"""The page of panel selection: the filters of its URL, and the contents of its tables and charts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,142 +13,158 @@ from annotation.agreement.measures import Pairwise
 from annotation.agreement.page import format_statistic, heat_class
 from annotation.quality.panels.choosing import Proposal
 from annotation.quality.panels.quality import BALANCED
-from annotation.quality.panels.report import MEASURES, Chosen, summarise_choice
+from annotation.quality.panels.report import MEASURES, PanelSelection, summarise_choice
 from annotation.quality.panels.subsets import SIZE, SIZES_TO_CHOOSE
 from charts import Chart, Dot, draw_scatter
 from charts import draw_heatmap as heat_chart
 
 RESAMPLES = 1_000
-SHOWN = 5  # Sets of each order on the page; the command prints more.
+SHOWN = 5  # Number of subsets of each order on the page.
 
 
 @dataclass(frozen=True, slots=True)
 class PanelFilters:
-    """Options of the panel page, from its address. No names: every judge that judged enough."""
+    """Filters of the page, from its URL. No names: all judges that judged enough pairs."""
 
     names: tuple[str, ...]
     floor: float | None
-    size: int = SIZE  # Judges of the panel.
+    size: int = SIZE  # Number of judges on the panel.
 
     @property
     def query(self) -> str:
-        """The same as a query string."""
+        """The filters as a query string."""
         floor = [("floor", f"{self.floor:g}")] if self.floor is not None else []
         size = [("size", str(self.size))] if self.size != SIZE else []
         return urlencode([*(("c", name) for name in self.names), *floor, *size])
 
 
-def read_filters(parameters: QueryDict, known: Sequence[KnownAssessors]) -> PanelFilters:
-    """Parse a query string; names that nobody has, and a floor that is none, are left out."""
-    judges = [one.name for one in known if one.kind in JUDGES]
-    wanted = set(parameters.getlist("c"))
+def read_filters(parameters: QueryDict, assessors: Sequence[KnownAssessors]) -> PanelFilters:
+    """Parse a query string. Unknown names and an invalid floor or size are ignored."""
+    judges = [assessor.name for assessor in assessors if assessor.kind in JUDGES]
+    requested_names = set(parameters.getlist("c"))
     try:
         floor = float(parameters.get("floor", ""))
     except ValueError:
-        # NaN fails the comparison below, as a floor out of range does.
+        # NaN fails the comparison below, like a floor out of range.
         floor = float("nan")
-    size = next((one for one in SIZES_TO_CHOOSE if str(one) == parameters.get("size")), SIZE)
-    return PanelFilters(tuple(name for name in judges if name in wanted), floor if -1 <= floor <= 1 else None, size)
+    size = next((number for number in SIZES_TO_CHOOSE if str(number) == parameters.get("size")), SIZE)
+    return PanelFilters(
+        tuple(name for name in judges if name in requested_names), floor if -1 <= floor <= 1 else None, size
+    )
 
 
-def build_page(chosen: Chosen, relevant_from: int) -> dict[str, Any]:
-    """Build the template's tables: passing candidates first, the best first."""
-    choice = chosen.choice
+def build_page(selection: PanelSelection, relevant_from: int) -> dict[str, Any]:
+    """Return the template's context, with candidates above the floor first, the best of them first."""
+    choice = selection.choice
 
-    def rank(place: int) -> tuple[bool, float, str]:
-        value = chosen.quality(place).value
-        return not choice.qualities[place].passes, -1.0 if value is None else -value, chosen.name(place)
+    def rank(position: int) -> tuple[bool, float, str]:
+        value = selection.quality(position).value
+        return not choice.qualities[position].passes, -1.0 if value is None else -value, selection.name(position)
 
     order = sorted(range(len(choice.qualities)), key=rank)
     orders = ((_("By mean kappa"), choice.by_mean), (_("By largest kappa"), choice.by_largest))
-    found = {pair: one for one in choice.pairwise for pair in ((one.a, one.b), (one.b, one.a))}
-    names, summary = chosen.names(order), summarise_choice(chosen)
+    pairwise = {
+        pair: agreement
+        for agreement in choice.pairwise
+        for pair in ((agreement.a, agreement.b), (agreement.b, agreement.a))
+    }
+    names, summary = selection.names(order), summarise_choice(selection)
     source = _("%(collection)s: %(pairs)s pairs judged by all candidates") % {
-        "collection": chosen.collection,
+        "collection": selection.collection,
         "pairs": f"{choice.pairs:,}",
     }
-    kappas = {chosen.name(row): [found[row, at].kappa.value if row != at else None for at in order] for row in order}
+    kappas = {
+        selection.name(row): [pairwise[row, column].kappa.value if row != column else None for column in order]
+        for row in order
+    }
     return {
-        "chosen": chosen,
+        "chosen": selection,
         "summary": summary,
         "measure": _(MEASURES[choice.floor.measure]),
         "by_gold": choice.floor.measure == BALANCED,
-        "lines": [_candidate_line(chosen, place) for place in order],
-        "orders": [(title, [_proposed_set(chosen, one) for one in sets[:SHOWN]]) for title, sets in orders if sets],
+        "lines": [_candidate_line(selection, position) for position in order],
+        "orders": [
+            (title, [_proposed_set(selection, proposal) for proposal in sets[:SHOWN]]) for title, sets in orders if sets
+        ],
         "matrix": [
-            (chosen.name(row), [_kappa_cell(chosen, found.get((row, at)), row, at, relevant_from) for at in order])
+            (
+                selection.name(row),
+                [_kappa_cell(selection, pairwise.get((row, column)), row, column, relevant_from) for column in order],
+            )
             for row in order
         ],
         "names": names,
-        # Query string of the self-check of all that are configured; empty where nobody is.
-        "checkable": urlencode([("judge", name) for name in chosen.checks]),
+        # Query string of the self-check of all configured judges.
+        "checkable": urlencode([("judge", name) for name in selection.checks]),
         "charts": (
-            _candidates_chart(chosen, order, source),
+            _candidates_chart(selection, order, source),
             heat_chart("kappas", _("Pairwise Cohen's kappa"), kappas, names, summary=" ".join(summary), source=source),
         ),
     }
 
 
-def _candidate_line(chosen: Chosen, place: int) -> dict[str, Any]:
-    choice, candidate = chosen.choice, chosen.found.candidates[place]
-    group = next((group for group in choice.copies if place in group), ())
+def _candidate_line(selection: PanelSelection, position: int) -> dict[str, Any]:
+    choice, candidate = selection.choice, selection.material.candidates[position]
+    group = next((group for group in choice.copies if position in group), ())
     return {
         "candidate": candidate,
-        "quality": choice.qualities[place],
-        "mean": choice.means[place],
-        "copies": chosen.names([one for one in group if one != place]),
-        "proposed": choice.proposed is not None and place in choice.proposed.members,
-        "check": chosen.checks.get(candidate.judge),
+        "quality": choice.qualities[position],
+        "mean": choice.means[position],
+        "copies": selection.names([member for member in group if member != position]),
+        "proposed": choice.proposed is not None and position in choice.proposed.members,
+        "check": selection.checks.get(candidate.judge),
     }
 
 
-def _proposed_set(chosen: Chosen, one: Proposal) -> dict[str, Any]:
-    names = chosen.names(one.members)
-    judges = [("judge", chosen.found.candidates[place].judge) for place in one.members]
+def _proposed_set(selection: PanelSelection, proposal: Proposal) -> dict[str, Any]:
+    names = selection.names(proposal.members)
+    judges = [("judge", selection.material.candidates[position].judge) for position in proposal.members]
     return {
         "names": names,
-        "between": chosen.names(one.subset.between),
-        "proposal": one,
-        "without": list(zip(names, one.without, strict=True)),
-        "query": urlencode(judges) if chosen.usable(one) else "",
+        "between": selection.names(proposal.subset.between),
+        "proposal": proposal,
+        "without": list(zip(names, proposal.without, strict=True)),
+        "query": urlencode(judges) if selection.usable(proposal) else "",
     }
 
 
-def _kappa_cell(chosen: Chosen, pair: Pairwise | None, row: int, at: int, relevant_from: int) -> dict[str, Any]:
-    """Build the cell of two candidates in the matrix; empty where it is one with itself."""
+def _kappa_cell(
+    selection: PanelSelection, pair: Pairwise | None, row: int, column: int, relevant_from: int
+) -> dict[str, Any]:
+    """Build the cell of two candidates in the matrix; empty on the diagonal."""
     if pair is None:
         return {}
-    a, b = chosen.names([row, at])
+    a, b = selection.names([row, column])
     return {
         "pair": pair,
         "a": a,
         "b": b,
         "kappa": format_statistic(pair.kappa),
-        "errors": chosen.error_correlation(row, at),
+        "errors": selection.error_correlation(row, column),
         "heat": heat_class(pair.kappa.value),
-        "copy": any(row in group and at in group for group in chosen.choice.copies),
-        "itself": any(row in group and at in group for group in chosen.found.alike),
+        "copy": any(row in group and column in group for group in selection.choice.copies),
+        "itself": any(row in group and column in group for group in selection.material.alike),
         # Query string of the pairs behind the cell.
         "pairs": urlencode({"a": a, "b": b, "cell": f"disagree:{relevant_from}"}),
     }
 
 
-def _candidates_chart(chosen: Chosen, order: Sequence[int], source: str) -> Chart:
-    """Draw quality against kappa with the others: a panel wants the upper left."""
+def _candidates_chart(selection: PanelSelection, order: Sequence[int], source: str) -> Chart:
+    """Draw quality against mean kappa with the others: good candidates are at the upper left."""
     dots = []
-    for place in order:
-        value, mean = chosen.quality(place).value, chosen.choice.means[place]
+    for position in order:
+        value, mean = selection.quality(position).value, selection.choice.means[position]
         if value is not None and mean is not None:
-            series = _("above the floor") if chosen.choice.qualities[place].passes else _("below the floor")
-            dots.append(Dot(mean, value, chosen.name(place), series))
-    measure = _(MEASURES[chosen.choice.floor.measure])
+            series = _("above the floor") if selection.choice.qualities[position].passes else _("below the floor")
+            dots.append(Dot(mean, value, selection.name(position), series))
+    measure = _(MEASURES[selection.choice.floor.measure])
     return draw_scatter(
         "candidates",
         _("Candidates: accuracy and independence"),
         dots,
         x=_("mean kappa with other candidates"),
         y=measure,
-        floor=(chosen.choice.floor.value, _("floor")),
+        floor=(selection.choice.floor.value, _("floor")),
         empty=_(
             "Nothing to draw yet: no two candidates have judged the same pairs, or there is"
             " no reference to measure them against."
@@ -157,6 +173,6 @@ def _candidates_chart(chosen: Chosen, order: Sequence[int], source: str) -> Char
             "%(dots)s candidates; floor: %(measure)s of %(floor_value)s. Top left: accurate"
             " and independent. Bottom left: noise."
         )
-        % {"dots": len(dots), "floor_value": f"{chosen.choice.floor.value:.2f}", "measure": measure},
+        % {"dots": len(dots), "floor_value": f"{selection.choice.floor.value:.2f}", "measure": measure},
         source=source,
     )

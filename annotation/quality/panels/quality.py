@@ -1,9 +1,8 @@
-"""Quality of each candidate, and the floor below which nobody may sit on a panel. Pure.
+"""Quality of each candidate, and the floor below which none may be on a panel. Pure.
 
 Quality is balanced accuracy on gold where there is enough of it, else Cohen's kappa with the
-majority of the other candidates. A low kappa with everybody looks like independence, and nothing
-has a lower one than noise: so the floor comes first, and it asks for proof that the answers have
-anything to do with the truth.
+majority of the other candidates. A low kappa with all others looks like independence, and noise has
+the lowest. So candidates must first reach a floor, and prove that their answers are not random.
 """
 
 from collections.abc import Sequence
@@ -19,15 +18,14 @@ from annotation.agreement.proportions import Stratum, clopper_pearson, stratifie
 from annotation.agreement.resampling import MISSING
 from charts.translation import gettext_noop
 
-Votes = NDArray[np.int8]  # Candidates x pairs, 0 or 1: everybody voted on every pair.
+Votes = NDArray[np.int8]  # Candidates x pairs, 0 or 1: all voted on every pair.
 Truth = NDArray[np.int8]  # For each pair 0, 1 or MISSING.
-# Candidates that are copies of each other stand in one group; every candidate is in exactly one.
-Groups = Sequence[Sequence[int]]
+Groups = Sequence[Sequence[int]]  # Candidates that are copies of each other; each is in exactly one group.
 
 BALANCED, MAJORITY = "balanced_accuracy", "kappa_majority"
-CLASS = 20  # Gold pairs of each class from which balanced accuracy is taken.
-LEAST = {BALANCED: 0.6, MAJORITY: 0.2}  # No floor is below this.
-# How far below the median a candidate may be: noise must not win by its low kappas.
+CLASS = 20  # Least number of gold pairs of each class for balanced accuracy.
+LEAST = {BALANCED: 0.6, MAJORITY: 0.2}  # Least floor.
+# Distance below the median that a candidate may have: noise must not win by its low kappas.
 SLACK = {BALANCED: 0.1, MAJORITY: 0.2}
 NO_GOLD = gettext_noop("no reference grade on these pairs")
 FEW_GOLD = gettext_noop(
@@ -35,7 +33,7 @@ FEW_GOLD = gettext_noop(
 )
 BY_CHANCE = gettext_noop("no better than chance (p = %(chance)s)")
 BELOW = gettext_noop("%(value)s is below the floor of %(bound)s")
-CHANCE = 0.01  # Probability that any judge which answers at random passes, over all candidates together (Bonferroni).
+CHANCE = 0.01  # Probability that any random candidate passes, over all candidates (Bonferroni).
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,26 +41,25 @@ class Quality:
     """Quality of one candidate. `balanced`: (recall of relevant + recall of not relevant) / 2 on gold, 95% interval."""
 
     balanced: Statistic
-    kappa: Statistic  # With the majority of the others; copies count once there, and own copies not at all.
-    left_out: Statistic  # Leave-one-out accuracy: share of pairs where it says what that majority says.
-    # Probability that unrelated answers agree with it so often (Fisher's exact test).
-    chance: float
+    kappa: Statistic  # With the majority of the others, in which copies count once and its own copies do not.
+    left_out: Statistic  # Leave-one-out accuracy: share of pairs on which it agrees with that majority.
+    chance: float  # Probability that unrelated answers agree as often (Fisher's exact test).
     passes: bool
     why: str  # Why it does not pass; empty where it does.
 
 
 @dataclass(frozen=True, slots=True)
 class Floor:
-    """The quality that a candidate must reach. `given`: the admin set it."""
+    """The quality that a candidate must reach. `given`: whether an admin set it."""
 
     measure: str
     value: float
     given: bool
-    no_gold: str  # Why balanced accuracy was not taken; empty where it was.
+    no_gold: str  # Why the measure is not balanced accuracy; empty where it is.
 
 
 def no_gold(truth: Truth) -> str:
-    """Say why the gold does not measure balanced accuracy; empty where it does."""
+    """Return why balanced accuracy cannot be measured on the gold; empty where it can."""
     relevant, other = int((truth == 1).sum()), int((truth == 0).sum())
     if not relevant + other:
         return _(NO_GOLD)
@@ -72,33 +69,33 @@ def no_gold(truth: Truth) -> str:
 def measure_candidates(
     votes: Votes, truth: Truth, groups: Groups, *, floor: float | None = None
 ) -> tuple[list[Quality], Floor]:
-    """Measure every candidate and hold it to the floor. `floor`: instead of the one that is found from the field."""
+    """Measure every candidate and compare it with the floor. `floor`: by default derived from all candidates."""
     reason = no_gold(truth)
-    # Copies vote once among the others, or a family of models would be its own majority.
-    others = [majority_of_others(votes, groups, place) for place in range(len(votes))]
-    measured = [_majority_agreement(mine, other) for mine, other in zip(votes, others, strict=True)]
-    balanced = [balanced_accuracy(mine, truth) for mine in votes]
-    kind = MAJORITY if reason else BALANCED
-    values = [kappa.value for kappa, _ in measured] if reason else [one.value for one in balanced]
-    bound = floor_of(kind, values) if floor is None else floor
-    found = []
-    for place, value in enumerate(values):
-        chance = by_chance(votes[place], others[place] if reason else truth)
-        why = _explain_failure(value, bound, chance, len(votes), votes[place])
-        found.append(Quality(balanced[place], *measured[place], chance, not why, why))
-    return found, Floor(kind, bound, floor is not None, reason)
+    # Copies count as one vote among the others, or a family of models would be its own majority.
+    majorities = [majority_of_others(votes, groups, position) for position in range(len(votes))]
+    agreements = [_majority_agreement(own, majority) for own, majority in zip(votes, majorities, strict=True)]
+    balanced = [balanced_accuracy(own, truth) for own in votes]
+    measure = MAJORITY if reason else BALANCED
+    values = [kappa.value for kappa, _ in agreements] if reason else [statistic.value for statistic in balanced]
+    bound = floor_of(measure, values) if floor is None else floor
+    qualities = []
+    for position, value in enumerate(values):
+        chance = by_chance(votes[position], majorities[position] if reason else truth)
+        why = _explain_failure(value, bound, chance, len(votes), votes[position])
+        qualities.append(Quality(balanced[position], *agreements[position], chance, not why, why))
+    return qualities, Floor(measure, bound, floor is not None, reason)
 
 
-def floor_of(kind: str, values: Sequence[float | None]) -> float:
-    """The larger of LEAST and the median candidate's value less SLACK."""
-    known = [value for value in values if value is not None]
-    return max(LEAST[kind], median(known) - SLACK[kind]) if known else LEAST[kind]
+def floor_of(measure: str, values: Sequence[float | None]) -> float:
+    """Return the larger of LEAST and the median of the candidates' values less SLACK."""
+    measured_values = [value for value in values if value is not None]
+    return max(LEAST[measure], median(measured_values) - SLACK[measure]) if measured_values else LEAST[measure]
 
 
-def majority_of_others(votes: Votes, groups: Groups, place: int) -> Truth:
-    """Return the verdict of most other candidates, pair by pair; MISSING where they tie or there is nobody else."""
-    # One of each group speaks for its copies.
-    others = [group[0] for group in groups if place not in group]
+def majority_of_others(votes: Votes, groups: Groups, position: int) -> Truth:
+    """Return the majority verdict of the other candidates for each pair; MISSING where they tie or there are none."""
+    # One candidate of each group votes for its copies.
+    others = [group[0] for group in groups if position not in group]
     yes = votes[others].sum(axis=0, dtype=np.int64)
     result = np.where(2 * yes > len(others), 1, 0).astype(np.int8)
     result[2 * yes == len(others)] = MISSING
@@ -106,42 +103,43 @@ def majority_of_others(votes: Votes, groups: Groups, place: int) -> Truth:
 
 
 def balanced_accuracy(votes: NDArray[np.int8], truth: Truth) -> Statistic:
-    """The mean of two recalls; its 95% interval joins their exact ones (Donner and Zou)."""
+    """Return the mean of two recalls; its 95% interval joins their exact ones (Donner and Zou)."""
     sizes = [int((truth == grade).sum()) for grade in (0, 1)]
     if not all(sizes):
         reason = _("reference grades of only one class") if any(sizes) else NO_GOLD
         return Statistic(None, None, None, sum(sizes), reason)
     right = [int(((truth == grade) & (votes == grade)).sum()) for grade in (0, 1)]
     # Equal weights for both classes: balanced accuracy by definition.
-    joined = stratified_share([Stratum(1, n, hits) for n, hits in zip(sizes, right, strict=True)])
-    assert joined is not None
-    value, (low, high) = joined
+    share = stratified_share([Stratum(1, n, hits) for n, hits in zip(sizes, right, strict=True)])
+    assert share is not None
+    value, (low, high) = share
     return Statistic(value, low, high, sum(sizes), None)
 
 
 def by_chance(votes: NDArray[np.int8], truth: Truth) -> float:
-    """Return the one-sided p of Fisher's exact test that as many agreements come from two unrelated sets of answers."""
+    """Return the one-sided p of Fisher's exact test that unrelated answers agree as often."""
     from scipy.stats import hypergeom
 
-    there = truth != MISSING
-    said, true = votes[there] == 1, truth[there] == 1
+    has_truth = truth != MISSING
+    says_yes, is_relevant = votes[has_truth] == 1, truth[has_truth] == 1
+    hits = int((says_yes & is_relevant).sum())
     # P(X >= hits) = sf(hits - 1) of the hypergeometric distribution.
-    return float(hypergeom.sf(int((said & true).sum()) - 1, len(said), int(true.sum()), int(said.sum())))
+    return float(hypergeom.sf(hits - 1, len(says_yes), int(is_relevant.sum()), int(says_yes.sum())))
 
 
-def _majority_agreement(mine: NDArray[np.int8], other: Truth) -> tuple[Statistic, Statistic]:
+def _majority_agreement(votes: NDArray[np.int8], majority: Truth) -> tuple[Statistic, Statistic]:
     """Measure kappa with the majority of the others, and the share of equal answers."""
-    there = other != MISSING
-    if not there.any():
-        none = Statistic(None, None, None, 0, _("the other candidates have no majority on any pair"))
-        return none, none
-    kappa = compute_measures(np.vstack([mine[there], other[there]])).pairwise[0].kappa
-    n, equal = int(there.sum()), int((mine == other)[there].sum())
+    has_majority = majority != MISSING
+    if not has_majority.any():
+        missing = Statistic(None, None, None, 0, _("the other candidates have no majority on any pair"))
+        return missing, missing
+    kappa = compute_measures(np.vstack([votes[has_majority], majority[has_majority]])).pairwise[0].kappa
+    n, equal = int(has_majority.sum()), int((votes == majority)[has_majority].sum())
     return kappa, Statistic(equal / n, *clopper_pearson(equal, n), n, None)
 
 
 def _explain_failure(value: float | None, bound: float, chance: float, candidates: int, votes: NDArray[np.int8]) -> str:
-    # Constant votes can agree with a one-sided truth by luck, so this comes before the figures.
+    # Constant votes can agree with a one-sided truth by luck, so they fail whatever their figures are.
     if votes.min() == votes.max():
         return _("says yes to every pair") if votes[0] else _("says no to every pair")
     if value is None:

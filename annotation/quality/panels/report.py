@@ -1,4 +1,4 @@
-"""The choice of a panel in words and as the document of the command `panel`."""
+"""The choice of a panel as sentences, and as the document of the command `panel`."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -11,7 +11,7 @@ from django.utils.translation import gettext_noop, ngettext
 from annotation.agreement.grade_matrix import KnownAssessors
 from annotation.agreement.measures import Statistic
 from annotation.quality.panels.choosing import PanelChoice, Proposal, choose_judges
-from annotation.quality.panels.material import Material, read_material
+from annotation.quality.panels.material import PanelMaterial, read_material
 from annotation.quality.panels.quality import BALANCED
 from annotation.quality.panels.self_checks import SelfCheckState, newest_self_checks
 from annotation.quality.panels.subsets import SIZE, SIZES_TO_CHOOSE
@@ -24,51 +24,51 @@ MEASURES = {
     "kappa_majority": gettext_noop("kappa with the majority of the others"),
 }
 
-WORTH_SAYING = 0.01  # A difference of balanced accuracy that is worth a sentence.
+WORTH_SAYING = 0.01  # Least difference of balanced accuracy that is worth a sentence.
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
-    """The candidates for a panel and the choice that was made among them."""
+class PanelSelection:
+    """The candidates for a panel, and the choice among them."""
 
     collection: str
-    found: Material
+    material: PanelMaterial
     choice: PanelChoice
-    checks: dict[str, SelfCheckState]  # Self-checks by name of the judge, of those who are configured.
-    size: int = SIZE  # Judges of a proposed panel.
+    checks: dict[str, SelfCheckState]  # Self-checks of the configured judges, by name.
+    size: int = SIZE  # Number of judges on a proposed panel.
 
     @property
     def majority(self) -> int:
-        """Return the number of votes that decides on a panel of this size."""
+        """Number of votes that decide on a panel of this size."""
         return usual_majority(self.size)
 
-    def name(self, place: int) -> str:
-        """Return the name of the candidate at a place."""
-        return self.found.candidates[place].name
+    def name(self, position: int) -> str:
+        """Return the name of the candidate at a position."""
+        return self.material.candidates[position].name
 
-    def names(self, places: Sequence[int]) -> list[str]:
-        """Return the names of the candidates at some places."""
-        return [self.name(place) for place in places]
+    def names(self, positions: Sequence[int]) -> list[str]:
+        """Return the names of the candidates at these positions."""
+        return [self.name(position) for position in positions]
 
-    def listed(self, places: Sequence[int]) -> str:
-        """Return the names of the candidates at some places as a sentence says them."""
-        *names, last = self.names(places)
+    def listed(self, positions: Sequence[int]) -> str:
+        """Return the names of the candidates at these positions as "a, b and c"."""
+        *names, last = self.names(positions)
         return ", ".join(names) + " and " + last
 
     def usable(self, proposal: Proposal) -> bool:
-        """Return whether all members are configured judges, each a different one."""
-        members = [self.found.candidates[place] for place in proposal.members]
-        return all(one.usable for one in members) and len({one.judge for one in members}) == len(members)
+        """Return whether all members are configured judges, and all different."""
+        members = [self.material.candidates[position] for position in proposal.members]
+        return all(member.usable for member in members) and len({member.judge for member in members}) == len(members)
 
-    def quality(self, place: int) -> Statistic:
-        """The figure that is held to the floor."""
-        one = self.choice.qualities[place]
-        return one.balanced if self.choice.floor.measure == BALANCED else one.kappa
+    def quality(self, position: int) -> Statistic:
+        """Return the statistic that is compared with the floor."""
+        candidate_quality = self.choice.qualities[position]
+        return candidate_quality.balanced if self.choice.floor.measure == BALANCED else candidate_quality.kappa
 
     def error_correlation(self, a: int, b: int) -> float | None:
-        """Return the correlation of two candidates' errors on gold; None where one makes none."""
+        """Return the correlation of two candidates' errors on gold; None where one of them makes no errors."""
         value = float(self.choice.correlations[a, b])
-        # The matrix holds nan where a candidate made no errors, and JSON has no such number.
+        # NaN where a candidate makes no errors, which JSON does not have.
         return value if isfinite(value) else None
 
 
@@ -76,102 +76,102 @@ def choose_panel(
     collection: Collection,
     names: Sequence[str] = (),
     *,
-    known: Sequence[KnownAssessors] | None = None,
+    assessors: Sequence[KnownAssessors] | None = None,
     floor: float | None = None,
     bootstrap: int = 0,
     size: int = SIZE,
-) -> Chosen:
-    """Read votes, labels made elsewhere and reference, and choose. Raises BadInput."""
+) -> PanelSelection:
+    """Read votes, imported labels and the reference, and choose a panel. Raises BadInput (as read_material)."""
     if size not in SIZES_TO_CHOOSE:
         raise BadOption("size", _("Choose 3, 5, 7 or 9 judges."))
-    found = read_material(collection, names, known, size=size)
-    costs = [one.cost for one in found.candidates]
+    material = read_material(collection, names, assessors, size=size)
+    costs = [candidate.cost for candidate in material.candidates]
     choice = choose_judges(
-        found.votes, found.truth, costs=costs, floor=floor, bootstrap=bootstrap, size=size, alike=found.alike
+        material.votes, material.truth, costs=costs, floor=floor, bootstrap=bootstrap, size=size, alike=material.alike
     )
-    # Only who can be chosen has a self-check worth reading.
-    checks = newest_self_checks(collection, dict.fromkeys(one.judge for one in found.candidates if one.usable))
-    return Chosen(collection.name, found, choice, checks, size)
+    checks = newest_self_checks(
+        collection, dict.fromkeys(candidate.judge for candidate in material.candidates if candidate.usable)
+    )
+    return PanelSelection(collection.name, material, choice, checks, size)
 
 
-def build_json_document(chosen: Chosen) -> dict[str, Any]:
+def build_json_document(selection: PanelSelection) -> dict[str, Any]:
     """Return the report as JSON; undefined values are null, statistics carry the reason."""
-    choice = chosen.choice
+    choice = selection.choice
     return {
-        "collection": chosen.collection,
+        "collection": selection.collection,
         "pairs": choice.pairs,
-        "size": chosen.size,
+        "size": selection.size,
         "gold": {"pairs": sum(choice.gold), "relevant": choice.gold[1], "unused": choice.floor.no_gold or None},
         "floor": {"measure": choice.floor.measure, "value": choice.floor.value, "given": choice.floor.given},
-        "candidates": [_candidate_document(chosen, place) for place in range(len(choice.qualities))],
-        "left_out": [{"name": name, "reason": reason} for name, reason in chosen.found.left_out],
+        "candidates": [_candidate_document(selection, position) for position in range(len(choice.qualities))],
+        "left_out": [{"name": name, "reason": reason} for name, reason in selection.material.left_out],
         "pairwise": [
             {
-                "a": chosen.name(pair.a),
-                "b": chosen.name(pair.b),
+                "a": selection.name(pair.a),
+                "b": selection.name(pair.b),
                 "n": pair.n,
                 "kappa": asdict(pair.kappa),
                 "percent": asdict(pair.percent),
-                "error_correlation": chosen.error_correlation(pair.a, pair.b),
+                "error_correlation": selection.error_correlation(pair.a, pair.b),
             }
             for pair in choice.pairwise
         ],
-        "copies": [chosen.names(group) for group in choice.copies],
+        "copies": [selection.names(group) for group in choice.copies],
         "subsets": choice.sets,
-        "by_mean": [_proposal_document(chosen, one) for one in choice.by_mean],
-        "by_largest": [_proposal_document(chosen, one) for one in choice.by_largest],
-        "proposed": _proposal_document(chosen, choice.proposed) if choice.proposed else None,
+        "by_mean": [_proposal_document(selection, proposal) for proposal in choice.by_mean],
+        "by_largest": [_proposal_document(selection, proposal) for proposal in choice.by_largest],
+        "proposed": _proposal_document(selection, choice.proposed) if choice.proposed else None,
         "reason": choice.reason or None,
     }
 
 
-def _candidate_document(chosen: Chosen, place: int) -> dict[str, Any]:
-    one, quality = chosen.found.candidates[place], chosen.choice.qualities[place]
-    check = chosen.checks.get(one.judge)
+def _candidate_document(selection: PanelSelection, position: int) -> dict[str, Any]:
+    candidate, quality = selection.material.candidates[position], selection.choice.qualities[position]
+    check = selection.checks.get(candidate.judge)
     return {
-        "name": one.name,
-        "kind": one.known.kind,
-        "pairs": one.pairs,
-        "relevant": one.relevant,
+        "name": candidate.name,
+        "kind": candidate.assessor.kind,
+        "pairs": candidate.pairs,
+        "relevant": candidate.relevant,
         "balanced_accuracy": asdict(quality.balanced),
         "kappa_majority": asdict(quality.kappa),
         "leave_one_out": asdict(quality.left_out),
         "chance": quality.chance,
         "passes": quality.passes,
         "why_not": quality.why or None,
-        "mean_kappa": chosen.choice.means[place],
-        "cost_per_pair": one.cost,
-        "usable": one.usable,
+        "mean_kappa": selection.choice.means[position],
+        "cost_per_pair": candidate.cost,
+        "usable": candidate.usable,
         "self_check": check.document if check else None,
-        "note": one.note or None,
+        "note": candidate.note or None,
     }
 
 
-def _proposal_document(chosen: Chosen, one: Proposal) -> dict[str, Any]:
-    names = chosen.names(one.members)
+def _proposal_document(selection: PanelSelection, proposal: Proposal) -> dict[str, Any]:
+    names = selection.names(proposal.members)
     return {
         "judges": names,
-        "mean_kappa": one.subset.mean,
-        "largest_kappa": one.subset.largest,
-        "largest_between": chosen.names(one.subset.between),
-        "error_correlation": one.correlation,
-        "effective_votes": one.effective,
-        "balanced_accuracy": asdict(one.majority),
-        "without": dict(zip(names, one.without, strict=True)),
-        "cost_per_pair": one.cost,
-        "usable": chosen.usable(one),
+        "mean_kappa": proposal.subset.mean,
+        "largest_kappa": proposal.subset.largest,
+        "largest_between": selection.names(proposal.subset.between),
+        "error_correlation": proposal.correlation,
+        "effective_votes": proposal.effective,
+        "balanced_accuracy": asdict(proposal.majority),
+        "without": dict(zip(names, proposal.without, strict=True)),
+        "cost_per_pair": proposal.cost,
+        "usable": selection.usable(proposal),
     }
 
 
-def summarise_choice(chosen: Chosen) -> list[str]:
-    """Say in a few sentences what the choice rests on, who fails or is a copy, the proposal."""
-    choice, floor = chosen.choice, chosen.choice.floor
+def summarise_choice(selection: PanelSelection) -> list[str]:
+    """Return sentences about the basis of the choice, candidates below the floor, copies, and the proposal."""
+    choice, floor = selection.choice, selection.choice.floor
     if floor.no_gold:
         words = _("Quality measure: %(name)s (%(why)s). Floor: %(floor_value)s (%(source)s).")
     else:
         words = _("Quality measure: %(name)s on %(sum)s reference grades. Floor: %(floor_value)s (%(source)s).")
-    bound = words % {
-        # Names of measures are marked where they stand and translated here, once a reader's language is known.
+    floor_sentence = words % {
         "name": _(MEASURES[floor.measure]),
         "why": floor.no_gold,
         "sum": f"{sum(choice.gold):,}",
@@ -180,58 +180,61 @@ def summarise_choice(chosen: Chosen) -> list[str]:
     }
     lines = [
         _("%(qualities)s candidates judged the same %(pairs)s pairs. %(floor)s")
-        % {"qualities": len(choice.qualities), "pairs": f"{choice.pairs:,}", "floor": bound}
+        % {"qualities": len(choice.qualities), "pairs": f"{choice.pairs:,}", "floor": floor_sentence}
     ]
-    failed = [f"{chosen.name(at)}, {one.why}" for at, one in enumerate(choice.qualities) if not one.passes]
-    if failed:
-        lines.append(_("Below the floor: %(candidates)s.") % {"candidates": "; ".join(failed)})
+    below_floor = [
+        f"{selection.name(position)}, {quality.why}"
+        for position, quality in enumerate(choice.qualities)
+        if not quality.passes
+    ]
+    if below_floor:
+        lines.append(_("Below the floor: %(candidates)s.") % {"candidates": "; ".join(below_floor)})
     lines += [
         _("%(listed)s are copies: they count as one vote, not %(group)s.")
-        % {"listed": chosen.listed(group), "group": len(group)}
+        % {"listed": selection.listed(group), "group": len(group)}
         for group in choice.copies
     ]
     lines += [
         _("%(listed)s are the same model with the same parameters: kappa between them measures consistency only.")
-        % {"listed": chosen.listed(group)}
-        for group in chosen.found.alike
+        % {"listed": selection.listed(group)}
+        for group in selection.material.alike
     ]
     if choice.proposed is None:
         return [*lines, _("No panel recommended: %(reason)s.") % {"reason": choice.reason}]
-    return [*lines, *_describe_proposal(chosen, choice.proposed)]
+    return [*lines, *_describe_proposal(selection, choice.proposed)]
 
 
-def _describe_proposal(chosen: Chosen, best: Proposal) -> list[str]:
-    """Say which set is proposed, and which of the others is right more often: low kappas come from errors too."""
+def _describe_proposal(selection: PanelSelection, best: Proposal) -> list[str]:
+    """Return sentences about the proposed set, and about a more accurate one: low kappas come from errors too."""
     words = ngettext(
         "The most independent of %(sets)s set of %(size)s judges is %(members)s: mean "
         "kappa %(mean)s, largest %(largest)s between %(between)s.",
         "The most independent of %(sets)s sets of %(size)s judges is %(members)s: mean "
         "kappa %(mean)s, largest %(largest)s between %(between)s.",
-        chosen.choice.sets,
+        selection.choice.sets,
     )
     lines = [
         words
         % {
-            "sets": f"{chosen.choice.sets:,}",
-            "size": chosen.size,
-            "members": chosen.listed(best.members),
+            "sets": f"{selection.choice.sets:,}",
+            "size": selection.size,
+            "members": selection.listed(best.members),
             "mean": f"{best.subset.mean:.3f}",
             "largest": f"{best.subset.largest:.3f}",
-            "between": chosen.listed(best.subset.between),
+            "between": selection.listed(best.subset.between),
         }
     ]
     if best.effective:
-        worth = _("Its %(size)s votes are worth %(effective)s independent votes.")
-        lines.append(worth % {"size": chosen.size, "effective": f"{best.effective:.1f}"})
-    # The most independent set need not be the most accurate, and a reader who sees only one would think so.
-    own, sets = best.majority.value, (*chosen.choice.by_mean, *chosen.choice.by_largest)
-    other = max(sets, key=lambda one: one.majority.value or 0.0)
-    # A difference below the noise of the figure is not worth a sentence.
+        effective = _("Its %(size)s votes are worth %(effective)s independent votes.")
+        lines.append(effective % {"size": selection.size, "effective": f"{best.effective:.1f}"})
+    # The most independent set need not be the most accurate one.
+    own, sets = best.majority.value, (*selection.choice.by_mean, *selection.choice.by_largest)
+    other = max(sets, key=lambda proposal: proposal.majority.value or 0.0)
     if own is None or other.majority.value is None or other.majority.value - own < WORTH_SAYING:
         return lines
-    said = _(
+    sentence = _(
         "Of the sets shown, the majority of %(listed)s is most accurate: balanced "
         "accuracy %(value)s, against %(majority_value)s for the recommended set."
     )
     values = {"value": f"{other.majority.value:.3f}", "majority_value": f"{own:.3f}"}
-    return [*lines, said % {"listed": chosen.listed(other.members), **values}]
+    return [*lines, sentence % {"listed": selection.listed(other.members), **values}]

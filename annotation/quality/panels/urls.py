@@ -1,4 +1,4 @@
-"""Addresses: choosing the panel, and canaries."""
+"""Addresses of panel selection and canaries."""
 
 from django.urls import URLPattern, path
 

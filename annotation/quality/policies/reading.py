@@ -12,7 +12,13 @@ from django.db import connection, transaction
 from django.db.models import Q
 
 from annotation.quality.policies.rules import PolicyPanel
-from annotation.quality.policies.stored import CallTotals, CampaignAnswers, ReferenceLabels, StoredAnswers, group_answers
+from annotation.quality.policies.stored import (
+    CallTotals,
+    CampaignAnswers,
+    ReferenceLabels,
+    StoredAnswers,
+    group_answers,
+)
 from corpus.labels import reference_grades
 from corpus.models import Collection
 from judges.domain.copies import number_names

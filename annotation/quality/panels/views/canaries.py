@@ -1,4 +1,4 @@
-"""The page of canaries: which judges follow hostile text, asking them now, and by themselves."""
+"""The page of canaries: which judges follow hostile text; sending canaries now, and on a schedule."""
 
 from django import forms
 from django.contrib import messages
@@ -24,13 +24,13 @@ WHOM = (("free", gettext_lazy("free judges only")), ("every", gettext_lazy("all 
 
 
 class AskForm(forms.Form):
-    """The choice whom to ask now."""
+    """Form of the judges to which canaries are sent."""
 
     whom = forms.ChoiceField(choices=WHOM)
 
 
 class ScheduleForm(forms.Form):
-    """The form of the canary schedule: interval and judges. The panel is the default one at the time of asking."""
+    """Form of the canary schedule: interval and judges. They are of the panel that is then the default."""
 
     hours = forms.IntegerField(
         min_value=0,
@@ -42,7 +42,7 @@ class ScheduleForm(forms.Form):
 
     @classmethod
     def of(cls, row: CanarySchedule | None) -> "ScheduleForm":
-        """Return the form with what holds now."""
+        """Return the form with the current schedule."""
         hours, paid = (row.hours, row.paid) if row else (0, False)
         return cls(initial={"hours": hours, "whom": "every" if paid else "free"})
 
@@ -57,11 +57,11 @@ def page(request: HttpRequest, scope: Scope) -> HttpResponse:
 @action("admin")
 @require_POST
 def ask(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Let a worker send canaries to the default panel now."""
+    """Have a worker send canaries to the default panel now."""
     form = AskForm(request.POST)
     if not form.is_valid():
         return _render_page(request, scope, ScheduleForm.of(CanarySchedule.objects.first()), status=422)
-    # A message is all that there is of this job: without Redis it would be lost (ADR 0097).
+    # The job is a message only: without Redis it would be lost (ADR 0097).
     if notifications.is_away():
         messages.error(request, _("Redis is not responding, so no worker can run this. Try again when it is back."))
         return redirect("canaries", scope.collection.name)
@@ -75,14 +75,14 @@ def ask(request: HttpRequest, scope: Scope) -> HttpResponse:
 @action("admin")
 @require_POST
 def schedule(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Set how often workers ask by themselves; it holds for the whole site."""
+    """Set how often workers send canaries by themselves, on the whole site."""
     form = ScheduleForm(request.POST)
     if not form.is_valid():
         return _render_page(request, scope, form, status=422)
-    wanted = {"hours": form.cleaned_data["hours"], "paid": form.cleaned_data["whom"] == "every"}
+    settings = {"hours": form.cleaned_data["hours"], "paid": form.cleaned_data["whom"] == "every"}
     with transaction.atomic():
-        canaries.set_schedule(**wanted)
-        record(scope, "canaries.schedule", **wanted)
+        canaries.set_schedule(**settings)
+        record(scope, "canaries.schedule", **settings)
     messages.success(request, _("Saved."))
     return redirect("canaries", scope.collection.name)
 
@@ -91,18 +91,18 @@ def _render_page(request: HttpRequest, scope: Scope, form: ScheduleForm, status:
     campaign = campaigns_of(scope.collection).first()
     panel = Panel.objects.filter(is_default=True).first()
     judges = canaries.panel_judges(panel) if panel else []
-    found = trust.measure_flips([*(judge.id for judge in judges), *trust.judges_of(campaign)])
-    chart = trust.flip_chart(found)
+    results = trust.measure_flips([*(judge.id for judge in judges), *trust.judges_of(campaign)])
+    chart = trust.flip_chart(results)
     if file := download(request, [chart]):
         return file
     context = {
         "scope": scope,
         "panel": panel,
-        "found": found,
-        "kinds": trust.by_kind(found),
+        "found": results,
+        "kinds": trust.by_kind(results),
         "chart": chart,
-        "followed": trust.list_flipped(found),
-        "texts": {one.name: one.text for one in INJECTIONS},
+        "followed": trust.list_flipped(results),
+        "texts": {injection.name: injection.text for injection in INJECTIONS},
         "number": len(INJECTIONS),
         "limit": trust.LIMIT,
         "form": form,

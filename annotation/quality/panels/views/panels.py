@@ -1,4 +1,4 @@
-"""Pages of the panel: the candidates, the proposed sets, and making one of them the panel."""
+"""Pages of panel selection: candidates and proposed sets, the change of the panel, and self-checks."""
 
 from django.contrib import messages
 from django.db import transaction
@@ -25,74 +25,68 @@ from judges.probes.self_check import forecast
 @action("admin")
 @require_GET
 def panel(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Quality, independence, price of candidates, the most independent sets above the floor."""
-    known = known_assessors(scope.collection)
-    asked = page.read_filters(request.GET, known)
+    """Show quality, independence and price of the candidates, and the most independent sets above the floor."""
+    assessors = known_assessors(scope.collection)
+    filters = page.read_filters(request.GET, assessors)
     context = {
         "scope": scope,
-        "asked": asked,
-        "everybody": [one for one in known if one.kind in JUDGES],
+        "asked": filters,
+        "everybody": [assessor for assessor in assessors if assessor.kind in JUDGES],
         "current": has_chosen(scope.collection),
         "sizes": SIZES_TO_CHOOSE,
         "checking": background.last(self_checks.TASK, scope.collection.pk),
     }
     try:
-        chosen = choose_panel(
+        selection = choose_panel(
             scope.collection,
-            asked.names,
-            known=known,
-            floor=asked.floor,
+            filters.names,
+            assessors=assessors,
+            floor=filters.floor,
             bootstrap=page.RESAMPLES,
-            size=asked.size,
+            size=filters.size,
         )
     except BadInput as error:
         return render(request, "panels/panel.html", {**context, "problem": str(error)})
-    found = page.build_page(chosen, scope.collection.relevant_from)
-    if file := download(request, found["charts"]):
+    page_context = page.build_page(selection, scope.collection.relevant_from)
+    if file := download(request, page_context["charts"]):
         return file
-    return render(request, "panels/panel.html", {**context, "page": found})
+    return render(request, "panels/panel.html", {**context, "page": page_context})
 
 
 @action("admin")
 @require_http_methods(["GET", "POST"])
 def use_panel(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """First what would change; it is changed when that was confirmed. Only owners change the default of the site."""
-    if request.method == "POST":
-        return _apply_panel(request, scope)
-    judges = request.GET.getlist("judge")
-    try:
-        found = preview_change(scope.collection, judges)
-    # Our own links name judges that can form a panel, so another address leads nowhere.
-    except BadInput as error:
-        raise Http404(str(error)) from error
-    checks = self_checks.newest_self_checks(scope.collection, judges).values()
-    context = {"scope": scope, "change": found, "judges": judges, "checks": checks}
-    return render(request, "panels/panel_use.html", context)
-
-
-def _apply_panel(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Show what a change of the panel would do; POST changes it. Only owners change the default of the site."""
+    if request.method == "GET":
+        judges = request.GET.getlist("judge")
+        try:
+            change = preview_change(scope.collection, judges)
+        # Links of our pages name judges that can form a panel, so any other address is unknown.
+        except BadInput as error:
+            raise Http404(str(error)) from error
+        checks = self_checks.newest_self_checks(scope.collection, judges).values()
+        context = {"scope": scope, "change": change, "judges": judges, "checks": checks}
+        return render(request, "panels/panel_use.html", context)
     default = scope.user.is_owner and "default" in request.POST
     try:
         with transaction.atomic():
-            made = make_panel(collection=scope.collection, judges=request.POST.getlist("judge"), default=default)
-            record(scope, "panel.used", panel=made.name, judges=list(made.ensemble), default=default)
+            panel = make_panel(collection=scope.collection, judges=request.POST.getlist("judge"), default=default)
+            record(scope, "panel.used", panel=panel.name, judges=list(panel.ensemble), default=default)
     except BadInput as error:
         messages.error(request, _("Nothing was changed: %(error)s.") % {"error": error})
     else:
-        messages.success(
-            request,
-            _("Panel %(made)s now votes with %(join)s.") % {"made": made.name, "join": ", ".join(made.ensemble)},
-        )
+        words = _("Panel %(made)s now votes with %(join)s.")
+        messages.success(request, words % {"made": panel.name, "join": ", ".join(panel.ensemble)})
     return redirect("panel", scope.collection.name)
 
 
 @action("admin")
 @require_http_methods(["GET", "POST"])
 def self_check(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Run the self-check: GET shows its cost, POST lets a worker ask the judges."""
-    given = request.POST if request.method == "POST" else request.GET
+    """Show the cost of a self-check; POST has a worker run it."""
+    parameters = request.POST if request.method == "POST" else request.GET
     try:
-        judges = _find_judges(scope, given)
+        judges = _find_judges(scope, parameters)
         if request.method == "POST":
             with transaction.atomic():
                 self_checks.ask_later(scope.collection, judges)
@@ -102,23 +96,23 @@ def self_check(request: HttpRequest, scope: Scope) -> HttpResponse:
     except BadInput as error:
         messages.error(request, _("Not started: %(error)s.") % {"error": error})
         return redirect("panel", scope.collection.name)
-    asked = self_checks.collection_probes(scope.collection)
+    probes = self_checks.collection_probes(scope.collection)
     context = {
         "scope": scope,
         "checks": self_checks.newest_self_checks(scope.collection, [row.name for row in judges]).values(),
-        "built_in": sum(not probe.own for probe in asked),
-        "own": sum(probe.own for probe in asked),
-        "estimate": forecast(records_of(judges), asked, self_checks.REPEATS),
+        "built_in": sum(not probe.own for probe in probes),
+        "own": sum(probe.own for probe in probes),
+        "estimate": forecast(records_of(judges), probes, self_checks.REPEATS),
     }
     return render(request, "panels/self_check.html", context)
 
 
-def _find_judges(scope: Scope, given: QueryDict) -> list[JudgeVersion]:
-    """The named judges, or those of a panel that may be named here. Raises BadInput."""
-    if names := given.getlist("judge"):
+def _find_judges(scope: Scope, parameters: QueryDict) -> list[JudgeVersion]:
+    """Return the judges that the parameters name, or those of the panel that they name. Raises BadInput."""
+    if names := parameters.getlist("judge"):
         return self_checks.current_versions(names)
-    # Never the panel of another collection, whose name would tell that it exists.
-    panel = offered_panels(scope.collection).filter(name=given.get("panel", "")).first()
+    # Not the panel of another collection: its name would reveal that the collection exists.
+    panel = offered_panels(scope.collection).filter(name=parameters.get("panel", "")).first()
     if panel is None:
         raise BadInput(_("Name judges or a panel"))
     return self_checks.panel_judges(panel.name)[1]

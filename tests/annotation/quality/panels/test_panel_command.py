@@ -171,7 +171,7 @@ def test_the_price_of_a_vote_counts_failed_tries_and_forgets_the_cache(books):
     cast(campaign, judges[0], votes[0], 0, cost=0.001, counts=False, number=9)
     cast(campaign, judges[1], votes[1], 1, cost=0.0, cached=True)
     cast(campaign, judges[2], votes[2], 2, cost=None)
-    found = choose_panel(books).found
+    found = choose_panel(books).material
     assert {one.name: one.cost for one in found.candidates} == {
         "paid": pytest.approx(0.003),
         "cached": None,

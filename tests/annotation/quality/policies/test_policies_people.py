@@ -11,7 +11,13 @@ from annotation.quality.policies.reading import read_answers, sampling_weights, 
 from annotation.quality.policies.replay import replay_policy
 from annotation.quality.policies.report import evaluate_policies
 from annotation.quality.policies.rules import PolicyPanel, Rule
-from annotation.quality.policies.stored import AnswerGroup, CampaignAnswers, ReferenceLabels, StoredAnswers, group_answers
+from annotation.quality.policies.stored import (
+    AnswerGroup,
+    CampaignAnswers,
+    ReferenceLabels,
+    StoredAnswers,
+    group_answers,
+)
 from corpus.collections.task_order import next_place
 from corpus.models import Item
 from judges.models import Audit, Campaign, Work
