@@ -105,7 +105,7 @@ def read_suspects(collection: Collection) -> dict[str, Any]:
 
 
 def describe_suspects(collection: Collection, suspects: Sequence[Suspect], first: int = 1) -> list[dict[str, Any]]:
-    """Return suspects with the texts of their pair, the people who gave the label (`who`), and whether it was `sent`."""
+    """Return suspects with the texts of their pair, the people who gave the label (`who`), and its state (`sent`)."""
     labels = {suspect.pair: suspect.relevant for suspect in suspects}
     texts = Label.objects.filter(pair__in=list(labels), aspect=None).values(
         "pair",

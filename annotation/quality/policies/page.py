@@ -39,7 +39,7 @@ ROWS = {
 
 
 def build_page(document: Mapping[str, Any], parameters: Any) -> dict[str, Any]:
-    """Return the context of the page. `document`: of annotation.quality.policies.report; `parameters`: of the page's URL."""
+    """Return the context of the page. `document`: of report.evaluate_policies; `parameters`: of the page's URL."""
     campaign = document["campaign"]
     cells = [load_cell(cell) for cell in document["debate_by_ensemble"]]
     # Without parameters the simulator shows what debate + ensemble escalates.
