@@ -6,5 +6,5 @@ class ApiConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Listen to who loses a right."""
+        """Connect the receiver of lost rights."""
         from api import withdrawing  # noqa: F401

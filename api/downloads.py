@@ -1,4 +1,4 @@
-"""Description of downloads in the API's document: ranges and conditions (store.downloads)."""
+"""Description of downloads in the OpenAPI document: ranges and conditions (store.downloads)."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ PLAIN: dict[str, Any] = {"schema": {"type": "string"}}
 HEADERS = {"ETag": PLAIN, "Accept-Ranges": PLAIN}
 FILE = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
 PART = {**HEADERS, "Content-Range": PLAIN}
-# The part of an operation that says what a download answers, and which headers it knows.
+# The headers and responses of an operation that sends a file.
 DOWNLOAD: dict[str, Any] = {
     "parameters": [
         {"name": name, "in": "header", "required": False, **PLAIN} for name in ("Range", "If-Range", "If-None-Match")

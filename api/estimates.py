@@ -1,4 +1,4 @@
-"""Estimates of what models would be asked, as operations answer with them."""
+"""Estimates of calls to models, as operations return them."""
 
 from typing import Any
 
@@ -16,12 +16,12 @@ class JobEstimateOut(Schema):
     cost_most: float | None
 
 
-def show_estimate(found: Estimate | None) -> dict[str, Any]:
-    """Return an estimate as JobEstimateOut has it; None: nothing is asked."""
+def show_estimate(estimate: Estimate | None) -> dict[str, Any]:
+    """Return an estimate as JobEstimateOut; None: no calls are needed."""
     return {
-        "calls": found.calls.expected if found else 0.0,
-        "calls_most": found.calls.upper if found else 0.0,
-        # Where nothing is asked it costs 0; null is a price that nobody knows.
-        "cost": found.cost.expected if found and found.cost else None if found else 0.0,
-        "cost_most": found.cost.upper if found and found.cost else None if found else 0.0,
+        "calls": estimate.calls.expected if estimate else 0.0,
+        "calls_most": estimate.calls.upper if estimate else 0.0,
+        # No calls cost 0; null means that the price is unknown.
+        "cost": estimate.cost.expected if estimate and estimate.cost else None if estimate else 0.0,
+        "cost_most": estimate.cost.upper if estimate and estimate.cost else None if estimate else 0.0,
     }

@@ -1,4 +1,4 @@
-"""If-Match: a change happens to the object that was read, or not at all; reads have Django's own ETags."""
+"""If-Match: a change applies only to the state that was read. Reads have Django's ETags."""
 
 from typing import Any
 
@@ -15,25 +15,25 @@ IF_MATCH = "If-Match"
 
 
 class PreconditionFailed(Exception):
-    """The object is not, or not any more, as the request's If-Match says."""
+    """The object's state is not the one that If-Match names."""
 
 
-def require_match(request: HttpRequest, schema: type[Schema], found: Any) -> None:
-    """Raise PreconditionFailed where If-Match names another state than `found`, whose row the caller has locked.
+def require_match(request: HttpRequest, schema: type[Schema], state: Any) -> None:
+    """Raise PreconditionFailed unless If-Match, if any, names `state`, whose row the caller has locked.
 
-    `schema` and `found`: as the read at the same address answers, so that both have the same ETag.
+    `schema` and `state` are those of the read at the same address, so that both have the same ETag.
     """
-    given = request.headers.get(IF_MATCH)
-    if given is None:
+    header = request.headers.get(IF_MATCH)
+    if header is None:
         return
-    names = parse_etags(given)
-    # RFC 9110: `*` matches whatever exists, and the caller has found the row.
+    names = parse_etags(header)
+    # RFC 9110: `*` matches any existing object.
     if names == ["*"]:
         return
-    # It may have been read with a token that sees less than the one that changes it.
+    # It may have been read with a token that sees masked fields (api.withheld).
     for withheld in (False, True):
-        # Through the same schema and renderer as the answer of a read: another order of keys would be another hash.
-        data = schema.model_validate(found, context={WITHHELD: withheld}).model_dump()
+        # With the same schema and renderer as the read, since another order of keys would give another hash.
+        data = schema.model_validate(state, context={WITHHELD: withheld}).model_dump()
         read = HttpResponse(JSONRenderer().render(request, data, response_status=200))
         if set_response_etag(read)["ETag"] in names:
             return

@@ -1,4 +1,4 @@
-"""Tables of the API: access tokens, answers to requests that may be sent again, webhooks and what is sent to them."""
+"""Models of the API: access tokens, stored answers to repeatable requests, webhooks and their deliveries."""
 
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
@@ -12,7 +12,7 @@ from corpus.models import NUMBER, Collection, Numbered
 
 
 class AccessToken(models.Model):
-    """Access token of a program that works as a person; only its SHA-256 is stored."""
+    """An access token with which a program acts as a person; only its SHA-256 is stored."""
 
     class TokenScope(models.TextChoices):
         READ = "read", gettext_lazy("Read: everything that your role may see")
@@ -24,7 +24,7 @@ class AccessToken(models.Model):
         Collection, models.CASCADE, null=True, related_name="+", help_text="Null: all collections of the person."
     )
     name = models.CharField(max_length=100)
-    # The index of this constraint finds the token of each request.
+    # Each request looks its token up through the index of this constraint.
     digest = models.CharField(max_length=64, unique=True, help_text="SHA-256 of the token, in hexadecimal digits.")
     scopes = ArrayField(models.CharField(max_length=6, choices=TokenScope))
     created_at = models.DateTimeField(db_default=Now())
@@ -40,12 +40,12 @@ class AccessToken(models.Model):
 
 
 class IdempotentAnswer(models.Model):
-    """The answer to a request with an Idempotency-Key: the same request, sent again, gets it and changes nothing."""
+    """The stored answer to a request with an Idempotency-Key, which a repetition of the request gets."""
 
     token = models.ForeignKey(AccessToken, models.CASCADE, related_name="answers")
     key = models.CharField(max_length=255)
     request = models.CharField(max_length=64, help_text="SHA-256 of the method, the address and the body.")
-    # 0 only while its request runs: the row and the answer are committed together.
+    # 0 only while the request runs: row and answer are committed together.
     status = models.PositiveSmallIntegerField(default=0)
     content_type = models.CharField(max_length=100, default="")
     body = models.BinaryField(default=b"")
@@ -59,7 +59,7 @@ class IdempotentAnswer(models.Model):
 
 
 class Webhook(Numbered):
-    """An address told, by a signed request, of events here (docs/developers.md)."""
+    """An address that gets signed requests about events of a collection (docs/developers.md)."""
 
     class Event(models.TextChoices):
         CAMPAIGN_ENDED = "campaign.ended", gettext_lazy("Campaign ended: finished or cancelled")
@@ -79,14 +79,14 @@ class Webhook(Numbered):
     description = models.CharField(max_length=200, blank=True)
     events = ArrayField(models.CharField(max_length=20, choices=Event))
     secret = models.TextField(help_text="Encrypted with a key from SECRET_KEY; shown once.")
-    former_secret = models.TextField(blank=True, help_text="Encrypted; signs beside the new one for a while.")
+    former_secret = models.TextField(blank=True, help_text="Encrypted; also signs for a while.")
     former_secret_until = models.DateTimeField(null=True)
     disabled = models.CharField(
-        max_length=7, choices=Disabled, blank=True, db_default="", help_text="Why nothing is sent; empty: it is."
+        max_length=7, choices=Disabled, blank=True, db_default="", help_text="Why nothing is sent; empty: active."
     )
     failing_since = models.DateTimeField(null=True, help_text="The first failure since the last success.")
     alarms_looked_at = models.DateTimeField(
-        db_default=Now(), help_text="Until when answers to label audits were looked through."
+        db_default=Now(), help_text="Up to when answers to label audits were evaluated."
     )
     made_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+")
     created_at = models.DateTimeField(db_default=Now())
@@ -103,11 +103,11 @@ class Webhook(Numbered):
 
 
 class WebhookDelivery(models.Model):
-    """An event for one webhook, written by a trigger in the transaction of what it tells of (migration 0002).
+    """An event for one webhook, written by a trigger in the transaction that causes it (migration 0002).
 
-    Of a pending one `due_at` says from when on a worker may claim it: now, after a failure later,
-    and while it is claimed the end of the lease. Of the events of one subject the earliest pending
-    one alone can be claimed.
+    A pending delivery can be claimed from `due_at` on: at once, later after a failure, and at the end
+    of the lease while it is claimed. Of the deliveries of one subject only the earliest pending one can
+    be claimed.
     """
 
     class DeliveryState(models.TextChoices):
@@ -115,22 +115,23 @@ class WebhookDelivery(models.Model):
         DELIVERED = "delivered", gettext_lazy("delivered")
         FAILED = "failed", gettext_lazy("failed")
 
-    # The event that an admin sends to see whether it arrives.
+    # The event with which an admin tests a webhook.
     TEST = "webhook.test"
 
-    # Without a constraint: a trigger must neither fail nor wait because somebody deletes the
-    # webhook at that moment. It needs no index of its own either: three of those below begin with
-    # the webhook.
+    # Without a constraint, so that the trigger neither fails nor waits while the webhook is deleted;
+    # without an index, since three of those below begin with the webhook.
     webhook = models.ForeignKey(Webhook, models.CASCADE, related_name="deliveries", db_constraint=False, db_index=False)
     message_id = models.UUIDField(db_default=RandomUUID(), help_text="The same in every attempt, for the receiver.")
     event = models.CharField(max_length=20)
-    subject = models.CharField(max_length=40, help_text="What it is about, as campaign:7: the unit of order.")
+    subject = models.CharField(
+        max_length=40, help_text="What it is about, such as campaign:7; deliveries of a subject are sent in order."
+    )
     data = models.JSONField(default=dict)
     once = models.CharField(
-        max_length=100, blank=True, db_default="", help_text="Of an event that is told once: which one it is."
+        max_length=100, blank=True, db_default="", help_text="Key of an event that is delivered only once."
     )
     state = models.CharField(max_length=9, choices=DeliveryState, db_default=DeliveryState.PENDING)
-    attempts = models.PositiveSmallIntegerField(db_default=0, help_text="Failed ones since it was last begun.")
+    attempts = models.PositiveSmallIntegerField(db_default=0, help_text="Failed attempts since it was last queued.")
     fencing_token = models.PositiveIntegerField(db_default=0, help_text="Rises with every claim; older holders lose.")
     due_at = models.DateTimeField(db_default=Now())
     created_at = models.DateTimeField(db_default=Now())
@@ -138,16 +139,15 @@ class WebhookDelivery(models.Model):
 
     class Meta:
         verbose_name_plural = "webhook deliveries"
-        # The trigger and `alarms.py` may both write an alarm: the second insert does nothing.
+        # The trigger and `alarms.py` may write the same alarm: the second insert does nothing.
         constraints = [models.UniqueConstraint(fields=["webhook", "once"], condition=~Q(once=""), name="delivery_once")]
         indexes = [
-            # What a webhook has to send now, and whether an earlier event of the subject is pending
-            # (`delivering.CLAIM`).
+            # For `delivering.CLAIM`: due deliveries of a webhook, and earlier pending ones of a subject.
             models.Index(fields=["webhook", "due_at"], condition=Q(state="pending"), name="delivery_due"),
             models.Index(fields=["webhook", "subject", "id"], condition=Q(state="pending"), name="delivery_order"),
-            # The log on the webhook's page, the newest first.
+            # For the log on the webhook's page, the newest first.
             models.Index(fields=["webhook", "-id"], name="delivery_newest"),
-            # What `services.delete_old_deliveries` looks for each hour.
+            # For `services.delete_old_deliveries`, each hour.
             models.Index(fields=["ended_at"], condition=Q(ended_at__isnull=False), name="delivery_ended"),
         ]
 
@@ -161,7 +161,7 @@ class WebhookDelivery(models.Model):
 
 
 class WebhookAttempt(models.Model):
-    """Attempt to deliver an event: one request, and the answer or the problem."""
+    """An attempt to deliver an event: one request, with its response or problem."""
 
     class DeliveryProblem(models.TextChoices):
         STATUS = "status", gettext_lazy("the receiver did not answer with a status from 200 to 299")
@@ -174,10 +174,12 @@ class WebhookAttempt(models.Model):
 
     delivery = models.ForeignKey(WebhookDelivery, models.CASCADE, related_name="log")
     at = models.DateTimeField(db_default=Now())
-    status = models.PositiveSmallIntegerField(null=True, help_text="Of HTTP; null: no answer came.")
+    status = models.PositiveSmallIntegerField(null=True, help_text="HTTP status; null: no response.")
     milliseconds = models.PositiveIntegerField()
     problem = models.CharField(max_length=10, choices=DeliveryProblem, blank=True)
-    answer = models.TextField(blank=True, help_text="The first 1,000 bytes, or the error of the connection.")
+    answer = models.TextField(
+        blank=True, help_text="First 1,000 bytes of the response, or the error of the connection."
+    )
 
     def __str__(self) -> str:
         return f"attempt {self.pk}"

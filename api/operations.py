@@ -1,4 +1,4 @@
-"""Operations that are made from actions: their body is the record of options."""
+"""Operations made from actions: the body of each is the action's record of options."""
 
 from collections.abc import Callable
 from functools import partial
@@ -32,17 +32,17 @@ def operation(
 ) -> Any:
     """Add the operation of an action to a room's router; `path` begins after the collection's.
 
-    Its body is the record of options, its name and description are the service's. `show`: what is
-    answered of the result; `find`: what has the path's `number` in the collection, for an action on
-    that; `one_view`: it sees the database at one moment.
+    Its body is the record of options; its name and description are the service's. `show` turns the
+    result into the response; `find` returns the object of the path's `number`, for an action on it;
+    `one_view`: the action sees one snapshot of the database.
     """
     about = ACTIONS[service]
 
     def act(request: HttpRequest, number: int | None, body: Options | None) -> Any:
         scope = scope_of(request)
         subject = scope.collection if find is None else find(scope.collection, number or 0)
-        given = () if about.options is None else (_read(about.options, body),)
-        return Status(status, show(service(Actor.of(scope), subject, *given)))
+        arguments = () if about.options is None else (_read(about.options, body),)
+        return Status(status, show(service(Actor.of(scope), subject, *arguments)))
 
     view = _signature(act, about.options, has_number=find is not None)
     view.__name__, view.__doc__ = service.__name__, service.__doc__
@@ -59,9 +59,9 @@ def estimate_operation(
     path: str,
     *,
     response: Any,
-    show: Callable[[Any], Any] = lambda found: found,
+    show: Callable[[Any], Any] = lambda result: result,
 ) -> Any:
-    """Add the operation that estimates an action, told the same options; nothing starts."""
+    """Add the operation that estimates an action with the same options, without starting it."""
     about = ACTIONS[service]
 
     def act(request: HttpRequest, number: int | None, body: Options | None) -> Any:
@@ -74,7 +74,7 @@ def estimate_operation(
 
 
 def body_of(record: type[Options]) -> type[Options]:
-    """Return the record without what operations leave out."""
+    """Return the record without the options that operations leave out."""
     names = record.names("operation")
     if len(names) == len(record.model_fields):
         return record
@@ -83,12 +83,12 @@ def body_of(record: type[Options]) -> type[Options]:
 
 
 def _read(record: Any, body: Any) -> Options:
-    given: Options = body if isinstance(body, record) else record.read(body.model_dump(exclude_unset=True))
-    return given
+    options: Options = body if isinstance(body, record) else record.read(body.model_dump(exclude_unset=True))
+    return options
 
 
 def _signature(act: Callable[..., Any], record: Any, *, has_number: bool) -> Callable[..., Any]:
-    """Return the view with the parameters that its path and its body have: ninja reads them from the signature."""
+    """Return a view with the parameters of its path and body, which ninja reads from the signature."""
     record = record and body_of(record)
     if record is None:
 

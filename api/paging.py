@@ -1,4 +1,4 @@
-"""Lists by pages: rows by their number, from the one after `after`."""
+"""Pages of lists: rows ordered by number, from the one after `after`."""
 
 from collections.abc import Callable
 from typing import Annotated, Any, Generic, TypeVar
@@ -23,13 +23,13 @@ class Page(Schema, Generic[T]):
 
 
 def key_of(rows: QuerySet[Any]) -> str:
-    """Return the field by which the API names these rows: `number` where each collection counts its own, else `pk`."""
+    """Return the field that identifies rows in the API: `number` where collections number them, else `pk`."""
     return "number" if issubclass(rows.model, Numbered) else "pk"
 
 
 def find_row(rows: QuerySet[M], number: int, missing: str) -> M:
-    """Return the row with this primary key; numbered_or_404 finds what is numbered. Raises Http404: `missing`."""
-    # Numbers come from addresses: one beyond the range of a bigint would be an error of the database.
+    """Return the row with this primary key (numbered rows: numbered_or_404). Raises Http404 with `missing`."""
+    # Numbers come from URLs, and one beyond a bigint would be a database error.
     row = rows.filter(pk=number).first() if 0 < number < 1 << 63 else None
     if row is None:
         raise Http404(missing)
@@ -39,10 +39,10 @@ def find_row(rows: QuerySet[M], number: int, missing: str) -> M:
 def page_of(
     rows: QuerySet[Any], after: int, limit: int, show: Callable[[Any], Any] = lambda row: row
 ) -> dict[str, Any]:
-    """Return the page of rows that begins after that number (`key_of`), each as `show` gives it."""
-    # ADR 0091: after a key and not by an offset, so that new rows neither repeat nor hide others.
-    # One row more than asked for says whether there is a next page.
+    """Return the page of rows after the number `after` (`key_of`), each converted by `show`."""
+    # ADR 0091: paged by key instead of offset, so that new rows neither repeat nor hide others.
+    # One row more than the limit shows whether there is a next page.
     key = key_of(rows)
-    found = list(rows.filter(**{f"{key}__gt": after}).order_by(key)[: limit + 1])
-    shown = found[:limit]
-    return {"items": [show(row) for row in shown], "next": getattr(shown[-1], key) if len(found) > limit else None}
+    following = list(rows.filter(**{f"{key}__gt": after}).order_by(key)[: limit + 1])
+    shown = following[:limit]
+    return {"items": [show(row) for row in shown], "next": getattr(shown[-1], key) if len(following) > limit else None}

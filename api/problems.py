@@ -1,4 +1,4 @@
-"""Refusals as problem+json (RFC 9457): a status, a title, and in `detail` the sentence that commands and pages say."""
+"""Refusals as problem+json (RFC 9457): a status, a title, and in `detail` the message that commands and pages show."""
 
 import logging
 from collections.abc import Mapping
@@ -36,25 +36,25 @@ REFERENCE = "#/components/schemas/{model}"
 
 
 def clean_text(text: str) -> str:
-    """Return a text as forms keep it: without the character that PostgreSQL refuses."""
+    """Return a text as forms clean it: without NUL, which PostgreSQL refuses, and with plain line ends."""
     return text.replace("\x00", "").replace("\r\n", "\n").strip()
 
 
 CleanText = Annotated[str, AfterValidator(clean_text)]
 
 
-class Given(Schema):
-    """Body of a request. An unknown field is refused, for most often it is a slip of the pen."""
+class RequestBody(Schema):
+    """Body of a request. Unknown fields are refused, since they are most often typing errors."""
 
     model_config = ConfigDict(extra="forbid")
 
 
 class FieldProblem(Schema):
-    """Problem of one field: its place in the request, and what is wrong."""
+    """A problem with one field: where it is in the request, and what is wrong."""
 
     field: str
     problem: str
-    option: str = Field("", description="The option of an action that this is about.")
+    option: str = Field("", description="The option of an action that the problem is about.")
 
 
 class ProblemDetails(Schema):
@@ -67,47 +67,49 @@ class ProblemDetails(Schema):
 
 
 def describe_refusals(*statuses: int) -> dict[int, Any]:
-    """Return problems with these statuses, as an OpenAPI document lists an operation's answers."""
+    """Return problems with these statuses, as an OpenAPI document lists an operation's responses."""
     content = {JSON: {"schema": {"$ref": REFERENCE.format(model=ProblemDetails.__name__)}}}
-    phrases = {int(one): one.phrase for one in HTTPStatus}
-    return {one: {"description": phrases.get(one, "Unknown Status Code"), "content": content} for one in statuses}
+    phrases = {int(status): status.phrase for status in HTTPStatus}
+    return {
+        status: {"description": phrases.get(status, "Unknown Status Code"), "content": content} for status in statuses
+    }
 
 
 def describe_problems(document: dict[str, Any]) -> None:
-    """Add to an OpenAPI document what every operation may answer besides its own answer, and the schema of that."""
-    # Declared with each operation, it would be a model of nine statuses for each: seconds at every start.
-    known = describe_refusals(400, 401, 403, 404, 409, 412, 413, 422, 429)
+    """Add to an OpenAPI document the refusals that every operation may return, and their schema."""
+    # Declared with each operation, nine models for each would cost seconds at every start.
+    refusals = describe_refusals(400, 401, 403, 404, 409, 412, 413, 422, 429)
     for operations in document["paths"].values():
         for operation in operations.values():
-            operation["responses"] |= known
+            operation["responses"] |= refusals
     schema = ProblemDetails.model_json_schema(ref_template=REFERENCE)
     document["components"]["schemas"] |= schema.pop("$defs") | {ProblemDetails.__name__: schema}
 
 
 def refuse(status: int, detail: str, errors: list[dict[str, str]] | None = None) -> HttpResponse:
-    """Return an answer with a problem."""
-    detail = "; ".join(f"{one['field']}: {one['problem']}" for one in errors or []) or detail
+    """Return a response with a problem."""
+    detail = "; ".join(f"{error['field']}: {error['problem']}" for error in errors or []) or detail
     body = {"title": HTTPStatus(status).phrase, "status": status, "detail": detail, "errors": errors or []}
     return JsonResponse(body, status=status, content_type=JSON)
 
 
 def validate_form(form: Form, names: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """Return what a page's form makes of the fields of a request. Raises ValidationError, which names the wrong ones.
+    """Return a form's cleaned data. Raises ValidationError with the problem of each field.
 
-    `names`: what the request calls a field, where the form has another word for it.
+    `names`: names of fields in the request, by their names in the form, where these differ.
     """
     if form.is_valid():
         return form.cleaned_data
-    # A field may have several problems; the answer names it once, with all of them.
-    called, errors = {NON_FIELD_ERRORS: "", **(names or {})}, []
+    # A field with several problems is listed once, with all of them.
+    names_in_request, errors = {NON_FIELD_ERRORS: "", **(names or {})}, []
     for field, problems in form.errors.items():
-        place = ("body", *filter(None, called.get(field, field).split(".")))
-        errors.append({"loc": place, "msg": " ".join(map(str, problems))})
+        location = ("body", *filter(None, names_in_request.get(field, field).split(".")))
+        errors.append({"loc": location, "msg": " ".join(map(str, problems))})
     raise ValidationError(errors)
 
 
 def handle_problems(api: NinjaAPI) -> None:
-    """Answer each known error, of Quorum or of the framework, with a problem; any other one is a fault and a 500."""
+    """Answer each known error of Quorum or the framework with a problem; any other error is a fault and a 500."""
 
     def answers(*kinds: type[Exception], status: int) -> None:
         def handle(request: HttpRequest, error: Exception) -> HttpResponse:
@@ -116,10 +118,10 @@ def handle_problems(api: NinjaAPI) -> None:
         for kind in kinds:
             api.add_exception_handler(kind, handle)  # type: ignore[arg-type]
 
-    # The errors of services with their one clear line, BadInput above all.
+    # Errors of services with a message for the user, mostly BadInput.
     answers(QuorumError, status=422)
     api.add_exception_handler(BadOption, refuse_option)  # type: ignore[arg-type]
-    # The request is well formed, but somebody or something closed the pair first.
+    # The request is valid, but the state of its object has changed.
     answers(StateConflict, status=409)
     answers(PreconditionFailed, status=412)
     answers(PermissionDenied, status=403)
@@ -132,18 +134,18 @@ def handle_problems(api: NinjaAPI) -> None:
     api.add_exception_handler(ValidationError, _refuse_validation)  # type: ignore[arg-type]
 
 
-# A program sends no CSRF cookie: without this a POST to a wrong address would get a page about that.
+# Programs send no CSRF cookie: without this, a POST to an unknown address would get Django's page about CSRF.
 @csrf_exempt
 def answer_not_found(request: HttpRequest) -> HttpResponse:
-    """Answer an address that no operation has with a 404 problem instead of a page."""
+    """Answer an address without an operation with a 404 problem instead of a page."""
     return refuse(404, _("Not found."))
 
 
 def refuse_body(request: HttpRequest, error: SuspiciousOperation) -> HttpResponse:
-    """Answer a body that Django does not read: with too many bytes, files or fields."""
+    """Answer a body that Django refuses, with too many bytes, files or fields."""
     if isinstance(error, RequestDataTooBig):
         return refuse(413, "The request is larger than this server takes; send a file instead.")
-    # Django counts the files while it parses the body, before an operation can say the same.
+    # Django counts files while it parses the body, before the operation does.
     if isinstance(error, TooManyFilesSent):
         most = settings.DATA_UPLOAD_MAX_NUMBER_FILES
         return refuse(422, _("At most %(most)s files at once; put them in a zip archive.") % {"most": most})
@@ -151,7 +153,7 @@ def refuse_body(request: HttpRequest, error: SuspiciousOperation) -> HttpRespons
 
 
 def refuse_option(request: HttpRequest, error: BadOption) -> HttpResponse:
-    """Answer wrong options of an action: each by its name and its place in the request."""
+    """Answer wrong options of an action, each with its name and where it is in the request."""
     errors = [
         {"field": ".".join(filter(None, ("body", option))), "problem": sentence, "option": option}
         for option, sentence in error.problems
@@ -160,38 +162,38 @@ def refuse_option(request: HttpRequest, error: BadOption) -> HttpResponse:
 
 
 def _refuse_race(request: HttpRequest, error: Exception) -> HttpResponse:
-    # What is looked for and not found can be there a moment later: the constraints of the database have the last word.
+    # Two requests may create the same object at once: then a constraint of the database refuses the second.
     if isinstance(error.__cause__, UniqueViolation):
         return refuse(409, _("Someone else has just created the same. Look at what is there now."))
     if (race := explain_race(error)) is None:
         raise error
     if not isinstance(error, Deleted):
-        # It may be a fault all the same: the log shows where.
+        # It may still be a fault: the log has the traceback.
         logger.warning("a race was lost", exc_info=error)
     return refuse(*race)
 
 
 def _refuse_http_error(request: HttpRequest, error: HttpError) -> HttpResponse:
     if isinstance(error, AuthenticationError):
-        answer = refuse(401, _("Send a valid access token: “Authorization: Bearer quorum_…”."))
-        # RFC 6750, section 3: a 401 names the scheme that it expects.
-        answer["WWW-Authenticate"] = "Bearer"
-        return answer
-    answer = refuse(error.status_code, str(error))
+        response = refuse(401, _("Send a valid access token: “Authorization: Bearer quorum_…”."))
+        # RFC 6750, section 3: a 401 names the expected scheme.
+        response["WWW-Authenticate"] = "Bearer"
+        return response
+    response = refuse(error.status_code, str(error))
     if isinstance(error, Throttled) and error.wait:
-        answer["Retry-After"] = str(error.wait)
-    return answer
+        response["Retry-After"] = str(error.wait)
+    return response
 
 
 def _refuse_validation(request: HttpRequest, error: ValidationError) -> HttpResponse:
-    """Name each field by its place in the request, as `body.grade`."""
+    """Name each field by its path in the request, such as `body.grade`."""
     errors = []
-    for wrong in error.errors:
-        first, *places = map(str, wrong.get("loc", ())) or ("",)
-        # ninja names the parameter that holds the body, too.
-        places = places[1:] if first == "body" and places[:1] == ["body"] else places
-        option = places[0] if first == "body" and places else ""
-        # A problem without a message is shown whole rather than lost.
-        problem = say_problem(wrong) if "type" in wrong else str(wrong.get("msg", wrong))
-        errors.append({"field": ".".join([first, *places]), "problem": problem, "option": option})
+    for details in error.errors:
+        first, *path = map(str, details.get("loc", ())) or ("",)
+        # ninja also names the parameter that holds the body.
+        path = path[1:] if first == "body" and path[:1] == ["body"] else path
+        option = path[0] if first == "body" and path else ""
+        # Without a message all details are shown.
+        problem = say_problem(details) if "type" in details else str(details.get("msg", details))
+        errors.append({"field": ".".join([first, *path]), "problem": problem, "option": option})
     return refuse(422, "The request is not valid.", errors)

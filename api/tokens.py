@@ -1,4 +1,4 @@
-"""Services of access tokens: `quorum_` and 43 random characters, stored as SHA-256."""
+"""Creating, finding and revoking access tokens: `quorum_` and 43 random characters, stored as SHA-256."""
 
 import secrets
 from collections.abc import Collection as Several
@@ -17,18 +17,18 @@ from api.models import AccessToken
 from corpus.errors import BadInput
 from corpus.models import Collection
 
-# So that scanners of repositories recognise a token that was committed by mistake.
+# Lets secret scanners recognise a token that was committed by mistake.
 PREFIX = "quorum_"
-# A year, with the day of a leap year: a token that was forgotten ends by itself.
+# A year, even a leap year: forgotten tokens expire.
 LONGEST_DAYS = 366
-# Tokens of one person that are valid at the same time.
+# Valid tokens of one person at the same time.
 MOST = 50
-# A token that is used a thousand times a minute costs one write, not a thousand.
+# `last_used_at` is written at most once a minute.
 MINUTE = timedelta(minutes=1)
 
 
 def digest_of(token: str) -> str:
-    """Return the SHA-256 of a token. A token has 256 random bits: a slow hash adds nothing."""
+    """Return the SHA-256 of a token. With its 256 random bits a slow hash would add nothing."""
     return sha256(token.encode()).hexdigest()
 
 
@@ -36,7 +36,7 @@ def digest_of(token: str) -> str:
 def make_token(
     user: User, collection: Collection | None, *, name: str, scopes: Several[str], days: int
 ) -> tuple[AccessToken, str]:
-    """Make a token; return its row and the token, which nobody can read again. Raises BadInput."""
+    """Create a token; return its row and the token itself, which is not stored. Raises BadInput."""
     if current_tokens(user).count() >= MOST:
         raise BadInput(_("You have %(count)s valid tokens: revoke one first.") % {"count": MOST})
     token = PREFIX + secrets.token_urlsafe(32)
@@ -59,7 +59,7 @@ def current_tokens(user: User) -> QuerySet[AccessToken]:
 
 def find_token(token: str) -> AccessToken | None:
     """Return the row of a valid token whose person may sign in; None for any other text."""
-    # Any other text, as a session's or another service's, needs no look into the database.
+    # Tokens of other services need no query.
     if not token.startswith(PREFIX):
         return None
     rows = AccessToken.objects.select_related("user", "collection")
@@ -68,21 +68,21 @@ def find_token(token: str) -> AccessToken | None:
     if row is None or row.expires_at <= now:
         return None
     if row.last_used_at is None or row.last_used_at < now - MINUTE:
-        # An update of one column: a revocation at the same moment must not be overwritten.
+        # Only this column, so that a concurrent revocation is not overwritten.
         AccessToken.objects.filter(pk=row.pk).update(last_used_at=now)
     return row
 
 
 def bearer_token(request: HttpRequest) -> AccessToken | None:
-    """Return the valid token that a request shows, if any."""
+    """Return the valid token of a request's Authorization header, if any."""
     kind, _blank, token = request.headers.get("Authorization", "").partition(" ")
     return find_token(token) if kind.lower() == "bearer" else None
 
 
 @transaction.atomic
 def revoke_token(row: AccessToken, *, by: User | None = None) -> None:
-    """End a token; doing so again changes nothing. `by`: who took a right from the token's person, if not they."""
-    # The condition is in the statement: of two revocations at once one writes the line of the audit log.
+    """Revoke a token; repeating it changes nothing. `by`: the person who revokes it, if not its owner."""
+    # The condition is in the UPDATE, so that only one of two concurrent revocations writes to the audit log.
     if AccessToken.objects.filter(pk=row.pk, revoked_at=None).update(revoked_at=timezone.now()):
         concerns = None if by is None else row.user
         record(by or row.user, "token.revoked", row.collection, concerns=concerns, token=row.pk)

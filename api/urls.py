@@ -1,4 +1,4 @@
-"""The API at /api/v1/: its document at openapi.json, its page at docs."""
+"""URLs of the API at /api/v1/, with its OpenAPI document (openapi.json) and reference page (docs)."""
 
 from codecs import BOM_UTF8
 from typing import Any
@@ -36,7 +36,7 @@ from benchmark.report import api as report
 from benchmark.runs import api as runs
 from training.jobs import api as trainings
 
-# In the order in which the reference page shows them.
+# In the order of the reference page.
 ROOMS = (
     dashboard, data, bulk, people, judging, adjudication, campaigns, label_quality, agreement, imports, exports,
     audit_log, runs, qrels, report, hole_filling, trainings, webhooks,
@@ -44,44 +44,44 @@ ROOMS = (
 
 
 class StorableParser(Parser):
-    """Reader of JSON bodies that refuses half a surrogate pair, which json.loads takes and nothing can store."""
+    """Parser of JSON bodies that refuses lone surrogates, which json.loads accepts and PostgreSQL cannot store."""
 
     def parse_body(self, request: HttpRequest) -> Any:
-        # json.loads takes the byte order mark that some programs put first, too.
+        # Like json.loads, accept the byte order mark that some programs send.
         return from_json(request.body.removeprefix(BOM_UTF8))
 
 
 class QuorumAPI(NinjaAPI):
-    """Quorum's API, whose document describes If-Match of changes, and refusals as problem+json."""
+    """The API of Quorum, whose document describes If-Match of changes and refusals as problem+json."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
         self._documents: dict[str, OpenAPISchema] = {}
 
     def create_response(self, request: HttpRequest, data: Any, **options: Any) -> HttpResponse:
-        """Return an operation's answer; a PATCH's has the ETag that a read after it would have."""
+        """Return an operation's response; that of a PATCH has the ETag of a read after it."""
         response = super().create_response(request, data, **options)
         if request.method == "GET":
-            # Kept by the reader alone, and asked about each time.
+            # Only the client may cache it, and must revalidate it each time.
             response["Cache-Control"] = "private, no-cache"
         elif request.method == "PATCH" and response.status_code == 200:
             set_response_etag(response)
         return response
 
     def get_openapi_schema(self, **options: Any) -> OpenAPISchema:
-        """Return the OpenAPI document, the same for the life of the process; do not change it."""
-        # Making it takes seconds, and the reference page, tools and tests ask again and again.
+        """Return the OpenAPI document, cached for the life of the process; do not change it."""
+        # Building it takes seconds, and the reference page, tools and tests request it often.
         key = str((get_script_prefix(), sorted(options.items())))
         if key in self._documents:
             return self._documents[key]
         document = self._documents[key] = super().get_openapi_schema(**options)
         describe_problems(document)
-        every = [each for operations in document["paths"].values() for each in operations.items()]
-        for method, operation in every:
+        operations = [operation for path in document["paths"].values() for operation in path.items()]
+        for method, operation in operations:
             changes = method == "patch" and 200 in operation["responses"]
             if changes:
                 operation["responses"][200]["headers"] = {"ETag": {"schema": {"type": "string"}}}
-            # A DELETE whose answer has headers is that of an upload: tus does not know If-Match.
+            # A DELETE whose response has headers is that of an upload: tus does not use If-Match.
             if changes or (method == "delete" and "headers" not in operation["responses"].get(204, {})):
                 header = {"name": IF_MATCH, "in": "header", "schema": {"type": "string"}}
                 operation.setdefault("parameters", []).append(header)
@@ -99,12 +99,12 @@ api = QuorumAPI(
 for room in ROOMS:
     api.add_router("", room.router)
 handle_problems(api)
-# ninja turns exceptions into answers: this one holds the first.
+# A repeated request gets its stored answer.
 api.add_exception_handler(Replayed, lambda request, error: error.answer)  # type: ignore[misc]
 operations, api_name, api_namespace = api.urls
 
 urlpatterns: list[URLPattern | URLResolver] = [
-    # The last address takes whatever no operation has, with any method.
+    # The last pattern matches all other addresses, with any method.
     path("api/v1/", ([*operations, re_path("", answer_not_found)], api_name, api_namespace)),
     path("accounts/tokens/", views.tokens, name="tokens"),
     path("accounts/tokens/<int:token>/revoke/", views.revoke, name="revoke_token"),

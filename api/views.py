@@ -1,4 +1,4 @@
-"""Access tokens of a person: the list, a new one shown once, and revoking."""
+"""Pages of a person's access tokens: list, create, revoke."""
 
 from django import forms
 from django.contrib import messages
@@ -43,37 +43,37 @@ class TokenForm(forms.Form):
     def __init__(self, *args: object, user: User, **kwargs: object) -> None:
         super().__init__(*args, **kwargs)  # type: ignore[arg-type]
         rows = Collection.objects.order_by("name")
-        # Owners of the site reach every collection without being a member.
+        # Owners may access all collections without being members.
         mine = rows if user.is_owner else rows.filter(memberships__user=user, memberships__is_active=True)
         self.fields["collection"].queryset = mine  # type: ignore[attr-defined]
 
 
 @action("site", "GET", "POST")
 def tokens(request: HttpRequest, scope: SiteScope) -> HttpResponse:
-    """Show valid tokens and the form for a new one, which its answer shows once."""
+    """Show valid tokens and the form of a new one; a POST creates it and shows it once."""
     form = TokenForm(request.POST or None, user=scope.user)
-    made = ""
+    token = ""
     if request.method == "POST" and form.is_valid():
-        given = form.cleaned_data
-        what = {"name": given["token_name"], "scopes": given["scopes"], "days": given["days"]}
+        fields = form.cleaned_data
+        details = {"name": fields["token_name"], "scopes": fields["scopes"], "days": fields["days"]}
         try:
-            _row, made = make_token(scope.user, given["collection"], **what)
+            _row, token = make_token(scope.user, fields["collection"], **details)
         except BadInput as error:
             show_refusal(form, error)
-    # The token stands in the answer to the POST and not behind a redirect: it is kept nowhere to be read again.
+    # No redirect: the token is not stored, so only this response can show it.
     context = {
         "scope": scope,
-        "form": TokenForm(user=scope.user) if made else form,
-        "made": made,
+        "form": TokenForm(user=scope.user) if token else form,
+        "made": token,
         "tokens": current_tokens(scope.user).select_related("collection").order_by("-pk"),
     }
-    status = 422 if request.method == "POST" and not made else 200
+    status = 422 if request.method == "POST" and not token else 200
     return render(request, "api/tokens.html", context, status=status)
 
 
 @action("site", "POST")
 def revoke(request: HttpRequest, scope: SiteScope, token: int) -> HttpResponse:
-    """End one of the person's own tokens."""
+    """Revoke one of the person's tokens."""
     row = get_object_or_404(AccessToken, pk=token, user=scope.user)
     revoke_token(row)
     messages.success(request, _("Token “%(name)s” revoked.") % {"name": row.name})

@@ -1,4 +1,4 @@
-"""Access tokens and webhooks of somebody who lost a right (annotation.people.accounts.withdrawing)."""
+"""Revoking the access tokens and webhooks of a person who lost a right (annotation.people.accounts.withdrawing)."""
 
 from typing import Any
 
@@ -16,22 +16,22 @@ from api.webhooks.services import disable_webhook
 
 @receiver(rights_lost)
 def withdraw_made(sender: Any, person: User, by: User | None, **kwargs: Any) -> dict[str, int]:
-    """Revoke the person's tokens and disable their webhooks where they may no longer make any; return how many."""
-    # Tokens that do what their person may not do any more.
+    """Revoke a person's tokens and disable their webhooks where they may no longer create any; return how many."""
+    # Tokens with a permission that their person no longer has.
     unusable = Q() if not person.is_active else Q(pk=None)
     if person.is_active and not person.is_owner:
         active = person.memberships.filter(is_active=True).values("collection")
-        ruled = administered_collections(person)
+        administered = administered_collections(person)
         manages = Q(scopes__contains=[AccessToken.TokenScope.MANAGE])
-        left = ~Q(collection__in=active) | (manages & ~Q(collection__in=ruled.values("pk")))
-        unusable = Q(collection__isnull=False) & left
-        # One for all collections does in each what the person may; where that is nothing anywhere, it has no use.
-        unusable = unusable if ruled.exists() else unusable | (Q(collection=None) & manages)
+        lost = ~Q(collection__in=active) | (manages & ~Q(collection__in=administered.values("pk")))
+        unusable = Q(collection__isnull=False) & lost
+        # A token for all collections may manage those that the person administers: none at all makes it useless.
+        unusable = unusable if administered.exists() else unusable | (Q(collection=None) & manages)
     tokens = list(current_tokens(person).filter(unusable).select_related("collection", "user"))
     for token in tokens:
         revoke_token(token, by=by)
-    made = Webhook.objects.filter(unruled_collections(person), made_by=person, disabled="").select_related("collection")
-    webhooks = list(made.select_for_update(of=("self",)).order_by("pk"))
+    rows = Webhook.objects.filter(unruled_collections(person), made_by=person, disabled="").select_related("collection")
+    webhooks = list(rows.select_for_update(of=("self",)).order_by("pk"))
     for row in webhooks:
         disable_webhook(row, Webhook.Disabled.BY_PERSON, by=by or person)
         record(by, "webhook.changed", row.collection, concerns=person, webhook=row.number, active=False)

@@ -1,9 +1,9 @@
-"""What opens something by itself, and so is shown only to a token with the scope `manage`.
+"""Fields that grant access by themselves, and are shown only to tokens with the scope `manage`.
 
-A token of scope `read` reads what its person may see, but must not become more than that: a link of
-an invitation makes an admin of whoever opens it, and many receivers of webhooks know their sender
-by the address alone. `FIELDS` is the one list of such fields. A schema with one of them is a
-`GuardedSchema`, and `tests/api/test_withheld.py` walks all reads.
+A token with the scope `read` reads what its person may see, but must not gain more than that: anyone
+who opens an invitation's link may become an admin, and many receivers of webhooks recognise their sender
+only by the address. `FIELDS` lists all such fields. Their schemas are `GuardedSchema`s, and
+`tests/api/test_withheld.py` walks all reads.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,37 +16,37 @@ from pydantic import ValidationInfo, model_validator
 from api.models import AccessToken
 
 MASK = "***"
-# Of a validation's context: as a reader sees it, whose token is not at hand.
+# Key of a validation's context that masks the fields where there is no request.
 WITHHELD = "withheld"
 
 
 FIELDS: Mapping[str, Callable[[Any], Any]] = {
     "InvitationOut.link": lambda link: None,
-    # Where the address leads, without its path and query.
+    # Scheme and host, without path and query.
     "WebhookOut.url": lambda url: f"{urlsplit(url).scheme}://{urlsplit(url).hostname}/{MASK}",
-    # A receiver may answer with what it was sent, its own address included.
+    # A receiver's response may repeat the request, with the receiver's address.
     "WebhookAttemptOut.answer": lambda text: text and MASK,
 }
 
 
 class GuardedSchema(Schema):
-    """An answer with a field of `FIELDS`: whole for a token with the scope `manage` alone."""
+    """A response with a field of `FIELDS`, unmasked only for tokens with the scope `manage`."""
 
     @model_validator(mode="after")
     def _withhold(self, info: ValidationInfo) -> Self:
         context = info.context or {}
-        # Without a request it is compared (api.etags), and not sent.
+        # Without a request the data are compared (api.etags) and not sent.
         withheld = bool(context.get(WITHHELD))
         if (request := context.get("request")) is not None:
             token: AccessToken | None = getattr(request, "access_token", None)
             withheld = withheld or token is None or AccessToken.TokenScope.MANAGE not in token.scopes
         if withheld:
-            for name, show in fields_of(type(self)).items():
-                setattr(self, name, show(getattr(self, name)))
+            for name, mask in fields_of(type(self)).items():
+                setattr(self, name, mask(getattr(self, name)))
         return self
 
 
 def fields_of(schema: type[Schema]) -> dict[str, Callable[[Any], Any]]:
-    """Return the fields of a schema that are withheld, and what is shown instead."""
-    owned = f"{schema.__name__}."
-    return {key.removeprefix(owned): show for key, show in FIELDS.items() if key.startswith(owned)}
+    """Return the masked fields of a schema, each with the function that masks it."""
+    prefix = f"{schema.__name__}."
+    return {key.removeprefix(prefix): mask for key, mask in FIELDS.items() if key.startswith(prefix)}

@@ -14,7 +14,7 @@ from annotation.agreement.page import AgreementFilters, send_csv
 from annotation.agreement.report import agreement_report, build_json_document
 from api.authentication import MANAGE, may, scope_of
 from api.idempotency import once
-from api.problems import Given
+from api.problems import RequestBody
 from corpus.errors import BadInput
 from corpus.models import Collection
 
@@ -24,7 +24,7 @@ CSV: dict[str, Any] = {
 }
 
 
-class AssessorsIn(Given):
+class AssessorsIn(RequestBody):
     """Assessors whose agreement is measured, and on which pairs; none named: all of them."""
 
     assessors: list[str] = Field([], max_length=100)

@@ -19,7 +19,7 @@ from api.authentication import MANAGE, may, scope_of
 from api.etags import require_match
 from api.idempotency import once
 from api.paging import Cursor, Limit, Page, find_row, page_of
-from api.problems import Given
+from api.problems import RequestBody
 from api.withheld import GuardedSchema
 from corpus.errors import BadInput
 from corpus.holding import hold_row
@@ -40,7 +40,7 @@ class MemberOut(Schema):
     failed: bool
 
 
-class MemberIn(Given):
+class MemberIn(RequestBody):
     """Changes of a member; a field that is left out, or null, stays as it is."""
 
     role: RoleName | None = None

@@ -1,1 +1,1 @@
-"""Webhooks: signed requests that tell an address of events in a collection (docs/developers.md, docs/adr/0091)."""
+"""Webhooks: signed requests to an address about events in a collection (docs/developers.md, docs/adr/0091)."""

@@ -1,4 +1,4 @@
-"""Allowed addresses of webhooks: public by https, QUORUM_WEBHOOK_NETWORKS' by http too."""
+"""Allowed addresses of receivers: public ones by https; those of QUORUM_WEBHOOK_NETWORKS also by http."""
 
 from ipaddress import ip_address
 
@@ -14,11 +14,11 @@ PORTS = {"https": 443, "http": 80}
 
 
 class AddressRefused(Exception):
-    """A receiver on a network that webhooks must not reach."""
+    """The receiver is on a network to which webhooks are not sent."""
 
 
 def check_url(url: str) -> httpx2.URL:
-    """Return the parts of a receiver's address. Raises BadInput where nothing could ever be sent to it."""
+    """Return the parts of a receiver's address. Raises BadInput for one that is never allowed."""
     if len(url) > LONGEST or any(character.isspace() or not character.isprintable() for character in url):
         raise BadInput(_("The address contains spaces or is too long. Copy it from the receiver's documentation."))
     try:
@@ -28,16 +28,16 @@ def check_url(url: str) -> httpx2.URL:
         parts, port = httpx2.URL(), 0
     if parts.scheme not in PORTS or not parts.host or not 0 < port < 1 << 16:
         raise BadInput(_("This is not a valid address. It begins with https:// and names a host."))
-    # Only for networks that whoever runs the site has named: elsewhere anybody on the way could read bodies.
+    # http only for networks that the operator has named: elsewhere anybody on the route could read bodies.
     if parts.scheme == "http" and not settings.WEBHOOK_NETWORKS:
         raise BadInput(_("Webhooks are sent over https only. Use an address that begins with https://."))
-    # A password would be readable on the webhook's page, and a fragment is never sent.
+    # A password would be visible on the webhook's page, and a fragment is never sent.
     if parts.userinfo or parts.fragment:
         raise BadInput(_("The address contains a user name, a password or a fragment (#). Remove it."))
     if is_number(parts.host):
         words = _("%(host)s is a number and no host. Write the receiver's name, or its address as 203.0.113.7.")
         raise BadInput(words % {"host": parts.host})
-    # Said at once, while the admin looks; of a name that is known only when it is resolved, before each request.
+    # IP addresses are refused at once; names are resolved and checked before each request.
     if (literal := literal_address(parts.host)) and not _is_allowed(literal, parts.scheme):
         words = _(
             "%(host)s is not on the public network. Use a public address, or ask whoever runs this site to allow "
@@ -48,19 +48,19 @@ def check_url(url: str) -> httpx2.URL:
 
 
 def find_address(url: httpx2.URL) -> str:
-    """Return the IP address to connect to: the name is resolved once, here. Raises AddressRefused and NoPage."""
-    places = resolve_host(url.raw_host.decode(), url.port or PORTS[url.scheme])
-    # All of them: a name may hide one private address among public ones.
-    if not places or not all(_is_allowed(address, url.scheme) for address, _endpoint in places):
+    """Return the IP address to connect to, resolving the name once. Raises AddressRefused and NoPage."""
+    targets = resolve_host(url.raw_host.decode(), url.port or PORTS[url.scheme])
+    # All of them, since a name may hide one private address among public ones.
+    if not targets or not all(_is_allowed(address, url.scheme) for address, _endpoint in targets):
         raise AddressRefused(url.host)
-    return places[0][0]
+    return targets[0][0]
 
 
 def _is_allowed(address: str, scheme: str) -> bool:
     if scheme == "https" and is_public(address):
         return True
     try:
-        found = ip_address(address)
+        parsed = ip_address(address)
     except ValueError:
         return False
-    return any(found in network for network in settings.WEBHOOK_NETWORKS)
+    return any(parsed in network for network in settings.WEBHOOK_NETWORKS)

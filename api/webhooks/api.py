@@ -1,4 +1,4 @@
-"""Webhooks: list, create, change, delete, replace the secret, send a test, read the log, replay."""
+"""REST API of webhooks: list, create, change, delete, replace the secret, test, read the log, replay."""
 
 from datetime import datetime
 from typing import Any
@@ -15,7 +15,7 @@ from api.idempotency import once
 from api.models import Webhook, WebhookDelivery
 from api.operations import HERE
 from api.paging import Cursor, Limit, Page, find_row, page_of
-from api.problems import CleanText, Given
+from api.problems import CleanText, RequestBody
 from api.webhooks import services
 from api.webhooks.addresses import LONGEST
 from api.webhooks.selectors import find_webhook
@@ -27,7 +27,7 @@ ONE = f"{HERE}/webhooks/{{number}}"
 State = WebhookDelivery.DeliveryState
 
 
-class WebhookIn(Given):
+class WebhookIn(RequestBody):
     """A new webhook."""
 
     url: str = Field(min_length=1, max_length=LONGEST, description="Begins with https://.")
@@ -35,7 +35,7 @@ class WebhookIn(Given):
     description: CleanText = Field("", max_length=200)
 
 
-class WebhookChanges(Given):
+class WebhookChanges(RequestBody):
     """Changes of a webhook; a field that is null stays as it is."""
 
     url: str | None = Field(None, min_length=1, max_length=LONGEST)
@@ -58,14 +58,14 @@ class WebhookOut(GuardedSchema):
 
 
 class WebhookSecretOut(Schema):
-    """A webhook with its new secret, which is shown only now."""
+    """A webhook with its new secret, which is not shown again."""
 
     webhook: WebhookOut
     secret: str
 
 
 class WebhookAttemptOut(GuardedSchema):
-    """Attempt to deliver an event. `answer`: its first 1,000 bytes, or the connection's error."""
+    """An attempt to deliver an event. `answer`: first 1,000 bytes of the response, or the connection's error."""
 
     at: datetime
     status: int | None
@@ -75,7 +75,7 @@ class WebhookAttemptOut(GuardedSchema):
 
 
 class WebhookDeliveryOut(Schema):
-    """An event that is sent, with its attempts. `id` is the header webhook-id."""
+    """An event and the attempts to deliver it. `id` is the header webhook-id."""
 
     number: int
     id: str
@@ -86,7 +86,7 @@ class WebhookDeliveryOut(Schema):
     attempts: list[WebhookAttemptOut]
 
 
-class ReplayIn(Given):
+class ReplayIn(RequestBody):
     """Deliveries to send again."""
 
     delivery: int | None = Field(None, ge=1, lt=1 << 63, description="Its number; null: all that failed.")
@@ -106,9 +106,9 @@ def list_webhooks(request: HttpRequest, name: str, after: Cursor = 0, limit: Lim
 
 @router.post("/collections/{slug:name}/webhooks", auth=may("admin", MANAGE), response={201: WebhookSecretOut})
 def create_webhook(request: HttpRequest, name: str, body: WebhookIn) -> Any:
-    """Create a webhook; its secret is in this answer alone."""
+    """Create a webhook; only this response has its secret."""
     scope = scope_of(request)
-    # Without a key, as the answer would be kept with its secret.
+    # Not repeatable: the stored answer would contain the secret.
     row, secret = services.create_webhook(
         scope.collection, scope.user, url=body.url, events=body.events, description=body.description
     )
@@ -141,10 +141,10 @@ def delete_webhook(request: HttpRequest, name: str, number: int) -> Any:
 
 @router.post(f"{ONE}/secret", auth=may("admin", MANAGE), response=WebhookSecretOut)
 def replace_secret(request: HttpRequest, name: str, number: int) -> Any:
-    """Replace the secret; for 24 hours the former one signs beside the new one."""
+    """Replace the secret; for 24 hours the former one signs, too."""
     with transaction.atomic():
         row = _hold_webhook(request, number)
-        # Without a key, as the answer would be kept with its secret.
+        # Not repeatable: the stored answer would contain the secret.
         secret = services.replace_secret(row, scope_of(request).user)
     return {"webhook": _show_webhook(row), "secret": secret}
 
@@ -152,11 +152,11 @@ def replace_secret(request: HttpRequest, name: str, number: int) -> Any:
 @router.post(f"{ONE}/test", auth=may("admin", MANAGE), response={201: WebhookDeliveryOut})
 @decorate_view(once)
 def send_test(request: HttpRequest, name: str, number: int) -> Any:
-    """Send the event webhook.test, which tells of nothing, to see whether it arrives."""
+    """Send the event webhook.test, which only tests the delivery."""
     with transaction.atomic():
-        made = services.send_test(_hold_webhook(request, number), scope_of(request).user)
-        made.refresh_from_db()
-    return Status(201, _show_delivery(made))
+        delivery = services.send_test(_hold_webhook(request, number), scope_of(request).user)
+        delivery.refresh_from_db()
+    return Status(201, _show_delivery(delivery))
 
 
 @router.get(f"{ONE}/deliveries", auth=may("admin"), response=Page[WebhookDeliveryOut])
@@ -173,7 +173,7 @@ def list_deliveries(
 @router.post(f"{ONE}/replay", auth=may("admin", MANAGE), response=ReplayedOut)
 @decorate_view(once)
 def replay_deliveries(request: HttpRequest, name: str, number: int, body: ReplayIn) -> Any:
-    """Send one delivery, or all that failed, once more under their ids."""
+    """Send one delivery, or all failed ones, again with their ids."""
     with transaction.atomic():
         row = _hold_webhook(request, number)
         rows = WebhookDelivery.objects.filter(webhook=row)
@@ -186,10 +186,10 @@ def replay_deliveries(request: HttpRequest, name: str, number: int, body: Replay
 
 
 def _hold_webhook(request: HttpRequest, number: int) -> Webhook:
-    """Find a webhook as If-Match says; nobody else changes the row until the transaction ends."""
-    found = hold_row(find_webhook(scope_of(request).collection, number))
-    require_match(request, WebhookOut, _show_webhook(found))
-    return found
+    """Return a webhook whose state matches If-Match, locked until the transaction ends."""
+    row = hold_row(find_webhook(scope_of(request).collection, number))
+    require_match(request, WebhookOut, _show_webhook(row))
+    return row
 
 
 def _show_webhook(row: Webhook) -> dict[str, Any]:
@@ -199,5 +199,5 @@ def _show_webhook(row: Webhook) -> dict[str, Any]:
 
 def _show_delivery(row: WebhookDelivery) -> dict[str, Any]:
     shown = ("event", "data", "state", "created_at")
-    found = {"number": row.pk, "id": row.header_id, **{name: getattr(row, name) for name in shown}}
-    return {**found, "attempts": sorted(row.log.all(), key=lambda attempt: attempt.pk)}
+    fields = {"number": row.pk, "id": row.header_id, **{name: getattr(row, name) for name in shown}}
+    return {**fields, "attempts": sorted(row.log.all(), key=lambda attempt: attempt.pk)}

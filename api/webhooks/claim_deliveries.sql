@@ -1,16 +1,17 @@
--- Claim deliveries that are due; of each subject the earliest pending one alone: whoever claims it holds up the
--- later ones. Requests that are out already count against those of their webhook. SKIP LOCKED: two workers at
--- the same moment take different deliveries, and neither waits. Lock order: deliveries alone.
+-- Claim due deliveries; of each subject only the earliest pending one, so that later ones wait for it. Open requests
+-- count against the limit of their webhook. SKIP LOCKED: two workers at once claim different deliveries, and neither
+-- waits. Lock order: deliveries only.
 WITH due AS (
     SELECT d.id FROM api_webhook w
     LEFT JOIN unnest(:webhooks::bigint[], :counts::bigint[]) AS out (webhook, requests) ON out.webhook = w.id
     CROSS JOIN LATERAL (
-        SELECT one.id FROM api_webhookdelivery one
-        WHERE one.webhook_id = w.id AND one.state = 'pending' AND one.due_at <= statement_timestamp() AND NOT EXISTS (
+        SELECT delivery.id FROM api_webhookdelivery delivery
+        WHERE delivery.webhook_id = w.id AND delivery.state = 'pending' AND delivery.due_at <= statement_timestamp()
+          AND NOT EXISTS (
             SELECT FROM api_webhookdelivery earlier
-            WHERE earlier.webhook_id = one.webhook_id AND earlier.subject = one.subject
-              AND earlier.state = 'pending' AND earlier.id < one.id)
-        ORDER BY one.due_at, one.id LIMIT :each - coalesce(out.requests, 0) FOR UPDATE SKIP LOCKED) d
+            WHERE earlier.webhook_id = delivery.webhook_id AND earlier.subject = delivery.subject
+              AND earlier.state = 'pending' AND earlier.id < delivery.id)
+        ORDER BY delivery.due_at, delivery.id LIMIT :each - coalesce(out.requests, 0) FOR UPDATE SKIP LOCKED) d
     WHERE w.disabled = '' LIMIT :most
 )
 UPDATE api_webhookdelivery d

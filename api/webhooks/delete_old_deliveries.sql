@@ -1,5 +1,5 @@
--- Delete what ended long ago and what lost its webhook, which nothing else deletes: there is no foreign key (ADR 0091).
--- Events that are told once stay. Lock order: attempts, deliveries.
+-- Delete deliveries that ended long ago, and those without a webhook, to which they have no foreign key (ADR 0091).
+-- Events that are delivered only once stay. Lock order: attempts, deliveries.
 WITH old AS (
     (SELECT id FROM api_webhookdelivery WHERE ended_at < :before AND once = '' LIMIT :most)
     UNION (SELECT d.id FROM api_webhookdelivery d

@@ -15,9 +15,9 @@ State = WebhookDelivery.DeliveryState
 
 
 def list_webhooks(collection: Collection) -> QuerySet[Webhook]:
-    """Return a collection's webhooks with what is pending and failed, the oldest first."""
+    """Return a collection's webhooks with their counts of pending and failed deliveries, the oldest first."""
     state = "deliveries__state"
-    # One statement counts for all webhooks, of which a collection has 20 at most.
+    # One statement for all webhooks, of which a collection has at most 20.
     rows = Webhook.objects.filter(collection=collection).annotate(
         pending=Count("deliveries", filter=Q(**{state: State.PENDING})),
         failed=Count("deliveries", filter=Q(**{state: State.FAILED})),
@@ -32,23 +32,23 @@ def find_webhook(collection: Collection, number: int) -> Webhook:
 
 
 def deliveries_of(webhook: Webhook) -> QuerySet[WebhookDelivery]:
-    """Return the deliveries of a webhook with their attempts, the newest first of both."""
+    """Return the deliveries of a webhook with their attempts, both the newest first."""
     log = Prefetch("log", WebhookAttempt.objects.order_by("-pk"))
     return WebhookDelivery.objects.filter(webhook=webhook).prefetch_related(log).order_by("-pk")
 
 
-def read_delivery_page(webhook: Webhook, given: QueryDict) -> dict[str, Any]:
-    """Return a part of the log as an address asks for it; `older`: the number below which the next begins."""
-    rows, state = deliveries_of(webhook), given.get("state", "")
+def read_delivery_page(webhook: Webhook, query: QueryDict) -> dict[str, Any]:
+    """Return a page of the log by a query string. `older`: `before` of the next page; None: there is none."""
+    rows, state = deliveries_of(webhook), query.get("state", "")
     if state in State.values:
         rows = rows.filter(state=state)
-    asked = given.get("before", "")
-    # PostgreSQL's bigint has 19 digits; thousands of them would only cost time.
-    before = int(asked) if asked.isascii() and asked.isdecimal() and len(asked) < 20 else 0
+    number = query.get("before", "")
+    # PostgreSQL's bigint has 19 digits; int() of thousands of digits would only cost time.
+    before = int(number) if number.isascii() and number.isdecimal() and len(number) < 20 else 0
     if 0 < before < 1 << 63:
         rows = rows.filter(pk__lt=before)
-    # One more than is shown says whether there is an older part.
-    found = list(rows[: PAGE + 1])
-    older = found[PAGE - 1].pk if len(found) > PAGE else None
+    # One more than is shown tells whether there is an older page.
+    deliveries = list(rows[: PAGE + 1])
+    older = deliveries[PAGE - 1].pk if len(deliveries) > PAGE else None
     state = state if state in State.values else ""
-    return {"deliveries": found[:PAGE], "state": state, "older": older, "is_newest": not before}
+    return {"deliveries": deliveries[:PAGE], "state": state, "older": older, "is_newest": not before}

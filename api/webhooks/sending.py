@@ -1,4 +1,4 @@
-"""Requests to receivers: to a checked IP address, no redirects, limits of time and bytes."""
+"""Requests to receivers of webhooks: to a checked IP address, without redirects, limited in time and size."""
 
 import asyncio
 import threading
@@ -17,9 +17,9 @@ from api.models import WebhookAttempt
 from api.webhooks.addresses import AddressRefused, find_address
 from corpus.url_fetch.problems import NoPage
 
-# For everything: name, connection, TLS, request, answer.
+# For everything: DNS, connection, TLS, request and response.
 TIMEOUT_S = 10.0
-KEPT_BYTES = 1_000
+SHOWN_BYTES = 1_000
 REDIRECTS = range(300, 400)
 
 Problem = WebhookAttempt.DeliveryProblem
@@ -27,7 +27,7 @@ Problem = WebhookAttempt.DeliveryProblem
 
 @dataclass(frozen=True, slots=True)
 class ReceiverAnswer:
-    """Result of a request. `problem`: a WebhookAttempt.DeliveryProblem, or "" if delivered."""
+    """The outcome of a request. `problem`: a WebhookAttempt.DeliveryProblem, or "" if delivered."""
 
     status: int | None
     milliseconds: int
@@ -36,20 +36,20 @@ class ReceiverAnswer:
 
 
 async def send_request(url: str, headers: Mapping[str, str], body: str) -> ReceiverAnswer:
-    """Send a body and return what came back; never raises for what a receiver or a network does."""
-    began = time.monotonic()
+    """Send a body and return the outcome; errors of the receiver or the network are part of it."""
+    start = time.monotonic()
     status: int | None = None
-    kept, problem, words = bytearray(), "", ""
+    received, problem, text = bytearray(), "", ""
     try:
-        # One limit for the whole: the client's own limits are for each step, and a receiver that
-        # sends a byte a second would never reach them.
+        # One timeout for the whole request: the client's timeouts are for each step, and a receiver
+        # that sends a byte a second would never reach them.
         async with asyncio.timeout(TIMEOUT_S), _open_client() as client:
             response = await client.send(await _build_request(client, httpx2.URL(url), headers, body), stream=True)
             status = response.status_code
-            # Raw bytes: unpacking could turn a few of them into gigabytes. The rest is not read.
+            # Raw bytes, since decompression could yield gigabytes. The rest is not read.
             async for piece in response.aiter_raw():
-                kept += piece
-                if len(kept) >= KEPT_BYTES:
+                received += piece
+                if len(received) >= SHOWN_BYTES:
                     break
             await response.aclose()
     except AddressRefused:
@@ -59,36 +59,36 @@ async def send_request(url: str, headers: Mapping[str, str], body: str) -> Recei
     except TimeoutError:
         problem = Problem.TIMEOUT
     except (httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError) as error:
-        problem, words = Problem.CONNECTION, " ".join(str(error).split()) or "Unexpected error"
-    # What became of the body does not matter: with its status the receiver has decided.
+        problem, text = Problem.CONNECTION, " ".join(str(error).split()) or "Unexpected error"
+    # Once there is a status, errors while reading the body do not matter.
     if status is not None:
         problem = "" if 200 <= status < 300 else Problem.REDIRECT if status in REDIRECTS else Problem.STATUS
-        words = bytes(kept[:KEPT_BYTES]).decode("utf-8", "replace")
-    took = int((time.monotonic() - began) * 1000)
-    return ReceiverAnswer(status, took, problem, words.replace("\x00", "")[:KEPT_BYTES])
+        text = bytes(received[:SHOWN_BYTES]).decode("utf-8", "replace")
+    milliseconds = int((time.monotonic() - start) * 1000)
+    return ReceiverAnswer(status, milliseconds, problem, text.replace("\x00", "")[:SHOWN_BYTES])
 
 
 async def _build_request(
     client: httpx2.AsyncClient, url: httpx2.URL, headers: Mapping[str, str], body: str
 ) -> httpx2.Request:
-    """Build the request to the checked address, which keeps the host's name in `Host` and in the certificate."""
-    # Resolving a name blocks: in a thread, the other requests go on.
+    """Build the request to the checked address, with the host's name in `Host` and for the certificate."""
+    # Resolving a name blocks, so it runs in a thread beside the other requests.
     address = await asyncio.get_running_loop().run_in_executor(None, find_address, url)
     return client.build_request(
         "POST",
         url.copy_with(host=address),
         headers={**headers, "Host": url.netloc.decode()},
         content=body.encode(),
-        # The certificate must be of the name, not of the IP address. IPv6 stands in brackets in an address only.
+        # The certificate must match the name instead of the IP address. Only URLs have IPv6 in brackets.
         extensions={"sni_hostname": url.raw_host.decode().strip("[]")},
     )
 
 
 def _open_client() -> httpx2.AsyncClient:
-    # One for each request: a kept connection to an address was opened for the certificate of one name.
+    # One for each request: a reused connection to an IP address was verified for another name.
     return httpx2.AsyncClient(
         verify=_tls_context(),
-        # A proxy of the environment would resolve the name once more, past the check.
+        # A proxy of the environment would resolve the name again, past the check.
         trust_env=False,
         timeout=None,
         follow_redirects=False,
@@ -107,11 +107,11 @@ def _tls_context() -> SSLContext:
 
 
 class BackgroundLoop:
-    """An event loop in a thread of its own, so that requests go out side by side; a context."""
+    """A context manager that runs an event loop in a thread, for concurrent requests."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
-        # A daemon: a worker that is killed does not wait for a receiver.
+        # A daemon, so that a worker that ends does not wait for a receiver.
         self._thread = threading.Thread(target=self._loop.run_forever, name="webhooks", daemon=True)
 
     def __enter__(self) -> "BackgroundLoop":
@@ -124,5 +124,5 @@ class BackgroundLoop:
         self._loop.close()
 
     def start(self, work: Coroutine[Any, Any, ReceiverAnswer]) -> "Future[ReceiverAnswer]":
-        """Start a request; its answer comes in the future."""
+        """Start a request and return its future."""
         return asyncio.run_coroutine_threadsafe(work, self._loop)

@@ -1,4 +1,4 @@
-"""Services of webhooks: create, change, test, replay, disable, delete, each in the audit log."""
+"""Creating, changing, testing, replaying, disabling and deleting webhooks, each with an entry in the audit log."""
 
 import logging
 from collections.abc import Collection as Several
@@ -32,10 +32,10 @@ from store.sql import execute, read_sql
 TASK = "webhooks.deliver"
 # Webhooks of a collection.
 MOST = 20
-# Long enough to change the receiver on a working day.
+# While both secrets sign: long enough to change the receiver on a working day.
 BOTH_SECRETS = timedelta(hours=24)
-KEPT = timedelta(days=30)
-# So that one clean-up is short; the rest goes with the next.
+RETENTION = timedelta(days=30)
+# A limit keeps each clean-up short; the next one continues.
 DELETED_AT_ONCE = 10_000
 State = WebhookDelivery.DeliveryState
 logger = logging.getLogger(__name__)
@@ -46,12 +46,12 @@ OLD = read_sql(__file__, "delete_old_deliveries")
 def create_webhook(
     collection: Collection, user: User, *, url: str, events: Several[str], description: str = ""
 ) -> tuple[Webhook, str]:
-    """Create a webhook; return its row and secret, which nobody can read again. Raises BadInput."""
-    # Two people at once: the second waits here and counts the first one's.
+    """Create a webhook; return its row and secret, which is not shown again. Raises BadInput."""
+    # Of two people at once, the second waits here and then counts the first one's webhook.
     hold(Collection.objects, collection.pk, no_key=True)
     if Webhook.objects.filter(collection=collection).count() >= MOST:
         raise BadInput(_("This collection has %(most)s webhooks: delete one first.") % {"most": MOST})
-    # The audit log names the host alone: the path of some services' addresses is a secret itself.
+    # The audit log names only the host: the path of some services' addresses is itself a secret.
     host = check_url(url).host
     secret = make_secret()
     row = Webhook.objects.create(
@@ -76,7 +76,7 @@ def change_webhook(
     description: str | None = None,
     active: bool | None = None,
 ) -> None:
-    """Change what is given. Disabling ends what is pending, which can be replayed. Raises BadInput and Deleted."""
+    """Change the given fields. Disabling fails pending deliveries, which can be replayed. Raises BadInput, Deleted."""
     hold_row(row)
     if url is not None:
         check_url(url)
@@ -96,15 +96,15 @@ def change_webhook(
 
 
 def _check_events(events: Several[str]) -> list[str]:
-    chosen = [one for one in Webhook.Event.values if one in events]
-    if not chosen or len(chosen) != len(set(events)):
+    ordered = [event for event in Webhook.Event.values if event in events]
+    if not ordered or len(ordered) != len(set(events)):
         raise BadInput(_("Choose one or more of these events: %(known)s.") % {"known": ", ".join(Webhook.Event.values)})
-    return chosen
+    return ordered
 
 
 @transaction.atomic
 def replace_secret(row: Webhook, user: User) -> str:
-    """Give a webhook a new secret and return it. The former one signs beside it for 24 hours."""
+    """Give a webhook a new secret and return it. The former one also signs for 24 hours."""
     hold_row(row)
     secret = make_secret()
     row.former_secret, row.former_secret_until = row.secret, timezone.now() + BOTH_SECRETS
@@ -117,7 +117,7 @@ def replace_secret(row: Webhook, user: User) -> str:
 @transaction.atomic
 def delete_webhook(row: Webhook, user: User) -> None:
     """Delete a webhook with its log."""
-    # Locked before its deliveries, as whoever records an answer does: in another order the two would deadlock.
+    # Locked before its deliveries, as in `record_answer`: another order could deadlock.
     hold_row(row)
     record(user, "webhook.deleted", row.collection, webhook=row.number, host=httpx2.URL(row.url).host)
     WebhookAttempt.objects.filter(delivery__webhook=row).delete()
@@ -126,26 +126,26 @@ def delete_webhook(row: Webhook, user: User) -> None:
 
 @transaction.atomic
 def send_test(row: Webhook, user: User) -> WebhookDelivery:
-    """Write an event that tells of nothing, to see whether it arrives. Raises BadInput for a disabled webhook."""
-    # Nothing but this lock keeps the webhook: a delivery has no foreign key to it (ADR 0091).
+    """Write a test event. Raises BadInput for a disabled webhook, and Deleted."""
+    # Only this lock keeps the webhook from being deleted: deliveries have no foreign key to it (ADR 0091).
     hold_row(row)
     _refuse_disabled(row)
     delivery = WebhookDelivery.objects.create(
         webhook=row, event=WebhookDelivery.TEST, subject=f"webhook:{row.pk}", data={"webhook": row.number}
     )
     record(user, "webhook.tested", row.collection, webhook=row.number)
-    # Not before the commit: a worker that looked at once would find nothing due.
+    # After the commit, since before it a worker would find nothing due.
     transaction.on_commit(partial(notify, TASK))
     return delivery
 
 
 @transaction.atomic
 def replay_deliveries(row: Webhook, user: User, rows: QuerySet[WebhookDelivery]) -> int:
-    """Send deliveries that have ended once more, under their ids; return how many. Raises BadInput and Deleted."""
+    """Send ended deliveries again, with their ids; return how many. Raises BadInput and Deleted."""
     hold_row(row)
     _refuse_disabled(row)
-    again = rows.filter(webhook=row).exclude(state=State.PENDING)
-    count = again.update(state=State.PENDING, attempts=0, due_at=Now(), ended_at=None)
+    ended = rows.filter(webhook=row).exclude(state=State.PENDING)
+    count = ended.update(state=State.PENDING, attempts=0, due_at=Now(), ended_at=None)
     record(user, "webhook.replayed", row.collection, webhook=row.number, deliveries=count)
     transaction.on_commit(partial(notify, TASK))
     return count
@@ -158,38 +158,38 @@ def _refuse_disabled(row: Webhook) -> None:
 
 @transaction.atomic
 def disable_webhook(row: Webhook, why: str, *, by: User | None = None) -> None:
-    """Disable a webhook: pending events fail, replayable. Without `by`, admins get mail."""
+    """Disable a webhook and fail its pending deliveries, which can be replayed. Without `by`, admins are mailed."""
     row.disabled = why
     row.save(update_fields=["disabled"])
     pending = WebhookDelivery.objects.filter(webhook=row, state=State.PENDING)
-    # Left pending they would be sent weeks later, when somebody enables it.
+    # Pending ones would be sent weeks later, when somebody enables the webhook.
     pending.update(state=State.FAILED, ended_at=Now())
     if by is None:
         record(None, "webhook.disabled", row.collection, webhook=row.number, because=why)
-        # After the commit: a mail server that hangs must not hold the lock on the webhook.
+        # After the commit, so that a slow mail server does not keep the webhook locked.
         transaction.on_commit(partial(_mail_admins, row))
 
 
 def _mail_admins(row: Webhook) -> None:
-    """Write to the collection's admins and the webhook's maker, where this site sends mail."""
+    """Mail the collection's admins and the webhook's author, if this site sends mail."""
     if not settings.EMAIL_HOST:
         return
     admins = Membership.objects.filter(collection=row.collection, role=Role.ADMIN, is_active=True).values("user")
-    told = User.objects.filter(Q(pk__in=admins) | Q(pk=row.made_by_id), is_active=True).exclude(email="")
-    for person in told:
-        # A worker has no request that would say a language.
+    recipients = User.objects.filter(Q(pk__in=admins) | Q(pk=row.made_by_id), is_active=True).exclude(email="")
+    for person in recipients:
+        # A worker has no request from which to take the language.
         with translation.override(person.language or settings.LANGUAGE_CODE):
-            words = _("A webhook of “%(name)s” was disabled") % {"name": row.collection.name}
-            subject = settings.ACCOUNT_EMAIL_SUBJECT_PREFIX + words
+            title = _("A webhook of “%(name)s” was disabled") % {"name": row.collection.name}
+            subject = settings.ACCOUNT_EMAIL_SUBJECT_PREFIX + title
             text = render_to_string("webhooks/disabled_mail.txt", {"webhook": row, "person": person}).strip() + "\n"
         try:
             with without_connection():
                 EmailMessage(subject, text, to=[person.email]).send()
         except (OSError, SMTPException) as error:
-            # The webhook stays disabled, and the page and the audit log say so; a mail that fails must not undo that.
+            # A failed mail must not undo the change, which the page and the audit log show.
             logger.error("The mail about %s could not be sent: %s", row, error)
 
 
 def delete_old_deliveries() -> int:
-    """Delete what ended 30 days ago and what lost its webhook, some thousands at once; return how many."""
-    return execute(OLD, before=timezone.now() - KEPT, most=DELETED_AT_ONCE)
+    """Delete deliveries that ended 30 days ago or lost their webhook, at most DELETED_AT_ONCE; return how many."""
+    return execute(OLD, before=timezone.now() - RETENTION, most=DELETED_AT_ONCE)

@@ -1,4 +1,4 @@
-"""Addresses of the webhooks' pages."""
+"""URLs of the pages of webhooks."""
 
 from django.urls import URLPattern, path
 

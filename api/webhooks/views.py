@@ -1,4 +1,4 @@
-"""Webhooks of a collection: list, one with its log, a delivery, and an admin's acts."""
+"""Pages of webhooks: the list, one with its log, a delivery, and actions on them."""
 
 from django import forms
 from django.contrib import messages
@@ -16,13 +16,13 @@ from api.webhooks.selectors import deliveries_of, find_webhook, list_webhooks, r
 from corpus.errors import BadInput
 from jobs.workers import has_workers
 
-# HTMX stops asking when it gets this status.
+# HTMX stops polling at this status.
 STOP_POLLING = 286
 State = WebhookDelivery.DeliveryState
 
 
 class WebhookForm(forms.Form):
-    """Form of a webhook: the address of its receiver, a description and its events."""
+    """The form of a webhook: its receiver's address, a description and its events."""
 
     url = forms.CharField(
         max_length=LONGEST,
@@ -43,13 +43,13 @@ class WebhookForm(forms.Form):
 
 @action("admin", "GET", "POST")
 def webhooks(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Show the webhooks and the form for a new one; the form's answer shows the secret once."""
+    """Show the webhooks and the form of a new one; a POST creates it and shows its secret once."""
     form = WebhookForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         try:
             row, secret = services.create_webhook(scope.collection, scope.user, **form.cleaned_data)
         except BadInput as error:
-            # The form has checked the rest: what the service refuses is the address, or one webhook too many.
+            # The form has checked the rest: the service refuses an address, or too many webhooks.
             form.add_error("url", str(error))
         else:
             return _render_webhook(request, scope, row, secret=secret)
@@ -76,19 +76,19 @@ def webhook(request: HttpRequest, scope: Scope, webhook: int) -> HttpResponse:
         else:
             messages.success(request, _("Webhook saved."))
             return redirect("webhook", scope.collection.name, row.number)
-    # The service may have set fields of this object before it refused.
+    # The service may have changed this object before it refused.
     row.refresh_from_db()
     return _render_webhook(request, scope, row, form)
 
 
 @action("admin", "POST")
 def control_webhook(request: HttpRequest, scope: Scope, webhook: int, act: str) -> HttpResponse:
-    """Do an act on a webhook: test, secret, enable, disable, replay-failed or delete."""
+    """Control a webhook: test, secret, enable, disable, replay-failed or delete."""
     row = find_webhook(scope.collection, webhook)
     try:
         if act == "test":
-            made = services.send_test(row, scope.user)
-            return redirect("webhook_delivery", scope.collection.name, row.number, made.pk)
+            test = services.send_test(row, scope.user)
+            return redirect("webhook_delivery", scope.collection.name, row.number, test.pk)
         if act == "secret":
             return _render_webhook(request, scope, row, secret=services.replace_secret(row, scope.user))
         if act in ("enable", "disable"):
@@ -109,15 +109,15 @@ def control_webhook(request: HttpRequest, scope: Scope, webhook: int, act: str) 
 
 @action("admin", "GET")
 def delivery(request: HttpRequest, scope: Scope, webhook: int, delivery: int) -> HttpResponse:
-    """Show a delivery: its body, and each attempt with its answer. HTMX asks again until the delivery has ended."""
+    """Show a delivery: its body, and each attempt with its response. HTMX polls until the delivery has ended."""
     row = find_webhook(scope.collection, webhook)
-    found = get_object_or_404(deliveries_of(row).select_related("webhook__collection"), pk=delivery)
-    is_over = found.state != State.PENDING
+    delivery_row = get_object_or_404(deliveries_of(row).select_related("webhook__collection"), pk=delivery)
+    is_over = delivery_row.state != State.PENDING
     context = {
         "scope": scope,
         "webhook": row,
-        "delivery": found,
-        "body": build_body(found),
+        "delivery": delivery_row,
+        "body": build_body(delivery_row),
         "unattended": not is_over and not has_workers(),
     }
     if request.headers.get("HX-Request"):
@@ -129,28 +129,28 @@ def delivery(request: HttpRequest, scope: Scope, webhook: int, delivery: int) ->
 def replay(request: HttpRequest, scope: Scope, webhook: int, delivery: int) -> HttpResponse:
     """Send one delivery again."""
     row = find_webhook(scope.collection, webhook)
-    found = get_object_or_404(WebhookDelivery, webhook=row, pk=delivery)
+    delivery_row = get_object_or_404(WebhookDelivery, webhook=row, pk=delivery)
     try:
-        rows = WebhookDelivery.objects.filter(pk=found.pk)
+        rows = WebhookDelivery.objects.filter(pk=delivery_row.pk)
         _say_replayed(request, services.replay_deliveries(row, scope.user, rows))
     except BadInput as error:
         messages.error(request, str(error))
-    return redirect("webhook_delivery", scope.collection.name, row.number, found.pk)
+    return redirect("webhook_delivery", scope.collection.name, row.number, delivery_row.pk)
 
 
 def _say_replayed(request: HttpRequest, count: int) -> None:
-    said = ngettext("%(count)s delivery will be sent again.", "%(count)s deliveries will be sent again.", count)
-    messages.success(request, said % {"count": count})
+    message = ngettext("%(count)s delivery will be sent again.", "%(count)s deliveries will be sent again.", count)
+    messages.success(request, message % {"count": count})
 
 
 def _render_webhook(
     request: HttpRequest, scope: Scope, row: Webhook, form: WebhookForm | None = None, secret: str = ""
 ) -> HttpResponse:
-    given = {"url": row.url, "description": row.description, "events": row.events}
+    initial = {"url": row.url, "description": row.description, "events": row.events}
     context = {
         "scope": scope,
         "webhook": row,
-        "form": form or WebhookForm(initial=given),
+        "form": form or WebhookForm(initial=initial),
         "secret": secret,
         "page": read_delivery_page(row, request.GET),
         "states": State.choices,

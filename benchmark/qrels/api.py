@@ -11,7 +11,7 @@ from ninja.decorators import decorate_view
 
 from api.authentication import MANAGE, may, scope_of
 from api.idempotency import once
-from api.problems import Given
+from api.problems import RequestBody
 from benchmark.models import Qrels
 from benchmark.qrels import reading, versions
 from benchmark.runs.api import TREC
@@ -31,7 +31,7 @@ class QrelsOut(Schema):
     created_at: datetime
 
 
-class QrelsIn(Given):
+class QrelsIn(RequestBody):
     """Content of a new version of the qrels."""
 
     kind: Literal["original", "labels"] = Field(description="The imported reference grades, or all labels of now.")

@@ -17,7 +17,7 @@ from api.authentication import MANAGE, may, scope_of
 from api.idempotency import once
 from api.operations import HERE
 from api.paging import Cursor, Limit, Page, page_of
-from api.problems import Given
+from api.problems import RequestBody
 from corpus.errors import BadInput
 
 router = Router(tags=["collections"])
@@ -33,7 +33,7 @@ LINES: dict[str, Any] = {
 }
 
 
-class PairActIn(Given):
+class PairActIn(RequestBody):
     """An act on pairs, which is carried out once it is run."""
 
     kind: Literal["send", "reassign", "priority", "exclude", "reinstate", "export"]

@@ -18,7 +18,7 @@ from api.authentication import MANAGE, may, scope_of
 from api.idempotency import once
 from api.operations import HERE, operation
 from api.paging import Cursor, Limit, Page, find_row, page_of
-from api.problems import JSON, Given, describe_refusals
+from api.problems import JSON, RequestBody, describe_refusals
 from corpus.errors import BadInput
 
 router = Router(tags=["files"])
@@ -149,7 +149,7 @@ class UploadOut(Schema):
     expires_at: datetime = Field(description="It may be deleted then, unless another part comes.")
 
 
-class UploadedFilesIn(Given):
+class UploadedFilesIn(RequestBody):
     """Completed uploads."""
 
     uploads: list[int] = Field(min_length=1, max_length=MOST_FILES, description="Their numbers.")

@@ -14,14 +14,14 @@ from annotation.models import Membership
 from api.authentication import MANAGE, may, scope_of
 from api.idempotency import once
 from api.models import AccessToken
-from api.problems import Given
+from api.problems import RequestBody
 from corpus.errors import BadInput
 from corpus.models import Collection
 
 router = Router(tags=["collections"])
 
 
-class CollectionIn(Given):
+class CollectionIn(RequestBody):
     """A new collection."""
 
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9_-]*$", max_length=63, description="Used in addresses; never changes.")

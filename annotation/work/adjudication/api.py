@@ -13,7 +13,7 @@ from annotation.work.judging.api import BIG, DecidedIn, PairTextsOut, show_texts
 from annotation.work.judging.forms import LONGEST
 from api.authentication import JUDGE, may, scope_of
 from api.idempotency import once
-from api.problems import Given, clean_text
+from api.problems import RequestBody, clean_text
 
 router = Router(tags=["adjudication"])
 
@@ -45,7 +45,7 @@ class ConflictsOut(Schema):
     last_item: int | None
 
 
-class DecisionIn(Given):
+class DecisionIn(RequestBody):
     """The decision on a conflict."""
 
     item: int = Field(ge=0, lt=BIG)

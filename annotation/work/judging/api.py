@@ -16,7 +16,7 @@ from annotation.work.queue import assignment, undo
 from annotation.work.queue.annotators import AnnotatorContext, SubmittedAnswer
 from api.authentication import JUDGE, may, scope_of
 from api.idempotency import once
-from api.problems import CleanText, Given, clean_text
+from api.problems import CleanText, RequestBody, clean_text
 from corpus.evidence.measures import EvidenceTarget
 
 router = Router(tags=["tasks"])
@@ -86,7 +86,7 @@ class QueueOut(Schema):
     closed: str = Field("", description="paused, consent, failed, untested, practice, trial, passed: see the page.")
 
 
-class HeldTask(Given):
+class HeldTask(RequestBody):
     """The pair that a decision is about, with the token of its assignment."""
 
     item: int = Field(ge=0, lt=BIG)
@@ -123,7 +123,7 @@ class FlagIn(HeldTask):
     note: str = Field("", max_length=LONGEST)
 
 
-class DecidedIn(Given):
+class DecidedIn(RequestBody):
     """The pair whose decision is taken back."""
 
     item: int = Field(ge=0, lt=BIG)
