@@ -1,8 +1,7 @@
-"""Whatever refuses or fails below the API's address answers with a problem document, and not with a page.
+"""Problem documents instead of HTML pages for all errors below the API's address.
 
-Operations refuse with problems themselves (api.problems). What fails outside them, as Django's own
-refusals, a method that an address does not take, an error of ours, PostgreSQL away or a full disk,
-comes as a page, and is turned here.
+Operations answer with problems themselves (api.problems). Errors outside them (Django's own refusals, methods that an
+address does not support, internal errors, an unavailable PostgreSQL, a full disk) are pages, and are converted here.
 """
 
 from http import HTTPStatus
@@ -26,25 +25,23 @@ SENTENCES = {
 
 
 class ApiErrorMiddleware(MiddlewareMixin):
-    """Gives an error below /api/ the form of a problem; its status and headers stay."""
+    """Converts an error page below /api/ into a problem with the same status and headers."""
 
     def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
         if response.status_code < 400 or not request.path_info.startswith("/api/"):
             return response
         if not isinstance(response, HttpResponse) or response.headers.get("Content-Type", "").startswith(JSON):
             return response
-        problem = refuse(response.status_code, _explain(request, response))
+        if response.status_code == 405:
+            methods = sorted(response.headers.get("Allow", "").split(", "))
+            words = {"method": request.method, "methods": ", ".join(methods)}
+            sentence = _("This address takes no %(method)s; it takes %(methods)s.") % words
+        elif response.status_code in SENTENCES:
+            sentence = _(SENTENCES[response.status_code])
+        else:
+            sentence = HTTPStatus(response.status_code).phrase
+        problem = refuse(response.status_code, sentence)
         response.content = problem.content
         response.headers["Content-Type"] = JSON
-        # Of the page that it was.
-        response.headers["Content-Length"] = str(len(problem.content))
+        response.headers["Content-Length"] = str(len(problem.content))  # Replaces the page's length.
         return response
-
-
-def _explain(request: HttpRequest, response: HttpResponse) -> str:
-    if response.status_code == 405:
-        methods = sorted(response.headers.get("Allow", "").split(", "))
-        words = {"method": request.method, "methods": ", ".join(methods)}
-        return _("This address takes no %(method)s; it takes %(methods)s.") % words
-    sentence = SENTENCES.get(response.status_code)
-    return _(sentence) if sentence else HTTPStatus(response.status_code).phrase

@@ -11,6 +11,6 @@ class ConfigConfig(AppConfig):
 
 
 class StaticFilesConfig(staticfiles.StaticFilesConfig):
-    """Static files without the second reader of the API's document that django-ninja brings: a megabyte unused."""
+    """Static files without django-ninja's second viewer of the API's document, an unused megabyte."""
 
     ignore_patterns = [*staticfiles.StaticFilesConfig.ignore_patterns, "redoc.standalone*"]

@@ -1,8 +1,8 @@
-"""Backups: one file with an instance's database as one moment saw it, and the files of VAR that belong to it.
+"""Backups: one file with a consistent snapshot of an instance's database and the files of VAR that belong to it.
 
-A backup is a tar file: `manifest.json` first (version, applied migrations, rows of every table,
-sha256 of every file), then `database.dump` (pg_dump's own format, taken in the snapshot in which
-the rows were counted), then `var/...`. `config.restoring` reads it.
+A backup is a tar file. It contains `manifest.json` (version, applied migrations, row counts of all tables, sha256 of
+all files), then `database.dump` (in pg_dump's own format, from the snapshot in which the rows were counted), then
+`var/...`. `config.restoring` reads it.
 """
 
 import hashlib
@@ -12,7 +12,7 @@ import os
 import subprocess
 import tarfile
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
 
@@ -32,8 +32,8 @@ from store.objects import StoreUnavailable
 
 FORMAT = 1
 MANIFEST, DUMP = "manifest.json", "database.dump"
-# What of VAR cannot be made again, or was paid for. Indexes, logs, static files and services are
-# left out, and base models (VAR/bases): they come from outside.
+# The parts of VAR that cannot be recreated, or were paid for. Indexes, logs, static files, services and base models
+# (VAR/bases) are not among them.
 KEPT = ("secret_key", "audit.jsonl", "demo", "exports", "jobs", "models", "spool", "teachers", "vectors")
 BEFORE_RESTORE = "before-restore-*.tar"
 NO_HASH = "0" * 64
@@ -42,14 +42,14 @@ Say = Callable[[str], None]
 
 
 def write_backup(path: Path, var: Path, say: Say = lambda line: None) -> dict[str, Any]:
-    """Write the instance to a new file, whole or not at all; return the manifest. Raises BadInput where it cannot."""
+    """Write the instance to a new file, completely or not at all; return the manifest. Raises BadInput."""
     if path.exists():
         raise BadInput(f"{path} exists: name a new file")
-    # Renamed once it is whole, so that nobody takes a backup that was cut off for one.
+    # Renamed only when it is complete, so that an interrupted backup never looks like a backup.
     part = path.with_name(f".{path.name}.part")
     try:
         with part.open("xb") as file, tempfile.TemporaryDirectory(dir=path.parent, prefix=".backup-") as folder:
-            # The file holds secrets: only its owner may read it.
+            # The file contains secrets: only its owner may read it.
             part.chmod(0o600)
             manifest = _write_archive(file, Path(folder) / DUMP, var, say)
         part.rename(path)
@@ -63,17 +63,17 @@ def write_backup(path: Path, var: Path, say: Say = lambda line: None) -> dict[st
 
 
 def instance_id() -> str:
-    """Return what tells this instance from others whose VAR has the same path, as in Docker."""
+    """Return an id that distinguishes this instance from others whose VAR has the same path, as in Docker."""
     return hashlib.sha256(settings.SECRET_KEY.encode()).hexdigest()[:16]
 
 
 def prune_backups(folder: Path, keep: int, pattern: str = "*") -> list[Path]:
-    """Remove all but the `keep` newest backups of this instance from the folder; return those removed.
+    """Remove all but the `keep` newest backups of this instance from the folder; return the removed ones.
 
-    Copies that `restore` made of what was there before stay, unless the pattern is theirs.
+    The backups that `restore` makes before it replaces anything are not removed, unless `pattern` is theirs.
     """
-    found = [path for path in folder.glob(pattern) if pattern == BEFORE_RESTORE or not path.match(BEFORE_RESTORE)]
-    ours = [path for path in found if path.is_file() and _instance_of(path) == instance_id()]
+    backups = [path for path in folder.glob(pattern) if pattern == BEFORE_RESTORE or not path.match(BEFORE_RESTORE)]
+    ours = [path for path in backups if path.is_file() and _instance_of(path) == instance_id()]
     older = sorted(ours, key=lambda path: path.stat().st_mtime, reverse=True)[keep:]
     for path in older:
         path.unlink()
@@ -81,7 +81,7 @@ def prune_backups(folder: Path, keep: int, pattern: str = "*") -> list[Path]:
 
 
 def _instance_of(path: Path) -> str | None:
-    """Return the instance that a backup was made of; None for what is no backup or does not say."""
+    """Return the id of the instance in a backup; None if the file is no backup or names none."""
     try:
         with tarfile.open(path, "r:") as tar:
             first = tar.next()
@@ -97,8 +97,14 @@ def _write_archive(file: IO[bytes], dump: Path, var: Path, say: Say) -> dict[str
         raise BadInput(line)
     say("dumping the database ...")
     rows = _dump_database(dump)
-    local = {f"var/{one.relative_to(var)}": one for one in _kept_files(var)}
-    files: dict[str, Path | StoredFile] = {DUMP: dump, **local, **_files_of_other_machines(var)}
+    # The regular files of VAR, without those that are being written, whose names begin with a dot.
+    local_files: dict[str, Path] = {}
+    for kind in KEPT:
+        for path in files_below(var / kind):
+            relative_path = path.relative_to(var)
+            if not any(part.startswith(".") for part in relative_path.parts):
+                local_files[f"var/{relative_path}"] = path
+    files: dict[str, Path | StoredFile] = {DUMP: dump, **local_files, **_files_of_other_machines(var)}
     say(f"packing {len(files) - 1:,} files ...")
     manifest: dict[str, Any] = {
         "quorum_backup": FORMAT,
@@ -110,18 +116,18 @@ def _write_archive(file: IO[bytes], dump: Path, var: Path, say: Say) -> dict[str
         "rows": rows,
         "files": dict.fromkeys(files, NO_HASH),
     }
-    # The manifest stands first and is known last: its place is kept, for a hash is as long as any other.
-    first = tarfile.TarInfo(MANIFEST)
-    first.size = len(_manifest_bytes(manifest))
+    # The manifest comes first but is complete last: its space is reserved, since all hashes have the same length.
+    manifest_entry = tarfile.TarInfo(MANIFEST)
+    manifest_entry.size = len(_manifest_bytes(manifest))
     with tarfile.open(fileobj=file, mode="w") as tar:
-        tar.addfile(first, io.BytesIO(b" " * first.size))
+        tar.addfile(manifest_entry, io.BytesIO(b" " * manifest_entry.size))
         hashes = {
-            name: _add_file(tar, name, one) if isinstance(one, Path) else _add_stored_file(tar, name, one)
-            for name, one in files.items()
+            name: _add_file(tar, name, source) if isinstance(source, Path) else _add_stored_file(tar, name, source)
+            for name, source in files.items()
         }
-    manifest["files"] = {name: found for name, found in hashes.items() if found}
-    file.seek(len(first.tobuf()))
-    file.write(_manifest_bytes(manifest).ljust(first.size))
+    manifest["files"] = {name: digest for name, digest in hashes.items() if digest}
+    file.seek(len(manifest_entry.tobuf()))
+    file.write(_manifest_bytes(manifest).ljust(manifest_entry.size))
     return manifest
 
 
@@ -130,52 +136,52 @@ def _manifest_bytes(manifest: dict[str, Any]) -> bytes:
 
 
 def _add_file(tar: tarfile.TarFile, name: str, path: Path) -> str:
-    """Pack a file as long as it is now, for others may append to it; return its sha256, or "" when it is gone."""
+    """Pack a file with its current length, since it may grow; return its sha256, or "" if it no longer exists."""
     try:
         source = path.open("rb")
     except FileNotFoundError:
         return ""
     with source:
-        found = os.fstat(source.fileno())
+        status = os.fstat(source.fileno())
         entry = tarfile.TarInfo(name)
-        entry.size, entry.mode, entry.mtime = found.st_size, found.st_mode & 0o777, int(found.st_mtime)
+        entry.size, entry.mode, entry.mtime = status.st_size, status.st_mode & 0o777, int(status.st_mtime)
         hashing = HashingReader(source)
         try:
             tar.addfile(entry, hashing)
         except OSError as error:
-            if error.errno is None:  # tarfile's own: the file ended early
+            if error.errno is None:  # Raised by tarfile itself: the file ended early.
                 raise QuorumError(f"{path} became shorter while it was read: back up again") from error
             raise
         return hashing.digest.hexdigest()
 
 
 def _add_stored_file(tar: tarfile.TarFile, name: str, row: StoredFile) -> str:
-    """Pack a file from the store, no local copy; return its sha256. Raises StoreUnavailable."""
+    """Pack a file directly from the store; return its sha256. Raises StoreUnavailable."""
     entry = tarfile.TarInfo(name)
     entry.size, entry.mode, entry.mtime = row.content.size, 0o600, int(row.changed_at.timestamp())
     with open_store().open(row.content_id) as source:
         hashing = HashingReader(source)
         tar.addfile(entry, hashing)
-    if (found := hashing.digest.hexdigest()) != row.content_id:
+    if (digest := hashing.digest.hexdigest()) != row.content_id:
         raise StoreUnavailable(f"The store gave other bytes than those of {name}: restore it from an older backup")
-    return found
+    return digest
 
 
 def _files_of_other_machines(var: Path) -> dict[str, StoredFile]:
-    """Return stored files that a backup keeps and that are not on this disk, or have changed."""
-    found = {}
+    """Return the stored files for a backup that are not on this disk, or have changed on another machine."""
+    rows_by_name = {}
     for kind in KEPT:
         for row in stored_files(var / kind):
             path = var / row.name
-            here = path.is_file() and path.stat().st_size == row.content.size
-            # Files of jobs change; all others never do under their name.
-            if row.node != node_id() and not (here and kind != "jobs"):
-                found[f"var/{row.name}"] = row
-    return found
+            is_local = path.is_file() and path.stat().st_size == row.content.size
+            # Only files of jobs change without a change of their name.
+            if row.node != node_id() and not (is_local and kind != "jobs"):
+                rows_by_name[f"var/{row.name}"] = row
+    return rows_by_name
 
 
 class HashingReader:
-    """A file that hashes what is read of it."""
+    """A file that hashes the bytes that are read from it."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self.file, self.digest = file, hashlib.sha256()
@@ -186,29 +192,20 @@ class HashingReader:
         return data
 
 
-def _kept_files(var: Path) -> Iterator[Path]:
-    """Yield the regular files that a backup keeps, without those being written (names that begin with a dot)."""
-    for name in KEPT:
-        for path in files_below(var / name):
-            if not any(part.startswith(".") for part in path.relative_to(var).parts):
-                yield path
-
-
 def server_version() -> int:
-    """Return the version of PostgreSQL: 180004 is 18.4."""
+    """Return the version of PostgreSQL as a number: 180004 for 18.4."""
     with connection.cursor() as cursor:
         cursor.execute("SHOW server_version_num")
         return int(cursor.fetchone()[0])
 
 
 def _dump_database(path: Path) -> dict[str, int]:
-    """Write pg_dump's output to `path`; return rows of every table, by the same snapshot."""
+    """Write pg_dump's output to `path`; return the row counts of all tables in the same snapshot."""
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
         cursor.execute("SELECT pg_export_snapshot()")
         (snapshot,) = cursor.fetchone()
-        # pg_dump reads the snapshot of this transaction, so the counted rows are those of the dump,
-        # though people go on working.
+        # pg_dump reads the snapshot of this transaction, so that the counts fit the dump even if people keep working.
         options = ["-Fc", "--no-owner", "--no-privileges", f"--snapshot={snapshot}"]
         with path.open("wb") as file:
             run_postgres_program("pg_dump", *options, stdout=file)
@@ -221,25 +218,27 @@ def _count_rows(cursor: Any) -> dict[str, int]:
         "SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
         "WHERE n.nspname = 'public' AND c.relkind IN ('r', 'p') AND NOT c.relispartition ORDER BY 1"
     )
-    found = {}
+    row_counts = {}
     for (table,) in cursor.fetchall():
         cursor.execute(f'SELECT count(*) FROM "{table}"')
-        (found[table],) = cursor.fetchone()
-    return found
+        (row_counts[table],) = cursor.fetchone()
+    return row_counts
 
 
 def run_postgres_program(
     program: str, *args: str, stdout: Any = subprocess.DEVNULL, stdin: Any = subprocess.DEVNULL
 ) -> None:
-    """Run a program of PostgreSQL on our database. Raises QuorumError with the last line of its error output."""
+    """Run a PostgreSQL program on our database. Raises QuorumError with the last line of its error output."""
     values = connection.get_connection_params()
-    known = {option.keyword.decode(): option.envvar.decode() for option in Conninfo.get_defaults() if option.envvar}
-    # By the environment and not by arguments, which every user of the machine can read.
-    settings = {name: str(values[key]) for key, name in known.items() if values.get(key)}
+    variables_by_option = {
+        option.keyword.decode(): option.envvar.decode() for option in Conninfo.get_defaults() if option.envvar
+    }
+    # In the environment, because every user of the machine can read arguments.
+    settings = {name: str(values[key]) for key, name in variables_by_option.items() if values.get(key)}
     command = [str(postgres.binaries_folder() / program), *args]
-    done = subprocess.run(
+    process = subprocess.run(
         command, env={**os.environ, **settings}, stdin=stdin, stdout=stdout, stderr=subprocess.PIPE, check=False
     )
-    if done.returncode:
-        said = done.stderr.decode(errors="replace").strip().splitlines() or ["no error output"]
-        raise QuorumError(f"{program} failed: {said[-1]}")
+    if process.returncode:
+        error_lines = process.stderr.decode(errors="replace").strip().splitlines() or ["no error output"]
+        raise QuorumError(f"{program} failed: {error_lines[-1]}")

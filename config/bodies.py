@@ -1,10 +1,10 @@
-"""A request's body is read before the application: a slow sender holds up nobody."""
+"""Reading of request bodies before the application starts, so that a slow sender delays nobody else."""
 
 from collections.abc import Callable, Iterable
 from io import BytesIO
 from typing import Any
 
-# Bytes. A larger body stays where it is: who is not signed in may not send one (config/limits.py).
+# Bytes. A larger body is left to the application: only signed-in people may send one (config/limits.py).
 MOST_READ = 1_000_000
 
 StartResponse = Callable[..., Any]
@@ -12,9 +12,9 @@ Application = Callable[[dict[str, Any], StartResponse], Iterable[bytes]]
 
 
 def whole_bodies(application: Application) -> Application:
-    """Return the application as one that starts when the body is there, and not at all when its sender has gone.
+    """Wrap the application so that it starts once the body has arrived, and never if the sender disconnects.
 
-    The thread that waits for a body costs little, as long as it holds no database connection.
+    A thread that waits for a body costs little, because it has no database connection yet.
     """
 
     def respond(environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
@@ -22,7 +22,7 @@ def whole_bodies(application: Application) -> Application:
         size = int(length) if length.isdecimal() else 0
         if 0 < size <= MOST_READ:
             body = environ["wsgi.input"].read(size)
-            # The sender has gone: nobody would read an answer, and the application need not begin.
+            # The sender has disconnected, so nobody would read an answer.
             if len(body) < size:
                 start_response("400 Bad Request", [("Content-Length", "0")])
                 return [b""]

@@ -1,4 +1,4 @@
-"""The Celery application: carries wake-ups only; PostgreSQL holds what is to be done."""
+"""The Celery application. Its messages only wake up workers; the work itself is stored in PostgreSQL."""
 
 import contextlib
 import os
@@ -17,11 +17,10 @@ from jobs.processes import watch_parent
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 if "worker" in sys.argv:
     warnings.filterwarnings("ignore", "You're running the worker with superuser")
-    os.environ["QUORUM_DB_POOL"] = "2"  # What each child of a worker may open
-    os.environ.setdefault("CELERY_SKIP_CHECKS", "1")  # Django's, which import every page: `make check` runs them.
+    os.environ["QUORUM_DB_POOL"] = "2"  # Connections of each child of a worker.
+    os.environ.setdefault("CELERY_SKIP_CHECKS", "1")  # Django's checks import every page; `make check` runs them.
 
-# Seconds between two looks whether the keeper lives.
-KEEPER_S = 2.0
+KEEPER_S = 2.0  # Seconds between checks of the keeper.
 
 app = Celery("quorum")
 app.config_from_object("django.conf:settings", namespace="CELERY")
@@ -30,7 +29,7 @@ app.steps["worker"].add(DjangoStructLogInitStep)
 
 
 def prepare_worker(**_: Any) -> None:
-    """Bring up the services for a worker, as for any command; end it with its parent."""
+    """Start the services for a worker, as for any command, and make it end with its parent."""
     from config import env
     from config.startup import apply_or_refuse, refuse_unusable_settings
     from embedded import ensure_services
@@ -45,18 +44,18 @@ def prepare_worker(**_: Any) -> None:
 
 
 def watch_keeper() -> None:
-    """Start another keeper where it was killed, which ends both services without a `serve`."""
+    """Start the keeper again if it was killed: without a `serve` process, that has ended both services."""
     from config import env
     from embedded import are_embedded, start_keeper
 
     while are_embedded():
         time.sleep(KEEPER_S)
-        with contextlib.suppress(OSError, SystemExit):  # VAR is gone, or the next look finds it better
+        with contextlib.suppress(OSError, SystemExit):  # VAR was removed, or the next attempt may succeed.
             start_keeper(env.var())
 
 
 def prepare_child(**_: Any) -> None:
-    """Watch the grandparent from a prefork child: the kernel does not tell it of that end."""
+    """Watch the grandparent from a prefork child, because the kernel does not signal its end."""
     from config.operating import tracing
 
     watch_parent()
@@ -64,7 +63,7 @@ def prepare_child(**_: Any) -> None:
 
 
 def configure_logs(**_: Any) -> None:
-    """Log as the settings say: Celery would choose levels and a format of its own."""
+    """Configure logging by the settings, since Celery would set its own levels and format."""
     from django.conf import settings
     from django.utils.log import configure_logging
 

@@ -1,4 +1,4 @@
-"""Checks of the settings that `manage.py check` runs, and `serve` and `demo` before they start."""
+"""Checks of the settings, which `manage.py check` runs, and also `serve` and `demo` before they start."""
 
 from typing import Any
 
@@ -8,20 +8,20 @@ from django.core.checks import CheckMessage, Error, register
 from store.files import open_store
 from store.objects import StoreUnavailable
 
-# What depends on the settings of an instance: `serve` and `demo` run these before they start.
+# Tag of the checks that depend on an instance's settings: `serve` and `demo` run them before they start.
 SETTINGS = "instance-settings"
-COMMANDS = 10  # Connections left for commands, the superuser's reserve and people at psql.
+COMMANDS = 10  # Connections for commands, the superuser's reserve and people who use psql.
 
 
 def count_connections(judge_workers: int) -> int:
-    """Return how many PostgreSQL connections a busy instance with so many judge workers opens."""
+    """Return how many PostgreSQL connections an instance with so many judge workers opens at most."""
     web = settings.WEB_PROCESSES * settings.WEB_THREADS
     return int(web + judge_workers * settings.CONNECTIONS_PER_JUDGE_WORKER + COMMANDS)
 
 
 @register(SETTINGS)
 def usable_store(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """Return an error where QUORUM_STORE names no store that can be opened. Asks nobody."""
+    """Return an error if QUORUM_STORE names no store that can be opened. Nothing is sent to the store."""
     try:
         if settings.STORE:
             open_store()
@@ -32,13 +32,14 @@ def usable_store(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
 
 @register(SETTINGS)
 def enough_connections(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """Return an error where all connections together exceed PostgreSQL's max_connections."""
-    wanted = count_connections(settings.JUDGE_WORKERS)
-    if wanted <= settings.MAX_CONNECTIONS:
+    """Return an error if all connections together exceed PostgreSQL's max_connections."""
+    connections = count_connections(settings.JUDGE_WORKERS)
+    if connections <= settings.MAX_CONNECTIONS:
         return []
     return [
         Error(
-            f"The settings may open {wanted} database connections, and PostgreSQL allows {settings.MAX_CONNECTIONS}.",
+            f"The settings may open {connections} database connections, "
+            f"and PostgreSQL allows {settings.MAX_CONNECTIONS}.",
             hint="Lower QUORUM_WEB_PROCESSES, QUORUM_WEB_THREADS or QUORUM_JUDGE_WORKERS, or raise max_connections "
             "and QUORUM_MAX_CONNECTIONS.",
             id="quorum.E001",

@@ -1,4 +1,4 @@
-"""Contents of the demo: the bundled collection by the import, and accounts of every role."""
+"""Contents of the demo: the bundled collection, accounts of every role, and jobs by the offline judges."""
 
 import json
 from pathlib import Path
@@ -24,49 +24,55 @@ from jobs.models import JobState
 from judges.campaigns import configurations, forecasts
 from judges.panels.offline_panel import OFFLINE_REWRITER, OFFLINE_SEARCH
 
-# How many accounts of each role.
+# Number of accounts by role.
 ROLES = {"owner": 1, "admin": 1, "adjudicator": 1, "annotator": 2}
 
-SYNTHETIC = 5  # Seeds of the synthetic queries that it shows.
-# A collection of its own: what a web search adds has no labels, and would change the figures of the bundled one.
+SYNTHETIC = 5  # Seeds of synthetic queries.
+# A separate collection, because documents from a web search have no labels and would change the bundled one's figures.
 WEB, WEB_TITLE, WEB_QUERIES = "offline-web-search", "Documents from an offline web search", 8
 
 
 def load_collection(folder: Path, out: TextIO) -> tuple[Collection, dict[str, int]]:
-    """Cut the passages of this Python and import them, with the report on `out`; a second call changes nothing."""
+    """Split this Python's documentation into passages and import them, with the report on `out`.
+
+    A second call changes nothing.
+    """
     built = bundled.build(folder)
     files: dict[str, Any] = {name: [folder / f"{name}.jsonl"] for name in ("corpus", "queries", "pairs")}
     call_command("import_collection", bundled.NAME, **files, bm25=bundled.BM25, grades=1, stdout=out)
     collection = Collection.objects.get(name=bundled.NAME)
-    if not collection.title:  # once: whoever edits it in the browser keeps what they wrote
+    if not collection.title:  # Only once, so that later edits in the browser are kept.
         collection.rubric, collection.title = bundled.RUBRIC, bundled.TITLE
         collection.save(update_fields=["rubric", "title"])
     return collection, built
 
 
 def ensure_accounts(path: Path, collection: Collection) -> list[dict[str, str]]:
-    """Return [{role, username, password}], made once, random, kept in `path` for us."""
+    """Return [{role, username, password}] of random accounts, which are created once and stored in `path`."""
     if path.exists():
-        known: list[dict[str, str]] = json.loads(path.read_text())
-        if User.objects.filter(username__in=[one["username"] for one in known]).count() == len(known):
-            return known
-    made = []
+        accounts: list[dict[str, str]] = json.loads(path.read_text())
+        if User.objects.filter(username__in=[account["username"] for account in accounts]).count() == len(accounts):
+            return accounts
+    new_accounts = []
     for role, count in ROLES.items():
-        where = None if role == "owner" else collection
-        made += [{"role": role, **one} for one in create_accounts(role=role, count=count, collection=where)]
+        account_collection = None if role == "owner" else collection
+        new_accounts += [
+            {"role": role, **account}
+            for account in create_accounts(role=role, count=count, collection=account_collection)
+        ]
     path.touch(mode=0o600)
-    path.write_text(json.dumps(made, indent=1) + "\n")
-    return made
+    path.write_text(json.dumps(new_accounts, indent=1) + "\n")
+    return new_accounts
 
 
 def estimate_line(collection: Collection, panel: str) -> str | None:
-    """Return a line on what judging would still cost; None when nothing is left or paid."""
+    """Return a line with the cost of the remaining judging; None if nothing remains or all is free."""
     expected = forecasts.forecast_judging(collection, configurations.build_configuration(panel=panel))
     return None if expected is None or expected.free else expected.line()
 
 
-DEPTH = 10  # Documents that the demo's runs return.
-MADE: dict[str, tuple[str, dict[str, str]]] = {
+DEPTH = 10  # Documents per query in the demo's runs.
+RUN_RECIPES: dict[str, tuple[str, dict[str, str]]] = {
     "bm25": (Run.Kind.BM25, {}),
     "hyde-offline": (Run.Kind.REWRITE, {"method": "hyde", "judge": OFFLINE_REWRITER}),
     "query2doc-offline": (Run.Kind.REWRITE, {"method": "query2doc", "judge": OFFLINE_REWRITER}),
@@ -74,53 +80,53 @@ MADE: dict[str, tuple[str, dict[str, str]]] = {
 
 
 def start_runs(collection: Collection) -> list[Run]:
-    """Start runs without a key in the background: BM25, and BM25 over passages that the offline judge writes."""
+    """Start runs that need no key in the background: BM25, and BM25 with passages by the offline judge."""
     return [
         RUNS.start_or_join(collection, {**recipe, "name": name, "kind": kind, "depth": DEPTH})
-        for name, (kind, recipe) in MADE.items()
+        for name, (kind, recipe) in RUN_RECIPES.items()
     ]
 
 
 def are_ready(runs: list[Run]) -> bool:
-    """Return whether every run is ready, or has failed."""
+    """Return whether every run is ready or has failed."""
     return not Run.objects.filter(
         pk__in=[run.pk for run in runs], state__in=[JobState.WAITING, JobState.RUNNING]
     ).exists()
 
 
 def start_answers(collection: Collection) -> None:
-    """Qrels before and after judging, and offline answers from all runs, in background."""
+    """Create qrels before and after judging, and start offline answers from all runs in the background."""
     versions.original_version(collection)
     versions.labels_version(collection)
-    options = {"systems": list(MADE), "generators": [OFFLINE_REWRITER], "judge": OFFLINE_REWRITER, "k": DEPTH}
+    options = {"systems": list(RUN_RECIPES), "generators": [OFFLINE_REWRITER], "judge": OFFLINE_REWRITER, "k": DEPTH}
     ANSWERS.start_or_join(collection, options)
 
 
 def start_synthesis(collection: Collection) -> None:
-    """Start a few synthetic queries with passages, by the offline judge, in the background."""
+    """Start a few synthetic queries with passages by the offline judge, in the background."""
     options = {"source": QUERIES, "judge": OFFLINE_REWRITER, "limit": SYNTHETIC}
     SYNTHESES.start_or_join(collection, options)
 
 
 def start_web_search(folder: Path) -> WebSearch:
-    """Start an offline web search for some bundled questions, without documents."""
+    """Start an offline web search for some of the bundled questions, without their documents."""
     lines = (folder / "queries.jsonl").read_text().splitlines(keepends=True)
     path = folder / "web-queries.jsonl"
     path.write_text("".join(lines[:WEB_QUERIES]))
     import_collection(WEB, ImportFiles(queries=path, options=ImportOptions(grades=1)))
     Collection.objects.filter(name=WEB, title="").update(title=WEB_TITLE)
     collection = Collection.objects.get(name=WEB)
-    known = WebSearch.objects.select_related("collection").filter(collection=collection).first()
-    return known or WEB_SEARCHES.start_or_join(collection, {"judge": OFFLINE_SEARCH})
+    web_search = WebSearch.objects.select_related("collection").filter(collection=collection).first()
+    return web_search or WEB_SEARCHES.start_or_join(collection, {"judge": OFFLINE_SEARCH})
 
 
 def is_searched(search: WebSearch) -> bool:
-    """Return whether the web search is done, or has failed."""
+    """Return whether the web search is done or has failed."""
     return WebSearch.objects.get(pk=search.pk).is_over
 
 
 def start_query_writing(search: WebSearch) -> None:
-    """Queries that the offline judge writes from documents of the web search, in the background."""
+    """Start queries that the offline judge writes from documents of the web search, in the background."""
     options = {"kind": Synthesis.Product.ASK.value, "judge": OFFLINE_REWRITER, "limit": SYNTHETIC, "pairs": 3}
     if not Synthesis.objects.filter(collection=search.collection).exists():
         SYNTHESES.start_or_join(search.collection, options)

@@ -1,6 +1,6 @@
-"""Readers of environment variables: every setting of an instance comes from here.
+"""Readers of environment variables, from which every setting of an instance comes.
 
-A value that cannot be meant ends the program with one line and exit code 2, before anything is done.
+An invalid value ends the program with one line and exit code 2, before anything is done.
 """
 
 import math
@@ -21,13 +21,13 @@ YES, NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 
 
 def text(name: str, default: str = "") -> str:
-    """Return the variable's value, or the default where it is unset or empty."""
-    # Compose passes on unset variables as empty ones, so empty means unset.
+    """Return the variable's value, or the default if it is unset or empty."""
+    # Docker Compose passes unset variables on as empty ones, so empty means unset.
     return os.environ.get(name) or default
 
 
 def secret(name: str) -> str:
-    """Return a secret from environment or file; an unreadable one stops the program."""
+    """Return a secret from the environment or a file; an unreadable file ends the program."""
     try:
         return secrets.read_secret(name)
     except BadInput as error:
@@ -35,7 +35,7 @@ def secret(name: str) -> str:
 
 
 def flag(name: str, default: bool = False) -> bool:
-    """Return whether the variable is 1, true, yes or on, in any case; a word that says neither stops the program."""
+    """Return whether the variable is 1, true, yes or on, in any case; an unknown word ends the program."""
     value = text(name).lower()
     if value and value not in YES + NO:
         refuse(f"{name}={value!r} is neither on nor off: set it to 1 or 0.")
@@ -43,29 +43,29 @@ def flag(name: str, default: bool = False) -> bool:
 
 
 def number(name: str, default: float, *, least: float = 0) -> float:
-    """Return a variable as a number; anything else, or less than `least`, stops the program."""
+    """Return a variable as a number; anything else, or less than `least`, ends the program."""
     value = text(name)
     try:
-        found = float(value) if value else default
+        parsed = float(value) if value else default
     except ValueError:
         refuse(f"{name}={value!r} is not a number.")
-    if not math.isfinite(found) or found < least:
+    if not math.isfinite(parsed) or parsed < least:
         refuse(f"{name}={value!r} is not a number of {least:g} or more.")
-    return found
+    return parsed
 
 
 def count(name: str, default: int, *, least: int = 0, most: int | None = None) -> int:
-    """Return a variable as a whole number; anything else, less than `least` or more than `most` stops the program."""
+    """Return a variable as a whole number; anything else, less than `least` or more than `most` ends the program."""
     value = text(name)
     try:
-        found = int(value) if value else default
+        parsed = int(value) if value else default
     except ValueError:
         refuse(f"{name}={value!r} is not a whole number.")
-    if found < least:
+    if parsed < least:
         refuse(f"{name}={value!r} must be {least} or more.")
-    if most is not None and found > most:
+    if most is not None and parsed > most:
         refuse(f"{name}={value!r} must be {most} or less.")
-    return found
+    return parsed
 
 
 def one_of(name: str, choices: Sequence[str], default: str = "") -> str:
@@ -81,7 +81,7 @@ def comma_separated(name: str, default: str = "") -> list[str]:
 
 
 def networks(name: str) -> list[IPv4Network | IPv6Network]:
-    """Return networks of addresses, as 10.0.0.0/8 or one; anything else stops the program."""
+    """Return networks like 10.0.0.0/8, or single addresses; anything else ends the program."""
     try:
         return [ip_network(word) for word in comma_separated(name)]
     except ValueError as error:
@@ -89,20 +89,20 @@ def networks(name: str) -> list[IPv4Network | IPv6Network]:
 
 
 def origins(name: str) -> list[str]:
-    """Return origins of pages, as https://quorum.example.org; anything else stops the program."""
-    # A browser sends an origin without a slash at its end, and Django compares the texts.
-    found = [word.rstrip("/") for word in comma_separated(name)]
-    for word in found:
+    """Return origins like https://quorum.example.org; anything else ends the program."""
+    # Browsers send an origin without a trailing slash, and Django compares the strings.
+    words = [word.rstrip("/") for word in comma_separated(name)]
+    for word in words:
         if not _is_web_address(word) or urlsplit(word).path:
             refuse(
                 f"{name}: {word!r} must begin with https:// (or http://) and name a host alone, as "
                 "https://quorum.example.org."
             )
-    return found
+    return words
 
 
 def sub_path(name: str) -> str:
-    """Return the path below which the site stands, as /quorum; "" where it has its own host."""
+    """Return the path below which the site is served, like /quorum; "" if it has its own host."""
     value = text(name).rstrip("/")
     if value and not re.fullmatch(r"(/[A-Za-z0-9._~-]+)+", value):
         refuse(f"{name}={value!r} must be a path that begins with a slash, as /quorum.")
@@ -110,7 +110,7 @@ def sub_path(name: str) -> str:
 
 
 def web_address(name: str) -> str:
-    """Return the address of a server without a slash at its end, or "" where none is set."""
+    """Return the address of a server without a trailing slash, or "" if none is set."""
     value = text(name).rstrip("/")
     if value and not _is_web_address(value):
         refuse(f"{name}={value!r} must be an address that begins with https:// (or http://).")
@@ -120,22 +120,22 @@ def web_address(name: str) -> str:
 def _is_web_address(value: str) -> bool:
     try:
         parts = urlsplit(value)
-    except ValueError:  # a bracket that does not close, say
+    except ValueError:  # For example, a missing bracket.
         return False
     return parts.scheme in ("http", "https") and bool(parts.netloc)
 
 
 def time_zone(name: str, default: str) -> str:
-    """Return the name of a time zone that this machine knows; anything else stops the program."""
+    """Return the name of a time zone that this machine knows; anything else ends the program."""
     value = text(name, default)
     try:
         ZoneInfo(value)
-    # ZoneInfo looks for a file of that name: a folder, or a path that leads elsewhere, has an error of its own.
+    # ZoneInfo opens a file of that name, so folders and paths that lead elsewhere raise other errors.
     except (KeyError, ValueError, OSError):
         refuse(f"{name}={value!r} is no time zone: name one as Europe/Berlin or UTC.")
     return value
 
 
 def var() -> Path:
-    """Return the folder that holds everything this instance writes (QUORUM_VAR)."""
+    """Return the folder for everything that this instance writes (QUORUM_VAR)."""
     return Path(text("QUORUM_VAR", str(ROOT / "var"))).resolve()

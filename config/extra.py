@@ -1,4 +1,4 @@
-"""The training extra of the demo: installed behind the running site, and how far it is for the training page."""
+"""The training extra of the demo: its installation while the site runs, and its progress for the training page."""
 
 import importlib.metadata
 import json
@@ -17,7 +17,7 @@ from packaging.utils import canonicalize_name
 from config import env
 from jobs.processes import spawn_child, stop_children
 
-# In VAR: {state: installing|ready|failed|left-out, done, of (packages), line (for people), seconds}.
+# File in VAR: {state: installing|ready|failed|left-out, done, of (packages), line (for people), seconds}.
 STATE = "training-extra.json"
 
 TELL_EVERY_S = 1.0
@@ -26,18 +26,24 @@ LINE = re.compile(r"^[A-Za-z0-9][^\\\n]*==[^\\\n]*", re.MULTILINE)
 
 
 def wanted_packages() -> set[str]:
-    """Return the names of the extra's packages that this machine needs, torch among them."""
-    lines = [Requirement(line.strip()) for name in FILES for line in LINE.findall((env.ROOT / name).read_text())]
-    return {canonicalize_name(one.name) for one in lines if one.marker is None or one.marker.evaluate()}
+    """Return the names of the extra's packages that this machine needs, including torch."""
+    requirements = [Requirement(line.strip()) for name in FILES for line in LINE.findall((env.ROOT / name).read_text())]
+    return {
+        canonicalize_name(requirement.name)
+        for requirement in requirements
+        if requirement.marker is None or requirement.marker.evaluate()
+    }
 
 
 def installed_packages() -> set[str]:
     importlib.invalidate_caches()
-    return {canonicalize_name(one.name) for one in importlib.metadata.distributions() if one.name}
+    return {
+        canonicalize_name(distribution.name) for distribution in importlib.metadata.distributions() if distribution.name
+    }
 
 
 class Extra:
-    """The installation of the training extra, which the loop that watches the site looks at."""
+    """The installation of the training extra, which the loop that watches the site's processes checks."""
 
     def __init__(self, var: Path, ready: Callable[[], None]) -> None:
         self.var, self.ready = var, ready
@@ -53,13 +59,15 @@ class Extra:
         self.log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with self.log.open("w") as log:
             args: list[str | Path] = ["sh", env.ROOT / "config" / "install.sh", "training"]
-            # Into this Python's packages, not another's.
-            here = {"VENV": sys.prefix} if sys.prefix != sys.base_prefix else {}
-            self.process = spawn_child(args, {**os.environ, **here}, cwd=env.ROOT, stdout=log, stderr=log)
+            # Install into the packages of this Python.
+            virtual_environment = {"VENV": sys.prefix} if sys.prefix != sys.base_prefix else {}
+            self.process = spawn_child(
+                args, {**os.environ, **virtual_environment}, cwd=env.ROOT, stdout=log, stderr=log
+            )
         self.tell("installing", "installing packages")
 
     def look(self) -> None:
-        """Tell once how far the installation is; where it has ended well, call `ready`."""
+        """Write the installation's progress; call `ready` once it has succeeded."""
         if self.process is None:
             return
         code = self.process.poll()
@@ -69,33 +77,29 @@ class Extra:
             return
         self.process = None
         if code:
-            self.tell("failed", f"{self.last_line()}: make install-training tries again, then start the demo again")
+            lines = [line for line in self.log.read_text(errors="replace").splitlines() if line.strip()]
+            last_line = lines[-1].strip()[:300] if lines else "the installer ended without output"
+            self.tell("failed", f"{last_line}: make install-training tries again, then start the demo again")
         else:
             self.ready()
             self.tell("ready", "training is set up")
 
     def stop(self) -> None:
-        """End an installation that is under way; the next start goes on."""
+        """End a running installation; the next start continues it."""
         if self.process is not None:
             stop_children([self.process])
 
-    def last_line(self) -> str:
-        """Return the last line of the installer's output."""
-        lines = [line for line in self.log.read_text(errors="replace").splitlines() if line.strip()]
-        return lines[-1].strip()[:300] if lines else "the installer ended without output"
-
     def tell(self, state: str, line: str) -> None:
-        """Write the state, whole or not at all."""
+        """Write the state atomically, since the training page may read it at any moment."""
         self.told = time.monotonic()
         names = wanted_packages()
-        known: dict[str, Any] = {
+        document: dict[str, Any] = {
             "state": state,
             "done": len(names & installed_packages()),
             "of": len(names),
             "line": line,
             "seconds": round(self.told - self.begun, 1) if self.begun else 0.0,
         }
-        # The training page reads it at any moment.
         part = self.var / f".{STATE}.part"
-        part.write_text(json.dumps(known) + "\n")
+        part.write_text(json.dumps(document) + "\n")
         part.replace(self.var / STATE)

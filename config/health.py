@@ -1,6 +1,6 @@
-"""GET /healthz (this process lives) and GET /readyz (it can serve pages), for load balancers, Docker and `serve`.
+"""GET /healthz (the process is alive) and GET /readyz (it can serve pages), for load balancers, Docker and `serve`.
 
-A probe needs neither a name of ALLOWED_HOSTS nor TLS. Anybody may ask, so what a driver says goes to the log alone.
+A probe needs neither a name in ALLOWED_HOSTS nor TLS. The addresses are public, so drivers' messages are only logged.
 """
 
 import logging
@@ -18,14 +18,14 @@ from config.startup import read_schema
 from jobs import notifications
 
 log = logging.getLogger(__name__)
-STOPPING = "stopping"  # A file in the folder that the web's processes share: `serve` is about to end.
-# Bytes: PostgreSQL takes as much for the next piece of its log, and stops without it.
+STOPPING = "stopping"  # A file in the folder that the web processes share: `serve` is about to end.
+# Bytes of the next segment of PostgreSQL's log, without which it stops.
 LEAST_ROOM = 16 << 20
 _is_migrated = False
 
 
 class HealthMiddleware(MiddlewareMixin):
-    """Answers the two addresses; every other request goes on."""
+    """Answers the two addresses before all other middleware."""
 
     def process_request(self, request: HttpRequest) -> JsonResponse | None:
         answer = {"/healthz": healthz, "/readyz": readyz}.get(request.path_info)
@@ -37,20 +37,26 @@ class HealthMiddleware(MiddlewareMixin):
 
 
 def healthz() -> JsonResponse:
-    """Answer that this process lives; restarting it would mend neither PostgreSQL nor Redis."""
+    """Answer that this process is alive; restarting it would not help if PostgreSQL or Redis were away."""
     return JsonResponse({"alive": True})
 
 
 def readyz() -> JsonResponse:
     """Return ready, or 503 with the reasons."""
     reasons = ["This node is stopping."] if is_shutting_down() else [*_unready_reasons(), *_full_disk_reasons()]
-    # Without Redis pages are read and written all the same: that is `degraded`, and keeps nobody out.
-    document = {"ready": not reasons, "reasons": reasons, "degraded": _degraded_reasons()}
+    # Pages work without Redis: the node is then degraded, but ready.
+    degraded = []
+    try:
+        notifications.redis_client().ping()
+    except (RedisError, OSError) as error:
+        log.warning("Redis does not answer: %s", _one_line(error))
+        degraded = ["Redis is not responding: workers and judge calls wait"]
+    document = {"ready": not reasons, "reasons": reasons, "degraded": degraded}
     return JsonResponse(document, status=503 if reasons else 200)
 
 
 def is_shutting_down() -> bool:
-    """Return whether this node asks proxies to send nobody; it still answers whoever comes."""
+    """Return whether this node asks proxies for no more requests; it still answers those that arrive."""
     folder = os.environ.get(web_metrics.FOLDER, "")
     return bool(folder) and (Path(folder) / STOPPING).exists()
 
@@ -58,10 +64,10 @@ def is_shutting_down() -> bool:
 def _unready_reasons() -> list[str]:
     global _is_migrated
     try:
-        # In each probe: PostgreSQL may have gone since the last one.
+        # In each probe, because PostgreSQL may have gone away since the last one.
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1")
-        # Once the tables are those of this code, this process does not look again.
+        # Once the tables fit this code, this process does not check them again.
         schema = None if _is_migrated else read_schema()
     except Exception as error:
         connection.close()
@@ -76,25 +82,16 @@ def _unready_reasons() -> list[str]:
 
 
 def _full_disk_reasons() -> list[str]:
-    """Say that nothing more can be stored: pages would be read, but each that writes would fail."""
+    """Return a reason if nothing more can be stored: pages could be read, but every write would fail."""
     try:
         disk = os.statvfs(settings.VAR)
     except OSError as error:
         log.warning("VAR cannot be read: %s", _one_line(error))
         return ["The folder VAR cannot be read"]
-    # File systems without a fixed number of files say 0 of both.
+    # File systems without a fixed number of files report 0 for both.
     if disk.f_bavail * disk.f_frsize < LEAST_ROOM or (disk.f_files and not disk.f_favail):
         log.warning("The disk of %s is full", settings.VAR)
         return ["The disk is full"]
-    return []
-
-
-def _degraded_reasons() -> list[str]:
-    try:
-        notifications.redis_client().ping()
-    except (RedisError, OSError) as error:
-        log.warning("Redis does not answer: %s", _one_line(error))
-        return ["Redis is not responding: workers and judge calls wait"]
     return []
 
 

@@ -1,4 +1,4 @@
-"""Pushing an export or a model to a hub by huggingface_hub's own upload of a folder: the service and its button."""
+"""Pushing an export or a model to a hub by huggingface_hub's upload of a folder: the service and its view."""
 
 import os
 from pathlib import Path
@@ -21,14 +21,14 @@ from corpus.numbered import find_numbered
 from store.files import fetch
 from training.models import Model
 
-# What an earlier push may have left and a loader would take for part of this one; other files stay as they are.
-LEFT_OVER = {"dataset": ["data/*.parquet", "qrels/*", "*.jsonl"], "model": ["*.safetensors*"]}
+# Files of an earlier push that a loader would mistake for part of this one; other files stay as they are.
+STALE_FILES = {"dataset": ["data/*.parquet", "qrels/*", "*.jsonl"], "model": ["*.safetensors*"]}
 
 
 @action("admin")
 @require_POST
 def push_to_hub(request: HttpRequest, scope: Scope, kind: str, number: int) -> HttpResponse:
-    """Push while the page waits: what is there already is not sent again when a push that broke off is repeated."""
+    """Push while the page waits; repeating an interrupted push does not send files again that are there already."""
     name, public = request.POST.get("repository", "").strip(), "public" in request.POST
     try:
         pushed = push_folder(scope.collection, kind, number, name, public=public, by=scope.user)
@@ -42,13 +42,12 @@ def push_to_hub(request: HttpRequest, scope: Scope, kind: str, number: int) -> H
 def push_folder(
     collection: Collection, kind: str, number: int, repository: str, *, public: bool, by: User | None = None
 ) -> dict[str, Any]:
-    """Push an export ("dataset") or a published "model"; a repository that is missing is made, private unless `public`.
+    """Push an export ("dataset") or a published "model"; a missing repository is created, private unless `public`.
 
-    Raises BadInput without a token in HF_TOKEN (no login of whoever runs the site is read), where
-    the hub refuses or cannot be reached, and for a repository that everybody reads unless `public`
-    says so.
+    Raises BadInput without a token in HF_TOKEN (the operator's own login is never used), if the hub refuses or cannot
+    be reached, and for an existing public repository unless `public`.
     """
-    import httpx2  # Loading them takes longer than most pages.
+    import httpx2  # Loading these takes longer than most pages.
     from huggingface_hub import HfApi
     from huggingface_hub.errors import HfHubHTTPError, OfflineModeIsEnabled
 
@@ -62,7 +61,7 @@ def push_folder(
     api, where = HfApi(token=token, library_name="quorum"), dict[str, Any](repo_id=repository, repo_type=kind)
     try:
         api.create_repo(**where, private=not public, exist_ok=True)
-        # Only now: `exist_ok` leaves a repository that was there as it is, and a public one among them.
+        # Checked only now, because `exist_ok` does not change an existing repository, which may be public.
         if not (public or api.repo_info(**where).private):
             raise BadInput(_("%(repository)s is public, and this was to stay private") % {"repository": repository})
         commit = api.upload_folder(
@@ -70,7 +69,7 @@ def push_folder(
             folder_path=row.folder,
             commit_message=f"Push {kind} {number} of {collection.name}",
             ignore_patterns=[".*", "**/.*"],
-            delete_patterns=LEFT_OVER[kind],
+            delete_patterns=STALE_FILES[kind],
         )
     except (HfHubHTTPError, OfflineModeIsEnabled, httpx2.HTTPError, ValueError, RuntimeError) as error:
         reason = (getattr(error, "server_message", None) or str(error)).strip().partition("\n")[0][:300]

@@ -1,6 +1,6 @@
-"""QUORUM_LOOPBACK_ONLY=1: this process and its children reach this machine alone, so that tests can pay for nothing.
+"""QUORUM_LOOPBACK_ONLY=1: this process and its children only reach this machine, so that tests cannot cost money.
 
-An audit hook sees every connection that Python opens, whichever library opens it, and cannot be taken away again.
+An audit hook sees every connection that Python opens, whichever library opens it, and cannot be removed again.
 """
 
 import ipaddress
@@ -13,11 +13,11 @@ _enforced = False
 
 
 class LeavesTheMachine(ConnectionError):
-    """A connection to another machine, where only loopback is allowed."""
+    """A connection to another machine although only loopback is allowed."""
 
 
 def enforce() -> None:
-    """Refuse other machines from now on, for the life of this process."""
+    """Refuse connections to other machines from now on, until this process ends."""
     global _enforced
     if not _enforced:
         sys.addaudithook(_audit_hook)
@@ -31,7 +31,7 @@ def _audit_hook(event: str, args: tuple[Any, ...]) -> None:
         host = args[0]
     else:
         connection, address = args[0], args[1]
-        # Unix sockets stay on this machine by nature.
+        # Unix sockets never leave this machine.
         if connection.family not in (socket.AF_INET, socket.AF_INET6) or not address:
             return
         host = address[0]
@@ -40,7 +40,7 @@ def _audit_hook(event: str, args: tuple[Any, ...]) -> None:
 
 
 def is_local(host: str | bytes | None) -> bool:
-    """Return whether a host is this machine, which None and "" mean to the socket functions."""
+    """Return whether a host is this machine, which is also the meaning of None and "" in socket functions."""
     name = host.decode() if isinstance(host, bytes) else host
     if not name or name == "localhost" or name == socket.gethostname():
         return True

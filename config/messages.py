@@ -1,6 +1,6 @@
-"""The strings that pages show, collected by Babel, and catalogues that polib keeps (docs/annotators.md).
+"""Messages for translation: collected by Babel, and merged into catalogues by polib (docs/annotators.md).
 
-Both are in requirements-dev.txt; GNU gettext is not needed.
+Both packages are in requirements-dev.txt; GNU gettext is not needed.
 """
 
 from io import BytesIO
@@ -23,63 +23,63 @@ KEYWORDS: dict[str, Any] = {
 }
 
 
-def in_template(file: Any, keywords: Any, comment_tags: Any, options: Any) -> Any:
+def extract_template(file: Any, keywords: Any, comment_tags: Any, options: Any) -> Any:
     """Extract {% translate %}, {% blocktranslate %} and _("...") from a template, for Babel."""
     from babel.messages.extract import extract_python
 
-    # As in Django's own `makemessages`.
+    # As in Django's own `makemessages`. The remains of the HTML do not follow Python's rules of indentation.
     lines = templatize(file.read().decode()).split("\n")
-    unindented = "\n".join(line.lstrip() for line in lines)  # what is left of the HTML keeps no rules of indentation
+    unindented = "\n".join(line.lstrip() for line in lines)
     return extract_python(BytesIO(unindented.encode()), keywords, comment_tags, options)
 
 
 def collect_messages(root: Path) -> "Catalog":
-    """Return every marked string of the project with the files in which it stands, in the order of the files."""
+    """Return every marked string of the project with the files that contain it, in the order of the files."""
     from babel.messages import Catalog
     from babel.messages.extract import extract
 
-    found = Catalog()
+    catalog = Catalog()
     apps = sorted(path.parent for path in root.glob("*/__init__.py") if path.parent.name != "tests")
     python = [path for app in apps for path in sorted(app.rglob("*.py")) if "migrations" not in path.parts]
     templates = sorted(path for path in (root / "templates").rglob("*") if path.suffix in {".html", ".txt"})
     for path in [*templates, *python]:
-        place = (str(path.relative_to(root)), 0)
+        location = (str(path.relative_to(root)), 0)
         with path.open("rb") as file:
             for _line, text, _comments, context in extract(
-                "python" if path.suffix == ".py" else in_template, file, KEYWORDS
+                "python" if path.suffix == ".py" else extract_template, file, KEYWORDS
             ):
-                found.add(text, locations=[place], context=context)
-    return found
+                catalog.add(text, locations=[location], context=context)
+    return catalog
 
 
 def catalogue_path(root: Path, locale: str) -> Path:
-    """Return the path of a catalogue, as locale/zh_Hans/LC_MESSAGES/django.po."""
+    """Return the path of a catalogue, like locale/zh_Hans/LC_MESSAGES/django.po."""
     return root / "locale" / locale / "LC_MESSAGES" / "django.po"
 
 
 def merge_catalogue(path: Path, messages: "Catalog") -> "polib.POFile":
-    """Return the catalogue at `path` with just these messages; translations are kept."""
+    """Return the catalogue at `path` with exactly these messages and their existing translations."""
     import polib
 
     old = polib.pofile(str(path), wrapwidth=0) if path.exists() else polib.POFile(wrapwidth=0)
-    known = {(entry.msgid, entry.msgctxt or ""): entry for entry in old}
-    made = polib.POFile(wrapwidth=0)
-    made.metadata = {**HEADER, "Language": path.parent.parent.name}
+    old_entries = {(entry.msgid, entry.msgctxt or ""): entry for entry in old}
+    merged = polib.POFile(wrapwidth=0)
+    merged.metadata = {**HEADER, "Language": path.parent.parent.name}
     for message in messages:
         text, *plural = (message.id,) if isinstance(message.id, str) else message.id
         if text:
-            made.append(_build_po_message(message, text, *plural, old=known.get((text, message.context or ""))))
-    return made
+            merged.append(_build_po_message(message, text, *plural, old=old_entries.get((text, message.context or ""))))
+    return merged
 
 
 def update_catalogue(path: Path, messages: "Catalog | None") -> tuple[int, int]:
-    """Merge messages, if any, save and compile; return numbers of strings, untranslated."""
+    """Merge messages, if any, then save and compile; return the numbers of strings and of untranslated ones."""
     import polib
 
-    made = polib.pofile(str(path), wrapwidth=0) if messages is None else merge_catalogue(path, messages)
-    made.save(str(path))
-    path.with_suffix(".mo").write_bytes(made.to_binary())
-    return len(made), len(made.untranslated_entries())
+    catalogue = polib.pofile(str(path), wrapwidth=0) if messages is None else merge_catalogue(path, messages)
+    catalogue.save(str(path))
+    path.with_suffix(".mo").write_bytes(catalogue.to_binary())
+    return len(catalogue), len(catalogue.untranslated_entries())
 
 
 def _build_po_message(
@@ -87,16 +87,16 @@ def _build_po_message(
 ) -> "polib.POEntry":
     import polib
 
-    places = dict.fromkeys((place, "") for place, _line in message.locations)
-    entry = polib.POEntry(msgid=text, msgctxt=message.context or None, occurrences=list(places))
-    told = (old.msgstr or old.msgstr_plural.get(0, "")) if old else ""
+    paths = dict.fromkeys((path, "") for path, _line in message.locations)
+    entry = polib.POEntry(msgid=text, msgctxt=message.context or None, occurrences=list(paths))
+    translation = (old.msgstr or old.msgstr_plural.get(0, "")) if old else ""
     if plural:
-        entry.msgid_plural, entry.msgstr_plural = plural, {0: told}
+        entry.msgid_plural, entry.msgstr_plural = plural, {0: translation}
     else:
-        entry.msgstr = told
+        entry.msgstr = translation
     return entry
 
 
 def translated_locales() -> list[str]:
-    """Return the folders of the languages that are translated: zh_Hans."""
+    """Return the locales of the translated languages: zh_Hans."""
     return [to_locale(code) for code, _ in settings.LANGUAGES if code != settings.LANGUAGE_CODE]

@@ -1,6 +1,6 @@
-"""The entries of the menu and the tabs below each: the one place that knows the pages of every app.
+"""The entries of the menu with their tabs, in the only place that knows the pages of all apps.
 
-A page belongs to the tab whose address is the longest beginning of its own, so that no page needs to be listed.
+A page belongs to the tab whose address is the longest prefix of its own, so that pages need not be listed.
 """
 
 from dataclasses import dataclass
@@ -19,21 +19,21 @@ from store.sql import read_sql
 
 @dataclass(frozen=True)
 class Tab:
-    """A page that stands in the menu, and all pages whose addresses begin with its own or with one of `also`."""
+    """A page in the menu, for all pages whose addresses begin with its own or with one of `also`."""
 
     url: str
     title: Promise
-    also: tuple[str, ...] = ()  # Below the collection's own address.
+    also: tuple[str, ...] = ()  # Relative to the collection's address.
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A line of the menu; it opens its first tab."""
+    """An entry of the menu, which opens its first tab."""
 
     key: str
     title: Promise
     tabs: tuple[Tab, ...]
-    role: Role = Role.ADMIN  # The smallest that sees it.
+    role: Role = Role.ADMIN  # The lowest role that sees it.
 
 
 WORK = (
@@ -128,59 +128,62 @@ COUNTS = read_sql(__file__, "count_navigation")
 
 
 def navigation_context(request: HttpRequest) -> dict[str, Any]:
-    """Return what the templates call `navigation`; worked out only where a template shows it."""
+    """Return the variable `navigation` of templates, which is evaluated only if a template shows it."""
     return {"navigation": SimpleLazyObject(lambda: build_navigation(request))}
 
 
 def build_navigation(request: HttpRequest) -> dict[str, Any]:
-    """Return the navigation: this person's entries, current tabs and the gear's entries; {} outside collections."""
+    """Return the user's menu entries, current tabs and settings tabs; {} outside collections."""
     scope = getattr(request, "scope", None)
     if not isinstance(scope, Scope):
         return {}
     work = [entry for entry in WORK if scope.may_judge and scope.role >= entry.role]
     entries = ADMIN if scope.may_admin else work
-    below = reverse("collection", args=[scope.collection.name])
-    found = max(
+    collection_address = reverse("collection", args=[scope.collection.name])
+    best_match = max(
         (
             (len(address), entry, tab)
             for entry in (*entries, *work, GEAR)
             for tab in entry.tabs
-            for address in (reverse(tab.url, args=[scope.collection.name]), *(below + part for part in tab.also))
-            # The Overview's address begins all others.
-            if request.path == address or (request.path.startswith(address) and address != below)
+            for address in (
+                reverse(tab.url, args=[scope.collection.name]),
+                *(collection_address + part for part in tab.also),
+            )
+            # The Overview's address is a prefix of all others.
+            if request.path == address or (request.path.startswith(address) and address != collection_address)
         ),
         key=lambda row: row[0],
         default=(0, None, None),
     )
-    _length, current, here = found
+    _length, current, current_tab = best_match
     at_work = scope.may_admin and current in work
 
     def show(tab: Tab) -> dict[str, Any]:
-        return {"url": reverse(tab.url, args=[scope.collection.name]), "title": tab.title, "current": tab is here}
+        return {
+            "url": reverse(tab.url, args=[scope.collection.name]),
+            "title": tab.title,
+            "current": tab is current_tab,
+        }
 
-    counts = count_entries(scope)
-    shown = [
+    # The counts of the entries, by key, and the stored alpha of Quality, in one statement.
+    with connection.cursor() as cursor:
+        cursor.execute(COUNTS if scope.may_admin else CONFLICTS, {"collection": scope.collection.pk, "many": MANY})
+        row = cursor.fetchone() or ()
+    keys = ("adjudicate", "data", "judging", "people", "train", "benchmark", "quality", "disabled_webhooks")
+    counts: dict[str, float | None] = dict(zip(keys, row, strict=False))
+    menu = [
         show(entry.tabs[0])
         | {"key": entry.key, "title": entry.title, "current": entry is current, "count": counts.get(entry.key)}
         for entry in entries
     ]
-    # An admin at work has their own menu on the left: the work's entries are tabs there.
+    # Admins who judge keep their menu on the left: there, the entries of the work are tabs.
     tabs = [entry.tabs[0] for entry in work] if at_work else (current.tabs if current else ())
     return {
         "collection": scope.collection,
-        "entries": shown,
+        "entries": menu,
         "tabs": [show(tab) for tab in tabs] if len(tabs) > 1 else [],
         "gear": [show(tab) for tab in GEAR.tabs] if scope.may_admin else [],
         "work": [show(entry.tabs[0]) for entry in work],
         "disabled_webhooks": counts.get("disabled_webhooks", 0),
         "judge": show(WORK[0].tabs[0]) if scope.may_admin and scope.may_judge and not at_work else None,
     }
-
-
-def count_entries(scope: Scope) -> dict[str, float | None]:
-    """Return the counts of the entries, by key, and Quality's stored alpha: one statement."""
-    with connection.cursor() as cursor:
-        cursor.execute(COUNTS if scope.may_admin else CONFLICTS, {"collection": scope.collection.pk, "many": MANY})
-        row = cursor.fetchone() or ()
-    keys = ("adjudicate", "data", "judging", "people", "train", "benchmark", "quality", "disabled_webhooks")
-    return dict(zip(keys, row, strict=False))

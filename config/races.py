@@ -1,4 +1,4 @@
-"""Two people who make or delete a thing at once: the second is answered as if later."""
+"""Races between two people who create or delete the same thing: the second gets the answer of a later request."""
 
 import logging
 
@@ -18,24 +18,23 @@ FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
 
 
 class RaceMiddleware(MiddlewareMixin):
-    """Calls the view of a form once more where a unique constraint refused it.
+    """Calls the view of a form again if a unique constraint has refused it.
 
-    What is looked for and not found can be there a moment later. The second call finds it, and says
-    so in its form. What was found and is deleted a moment later is answered with 404, or 409
-    (corpus.holding).
+    Something that a view did not find may have been created a moment later. The second call finds it, and reports it
+    in its form. Something that was deleted while a view used it is answered with 404 or 409 (corpus.holding).
     """
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponseBase | None:
         if not isinstance(error.__cause__, UniqueViolation) or not isinstance(error, IntegrityError):
             return _answer_race(request, error)
-        # Only a form can be read again: what a view reads as it comes is gone.
+        # Only a form can be read again, not a body that a view reads as a stream.
         if request.method != "POST" or request.content_type not in FORMS:
             return None
         for _name, files in request.FILES.lists():
             for file in files:
                 file.seek(0)
         match = request.resolver_match
-        assert match is not None  # a view was called
+        assert match is not None  # A view was called.
         answer: HttpResponseBase = match.func(request, *match.args, **match.kwargs)
         return answer
 
@@ -44,7 +43,7 @@ def _answer_race(request: HttpRequest, error: Exception) -> HttpResponseBase | N
     if (race := explain_race(error)) is None:
         return None
     if not isinstance(error, Deleted):
-        # It may be a fault all the same: the log shows where.
+        # It may still be a bug: the log shows where.
         logger.warning("a race was lost", exc_info=error)
     status, sentence = race
     if status == 404:

@@ -1,4 +1,4 @@
-"""An instance is put back to what a backup (`config.backup`) holds: checked whole, then replaced in one transaction."""
+"""Restoring an instance from a backup (`config.backup`), which is checked completely before one transaction."""
 
 import contextlib
 import gzip
@@ -26,14 +26,14 @@ from store.paths import decode_path, encode_path
 
 CHUNK = 1 << 20
 MOST_MANIFEST = 256 << 20
-# Base models that are named, by the folder in which they lie.
+# Base models that jobs and models name, in the given folder.
 BASES = """
 SELECT base FROM training_model WHERE starts_with(base, %(plain)s) OR starts_with(base, %(stored)s)
 UNION SELECT options->>'base' FROM training_job
 WHERE starts_with(options->>'base', %(plain)s) OR starts_with(options->>'base', %(stored)s) ORDER BY 1
 """
 FILES_WITH_PATHS = ("jobs/**/*.json", "models/**/*.json")
-# pg_restore 18 writes it for every server; those below 17 do not know it.
+# pg_restore 18 writes this for every server, but servers before 17 do not support it.
 TOO_NEW = b"SET transaction_timeout = 0;\n"
 
 
@@ -52,32 +52,32 @@ def restore_backup(
             _unpack_files(tar, folder, manifest, path)
         script = _write_script(folder, manifest)
         _move_paths_in_files(folder / "var", Path(manifest["var"]), var)
-        # Only now, with the whole file checked: a damaged backup costs no copy of what is there.
+        # Only now that the whole file is checked, so that a damaged backup causes no backup of the current state.
         before()
         say("loading the database ...")
-        # What a session knows of the tables (plans, types) is void once they are replaced.
+        # The session's plans and types become invalid when the tables are replaced.
         connection.close()
         with script.open("rb") as file:
             run_postgres_program("psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", "--single-transaction", stdin=file)
-        # Only after the transaction: where that fails, nothing was changed.
+        # Only after the transaction: if that fails, nothing has changed.
         _replace_files(folder / "var", var)
         _refill_store(say)
-    # The tables may be those of an older version now: the next command has to look.
+    # The tables may now be those of an older version: the next command has to check.
     startup.remove_stamp(var)
     return manifest
 
 
 def missing_bases(bases: Path) -> list[str]:
-    """Return missing base models of this folder that jobs and models name."""
-    begin = f"{bases}/"
+    """Return the base models in this folder that jobs and models name, but that do not exist."""
+    prefix = f"{bases}/"
     with connection.cursor() as cursor:
-        cursor.execute(BASES, {"plain": begin, "stored": encode_path(begin)})
-        return [base for (found,) in cursor.fetchall() if not Path(base := decode_path(found)).exists()]
+        cursor.execute(BASES, {"plain": prefix, "stored": encode_path(prefix)})
+        return [base for (stored_base,) in cursor.fetchall() if not Path(base := decode_path(stored_base)).exists()]
 
 
 @contextlib.contextmanager
 def _open_archive(path: Path) -> Iterator[tarfile.TarFile]:
-    """Open a tar file. Raises BadInput for what cannot be read as one."""
+    """Open a tar file. Raises BadInput if it cannot be read as one, QuorumError if the disk fails."""
     try:
         file = path.open("rb")
     except OSError as error:
@@ -108,20 +108,20 @@ def _read_manifest(tar: tarfile.TarFile, path: Path) -> dict[str, Any]:
         raise BadInput(f"{path}: its {MANIFEST} is wrong at {wrong}: nothing was changed")
     from django.db.migrations.loader import MigrationLoader
 
-    known = {f"{app}.{name}" for app, name in MigrationLoader(None).disk_migrations}
-    if newer := sorted(set(manifest["migrations"]) - known):
+    known_migrations = {f"{app}.{name}" for app, name in MigrationLoader(None).disk_migrations}
+    if newer := sorted(set(manifest["migrations"]) - known_migrations):
         raise BadInput(f"{path} was made by a newer version ({newer[0]}): upgrade, then restore")
     return manifest
 
 
 def _wrong_in(manifest: dict[str, Any]) -> str:
-    """Return the first key whose value is not what a backup writes, or "" where there is none."""
+    """Return the first key whose value no backup would write, or "" if there is none."""
     var, applied, rows, files = (manifest.get(key) for key in ("var", "migrations", "rows", "files"))
     if not isinstance(var, str) or not Path(var).is_absolute() or "\0" in var:
         return '"var"'
-    if not isinstance(applied, list) or not all(isinstance(one, str) for one in applied):
+    if not isinstance(applied, list) or not all(isinstance(name, str) for name in applied):
         return '"migrations"'
-    # Both go into SQL as they are (_row_count_checks).
+    # Both are put into SQL as they are (_write_script).
     if not isinstance(rows, dict) or not all(
         re.fullmatch(r"[a-z_][a-z0-9_]*", name) and type(count) is int and count >= 0 for name, count in rows.items()
     ):
@@ -129,26 +129,23 @@ def _wrong_in(manifest: dict[str, Any]) -> str:
     if not isinstance(files, dict) or DUMP not in files:
         return '"files"'
     for name, digest in files.items():
-        whole = isinstance(digest, str) and re.fullmatch(r"[0-9a-f]{64}", digest)
-        if not whole or (name != DUMP and not _is_kept(name)):
+        is_digest = isinstance(digest, str) and re.fullmatch(r"[0-9a-f]{64}", digest)
+        # A name must be a path to one of the kept parts of VAR, and lead nowhere else.
+        parts = PurePosixPath(name).parts
+        is_clean = str(PurePosixPath(name)) == name and ".." not in parts and "\0" not in name
+        is_kept = is_clean and len(parts) > 1 and parts[0] == "var" and parts[1] in KEPT
+        if not is_digest or (name != DUMP and not is_kept):
             return f'"files", {name!r}'
     return ""
 
 
-def _is_kept(name: str) -> bool:
-    """Return whether the name is a path into what a backup keeps of VAR, and leads nowhere else."""
-    parts = PurePosixPath(name).parts
-    clean = str(PurePosixPath(name)) == name and ".." not in parts and "\0" not in name
-    return clean and len(parts) > 1 and parts[0] == "var" and parts[1] in KEPT
-
-
 def _unpack_files(tar: tarfile.TarFile, folder: Path, manifest: dict[str, Any], path: Path) -> None:
-    """Unpack every file of the manifest, no other. BadInput: missing or changed."""
-    wanted = dict(manifest["files"])
+    """Unpack the files of the manifest. Raises BadInput if one is missing, changed, or not in the manifest."""
+    digests = dict(manifest["files"])
     for entry in tar:
         if entry.name == MANIFEST:
             continue
-        source = tar.extractfile(entry) if entry.isreg() and entry.name in wanted else None
+        source = tar.extractfile(entry) if entry.isreg() and entry.name in digests else None
         if source is None:
             raise BadInput(f"{path} holds {entry.name!r}, which its manifest does not know: nothing was changed")
         target = folder / entry.name
@@ -156,46 +153,44 @@ def _unpack_files(tar: tarfile.TarFile, folder: Path, manifest: dict[str, Any], 
         hashing = HashingReader(source)
         with target.open("xb") as file:
             shutil.copyfileobj(hashing, file, CHUNK)
-        # Nobody else may write to it, and nobody runs it as its owner, whatever the tar file says.
+        # Only the owner may write to it, and it never runs as its owner, whatever the tar file says.
         target.chmod(entry.mode & 0o755 | 0o600)
         os.utime(target, (entry.mtime, entry.mtime))
-        if hashing.digest.hexdigest() != wanted.pop(entry.name):
+        if hashing.digest.hexdigest() != digests.pop(entry.name):
             raise BadInput(f"{path} is damaged at {entry.name!r}: nothing was changed")
-    if wanted:
-        raise BadInput(f"{path} is cut off: {min(wanted)!r} is missing, nothing was changed")
+    if digests:
+        raise BadInput(f"{path} is cut off: {min(digests)!r} is missing, nothing was changed")
 
 
 def _write_script(folder: Path, manifest: dict[str, Any]) -> Path:
-    """Write the SQL that replaces the database in one transaction; its file's path."""
+    """Write the SQL that replaces the database in one transaction; return its path."""
     plain, script = folder / "plain.sql", folder / "database.sql"
     with plain.open("wb") as file:
         run_postgres_program("pg_restore", "--no-owner", "--no-privileges", "-f", "-", str(folder / DUMP), stdout=file)
     knows_timeout = server_version() >= 170_000
     with plain.open("rb") as source, script.open("wb") as file:
         file.write(b"DROP SCHEMA public CASCADE; CREATE SCHEMA public;\n")
-        for line in source:  # settings come first: data could hold the same line
+        for line in source:  # Only at the beginning, because data could contain the same line.
             if line.startswith(b"CREATE "):
                 file.write(line)
                 break
             if knows_timeout or line != TOO_NEW:
                 file.write(line)
         shutil.copyfileobj(source, file, CHUNK)
-        file.write(f"\nSET search_path = public;\n{_row_count_checks(manifest['rows'])}".encode())
+        file.write(b"\nSET search_path = public;\n")
+        # The transaction fails if a table has lost or gained rows.
+        for table, count in manifest["rows"].items():
+            check = (
+                f'DO $$ BEGIN IF (SELECT count(*) FROM "{table}") <> {count} '
+                f"THEN RAISE EXCEPTION 'table {table} is not whole'; END IF; END $$;\n"
+            )
+            file.write(check.encode())
     plain.unlink()
     return script
 
 
-def _row_count_checks(rows: dict[str, int]) -> str:
-    """Return statements that end the transaction where a table has lost or gained rows."""
-    return "".join(
-        f'DO $$ BEGIN IF (SELECT count(*) FROM "{table}") <> {count} '
-        f"THEN RAISE EXCEPTION 'table {table} is not whole'; END IF; END $$;\n"
-        for table, count in rows.items()
-    )
-
-
 def _in_json(path: Path, *, ascii: bool = False) -> str:
-    """Return how a JSON string begins that is a path inside this folder."""
+    """Return the beginning of a JSON string with a path inside this folder."""
     return json.dumps(f"{path}/", ensure_ascii=ascii).removesuffix('"')
 
 
@@ -214,10 +209,10 @@ def _move_paths_in_files(source: Path, old: Path, new: Path) -> None:
 
 
 def _replace_files(source: Path, var: Path) -> None:
-    """Make the files of VAR that a backup keeps those of the backup, and no others."""
+    """Replace the kept parts of VAR by those of the backup."""
     for name in KEPT:
         old, new = var / name, source / name
-        # Paid vectors stay where a backup holds none: they are found by model and text, whoever asks.
+        # Paid vectors stay if the backup contains none: they are valid for every collection.
         if name == "vectors" and not new.exists():
             continue
         with contextlib.suppress(FileNotFoundError):
@@ -227,13 +222,13 @@ def _replace_files(source: Path, var: Path) -> None:
 
 
 def _refill_store(say: Say) -> None:
-    """Bring restored files into the store that lacks them; names whose content is nowhere go."""
+    """Upload restored files that the store lacks; delete the rows of files whose content is lost."""
     if not is_shared():
         return
     try:
-        gone = refill_contents()
-        StoredFile.objects.filter(pk__in=gone).delete()
-        if gone:
-            say(f"{len(gone):,} files are neither in the backup nor in the store")
+        lost_rows = refill_contents()
+        StoredFile.objects.filter(pk__in=lost_rows).delete()
+        if lost_rows:
+            say(f"{len(lost_rows):,} files are neither in the backup nor in the store")
     except StoreUnavailable as error:
         say(f"{error}; once it is there, store publish fills it")

@@ -1,4 +1,4 @@
-"""Settings: one flat file, everything from the environment (config/env.py), safe by default."""
+"""Settings of the site, from environment variables (config/env.py), with safe defaults."""
 
 import logging
 import os
@@ -11,7 +11,7 @@ import embedded
 from config import env, loopback, single_sign_on, version
 from config.operating import logs
 
-# First of all settings: from here on no library can reach another machine.
+# Before all other settings: from here on, no library can reach another machine.
 if env.flag("QUORUM_LOOPBACK_ONLY"):
     loopback.enforce()
 
@@ -20,7 +20,7 @@ VAR = env.var()
 VERSION = version.VERSION
 embedded.keep_private(VAR)
 
-# PREFIX keeps two instances apart on one external server: Redis keys and queue names begin with it.
+# Prefix of Redis keys and queue names, which separates two instances on one external server.
 PREFIX = env.text("QUORUM_PREFIX", "quorum")
 DEBUG = env.flag("QUORUM_DEBUG")
 PRODUCTION = env.flag("QUORUM_PRODUCTION")
@@ -60,11 +60,11 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
-    # Scrapers and probes have neither a name of ALLOWED_HOSTS nor TLS nor a session, so they are
-    # answered before all else (docs/adr/0097, 0097).
+    # Scrapers and probes use neither a name of ALLOWED_HOSTS nor TLS nor a session, so they are answered first
+    # (docs/adr/0097).
     "config.operating.metrics_page.MetricsMiddleware",
     "config.health.HealthMiddleware",
-    # Outside all below it that may refuse a request, so that refusals have a line and an id, too.
+    # Before everything that may refuse a request, so that refusals have a log line and an id, too.
     "config.operating.request_log.RequestLogMiddleware",
     "config.operating.web_metrics.RequestMetricsMiddleware",
     "config.api_errors.ApiErrorMiddleware",
@@ -81,25 +81,27 @@ MIDDLEWARE = [
     "allauth.account.middleware.AccountMiddleware",
     "csp.middleware.CSPMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
-    # Behind sessions: who is signed in may send more (docs/adr/0028).
+    # After sessions, because signed-in people may send more (docs/adr/0028).
     "config.limits.BodyLimitMiddleware",
     "django.middleware.http.ConditionalGetMiddleware",
-    # Innermost, so that they are asked first about an error of a view.
+    # Last, so that they are the first to handle an error of a view.
     "config.races.RaceMiddleware",
     "config.away.AwayMiddleware",
 ]
 
 MAX_UPLOAD_BYTES = env.count("QUORUM_UPLOAD_MB", 2_000, least=1) * 1_000_000
-# A file that comes in parts, each of them a request.
+# A file that is uploaded in parts, each of them a request.
 MAX_FILE_BYTES = env.count("QUORUM_FILE_MB", 20_000, least=1) * 1_000_000
-# Of a collection, until they are imported.
+# All uploads of a collection that are not yet imported.
 UPLOADS_BYTES = env.count("QUORUM_UPLOADS_MB", 50_000, least=1) * 1_000_000
 
 API_PER_MINUTE = env.count("QUORUM_API_PER_MINUTE", 1_200, least=1)  # Requests of one access token.
-# Webhooks go to public addresses by https; to these networks, as 10.0.0.0/8, also by http.
+# Webhooks are sent to public addresses by https, and to these networks (like 10.0.0.0/8) also by http.
 WEBHOOK_NETWORKS = env.networks("QUORUM_WEBHOOK_NETWORKS")
-WEBHOOK_RETRY_SECONDS = env.number("QUORUM_WEBHOOK_RETRY_S", 5)  # Before the second attempt; four times as long each.
-WEBHOOK_FAILING_DAYS = env.number("QUORUM_WEBHOOK_FAILING_DAYS", 5)  # After which a webhook is disabled.
+WEBHOOK_RETRY_SECONDS = env.number(
+    "QUORUM_WEBHOOK_RETRY_S", 5
+)  # Before the second attempt; each further takes 4 times.
+WEBHOOK_FAILING_DAYS = env.number("QUORUM_WEBHOOK_FAILING_DAYS", 5)  # Days of failures before a webhook is disabled.
 
 ROOT_URLCONF = "config.urls"
 WSGI_APPLICATION = "config.wsgi.application"
@@ -123,17 +125,16 @@ TEMPLATES = [
     }
 ]
 
-# Connections: a pool of 8 in each web process (one for each processor), of 2 in each child of a
-# judge worker, and none in commands, which hold one plain connection. config/checks.py adds them
-# up.
+# Connections: a pool of 8 in each web process (one process for each processor), a pool of 2 in each child of a judge
+# worker, and a single connection in commands. config/checks.py adds them up.
 WEB_PROCESSES = env.count("QUORUM_WEB_PROCESSES", min(os.cpu_count() or 1, 8), least=1)
 WEB_THREADS = env.count("QUORUM_WEB_THREADS", 8, least=1)
-# Seconds in which a node that was told to end answers 503 at /readyz and goes on serving; 0: it ends at once.
+# Seconds for which a node that has to end answers 503 at /readyz but keeps serving; 0: it ends at once.
 STOP_DELAY_SECONDS = env.number("QUORUM_STOP_DELAY_S", 0)
 # granian's own exporter for Prometheus; 0: none.
 METRICS_PORT = env.count("QUORUM_METRICS_PORT", 0, most=65_535)
 METRICS_BIND = env.text("QUORUM_METRICS_BIND", "127.0.0.1")
-# Who shows it may read /metrics; "": this machine alone may, and in production nobody (docs/operators.md).
+# The token for /metrics; "": only this machine may read it, and in production nobody (docs/operators.md).
 METRICS_TOKEN = env.secret("QUORUM_METRICS_TOKEN")
 JUDGE_WORKERS = env.count("QUORUM_JUDGE_WORKERS", 1)
 CONNECTIONS_PER_JUDGE_WORKER = 2
@@ -142,13 +143,11 @@ DATABASES = {"default": embedded.database_settings(VAR)}
 if pool_size := env.count("QUORUM_DB_POOL", 0):
     patience = env.number("QUORUM_DB_PATIENCE_S", 30)
     DATABASES["default"]["OPTIONS"]["pool"] = {"min_size": 1, "max_size": pool_size, "timeout": patience}
-    # A pooled connection may have died with PostgreSQL's restart; it is checked before a request
-    # gets it (docs/adr/0074).
+    # A restart of PostgreSQL breaks pooled connections, so each is checked before a request uses it (docs/adr/0074).
     DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 REDIS_URL = embedded.redis_url(VAR)
-# Who is signed in, and how often somebody tried a password, is kept where the rows are: pages do
-# not need Redis (docs/adr/0097).
+# Sessions and counts of password attempts are stored in PostgreSQL, so that pages do not need Redis (docs/adr/0097).
 CACHES = {
     "default": {
         "BACKEND": "django.core.cache.backends.db.DatabaseCache",
@@ -165,13 +164,13 @@ SECURE_SSL_REDIRECT = PRODUCTION
 SECURE_HSTS_SECONDS = 31_536_000 if PRODUCTION else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = PRODUCTION
 SECURE_HSTS_PRELOAD = PRODUCTION
-# The proxy in front must set this header itself, and drop what a visitor sent under its name.
+# The proxy must set this header itself, and drop a visitor's header of the same name.
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if PRODUCTION else None
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
-        # No inline script or style is allowed anywhere: untrusted texts stand on nearly every page.
+        # Inline scripts and styles are forbidden, because nearly every page shows untrusted texts.
         "default-src": [NONE],
         "script-src": [SELF],
         "style-src": [SELF],
@@ -185,7 +184,7 @@ CONTENT_SECURITY_POLICY = {
 }
 
 AUTH_USER_MODEL = "annotation.User"
-# Apps below `annotation` may not import it; they find its rules and its log by these names (docs/adr/0028).
+# Apps that must not import `annotation` find its permissions and its audit log by these names (docs/adr/0028).
 ACCESS = "annotation.access.permissions.action"
 AUDIT = "annotation.access.audit_log.recording.record"
 AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]
@@ -201,42 +200,42 @@ ACCOUNT_LOGOUT_REDIRECT_URL = "home"
 CSRF_FAILURE_VIEW = "annotation.people.accounts.views.csrf_failure"
 ACCOUNT_LOGIN_METHODS = {"username"}
 ACCOUNT_SIGNUP_FIELDS = ["username*", "password1*", "password2*"]
-# There may be no mail server: people come by invitation, and a link is handed over by a person.
+# There may be no mail server: people join by invitation links, which other people hand over.
 ACCOUNT_EMAIL_VERIFICATION = "none"
-# A room full of annotators signs in from one address; guessing one account's password stays hard.
+# Many annotators may sign in from the same address; guessing the password of an account remains hard.
 ACCOUNT_RATE_LIMITS = {
     "login": "300/m/ip",
     "login_failed": "60/m/ip,5/5m/key",
-    # As many may choose a password by the links that they were handed; nobody guesses one of those.
+    # Just as many may choose a password by their links, which cannot be guessed.
     "reset_password_from_key": "300/m/ip",
 }
 ACCOUNT_ADAPTER = "annotation.people.accounts.invitations.InvitationOnlyAdapter"
-# Nothing is sent to addresses that nobody here has.
+# No mail is sent to addresses without an account.
 ACCOUNT_EMAIL_UNKNOWN_ACCOUNTS = False
 ACCOUNT_EMAIL_SUBJECT_PREFIX = "[Quorum] "
 ACCOUNT_DEFAULT_HTTP_PROTOCOL = "https" if PRODUCTION else "http"
 PASSWORD_RESET_TIMEOUT = 86_400  # one day
-# Behind so many proxies that set X-Forwarded-For; 0: the address of the connection is the visitor's.
+# Number of proxies that set X-Forwarded-For; 0: the connection's address is the visitor's.
 ALLAUTH_TRUSTED_PROXY_COUNT = env.count("QUORUM_TRUSTED_PROXIES", 0)
 
 MFA_ADAPTER = "annotation.people.accounts.second_factor.SecondFactorAdapter"
 MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
 MFA_TOTP_ISSUER = "Quorum"
-MFA_TOTP_TOLERANCE = 1  # a phone's clock may be 30 seconds off
+MFA_TOTP_TOLERANCE = 1  # A phone's clock may be wrong by 30 seconds.
 MFA_FORMS = {
     "authenticate": "annotation.people.accounts.second_factor.SignInForm",
     "reauthenticate": "annotation.people.accounts.second_factor.ConfirmForm",
 }
 
-# Sign-in by an OpenID Connect provider, when its address is given. Only from here: never from the database.
+# Sign-in by an OpenID Connect provider, if its address is set. It is only configured here, never in the database.
 OIDC_URL = env.web_address("QUORUM_OIDC_URL")
 SOCIALACCOUNT_ADAPTER = "annotation.people.accounts.single_sign_on.SingleSignOnAdapter"
-# An address that a provider names must not open an account that somebody else has here.
+# A mail address from a provider must not give access to another person's account.
 SOCIALACCOUNT_EMAIL_AUTHENTICATION = False
 SOCIALACCOUNT_PROVIDERS = single_sign_on.openid_providers(OIDC_URL)
 CONTENT_SECURITY_POLICY["DIRECTIVES"]["form-action"] += single_sign_on.form_origins(OIDC_URL)
 
-# Mail goes out when a server is named; without one, links are handed over by people.
+# Mail is sent if a server is set; without one, people hand over links.
 EMAIL_HOST = env.text("EMAIL_HOST")
 EMAIL_PORT = env.count("EMAIL_PORT", 587, most=65_535)
 EMAIL_HOST_USER = env.text("EMAIL_HOST_USER")
@@ -249,25 +248,26 @@ DEFAULT_FROM_EMAIL = env.text("DEFAULT_FROM_EMAIL", "quorum@localhost")
 LANGUAGE_CODE = "en"
 TIME_ZONE = env.time_zone("TIME_ZONE", "UTC")
 USE_TZ = True
-# English stands in the source, the others in locale/ (docs/annotators.md). A request has one: annotation/languages.
+# English is in the source, other languages are in locale/ (docs/annotators.md). annotation/access/languages.py chooses
+# the language of a request.
 USE_I18N = True
 LANGUAGES = [("en", "English"), ("zh-hans", "简体中文")]
 LOCALE_PATHS = [BASE_DIR / "locale"]
 FORMAT_MODULE_PATH = ["config.formats"]
 LANGUAGE_COOKIE_NAME = "language"
 
-# Where files lie that several machines share (docs/operators.md); empty: in VAR alone.
+# The store for files that several machines share (docs/operators.md); empty: files are only in VAR.
 STORE = env.text("QUORUM_STORE")
 
-# Folders of base models that the training page may name, each in a folder of its own (training/recipes/base_models.py).
+# Folder of the base models that the training page may name, each in its own folder (training/recipes/base_models.py).
 BASE_MODELS = Path(env.text("QUORUM_BASE_MODELS", str(VAR / "bases"))).resolve()
 
-# What opens models that lie in a folder, for runs of the benchmark (benchmark/runs: embedding, sparse, folder_rerank).
+# Modules that open models in a folder for runs of the benchmark (benchmark/runs: embedding, sparse, folder_rerank).
 LOCAL_EMBEDDERS = "training.serving.embedder"
 LOCAL_SPARSE_ENCODERS = "training.serving.sparse"
 LOCAL_RERANKERS = "training.serving.opening"
 
-# The path of a site that shares its host with others; the proxy may pass it on or cut it off (config/wsgi.py).
+# The path of a site that shares its host with others; the proxy may pass it on or remove it (config/sub_path.py).
 SUB_PATH = env.sub_path("QUORUM_SUB_PATH")
 FORCE_SCRIPT_NAME = SUB_PATH or None
 SESSION_COOKIE_PATH = CSRF_COOKIE_PATH = LANGUAGE_COOKIE_PATH = f"{SUB_PATH}/"
@@ -278,7 +278,7 @@ STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
 }
-# Pages name fingerprinted files alone. Source maps would take longer to compress than all that browsers load.
+# Pages only use fingerprinted files. Compressing source maps would take longer than compressing everything else.
 WHITENOISE_KEEP_ONLY_HASHED_FILES = True
 WHITENOISE_SKIP_COMPRESS_EXTENSIONS = (*Compressor.SKIP_COMPRESS_EXTENSIONS, "map")
 
@@ -286,29 +286,29 @@ CELERY_BROKER_URL = embedded.celery_url(VAR)
 CELERY_BROKER_TRANSPORT_OPTIONS = {"global_keyprefix": f"{PREFIX}:"}
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_TASK_DEFAULT_QUEUE = "judge"
-# Messages only wake workers; PostgreSQL says what is to be done, so a lost one is sent again (jobs.tasks).
+# Messages only wake up workers; the work is stored in PostgreSQL, and a lost message is sent again (jobs.tasks).
 CELERY_TASK_ACKS_LATE = False
 CELERY_TASK_IGNORE_RESULT = True
-# A busy process must not keep wake-ups that an idle one could follow.
+# A busy process must not reserve messages that could wake up an idle one.
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 
 # The judging engine.
-# How long a pair or job stays with a worker that no longer renews it: what its loss costs in time.
+# Seconds before the lease of a worker that no longer renews it expires, and others can take over its pair or job.
 LEASE_SECONDS = env.number("QUORUM_LEASE_S", 120, least=1)
 DRAIN_SECONDS = env.number("QUORUM_DRAIN_S", 60)
 RETRY_SECONDS = env.number("QUORUM_RETRY_S", 0.5)
 BATCH_POLL_SECONDS = env.number("QUORUM_BATCH_POLL_S", 30)
-# Of each worker process. The limits of the accounts hold over all processes (judges.engine.limits).
+# Limits of each worker process. The limits of accounts apply to all processes together (judges.engine.limits).
 PAIRS_IN_FLIGHT = env.count("QUORUM_PAIRS_IN_FLIGHT", 128, least=1)
 CALLS_IN_FLIGHT = env.count("QUORUM_CALLS_IN_FLIGHT", 128, least=1)
 
 LOG_FORM = env.text("QUORUM_LOG", "json" if PRODUCTION else "text")
 LOGGING = logs.logging_settings(LOG_FORM, env.text("QUORUM_LOG_LEVEL"))
-# Lines of requests and tasks (django-structlog): the account is added where it is known, and nobody's address is kept.
+# Log lines of requests and tasks (django-structlog): with the account if it is known, without IP addresses.
 DJANGO_STRUCTLOG_USER_ID_FIELD = ""
 DJANGO_STRUCTLOG_IP_LOGGING_ENABLED = False
 DJANGO_STRUCTLOG_CELERY_ENABLED = True
-DJANGO_STRUCTLOG_CELERY_DEFAULT_LOG_LEVEL = logging.DEBUG  # A task is a wake-up: there are many.
-# Traces of requests and tasks: "" for none, otlp for a collector, console (docs/operators.md).
+DJANGO_STRUCTLOG_CELERY_DEFAULT_LOG_LEVEL = logging.DEBUG  # Tasks are wake-ups, of which there are many.
+# Traces of requests and tasks: "" for none, otlp for a collector, or console (docs/operators.md).
 TRACES = env.one_of("QUORUM_TRACES", ("otlp", "console"))

@@ -6,12 +6,12 @@ from urllib.parse import urlsplit
 from config import env
 from embedded.refuse import refuse
 
-# Names the provider in addresses and in stored connections: another server under the same name would inherit them.
+# The provider's name in addresses and in stored connections, which another server with this name would inherit.
 PROVIDER = "sso"
 
 
 def openid_providers(url: str) -> dict[str, Any]:
-    """Return allauth's SOCIALACCOUNT_PROVIDERS: one provider, or none without an address."""
+    """Return allauth's SOCIALACCOUNT_PROVIDERS with one provider, or with none if there is no address."""
     if not url:
         return {}
     client = env.text("QUORUM_OIDC_CLIENT_ID")
@@ -31,6 +31,6 @@ def form_origins(url: str) -> list[str]:
     """Return the origins to which our sign-in button may lead, for the Content-Security-Policy."""
     if not url:
         return []
-    # The provider's own, and more where its sign-in page lies elsewhere.
+    # The provider's own origin, and others if its sign-in page is elsewhere.
     parts = urlsplit(url)
     return [f"{parts.scheme}://{parts.netloc}", *env.origins("QUORUM_OIDC_ORIGINS")]

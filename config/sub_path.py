@@ -1,4 +1,4 @@
-"""A site below a path of its host: whatever the proxy does with the path, Django sees the rest."""
+"""A site below a path of its host: Django sees the rest of the path, whether or not the proxy removes the prefix."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -7,15 +7,15 @@ Application = Callable[[dict[str, Any], Any], Iterable[bytes]]
 
 
 def below(path: str, application: Application) -> Application:
-    """Return the application for addresses below `path`; "" changes nothing."""
+    """Return the application for addresses below `path`; unchanged if `path` is empty."""
     if not path:
         return application
 
     def cut(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
-        # A proxy that cuts the path off itself, and a probe that asks this process directly, name addresses without it.
-        asked = str(environ.get("PATH_INFO", ""))
-        if asked == path or asked.startswith(f"{path}/"):
-            environ["PATH_INFO"] = asked[len(path) :] or "/"
+        # The path is missing if the proxy removes it, or if a probe asks this process directly.
+        address = str(environ.get("PATH_INFO", ""))
+        if address == path or address.startswith(f"{path}/"):
+            environ["PATH_INFO"] = address[len(path) :] or "/"
         return application(environ, start_response)
 
     return cut

@@ -1,4 +1,4 @@
-"""Addresses. Each app brings its own; Django's admin is not mounted."""
+"""URL patterns of the site. Each app has its own; Django's admin is not included."""
 
 from django.urls import include, path
 

@@ -1,4 +1,4 @@
-"""The version of Quorum: the one place that says it."""
+"""The version of Quorum, which is defined only here."""
 
 from django.http import HttpRequest
 

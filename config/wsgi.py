@@ -13,7 +13,7 @@ from config.sub_path import below
 from embedded import ensure_services
 from jobs.processes import end_with_server
 
-# Of the pages that people open first: what they extend and include comes along with the first of them.
+# Templates of the pages that people open first; the templates that they extend and include are loaded with them.
 FIRST_TEMPLATES = (
     "base.html",
     "account/login.html",
@@ -24,7 +24,7 @@ FIRST_TEMPLATES = (
 
 
 def warm_up() -> None:
-    """Load what the first page needs. granian listens afterwards, so that nobody waits for it."""
+    """Load what the first page needs, before granian listens, so that nobody waits for it."""
     from django.db import Error, connection
     from django.template.loader import get_template
     from django.urls import reverse
@@ -38,14 +38,14 @@ def warm_up() -> None:
             translation.gettext("Home")
     try:
         connection.ensure_connection()
-    except Error:  # Pages say so, for as long as the database is away.
+    except Error:  # Pages report it as long as the database is away.
         pass
     finally:
         connection.close()
 
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
-# What is loaded here stays: the collector neither looks at it while it grows, nor ever again.
+# Objects that are loaded here live as long as the process, so the garbage collector ignores them.
 gc.disable()
 end_with_server()
 ensure_services(env.var())

@@ -193,7 +193,7 @@ def test_the_demo_brings_up_the_site_and_a_second_one_goes_on(make_instance: Cal
 
 
 def test_an_end_whose_exception_was_lost_is_asked_for_again(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(serving, "_asked", 130)
+    monkeypatch.setattr(serving, "_exit_code", 130)
     with pytest.raises(serving.ServingInterrupted) as stopped:
         serving.Children().watch()
     assert stopped.value.code == 130
