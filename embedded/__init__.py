@@ -1,6 +1,6 @@
-"""PostgreSQL and Redis: where they are by URL, or our own under VAR, started by a keeper.
+"""PostgreSQL and Redis: either external ones by URL, or embedded ones in VAR, which a keeper process starts.
 
-Settings ask for addresses, which are known before anything runs. Whoever needs the services calls `ensure_services`.
+Settings only need their addresses, which are known in advance. Processes that need the services call `ensure_services`.
 """
 
 from embedded.addresses import (

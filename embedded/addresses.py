@@ -1,4 +1,4 @@
-"""Addresses of PostgreSQL and Redis, and the secret key. Needs no service."""
+"""Addresses of PostgreSQL and Redis, and the secret key, without any running service."""
 
 import contextlib
 import hashlib
@@ -11,7 +11,7 @@ from urllib.parse import SplitResult, parse_qs, quote, unquote, urlsplit
 
 from embedded.refuse import refuse
 
-# Bytes. Unix allows 107, and PostgreSQL writes a lock file beside its socket whose name is longer.
+# Bytes. Unix allows 107, but PostgreSQL writes a lock file with a longer name beside its socket.
 LONGEST_SOCKET = 90
 POSTGRES_SOCKET = ".s.PGSQL.5432"
 REDIS_SOCKET = "redis.sock"
@@ -20,12 +20,12 @@ PRIVATE = 0o700
 
 
 def are_embedded() -> bool:
-    """Return whether this instance brings its services: unless both are given by URL."""
+    """Return whether this instance has embedded services: unless both have a URL."""
     return not (os.environ.get("DATABASE_URL") and os.environ.get("REDIS_URL"))
 
 
 def run_folder(var: Path) -> Path:
-    """Return the folder of the sockets: VAR/run, or a private one in /tmp when that path is too long for them."""
+    """Return the folder of the sockets: VAR/run, or a private one in /tmp if that path is too long."""
     folder = var / "run"
     if len(os.fsencode(folder / POSTGRES_SOCKET)) <= LONGEST_SOCKET:
         return folder
@@ -34,19 +34,19 @@ def run_folder(var: Path) -> Path:
 
 
 def database_url(var: Path) -> str:
-    """Return the database's URL: DATABASE_URL, or our own over its socket."""
+    """Return the database's URL: DATABASE_URL, or that of the embedded one's socket."""
     folder = quote(str(run_folder(var)), safe="")
     return os.environ.get("DATABASE_URL") or f"postgres://postgres@/{DATABASE_NAME}?host={folder}"
 
 
 def database_settings(var: Path) -> dict[str, Any]:
-    """Return Django's settings of the database, from its URL."""
+    """Return Django's settings for the database, from its URL."""
     url = _checked_database_url(database_url(var))
-    # A server that does not answer must not hold a page for the two minutes of TCP's own patience.
+    # A server that does not answer must not delay a page for TCP's own limit of two minutes.
     options = {"connect_timeout": "5"} | {key: values[-1] for key, values in parse_qs(url.query).items()}
     return {
         "ENGINE": "django.db.backends.postgresql",
-        # As in libpq, a name among the options counts more than the one in the path.
+        # As in libpq, a name in the options overrides the one in the path.
         "NAME": options.pop("dbname", "") or unquote(url.path.lstrip("/")),
         "USER": unquote(url.username or ""),
         "PASSWORD": unquote(url.password or ""),
@@ -57,15 +57,15 @@ def database_settings(var: Path) -> dict[str, Any]:
 
 
 def _checked_database_url(address: str) -> SplitResult:
-    """Return the parts of an address of PostgreSQL; one that libpq would not take, or without a name, is refused."""
+    """Return the parts of a database's URL; end the program if libpq would reject it, or if it has no name."""
     from psycopg import ProgrammingError
     from psycopg.conninfo import conninfo_to_dict
 
-    # What is wrong is not quoted: the address holds a password.
+    # The error does not quote the address, which contains a password.
     with contextlib.suppress(ValueError, ProgrammingError):
         url = urlsplit(address)
-        known = url.scheme in {"postgres", "postgresql"} and (url.port is None or url.port > 0)
-        if known and {"dbname", "service"} & conninfo_to_dict(address).keys():
+        is_postgres = url.scheme in {"postgres", "postgresql"} and (url.port is None or url.port > 0)
+        if is_postgres and {"dbname", "service"} & conninfo_to_dict(address).keys():
             return url
     refuse(
         "DATABASE_URL must look like postgres://user:password@host:5432/name, with known options behind a question "
@@ -74,7 +74,7 @@ def _checked_database_url(address: str) -> SplitResult:
 
 
 def check_redis_url(var: Path) -> None:
-    """Refuse a REDIS_URL that no client could use."""
+    """End the program if no client could use REDIS_URL."""
     from redis.connection import ConnectionPool
     from redis.exceptions import RedisError
 
@@ -94,10 +94,10 @@ def redis_url(var: Path) -> str:
 
 
 def celery_url(var: Path) -> str:
-    """Return the address of Redis for Celery, which spells sockets in its own way."""
+    """Return the address of Redis for Celery, which has its own format for sockets."""
     url = urlsplit(redis_url(var))
     if url.scheme == "rediss" and "ssl_cert_reqs" not in parse_qs(url.query):
-        # kombu would accept any certificate unless it is told otherwise; redis-py, which pages use, checks it.
+        # By default, kombu accepts any certificate, unlike redis-py.
         return f"{redis_url(var)}{'&' if url.query else '?'}ssl_cert_reqs=required"
     if url.scheme != "unix":
         return redis_url(var)
@@ -106,14 +106,14 @@ def celery_url(var: Path) -> str:
 
 
 def secret_key(var: Path) -> str:
-    """Return the instance's key, made once and kept in VAR; of two, one wins."""
+    """Return the instance's key, which is generated once and stored in VAR."""
     make_folder(var)
     path = var / "secret_key"
     if not path.exists():
         draft = var / f".secret_key.{os.getpid()}.{secrets.token_hex(4)}"
         draft.touch(mode=0o600)
         draft.write_text(secrets.token_urlsafe(50))
-        # A link is made by one of two processes alone, and what it names is whole.
+        # Only one of several processes can create the link, and its file is complete.
         with contextlib.suppress(FileExistsError):
             os.link(draft, path)
         draft.unlink()
@@ -121,7 +121,7 @@ def secret_key(var: Path) -> str:
 
 
 def make_folder(var: Path) -> None:
-    """Make VAR, which only we may enter, for its secrets, unless it is somebody else's."""
+    """Create VAR, which only this user may enter because of its secrets. Refuses another user's folder."""
     check_owner(var)
     try:
         var.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
@@ -131,16 +131,16 @@ def make_folder(var: Path) -> None:
 
 
 def keep_private(var: Path) -> None:
-    """Close a VAR of ours to others; one not ours, or there for all (/tmp), stays."""
+    """Make VAR private if it is ours; leave another user's folder, or a shared one like /tmp, as it is."""
     with contextlib.suppress(OSError):
-        found = var.stat()
-        is_open = bool(found.st_mode & 0o077) and not found.st_mode & stat.S_ISVTX
-        if is_open and found.st_uid == os.geteuid():
+        status = var.stat()
+        is_open = bool(status.st_mode & 0o077) and not status.st_mode & stat.S_ISVTX
+        if is_open and status.st_uid == os.geteuid():
             var.chmod(PRIVATE)
 
 
 def check_owner(var: Path) -> None:
-    """Refuse somebody else's VAR: we would leave files that they cannot read."""
+    """End the program if VAR belongs to another user, who could not read the files that we would write."""
     try:
         owner = var.stat().st_uid
     except (FileNotFoundError, NotADirectoryError):

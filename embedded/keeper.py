@@ -1,8 +1,7 @@
-"""The keeper: one process for each VAR that owns PostgreSQL and Redis as long as somebody uses them.
+"""The keeper: one process per VAR that runs PostgreSQL and Redis as long as other processes use them.
 
-`python -m embedded.keeper VAR LOCK` is started by `startup.start_keeper`, which hands over the
-locked VAR/keeper.lock as descriptor LOCK: while this process lives the lock is held. Users hold
-VAR/users.lock shared.
+`startup.start_keeper` starts `python -m embedded.keeper VAR LOCK` and passes the locked VAR/keeper.lock on as the
+descriptor LOCK, so that it stays locked as long as this process lives. Users hold VAR/users.lock as a shared lock.
 """
 
 import fcntl
@@ -25,7 +24,7 @@ STOP_PATIENCE = 20.0
 
 
 class Keeper:
-    """Starts both services, restarts what dies, stops both when nobody is left."""
+    """Starts both services, restarts them if they die, and stops them when they have no more users."""
 
     def __init__(self, var: Path, lock: int) -> None:
         self.var = var
@@ -42,12 +41,16 @@ class Keeper:
 
     def prepare(self) -> None:
         (self.var / "logs").mkdir(mode=0o700, exist_ok=True)
-        private_folder(self.sockets)
+        # The folder of the sockets must be ours, even if it is in /tmp.
+        self.sockets.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if self.sockets.is_symlink() or self.sockets.lstat().st_uid != os.geteuid():
+            raise Failed(f"{self.sockets} is not ours: remove it, or set QUORUM_VAR to a shorter path.", 2)
+        self.sockets.chmod(0o700)
         for service in self.services:
             service.prepare()
 
     def start(self) -> None:
-        """Start both and announce them when they answer. Raises Failed."""
+        """Start both services, and announce them when they answer. Raises Failed."""
         for service in self.services:
             service.start()
         end = time.monotonic() + START_PATIENCE
@@ -55,29 +58,27 @@ class Keeper:
         while not all(service.ready() for service in self.services):
             tries += self._start_again()
             if tries >= START_TRIES or time.monotonic() > end:
-                raise Failed(f"The embedded services do not start: {self._complaint()}")
+                problem = next((service.complaint() for service in self.services if not service.ready()), "no answer")
+                raise Failed(f"The embedded services do not start: {problem}")
             if self.asked_to_stop or self.var_was_removed():
                 return
             time.sleep(0.02)
-        # Not before: whoever finds the announcement connects to the database by its name.
+        # Before the announcement, after which others connect to the database by its name.
         self.postgres.make_database()
         self.announce()
 
     def _start_again(self) -> int:
-        """Start ended services again; return how many waiting does not mend."""
-        wrong = 0
+        """Start ended services again; return how many of them waiting does not help."""
+        failures = 0
         for service in self.services:
             if service.process and service.process.poll() is not None:
-                wrong += not service.may_try_again()
+                failures += not service.may_try_again()
                 time.sleep(0.2)
                 service.start()
-        return wrong
-
-    def _complaint(self) -> str:
-        return next((s.complaint() for s in self.services if not s.ready()), "no answer")
+        return failures
 
     def announce(self) -> None:
-        """Write services.json: whoever waits for the services looks at it."""
+        """Write services.json, for which users of the services wait."""
         services = {"postgres": self.postgres.process, "redis": self.redis.process}
         document = {
             "pid": os.getpid(),
@@ -85,55 +86,57 @@ class Keeper:
             "redis": addresses.redis_url(self.var),
             "pids": {name: process.pid if process else None for name, process in services.items()},
         }
-        # Whole or not at all, since others read it at any moment.
+        # Atomically, since others may read it at any moment.
         draft = self.var / ".services.json"
         draft.write_text(json.dumps(document))
         draft.rename(self.var / "services.json")
 
     def keep(self) -> None:
-        """Run until nobody has used the services for `linger` seconds, VAR is gone, or somebody asks to stop."""
+        """Run until nobody has used the services for `linger` seconds, VAR is removed, or a signal arrives."""
         while not self.asked_to_stop and not self.var_was_removed() and not self.nobody_left():
-            ended = [service for service in self.services if service.process and service.process.poll() is not None]
-            for service in ended:
+            ended_services = [
+                service for service in self.services if service.process and service.process.poll() is not None
+            ]
+            for service in ended_services:
                 service.start()
-            if ended:
+            if ended_services:
                 self.announce()
             time.sleep(TICK)
 
     def nobody_left(self) -> bool:
-        """Return whether nobody used the services for `linger` seconds; newcomers then wait for the users' lock."""
+        """Return whether nobody used the services for `linger` seconds; new users then wait for the users' lock."""
         if not locks.try_exclusive(self.users):
             self.last_used = time.monotonic()
             return False
         began = (self.var / "users.lock").stat().st_mtime
-        if began > self.last_start:  # somebody came and went between two looks
+        if began > self.last_start:  # A user came and went between two checks.
             self.last_start, self.last_used = began, time.monotonic()
         if time.monotonic() - self.last_used >= self.linger:
             return True
-        # Held for an instant only, or newcomers would wait for us; where nobody is left it is kept, so that they do.
+        # Released at once so that new users need not wait; it is kept only if the services are about to end.
         fcntl.flock(self.users, fcntl.LOCK_UN)
         return False
 
     def var_was_removed(self) -> bool:
-        """Return whether VAR was removed, or replaced by another: the keeper's lock is then not the one in VAR."""
+        """Return whether VAR was removed or replaced, so that its lock file is no longer ours."""
         try:
             return (self.var / "keeper.lock").stat().st_ino != os.fstat(self.lock).st_ino
         except OSError:
             return True
 
     def stop(self) -> None:
-        """End both services. When VAR is gone there is nothing to save, and a newcomer may own the sockets' paths."""
-        gone = self.var_was_removed()
+        """End both services. If VAR was removed, nothing can be saved, and a new keeper may use the sockets' paths."""
+        var_is_gone = self.var_was_removed()
         for service in self.services:
             if service.process and service.process.poll() is None:
-                service.process.send_signal(signal.SIGKILL if gone else service.stop_signal)
+                service.process.send_signal(signal.SIGKILL if var_is_gone else service.stop_signal)
         end = time.monotonic() + STOP_PATIENCE
         for service in self.services:
             while service.process and service.process.poll() is None:
                 if time.monotonic() > end:
                     service.process.kill()
                 time.sleep(0.02)
-        if not gone:
+        if not var_is_gone:
             (self.var / "services.json").unlink(missing_ok=True)
         if self.sockets.parent != self.var:
             shutil.rmtree(self.sockets, ignore_errors=True)
@@ -142,18 +145,9 @@ class Keeper:
         self.asked_to_stop = True
 
 
-def private_folder(folder: Path) -> None:
-    """Make a folder only for us. Raises Failed where somebody else made it, as in /tmp."""
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    found = folder.lstat()
-    if folder.is_symlink() or found.st_uid != os.geteuid():
-        raise Failed(f"{folder} is not ours: remove it, or set QUORUM_VAR to a shorter path.", 2)
-    folder.chmod(0o700)
-
-
 def detach(var: Path) -> None:
-    """Leave the command that started us: a session of our own, output to VAR/logs/keeper.log."""
-    # The command waits for this process alone: its end says that the checks found nothing.
+    """Detach from the command that started us: with a new session, and output to VAR/logs/keeper.log."""
+    # The command waits only for this process, whose end means that the checks succeeded.
     if os.fork():
         os._exit(0)
     os.setsid()
@@ -165,8 +159,8 @@ def detach(var: Path) -> None:
 
 
 def main(var: Path, lock: int) -> None:
-    """Check, detach, serve, stop. What a check refuses is told to the command that started us."""
-    # The servers must not inherit it, or a killed keeper would seem to live as long as they do.
+    """Check, detach, keep the services running, stop. Failed checks are reported to the command that started us."""
+    # The servers must not inherit the lock, or a killed keeper would seem to live as long as they do.
     os.set_inheritable(lock, False)
     failure = var / "keeper.error"
     failure.unlink(missing_ok=True)
@@ -177,7 +171,7 @@ def main(var: Path, lock: int) -> None:
         sys.stderr.write(f"{error}\n")
         sys.exit(error.code)
     signal.signal(signal.SIGTERM, keeper.on_term)
-    # Ctrl-C is meant for the command at the terminal; others may use the services still.
+    # Ctrl-C is meant for the command at the terminal; others may still use the services.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     detach(var)
     try:

@@ -1,4 +1,4 @@
-"""File locks of VAR. A flock belongs to an open file: children inherit it, the kernel frees it with its last holder."""
+"""File locks in VAR. A flock belongs to an open file: children inherit it, and it is released with the last of them."""
 
 import fcntl
 import os
@@ -6,12 +6,12 @@ from pathlib import Path
 
 
 def open_lock(path: Path) -> int:
-    """Open (and make) a lock file; the descriptor closes on exec."""
+    """Open a lock file, and create it if necessary; the descriptor is closed on exec."""
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
 
 def try_exclusive(descriptor: int) -> bool:
-    """Take the lock alone, or return False at once."""
+    """Take the exclusive lock, or return False immediately."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -20,7 +20,10 @@ def try_exclusive(descriptor: int) -> bool:
 
 
 def is_held(path: Path) -> bool:
-    """Return whether any process holds the lock alone. Who wants it in that instant tries again a moment later."""
+    """Return whether any process holds the exclusive lock.
+
+    A process that tries to take it during this check fails, and has to try again.
+    """
     descriptor = open_lock(path)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)

@@ -1,4 +1,4 @@
-"""Our own PostgreSQL: pip's binaries, a data folder in VAR, a socket, no port."""
+"""The embedded PostgreSQL: pip's binaries, a data folder in VAR, a socket and no port."""
 
 import importlib.util
 import os
@@ -11,12 +11,12 @@ from embedded import addresses, identity
 from embedded.probes import postgres_answers
 from jobs.system import end_leftovers, initdb_locale
 
-# What PostgreSQL says while an older postmaster of the same data is still on its way out.
+# PostgreSQL's messages while an older postmaster with the same data is still ending.
 WAITING = ("is another", "pre-existing shared memory", "lock file")
 
 
 class Failed(Exception):
-    """A service cannot start; the text is one line. `code`: the command's exit code."""
+    """A service cannot start, for a reason in one line. `code`: the command's exit code."""
 
     def __init__(self, line: str, code: int = 1) -> None:
         super().__init__(line)
@@ -35,11 +35,11 @@ MAJOR = "18"
 
 
 def check_version(var: Path) -> None:
-    """Refuse data that another major version wrote."""
+    """Raise Failed if another major version wrote the data."""
     mark = var / "postgres" / "data" / "PG_VERSION"
-    if mark.exists() and (found := mark.read_text().strip()) != MAJOR:
+    if mark.exists() and (version := mark.read_text().strip()) != MAJOR:
         raise Failed(
-            f"{mark.parent} was written by PostgreSQL {found}, and this Quorum brings {MAJOR}: "
+            f"{mark.parent} was written by PostgreSQL {version}, and this Quorum brings {MAJOR}: "
             "restore a backup into a new QUORUM_VAR.",
             2,
         )
@@ -63,22 +63,22 @@ class Postgres:
             raise Failed(str(error), 2) from error
 
     def prepare(self) -> None:
-        """Make the cluster where there is none; an interrupted attempt is thrown away."""
+        """Create the cluster if there is none, and remove an interrupted attempt."""
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        # A cluster has this name until initdb is done: a kill in between leaves nothing that looks like data.
+        # A cluster has this name until initdb has finished, so that a kill leaves nothing that looks like data.
         draft = self.folder / "data.new"
         shutil.rmtree(draft, ignore_errors=True)
         self._own()
         if self.data.exists():
             end_leftovers("postgres", self.data, self.stop_signal)
             return
-        # trust: only this user can enter the folder of the socket.
-        how = ["--auth=trust", "--encoding=UTF8", *initdb_locale(), "--username=postgres", "--no-sync"]
-        self._run("initdb", "-D", str(draft), *how)
+        # Method "trust" is safe, because only this user can enter the folder of the socket.
+        options = ["--auth=trust", "--encoding=UTF8", *initdb_locale(), "--username=postgres", "--no-sync"]
+        self._run("initdb", "-D", str(draft), *options)
         draft.rename(self.data)
 
     def _own(self) -> None:
-        """Give the files to the user that the server will be: root may be another one on this machine than before."""
+        """Give the files to the server's user, which may have changed if we are root."""
         if os.geteuid() == 0 and self.folder.stat().st_uid != self.owner:
             for path in [self.folder, *self.folder.rglob("*")]:
                 os.chown(path, self.owner, -1, follow_symlinks=False)
@@ -88,8 +88,8 @@ class Postgres:
         settings = ["listen_addresses=", "unix_socket_permissions=0700", "max_connections=100", "shared_buffers=256MB"]
         settings += ["max_wal_size=2GB", "jit=off", "random_page_cost=1.1", "log_min_messages=warning"]
         if os.environ.get("QUORUM_DURABLE") == "0":
-            # The tests' throw-away instances need not outlive a power cut; a killed server loses
-            # nothing all the same, for what is committed has been handed to the kernel.
+            # Instances of tests need not survive a power failure. A killed server loses nothing even so, because
+            # the kernel already has all committed data.
             settings += ["fsync=off", "full_page_writes=off"]
             settings += ["wal_level=minimal", "max_wal_senders=0"]
         args = [str(self.bin / "postgres"), "-D", str(self.data), "-k", str(self.sockets)]
@@ -108,13 +108,13 @@ class Postgres:
         return postgres_answers(self.sockets / addresses.POSTGRES_SOCKET)
 
     def may_try_again(self) -> bool:
-        """Return whether a server that ended at once was only kept from starting by an older one that still ends."""
+        """Return whether the server only failed to start because an older one is still ending."""
         return any(word in self._log_since_start() for word in WAITING)
 
     def complaint(self) -> str:
         """Return the last line of the log that names an error."""
-        said = self._log_since_start().splitlines()
-        lines = [line for line in said if any(word in line for word in ("FATAL", "ERROR", "PANIC"))]
+        log_lines = self._log_since_start().splitlines()
+        lines = [line for line in log_lines if any(word in line for word in ("FATAL", "ERROR", "PANIC"))]
         return lines[-1] if lines else f"see {self.log}"
 
     def _log_since_start(self) -> str:
@@ -131,11 +131,11 @@ class Postgres:
     def _run(self, program: str, *args: str) -> str:
         change = identity.prepare_child(self.change)
         command, quiet = [str(self.bin / program), *args], subprocess.DEVNULL
-        done = subprocess.run(
+        process = subprocess.run(
             command, stdin=quiet, capture_output=True, text=True, cwd="/", preexec_fn=change, check=False
         )
-        if done.returncode:
-            raise Failed(f"{program} failed: {' '.join(done.stderr.split())[-500:]}")
-        return done.stdout
+        if process.returncode:
+            raise Failed(f"{program} failed: {' '.join(process.stderr.split())[-500:]}")
+        return process.stdout
 
-    stop_signal = signal.SIGINT  # "fast": clients are cut off, everything committed is on disk
+    stop_signal = signal.SIGINT  # A fast shutdown: clients are disconnected, and all committed data is on the disk.

@@ -1,4 +1,4 @@
-"""Does a service answer on its socket? A few bytes of each protocol, so that every command can ask for nothing."""
+"""Checks whether a service answers on its socket, by a few bytes of its protocol, cheap enough for every command."""
 
 import socket
 import struct
@@ -8,14 +8,14 @@ TIMEOUT = 5.0
 
 
 def postgres_answers(path: Path) -> bool:
-    """Return whether PostgreSQL lets us in, as it does not while it starts or recovers."""
-    # 196608 is version 3.0 of the protocol. R is the server's first word on signing in, X says goodbye to it.
+    """Return whether PostgreSQL accepts connections, which it does not while it starts or recovers."""
+    # 196608 is version 3.0 of the protocol. R begins the server's reply to a login, X ends the connection.
     body = struct.pack("!i", 196608) + b"user\0postgres\0database\0postgres\0\0"
     return _probe_socket(path, struct.pack("!i", len(body) + 4) + body, b"R", b"X\0\0\0\4")
 
 
 def redis_answers(path: Path) -> bool:
-    """Return whether Redis answers PING, as it does not while it loads its file."""
+    """Return whether Redis answers PING, which it does not while it loads its file."""
     return _probe_socket(path, b"PING\r\n", b"+")
 
 
@@ -25,7 +25,7 @@ def _probe_socket(path: Path, question: bytes, expected: bytes, farewell: bytes 
         try:
             connection.connect(str(path))
             connection.sendall(question)
-            # The first byte decides; what comes behind it is not waited for.
+            # The first byte decides, so the rest is not waited for.
             answer = connection.recv(65536)
             connection.sendall(farewell)
         except OSError:

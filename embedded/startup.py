@@ -1,4 +1,4 @@
-"""Steps of a process before it uses the services: take part, start the keeper, check the server."""
+"""Steps before a process uses the services: register as a user, start the keeper, check the server."""
 
 import contextlib
 import fcntl
@@ -15,74 +15,70 @@ from embedded.refuse import refuse, say
 ROOT = Path(__file__).resolve().parent.parent
 # Seconds to wait for the services: a first start takes one or two, recovery after a crash longer.
 PATIENCE = 90.0
-# Major versions (docs/adr/0002). NEWEST is our own, whose pg_dump makes backups: it reads no newer server.
+# Major versions (docs/adr/0002). NEWEST is that of the embedded server, whose pg_dump cannot read newer ones.
 OLDEST, NEWEST = 15, 18
 
 _users_lock: int | None = None
-_began = 0.0  # When this process began to wait: a keeper that gave up before is none of its concern.
+_began = 0.0  # When this process began to wait; an earlier failure of a keeper is ignored.
 
 
 def ensure_services(var: Path) -> None:
-    """Hold the instance's own services for the life of this process; return when both answer."""
+    """Keep the embedded services running until this process ends; return when both answer."""
     if addresses.are_embedded():
         begin_services(var)
         wait_for_services(var)
 
 
 def begin_services(var: Path) -> None:
-    """Hold the instance's services, and start a keeper where none lives."""
+    """Register this process as a user of the services, and start a keeper unless one is running."""
     global _users_lock, _began
     if not addresses.are_embedded():
         return
     addresses.make_folder(var)
     if _users_lock is None:
-        # Kept open on purpose until the process ends: the kernel frees it however that happens.
+        # It stays open until the process ends, and the kernel then releases it in any case.
         _users_lock = locks.open_lock(var / "users.lock")
         fcntl.flock(_users_lock, fcntl.LOCK_SH)
-        # The keeper sees by its time that somebody came and went between two of its looks.
+        # The time shows the keeper that a user came and went between two of its checks.
         os.utime(var / "users.lock")
-    _began, first = time.time(), is_first_start(var)
-    if start_keeper(var) and first:
+    _began, is_first = time.time(), is_first_start(var)
+    if start_keeper(var) and is_first:
         say("Preparing the database (first start): files of PostgreSQL ...")
 
 
 def is_first_start(var: Path) -> bool:
-    """Return whether this instance has no database of its own yet."""
+    """Return whether this instance has no embedded database yet."""
     return addresses.are_embedded() and not (var / "postgres" / "data").exists()
 
 
 def wait_for_services(var: Path) -> None:
-    """Start a keeper where none lives, and wait until both services answer."""
+    """Start a keeper unless one is running, and wait until both services are announced and answer."""
     end = time.monotonic() + PATIENCE
+    sockets = addresses.run_folder(var)
     while time.monotonic() < end:
-        with contextlib.suppress(FileNotFoundError):  # why a keeper gave up since then
+        with contextlib.suppress(FileNotFoundError):  # The reason why a keeper has failed since then.
             if (failure := var / "keeper.error").stat().st_mtime >= _began:
                 refuse(failure.read_text(), 1)
-        if not start_keeper(var) and services_answer(var):
+        if (
+            not start_keeper(var)
+            and (var / "services.json").exists()
+            and postgres_answers(sockets / addresses.POSTGRES_SOCKET)
+            and redis_answers(sockets / addresses.REDIS_SOCKET)
+        ):
             return
         time.sleep(0.05)
     refuse(f"PostgreSQL and Redis of {var} did not start in {PATIENCE:.0f} s. See {var / 'logs'}.", 1)
 
 
-def services_answer(var: Path) -> bool:
-    """Return whether the keeper has announced the services and both take requests."""
-    folder = addresses.run_folder(var)
-    return (
-        (var / "services.json").exists()
-        and postgres_answers(folder / addresses.POSTGRES_SOCKET)
-        and redis_answers(folder / addresses.REDIS_SOCKET)
-    )
-
-
 def start_keeper(var: Path) -> bool:
-    """Start a keeper unless one lives. The lock that says so is handed over to it, so there is no gap between us."""
+    """Start a keeper unless one is running; return whether it was started. It inherits our lock without a gap."""
     lock = locks.open_lock(var / "keeper.lock")
     try:
         if not locks.try_exclusive(lock):
             return False
-        # A killed keeper may have left it behind, and nobody must take its servers for living ones.
+        # A killed keeper may have left its announcement, which must not make dead servers look alive.
         (var / "services.json").unlink(missing_ok=True)
-        started = subprocess.run(
+        process = subprocess.run(
             [sys.executable, "-m", "embedded.keeper", str(var), str(lock)],
             cwd=ROOT,
             stdin=subprocess.DEVNULL,
@@ -93,13 +89,13 @@ def start_keeper(var: Path) -> bool:
         )
     finally:
         os.close(lock)
-    if started.returncode:
-        refuse(started.stderr or "the keeper of PostgreSQL and Redis did not start", started.returncode)
+    if process.returncode:
+        refuse(process.stderr or "the keeper of PostgreSQL and Redis did not start", process.returncode)
     return True
 
 
 def check_server(var: Path) -> None:
-    """Exit 2 where DATABASE_URL's server has an unknown version, 1 if silent."""
+    """End the program with 2 if DATABASE_URL's server has an unsupported version, with 1 if it does not answer."""
     if not os.environ.get("DATABASE_URL"):
         return
     import psycopg
@@ -114,7 +110,7 @@ def check_server(var: Path) -> None:
 
 
 def unsupported_reason(version: int) -> str:
-    """Return why a server of this version (180004 is 18.4) is refused; "" when it is not."""
+    """Return why a server of this version (180004 for 18.4) is not supported; "" if it is."""
     major = version // 10_000
     if OLDEST <= major <= NEWEST:
         return ""

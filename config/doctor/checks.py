@@ -1,4 +1,4 @@
-"""All checks in their order. One whose service does not answer is not run, and one that breaks says so itself."""
+"""The doctor's checks in their order. A check is skipped if its service does not answer; one that fails reports it."""
 
 import logging
 from collections.abc import Callable, Iterator
@@ -16,7 +16,7 @@ POSTGRESQL, REDIS, MIGRATIONS = "postgresql", "redis", "migrations"
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """`needs`: names of checks without a problem, or this one is not run."""
+    """A check of the instance. `needs`: names of checks that must have no problem, or this one is not run."""
 
     name: str
     run: Callable[[], Iterator[Finding]]
@@ -46,20 +46,20 @@ CHECKS = (
 
 
 def examine() -> list[Finding]:
-    """Run all checks; return what each found."""
-    found: list[Finding] = []
-    unwell: set[str] = set()
+    """Run all checks and return their findings."""
+    findings: list[Finding] = []
+    failed_checks: set[str] = set()
     for check in CHECKS:
-        if missing := [name for name in check.needs if name in unwell]:
-            found.append(Finding(check.name, Health.UNKNOWN, f"not looked at: {missing[0]} has a problem"))
-            # What was not looked at cannot be relied on: checks that need it are not run either.
-            unwell.add(check.name)
+        if missing := [name for name in check.needs if name in failed_checks]:
+            findings.append(Finding(check.name, Health.UNKNOWN, f"not looked at: {missing[0]} has a problem"))
+            # Checks that need a skipped check are skipped as well.
+            failed_checks.add(check.name)
             continue
-        these = list(_run_check(check))
-        found += these
-        if any(one.health is Health.PROBLEM for one in these):
-            unwell.add(check.name)
-    return found
+        check_findings = list(_run_check(check))
+        findings += check_findings
+        if any(finding.health is Health.PROBLEM for finding in check_findings):
+            failed_checks.add(check.name)
+    return findings
 
 
 def _run_check(check: Check) -> Iterator[Finding]:

@@ -6,14 +6,14 @@ from enum import StrEnum
 
 class Health(StrEnum):
     OK = "ok"
-    WARNING = "warning"  # It works; somebody should look.
+    WARNING = "warning"  # It works, but deserves a look.
     PROBLEM = "problem"
-    UNKNOWN = "unknown"  # What it needs does not answer.
+    UNKNOWN = "unknown"  # A service that the check needs does not answer.
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A thing that was looked at. `remedy`: what to do, "" where all is well."""
+    """The result of a check. `remedy`: what to do; "" if all is well."""
 
     check: str
     health: Health
@@ -21,7 +21,7 @@ class Finding:
     remedy: str = ""
 
     def line(self) -> str:
-        """Return it as a line for people."""
+        """Return the finding as a line for people."""
         return f"{self.health:<8} {self.check}: {self.says}" + (f" -> {self.remedy}" if self.remedy else "")
 
 
@@ -38,5 +38,5 @@ def problem(check: str, says: str, remedy: str) -> Finding:
 
 
 def first_line(error: BaseException) -> str:
-    """Return what an error says, in one line."""
+    """Return an error's message on one line."""
     return " ".join(str(error).split())[:200] or type(error).__name__

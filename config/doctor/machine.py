@@ -1,4 +1,4 @@
-"""This machine: Python, packages, folder, disk, secret key, settings, static files, mail."""
+"""Checks of this machine: Python, packages, folder, disk, store, secret key, settings, static files, mail."""
 
 import importlib.metadata
 import os
@@ -22,53 +22,55 @@ from store.objects import StoreUnavailable
 
 PYTHONS = ((3, 11), (3, 14))
 PINNED = re.compile(r"^[A-Za-z0-9][^\\\n]*==[^\\\n]*", re.MULTILINE)
-FULL, TIGHT = 1_000_000_000, 5_000_000_000  # Bytes that are free.
+FULL, TIGHT = 1_000_000_000, 5_000_000_000  # Free bytes below which there is a problem, or a warning.
 FOLDERS = ("exports", "jobs", "logs", "models", "spool", "uploads")
 SHORTEST_KEY = 50
 MOST = 5
 
 
 def check_versions() -> Iterator[Finding]:
-    """Check that Python is one that is tested, and packages are those of requirements.txt."""
+    """Check that the version of Python is supported, and that packages are those of requirements.txt."""
     python = ".".join(map(str, sys.version_info[:3]))
     if not PYTHONS[0] <= sys.version_info[:2] <= PYTHONS[1]:
         yield problem("versions", f"Python {python} is not supported", "install Python 3.11, 3.12, 3.13 or 3.14")
-    missing, others = compare_packages()
+    missing, mismatched = compare_packages()
     if missing:
         yield problem("versions", f"packages are missing: {_name_some(missing)}", "run `make install`")
-    elif others:
+    elif mismatched:
         yield warn(
-            "versions", f"packages are not those of requirements.txt: {_name_some(others)}", "run `make install`"
+            "versions", f"packages are not those of requirements.txt: {_name_some(mismatched)}", "run `make install`"
         )
     else:
         yield ok("versions", f"Python {python}, packages as in requirements.txt")
 
 
 def compare_packages() -> tuple[list[str], list[str]]:
-    """Return missing packages, and those of another version than requirements.txt."""
-    missing, others = [], []
+    """Return the missing packages, and those whose version differs from requirements.txt."""
+    missing, mismatched = [], []
     for line in PINNED.findall((env.ROOT / "requirements.txt").read_text()):
-        wanted = Requirement(line.strip())
-        if wanted.marker is not None and not wanted.marker.evaluate():
+        requirement = Requirement(line.strip())
+        if requirement.marker is not None and not requirement.marker.evaluate():
             continue
         try:
-            found = importlib.metadata.version(wanted.name)
+            installed_version = importlib.metadata.version(requirement.name)
         except importlib.metadata.PackageNotFoundError:
-            missing.append(wanted.name)
+            missing.append(requirement.name)
             continue
-        # A pinned pre-release is meant, though specifiers leave pre-releases out.
-        if not wanted.specifier.contains(found, prereleases=True):
-            others.append(f"{wanted.name} {found}, not {str(wanted.specifier).removeprefix('==')}")
-    return missing, others
+        # Pre-releases are allowed, because a specifier would otherwise exclude a pinned one.
+        if not requirement.specifier.contains(installed_version, prereleases=True):
+            mismatched.append(
+                f"{requirement.name} {installed_version}, not {str(requirement.specifier).removeprefix('==')}"
+            )
+    return missing, mismatched
 
 
 def _name_some(names: list[str]) -> str:
-    left = len(names) - MOST
-    return ", ".join(names[:MOST]) + (f" and {left} more" if left > 0 else "")
+    remaining = len(names) - MOST
+    return ", ".join(names[:MOST]) + (f" and {remaining} more" if remaining > 0 else "")
 
 
 def check_folder() -> Iterator[Finding]:
-    """Check that QUORUM_VAR and the folders in it can be written."""
+    """Check that QUORUM_VAR and its folders are writable."""
     var = settings.VAR
     try:
         with tempfile.NamedTemporaryFile(dir=var, prefix=".doctor-") as file:
@@ -80,9 +82,13 @@ def check_folder() -> Iterator[Finding]:
             "let this user own it, or set QUORUM_VAR to a folder of its own",
         )
         return
-    wrong = [name for name in FOLDERS if _is_closed(name)]
-    if wrong:
-        names = ", ".join(wrong)
+    unusable = []
+    for name in FOLDERS:
+        path = var / name
+        if path.exists() and not (path.is_dir() and os.access(path, os.W_OK | os.X_OK)):
+            unusable.append(name)
+    if unusable:
+        names = ", ".join(unusable)
         yield problem(
             "folder", f"in {var} these are no folders that can be written: {names}", "move them away or change owner"
         )
@@ -90,13 +96,8 @@ def check_folder() -> Iterator[Finding]:
         yield ok("folder", f"{var} can be written")
 
 
-def _is_closed(name: str) -> bool:
-    path = settings.VAR / name
-    return path.exists() and not (path.is_dir() and os.access(path, os.W_OK | os.X_OK))
-
-
 def check_store() -> Iterator[Finding]:
-    """Check that the store of QUORUM_STORE can be written, read and emptied; without one files stay on this machine."""
+    """Check that files in the store of QUORUM_STORE, if any, can be written, read and deleted."""
     if not files.is_shared():
         yield ok("store", "files stay in QUORUM_VAR: QUORUM_STORE is not set, as one machine needs it")
         return
@@ -109,7 +110,7 @@ def check_store() -> Iterator[Finding]:
 
 
 def check_disk() -> Iterator[Finding]:
-    """Check that the disk of QUORUM_VAR has room."""
+    """Check that the disk of QUORUM_VAR has free space."""
     usage = shutil.disk_usage(settings.VAR)
     says = f"{usage.free / 1e9:.1f} of {usage.total / 1e9:.1f} GB are free for {settings.VAR}"
     remedy = "remove old backups and exports, or move QUORUM_VAR to a larger disk"
@@ -122,7 +123,7 @@ def check_disk() -> Iterator[Finding]:
 
 
 def check_secret_key() -> Iterator[Finding]:
-    """Check that the secret key is long, of this instance alone, and closed to others."""
+    """Check that the secret key is long enough, is no example, and cannot be read by others."""
     remedy = "set SECRET_KEY to 50 random characters (all people sign in again)"
     if len(settings.SECRET_KEY) < SHORTEST_KEY or settings.SECRET_KEY.startswith("django-insecure"):
         yield problem("secret key", f"it has {len(settings.SECRET_KEY)} characters or is an example", remedy)
@@ -135,21 +136,23 @@ def check_secret_key() -> Iterator[Finding]:
 
 
 def check_settings() -> Iterator[Finding]:
-    """Run Django's own checks, in production those for deployment too."""
+    """Run Django's own checks, in production including those for deployment."""
     if settings.DEBUG and settings.PRODUCTION:
         yield problem("settings", "QUORUM_DEBUG shows visitors the insides of errors", "unset QUORUM_DEBUG")
-    told = checks.run_checks(include_deployment_checks=settings.PRODUCTION)
-    found = [one for one in told if not one.is_silenced()]
-    for one in found:
-        if one.level >= checks.WARNING:
-            tell = problem if one.level >= checks.ERROR else warn
-            yield tell("settings", first_line(Exception(one.msg)), one.hint or f"see Django's check {one.id}")
-    if not found:
+    all_messages = checks.run_checks(include_deployment_checks=settings.PRODUCTION)
+    messages = [message for message in all_messages if not message.is_silenced()]
+    for message in messages:
+        if message.level >= checks.WARNING:
+            make_finding = problem if message.level >= checks.ERROR else warn
+            yield make_finding(
+                "settings", first_line(Exception(message.msg)), message.hint or f"see Django's check {message.id}"
+            )
+    if not messages:
         yield ok("settings", "Django's checks have nothing to say")
 
 
 def check_static_files() -> Iterator[Finding]:
-    """Check that the collected static files are those of this version."""
+    """Check that the collected static files belong to this version."""
     stamp, root = settings.VAR / "static.stamp", settings.STATIC_ROOT
     if not stamp.exists():
         yield warn("static files", "none are collected: nobody has served this instance", "start `manage.py serve`")
@@ -164,20 +167,20 @@ def check_static_files() -> Iterator[Finding]:
 
 
 def check_mail() -> Iterator[Finding]:
-    """Check that the mail server takes mail from us, where there is one."""
+    """Check that the mail server, if one is set, accepts our connection."""
     if not settings.EMAIL_HOST:
         yield ok("mail", "no EMAIL_HOST: links are handed over by people")
         return
-    where = f"{settings.EMAIL_HOST}:{settings.EMAIL_PORT}"
+    server = f"{settings.EMAIL_HOST}:{settings.EMAIL_PORT}"
     try:
-        # Opening it signs in at the server, and sends nothing.
+        # Opening the connection signs in at the server without sending anything.
         with get_connection("django.core.mail.backends.smtp.EmailBackend"):
             pass
     except (OSError, smtplib.SMTPException) as error:
         yield problem(
             "mail",
-            f"{where} does not take mail ({first_line(error)})",
+            f"{server} does not take mail ({first_line(error)})",
             "check EMAIL_HOST, EMAIL_PORT, EMAIL_HOST_USER, its password and EMAIL_USE_TLS or EMAIL_USE_SSL",
         )
     else:
-        yield ok("mail", f"{where} takes mail from {settings.DEFAULT_FROM_EMAIL}")
+        yield ok("mail", f"{server} takes mail from {settings.DEFAULT_FROM_EMAIL}")

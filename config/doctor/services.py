@@ -1,5 +1,6 @@
-"""PostgreSQL and Redis: do they answer, which are they, schema, do clocks agree?"""
+"""Checks of PostgreSQL and Redis: whether they answer, their versions, the tables, the clocks."""
 
+import contextlib
 import io
 import time
 from collections.abc import Iterator
@@ -17,21 +18,27 @@ from embedded import are_embedded, ensure_services
 from embedded.startup import unsupported_reason
 from jobs.notifications import redis_client
 
-OFF_S, LATE_S = 5.0, 1.0  # Seconds that a clock may differ by: more is a problem, a warning.
+PROBLEM_S, WARNING_S = 5.0, 1.0  # Differences of clocks above which there is a problem, or a warning.
 LOGS = "look into QUORUM_VAR/logs"
 
 
 def check_postgresql() -> Iterator[Finding]:
-    """Check that PostgreSQL answers, is of a supported version, and lets in as many as the settings may send."""
+    """Check that PostgreSQL answers, has a supported version, and allows as many connections as the settings need."""
     remedy = LOGS if are_embedded() else "start it, and check DATABASE_URL"
     try:
-        _start_embedded()
+        # Embedded services are started, as by every command; the error is what that prints.
+        output = io.StringIO()
+        try:
+            with redirect_stderr(output):
+                ensure_services(settings.VAR)
+        except SystemExit:
+            raise SystemExit(output.getvalue()) from None
         with connection.cursor() as cursor:
             cursor.execute(
                 "SELECT current_setting('server_version_num')::int, current_setting('max_connections')::int, "
                 "(SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend')"
             )
-            version, most, used = cursor.fetchone()
+            version, limit, used = cursor.fetchone()
     except (DatabaseError, InterfaceError, SystemExit, OSError) as error:
         connection.close()
         yield problem("postgresql", f"it does not answer ({first_line(error)})", remedy)
@@ -39,37 +46,29 @@ def check_postgresql() -> Iterator[Finding]:
     if reason := unsupported_reason(version):
         yield problem("postgresql", reason, "move to a supported version (docker/README.md, Upgrade)")
         return
-    # By the settings and not by what is open now: a quiet hour would hide that there are too few.
-    wanted = count_connections(settings.JUDGE_WORKERS)
-    says = f"version {version // 10_000}.{version % 10_000}, {used} of {most} connections in use"
-    if wanted > most:
+    # By the settings and not by the open connections, since a quiet hour would hide that there are too few.
+    possible = count_connections(settings.JUDGE_WORKERS)
+    says = f"version {version // 10_000}.{version % 10_000}, {used} of {limit} connections in use"
+    if possible > limit:
         remedy = "raise max_connections, or lower QUORUM_WEB_PROCESSES, QUORUM_WEB_THREADS or QUORUM_JUDGE_WORKERS"
-        yield problem("postgresql", f"{says}; the settings may open {wanted}", remedy)
-    elif used > most - COMMANDS:
+        yield problem("postgresql", f"{says}; the settings may open {possible}", remedy)
+    elif used > limit - COMMANDS:
         yield warn("postgresql", says, "end what is idle, or raise max_connections")
     else:
         yield ok("postgresql", says)
 
 
-def _start_embedded() -> None:
-    """Start this instance's services, as every command does; errors name the platform's."""
-    told = io.StringIO()
-    try:
-        with redirect_stderr(told):
-            ensure_services(settings.VAR)
-    except SystemExit:
-        raise SystemExit(told.getvalue()) from None
-
-
 def check_migrations() -> Iterator[Finding]:
-    """Check that the tables are those of this code, neither older nor newer."""
+    """Check that the tables fit this code, and are neither older nor newer."""
     executor = MigrationExecutor(connection)
     loader: Any = executor.loader
     pending = executor.migration_plan(loader.graph.leaf_nodes())
-    known = set(loader.disk_migrations) | set(loader.replacements)
-    ours = {app for app, _name in known}
+    known_migrations = set(loader.disk_migrations) | set(loader.replacements)
+    our_apps = {app for app, _name in known_migrations}
     newer = sorted(
-        f"{app}.{name}" for app, name in loader.applied_migrations if app in ours and (app, name) not in known
+        f"{app}.{name}"
+        for app, name in loader.applied_migrations
+        if app in our_apps and (app, name) not in known_migrations
     )
     if newer:
         yield problem(
@@ -84,7 +83,7 @@ def check_migrations() -> Iterator[Finding]:
 
 
 def check_redis() -> Iterator[Finding]:
-    """Check that Redis answers, and forgets nothing."""
+    """Check that Redis answers, and never evicts keys."""
     try:
         redis_client().ping()
         info: dict[str, Any] = redis_client().info()
@@ -105,31 +104,23 @@ def check_redis() -> Iterator[Finding]:
 
 
 def check_clock() -> Iterator[Finding]:
-    """Check that this machine's clock is that of PostgreSQL and of Redis."""
-    off = {"PostgreSQL": _database_offset(), "Redis": _redis_offset()}
-    name = max(off, key=lambda one: abs(off[one] or 0.0))
-    seconds = off[name] or 0.0
-    says = f"{name}'s clock is {abs(seconds):.1f} s {'ahead of' if seconds > 0 else 'behind'} this machine's"
-    if abs(seconds) > OFF_S:
-        yield problem("clock", says, "let NTP set the clocks of all machines")
-    elif abs(seconds) > LATE_S:
-        yield warn("clock", says, "let NTP set the clocks of all machines")
-    else:
-        yield ok("clock", "this machine, PostgreSQL and Redis agree to the second")
-
-
-def _database_offset() -> float:
+    """Check that the clocks of this machine, PostgreSQL and Redis agree."""
+    # The offset in seconds, relative to the middle of each request.
     began = time.time()
     with connection.cursor() as cursor:
         cursor.execute("SELECT extract(epoch FROM clock_timestamp())::float8")
-        (found,) = cursor.fetchone()
-    return float(found) - (began + time.time()) / 2
-
-
-def _redis_offset() -> float | None:
-    began = time.time()
-    try:
-        seconds, micro = redis_client().time()
-    except (RedisError, OSError):
-        return None
-    return float(seconds + micro / 1e6) - (began + time.time()) / 2
+        (database_time,) = cursor.fetchone()
+    offsets = {"PostgreSQL": float(database_time) - (began + time.time()) / 2}
+    with contextlib.suppress(RedisError, OSError):
+        began = time.time()
+        seconds, microseconds = redis_client().time()
+        offsets["Redis"] = float(seconds + microseconds / 1e6) - (began + time.time()) / 2
+    name = max(offsets, key=lambda service: abs(offsets[service]))
+    offset = offsets[name]
+    says = f"{name}'s clock is {abs(offset):.1f} s {'ahead of' if offset > 0 else 'behind'} this machine's"
+    if abs(offset) > PROBLEM_S:
+        yield problem("clock", says, "let NTP set the clocks of all machines")
+    elif abs(offset) > WARNING_S:
+        yield warn("clock", says, "let NTP set the clocks of all machines")
+    else:
+        yield ok("clock", "this machine, PostgreSQL and Redis agree to the second")

@@ -22,67 +22,69 @@ from training.jobs.worker_pool import QUEUE
 
 MOST = 5
 MANY_MESSAGES = 1_000
-LATE_S = 300  # Seconds after which a job that waits, or a lease that ran out, is stuck.
+LATE_S = 300  # Seconds after which a waiting job or an expired lease counts as stuck.
 START = "start a worker: `manage.py serve --judge-workers 1`, or `docker compose up -d worker`"
 START_GPU = "start one: `manage.py serve --gpu-workers 1`, or `docker compose --profile training up -d`"
 
 
 def check_keys() -> Iterator[Finding]:
-    """Check that the keys that the judges file names are in this environment."""
-    needed: dict[str, set[str]] = {}
+    """Check that the API keys that judges name are in this environment."""
+    judges_by_key: dict[str, set[str]] = {}
     panels = Panel.objects.values_list("debate", "ensemble", "adjudicator")
     members = {name for debate, ensemble, other in panels for name in (*debate, *ensemble, other)}
     for judge in JudgeVersion.objects.filter(is_current=True).exclude(Q(api_key_env="") | Q(provider="offline")):
-        needed.setdefault(judge.api_key_env, set()).add(judge.name)
+        judges_by_key.setdefault(judge.api_key_env, set()).add(judge.name)
     unset = 0
-    for name, judges in sorted(needed.items()):
+    for name, judges in sorted(judges_by_key.items()):
         try:
-            found = bool(read_secret(name))
+            is_set = bool(read_secret(name))
         except BadInput as error:
             yield problem("keys", str(error), "let this user read the file")
             unset += 1
             continue
-        if not found:
+        if not is_set:
             unset += 1
-            used = sorted(judges & members)
+            panel_judges = sorted(judges & members)
             says = f"{name} is not set here, the key of {', '.join(sorted(judges)[:MOST])}"
             remedy = f"set {name}, {name}_FILE or QUORUM_SECRETS where workers run, and run doctor there"
-            yield (problem if used else warn)("keys", says, remedy)
+            yield (problem if panel_judges else warn)("keys", says, remedy)
     if not unset:
-        yield ok("keys", f"all {len(needed)} that judges name are set here" if needed else "no judge needs one")
+        yield ok(
+            "keys", f"all {len(judges_by_key)} that judges name are set here" if judges_by_key else "no judge needs one"
+        )
 
 
 def check_accounts() -> Iterator[Finding]:
-    """Check that accounts of judges answer, and that no campaign stands still for one."""
-    wrong = 0
+    """Check that the accounts of judges answer, and that no campaign is paused because of one."""
+    problem_count = 0
     rows = JudgeVersion.objects.filter(is_current=True).exclude(provider="offline")
     for state in read_account_states(rows.values_list("provider", "base_url", "api_key_env")):
         if state["is_open"]:
-            wrong += 1
+            problem_count += 1
             yield problem(
                 "accounts",
                 f"{state['name']} does not answer: {state['errors']} errors in a row",
                 "run `manage.py check_judges`, then mend the account; workers go on by themselves",
             )
     for campaign in Campaign.objects.filter(state=Campaign.State.PAUSED).exclude(paused_because="")[:MOST]:
-        wrong += 1
+        problem_count += 1
         name = campaign.collection.name
         yield problem(
             "accounts",
             f"campaign {campaign.number} of {name} stands still: {campaign.paused_because[:200]}",
             f"mend the account, then run `manage.py campaign {name} resume`",
         )
-    if not wrong:
+    if not problem_count:
         yield ok("accounts", "none is in trouble")
 
 
 def check_workers() -> Iterator[Finding]:
-    """Check that somebody works where there is work."""
+    """Check that workers are running if there is work."""
     running = Campaign.objects.filter(state=Campaign.State.RUNNING).exclude(policy=Campaign.Policy.LARA).count()
-    living = live_workers()
+    workers = live_workers()
     waiting = sum(_count_unstarted(model) for model in _job_models() if model._meta.app_label != "training")
-    says = f"{len(living)} for judging with {sum(worker.slots for worker in living)} processes"
-    if living:
+    says = f"{len(workers)} for judging with {sum(worker.slots for worker in workers)} processes"
+    if workers:
         yield ok("workers", says)
     elif running or waiting:
         yield problem("workers", f"none answers, and {running} campaigns and {waiting} jobs wait", START)
@@ -106,40 +108,42 @@ def _count_unstarted(model: type[LeasedJob]) -> int:
 
 
 def check_leases() -> Iterator[Finding]:
-    """Check that no lease ran out long ago."""
-    # Of campaigns that run: nobody claims pairs of others, and what was held of them is taken back.
-    held = Work.objects.filter(state=Work.State.RUNNING, campaign__state=Campaign.State.RUNNING)
-    found = held.aggregate(count=Count("pk", filter=Q(lease_until__lt=Now())), first=Min("lease_until"), at=Max(Now()))
-    stuck = 0
-    if found["count"] and (seconds := (found["at"] - found["first"]).total_seconds()) > LATE_S:
-        stuck += 1
+    """Check that no lease expired long ago."""
+    # Only in running campaigns, because nobody claims pairs of others, and their leases are released.
+    leased = Work.objects.filter(state=Work.State.RUNNING, campaign__state=Campaign.State.RUNNING)
+    overdue = leased.aggregate(
+        count=Count("pk", filter=Q(lease_until__lt=Now())), first=Min("lease_until"), at=Max(Now())
+    )
+    stuck_count = 0
+    if overdue["count"] and (seconds := (overdue["at"] - overdue["first"]).total_seconds()) > LATE_S:
+        stuck_count += 1
         yield problem(
             "leases",
-            f"{found['count']:,} pairs are held by workers that are gone, the first for {seconds / 60:.0f} minutes",
+            f"{overdue['count']:,} pairs are held by workers that are gone, the first for {seconds / 60:.0f} minutes",
             f"{START}; it takes them up",
         )
     for model in _job_models():
         for job in model._default_manager.filter(state=model.RUNNING, lease_until__lt=Now())[:MOST]:
             seconds = (timezone.now() - job.lease_until).total_seconds() if job.lease_until else 0.0
             if seconds > LATE_S:
-                stuck += 1
+                stuck_count += 1
                 yield problem(
                     "leases",
                     f"{job.log_name} is held by a worker that is gone since {seconds / 60:.0f} minutes",
                     f"{START_GPU if model._meta.app_label == 'training' else START}; it goes on from what is stored",
                 )
-    if not stuck:
+    if not stuck_count:
         yield ok("leases", "none ran out long ago")
 
 
 def check_jobs() -> Iterator[Finding]:
-    """Check that no job waits for long, and that none failed today."""
-    wrong = 0
+    """Check that no job has been waiting for long, and that none has failed today."""
+    problem_count = 0
     for model in _job_models():
         for job in model._default_manager.filter(state=model.WAITING).order_by("created_at")[:1]:
             seconds = (timezone.now() - job.created_at).total_seconds()
             if seconds > LATE_S:
-                wrong += 1
+                problem_count += 1
                 yield warn(
                     "jobs",
                     f"{job.log_name} waits for {seconds / 60:.0f} minutes",
@@ -147,22 +151,22 @@ def check_jobs() -> Iterator[Finding]:
                 )
         for job in model._default_manager.filter(state=model.FAILED).order_by("-pk")[:1]:
             if job.ended_at is not None and (timezone.now() - job.ended_at).days < 1:
-                wrong += 1
-                why = (job.error.splitlines() or ["no reason is known"])[0][:200]
+                problem_count += 1
+                reason = (job.error.splitlines() or ["no reason is known"])[0][:200]
                 yield warn(
-                    "jobs", f"{job.log_name} failed: {why}", "mend what it names, and start it again on its page"
+                    "jobs", f"{job.log_name} failed: {reason}", "mend what it names, and start it again on its page"
                 )
-    if not wrong:
+    if not problem_count:
         yield ok("jobs", "none waits for long, none failed today")
 
 
 def check_pending_answers() -> Iterator[Finding]:
-    """Check that no answers that were paid for lie in the files of dead workers."""
-    with orphaned_files(settings.VAR / "spool") as left:
-        found = [path for path in left if path.stat().st_size]
-    if found:
+    """Check that no paid answers are left in the files of dead workers."""
+    with orphaned_files(settings.VAR / "spool") as files:
+        nonempty = [path for path in files if path.stat().st_size]
+    if nonempty:
         yield warn(
-            "answers", f"{len(found)} files of answers are left by workers that are gone", f"{START}; it stores them"
+            "answers", f"{len(nonempty)} files of answers are left by workers that are gone", f"{START}; it stores them"
         )
     else:
         yield ok("answers", "none waits in a file of a worker that is gone")

@@ -1,10 +1,9 @@
-"""Metrics of the whole instance, read from PostgreSQL and Redis when somebody asks: exact, whichever process answers.
+"""Metrics of the whole instance, read from PostgreSQL and Redis for each scrape, so every process answers the same.
 
-Money and calls come from the ledger (judges.models.costs), which is written in the transaction that
-stores a call, so the two agree to the cent at any moment. A scrape runs four statements over
-counters and partial indexes, and one that counts pairs (of large collections every quarter of a
-minute); none reads attempts. What only this node knows (its pending answers and disk) says so in
-its help.
+Costs and calls come from the ledger (judges.models.costs), which is written in the transaction that stores a call, so
+they agree to the cent at any moment. A scrape runs four statements over counters and partial indexes, and one that
+counts pairs (of large collections every 15 seconds); none reads attempts. The help texts mark metrics of a single node:
+its pending answers and its disk.
 """
 
 import logging
@@ -32,7 +31,7 @@ from store.sql import read_sql
 from training.jobs.worker_pool import QUEUE
 
 logger = logging.getLogger(__name__)
-PATIENCE_MS = 5_000  # Of each statement.
+PATIENCE_MS = 5_000  # Time limit of each statement.
 
 LEDGER = """
 SELECT v.provider, v.base_url, v.api_key_env, v.model, l.role, l.outcome,
@@ -42,7 +41,7 @@ SELECT v.provider, v.base_url, v.api_key_env, v.model, l.role, l.outcome,
 FROM judges_ledger l JOIN judges_judgeversion v ON v.id = l.judge_id
 GROUP BY 1, 2, 3, 4, 5, 6 ORDER BY 1, 2, 3, 4, 5, 6"""
 
-# Counters of campaigns that run, and of any campaign the routes that its audit stopped or an admin let go on.
+# Counters of running campaigns, and of all campaigns the routes that an audit stopped or an admin resumed.
 TALLIES = """
 SELECT n.name, c.number, t.key, sum(t.value)
 FROM judges_tally t JOIN judges_campaign c ON c.id = t.campaign_id JOIN corpus_collection n ON n.id = c.collection_id
@@ -61,7 +60,7 @@ ACCOUNT = ["account", "provider", "model", "purpose"]
 
 
 class InstanceCollector(Collector):
-    """Reads everything anew for each scrape."""
+    """Collects all metrics for a scrape."""
 
     def collect(self) -> Iterator[Metric]:
         up = GaugeMetricFamily("quorum_service_up", "1: the service answers.", labels=["service"])
@@ -89,36 +88,34 @@ class InstanceCollector(Collector):
 
 
 def read_database() -> dict[str, list[Any]]:
-    """Return the rows of all statements; none of them may take long."""
+    """Return the rows of all statements, each with a time limit."""
     routes = {"stopped": f"{STOPPED}%", "resumed": f"{RESUMED}%"}
     statements = {"ledger": (LEDGER, None), "tallies": (TALLIES, routes), "queues": (QUEUES, None)}
-    statements["jobs"] = (" UNION ALL ".join(f"({one})" for one in _job_statements()), None)
-    found = {}
-    # One transaction, so that the limit of time is set for its statements alone and a pooled
-    # connection goes back without it.
-    with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute(f"SET LOCAL statement_timeout = {PATIENCE_MS}")
-        for name, (statement, values) in statements.items():
-            cursor.execute(statement, values)
-            found[name] = cursor.fetchall()
-    return found
-
-
-def _job_statements() -> Iterator[str]:
+    job_statements = []
     for model in apps.get_models():
         if issubclass(model, LeasedJob):
             kind = "kind" if model is BackgroundJob else f"'{model._meta.label_lower}'"
             table = connection.ops.quote_name(model._meta.db_table)
-            yield JOBS.format(kind=kind, table=table, running=model.RUNNING, waiting=model.WAITING)
+            statement = JOBS.format(kind=kind, table=table, running=model.RUNNING, waiting=model.WAITING)
+            job_statements.append(f"({statement})")
+    statements["jobs"] = (" UNION ALL ".join(job_statements), None)
+    rows = {}
+    # In one transaction, so that the time limit ends with it and does not stay with a pooled connection.
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(f"SET LOCAL statement_timeout = {PATIENCE_MS}")
+        for name, (statement, values) in statements.items():
+            cursor.execute(statement, values)
+            rows[name] = cursor.fetchall()
+    return rows
 
 
 def account_name(account: Account) -> str:
-    """Return how pages and logs call an account."""
+    """Return the name of an account on pages and in logs."""
     return " ".join(part for part in account if part)
 
 
 def ledger_metrics(rows: list[Any]) -> Iterator[Metric]:
-    """Yield calls, tokens and money since the first campaign that is still there."""
+    """Yield calls, tokens and costs of all campaigns that still exist."""
     calls = CounterMetricFamily("quorum_calls", "Calls sent to models.", labels=[*ACCOUNT, "outcome"])
     cached = CounterMetricFamily("quorum_calls_cached", "Calls answered by an earlier, equal one.", labels=ACCOUNT)
     unpriced = CounterMetricFamily("quorum_calls_without_price", "Calls of unknown cost.", labels=ACCOUNT)
@@ -131,22 +128,22 @@ def ledger_metrics(rows: list[Any]) -> Iterator[Metric]:
     assumed = CounterMetricFamily("quorum_cost_assumed_usd", "USD at most of the others.", labels=ACCOUNT)
     kinds = ("input", "cached_input", "written_input", "output", "reasoning_output")
     sums: dict[tuple[str, ...], list[float]] = defaultdict(lambda: [0.0] * 9)
-    for provider, url, key, model, role, outcome, sent, *counts in rows:
+    for provider, url, key, model, role, outcome, call_count, *counts in rows:
         labels = (account_name((provider, url, key)), provider, model, role)
-        calls.add_metric([*labels, outcome], sent)
-        sums[labels] = [before + float(now) for before, now in zip(sums[labels], counts, strict=True)]
-    for account, (taken_over, without, *used, known, most) in sums.items():
-        cached.add_metric(account, taken_over)
-        unpriced.add_metric(account, without)
-        for kind, count in zip(kinds, used, strict=True):
+        calls.add_metric([*labels, outcome], call_count)
+        sums[labels] = [total + float(count) for total, count in zip(sums[labels], counts, strict=True)]
+    for account, (cached_calls, unpriced_calls, *token_counts, known_cost, assumed_cost) in sums.items():
+        cached.add_metric(account, cached_calls)
+        unpriced.add_metric(account, unpriced_calls)
+        for kind, count in zip(kinds, token_counts, strict=True):
             tokens.add_metric([*account, kind], count)
-        cost.add_metric(account, known)
-        assumed.add_metric(account, most)
+        cost.add_metric(account, known_cost)
+        assumed.add_metric(account, assumed_cost)
     yield from (calls, cached, unpriced, tokens, cost, assumed)
 
 
 def campaign_metrics(rows: list[Any]) -> Iterator[Metric]:
-    """Yield how far running campaigns are, and the routes that audits stopped."""
+    """Yield the progress of running campaigns, and the routes that audits stopped."""
     pairs = GaugeMetricFamily("quorum_campaign_pairs", "Pairs.", labels=["collection", "campaign", "state"])
     waiting = GaugeMetricFamily("quorum_pairs_waiting", "Pairs of running campaigns without an outcome yet.")
     alarms = GaugeMetricFamily(
@@ -160,31 +157,31 @@ def campaign_metrics(rows: list[Any]) -> Iterator[Metric]:
             routes[collection, campaign, rest][f"{name}:"] = value > 0
         else:
             states[collection, campaign][name] += value
-    for (collection, campaign), found in states.items():
-        # Counters of one campaign are read by shard while workers write: waiting is what is left, and never below 0.
-        everything = found.pop("pairs", 0.0)
-        found["waiting"] = max(0.0, everything - sum(found.values()))
-        for state, count in found.items():
+    for (collection, campaign), counts in states.items():
+        # Workers write the shards of a counter while they are read, so the difference could be negative.
+        total = counts.pop("pairs", 0.0)
+        counts["waiting"] = max(0.0, total - sum(counts.values()))
+        for state, count in counts.items():
             pairs.add_metric([collection, str(campaign), state], count)
-    # There also where no campaign runs: autoscalers take a metric that is missing for a fault.
-    waiting.add_metric([], sum(found["waiting"] for found in states.values()))
-    counted: dict[str, int] = defaultdict(int)
-    for (collection, _campaign, _route), told in routes.items():
-        counted[collection] += told.get(STOPPED, False) and not told.get(RESUMED, False)
-    for collection, count in counted.items():
+    # Also without a running campaign, because autoscalers treat a missing metric as an error.
+    waiting.add_metric([], sum(counts["waiting"] for counts in states.values()))
+    alarm_counts: dict[str, int] = defaultdict(int)
+    for (collection, _campaign, _route), flags in routes.items():
+        alarm_counts[collection] += flags.get(STOPPED, False) and not flags.get(RESUMED, False)
+    for collection, count in alarm_counts.items():
         alarms.add_metric([collection], count)
     yield from (pairs, waiting, alarms)
 
 
 def pair_metrics() -> Iterator[Metric]:
-    """Yield every collection's pairs by state, each once: Overview's and `status`' figures."""
+    """Yield every collection's pairs by state: the figures of the page Overview and of the command `status`."""
     pairs = GaugeMetricFamily("quorum_pairs", "Pairs, whoever labelled them.", labels=["collection", "state"])
     names = dict(Collection.objects.order_by("name").values_list("pk", "name"))
     try:
         with transaction.atomic(), connection.cursor() as cursor:
             cursor.execute(f"SET LOCAL statement_timeout = {PATIENCE_MS}")
             states = recent_states(names)
-    except DatabaseError as error:  # all other figures stand
+    except DatabaseError as error:  # All other metrics are still valid.
         logger.warning("pairs cannot be counted: %s", first_line(error))
         return
     for key, name in names.items():
@@ -194,7 +191,7 @@ def pair_metrics() -> Iterator[Metric]:
 
 
 def queue_metrics(queues: list[Any], jobs: list[Any]) -> Iterator[Metric]:
-    """Yield what waits for people and workers, what they hold, and whose lease ran out."""
+    """Yield waiting tasks and jobs, leases, and expired leases."""
     campaigns = GaugeMetricFamily("quorum_campaigns", "Campaigns.", labels=["state"])
     tasks = GaugeMetricFamily("quorum_tasks", "Tasks of people.", labels=["collection", "state"])
     leases = GaugeMetricFamily("quorum_leases", "Pairs, jobs and tasks that somebody holds.", labels=["kind"])
@@ -203,58 +200,58 @@ def queue_metrics(queues: list[Any], jobs: list[Any]) -> Iterator[Metric]:
     )
     states = GaugeMetricFamily("quorum_jobs", "Background jobs.", labels=["kind", "state"])
     waits = GaugeMetricFamily("quorum_job_wait_seconds", "Age of the oldest waiting job.", labels=["kind"])
-    held = {"job": 0}
-    late = {"job": 0.0}
-    for what, first, second, count, seconds in queues:
-        if what == "campaign":
+    lease_counts = {"job": 0}
+    overdue_seconds = {"job": 0.0}
+    for row_kind, first, second, count, seconds in queues:
+        if row_kind == "campaign":
             campaigns.add_metric([first], count)
-        elif what == "task":
+        elif row_kind == "task":
             tasks.add_metric([first, second], count)
         else:
-            held[first], late[first] = count, seconds or 0.0
+            lease_counts[first], overdue_seconds[first] = count, seconds or 0.0
     for kind, state, count, seconds, waited in jobs:
         states.add_metric([kind, state], count)
         if seconds is not None:
-            held["job"] += count
-            late["job"] = max(late["job"], seconds)
+            lease_counts["job"] += count
+            overdue_seconds["job"] = max(overdue_seconds["job"], seconds)
         if waited is not None:
             waits.add_metric([kind], max(0.0, waited))
-    for kind in held:
-        leases.add_metric([kind], held[kind])
-        overdue.add_metric([kind], max(0.0, late[kind]))
+    for kind in lease_counts:
+        leases.add_metric([kind], lease_counts[kind])
+        overdue.add_metric([kind], max(0.0, overdue_seconds[kind]))
     yield from (campaigns, tasks, leases, overdue, states, waits)
 
 
 def redis_metrics(accounts: set[Account]) -> Iterator[Metric]:
-    """Live workers, messages that wait for them, and the accounts of models. Raises RedisError."""
+    """Yield live workers, waiting messages, and the states of models' accounts. Raises RedisError."""
     workers = GaugeMetricFamily("quorum_workers", "Workers that say that they live.", labels=["queue"])
     slots = GaugeMetricFamily("quorum_worker_slots", "What they do at once.", labels=["queue"])
     messages = GaugeMetricFamily("quorum_queue_messages", "Messages that no worker has taken.", labels=["queue"])
     for queue in (settings.CELERY_TASK_DEFAULT_QUEUE, QUEUE):
-        living = live_workers(queue)
-        workers.add_metric([queue], len(living))
-        slots.add_metric([queue], sum(worker.slots for worker in living))
+        live = live_workers(queue)
+        workers.add_metric([queue], len(live))
+        slots.add_metric([queue], sum(worker.slots for worker in live))
         messages.add_metric([queue], int(redis_client().llen(f"{settings.PREFIX}:{queue}")))
     yield from (workers, slots, messages)
-    out = GaugeMetricFamily("quorum_account_calls_in_flight", "Calls that are out.", labels=["account"])
+    calls_in_flight = GaugeMetricFamily("quorum_account_calls_in_flight", "Calls that are out.", labels=["account"])
     errors = GaugeMetricFamily("quorum_account_errors_in_a_row", "Errors since the last answer.", labels=["account"])
-    opened = GaugeMetricFamily("quorum_account_circuit_open", "1: one call at a time tries it.", labels=["account"])
+    circuits = GaugeMetricFamily("quorum_account_circuit_open", "1: one call at a time tries it.", labels=["account"])
     pause = GaugeMetricFamily("quorum_account_wait_seconds", "Until it is asked again.", labels=["account"])
     for state in read_account_states(accounts):
-        out.add_metric([state["name"]], state["out"])
+        calls_in_flight.add_metric([state["name"]], state["out"])
         errors.add_metric([state["name"]], state["errors"])
-        opened.add_metric([state["name"]], int(state["is_open"]))
+        circuits.add_metric([state["name"]], int(state["is_open"]))
         pause.add_metric([state["name"]], max(state["paused_s"], state["open_s"]))
-    yield from (out, errors, opened, pause)
+    yield from (calls_in_flight, errors, circuits, pause)
 
 
 def node_metrics() -> Iterator[Metric]:
-    """Yield the figures of this machine: answers that wait for PostgreSQL, and room on the disk."""
+    """Yield the metrics of this machine: answers that wait for PostgreSQL, and disk space."""
     sizes = []
     for path in (settings.VAR / "spool").glob("*.jsonl"):
         try:
             sizes.append(path.stat().st_size)
-        except FileNotFoundError:  # committed meanwhile
+        except FileNotFoundError:  # Committed in the meantime.
             continue
     yield GaugeMetricFamily(
         "quorum_pending_answer_bytes", "Answers on this node that are not committed yet.", value=sum(sizes)

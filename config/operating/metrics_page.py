@@ -1,6 +1,6 @@
-"""GET /metrics: what this instance does, in the words of Prometheus; for who shows the token, or this machine alone.
+"""GET /metrics: the instance's metrics for Prometheus, with a token or, without one, only from this machine.
 
-It stands beside the probes (config/health.py), before sessions and hosts: who scrapes has neither.
+Like the probes (config/health.py), it comes before the middleware of sessions and hosts, because scrapers have neither.
 """
 
 import hmac
@@ -15,13 +15,13 @@ from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_l
 from config.operating import instance_metrics
 
 ADDRESS = "/metrics"
-# A proxy sends these: the visitor is then not whoever connects, even from this machine.
+# Headers of proxies: with one of them, the connection's address is not the visitor's.
 FORWARDED = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-IP", "Via")
 REFUSAL = "Set QUORUM_METRICS_TOKEN and send it: “Authorization: Bearer TOKEN”.\n"
 
 
 class MetricsMiddleware(MiddlewareMixin):
-    """Answers the one address; every other request goes on."""
+    """Answers the address /metrics before all other middleware."""
 
     def process_request(self, request: HttpRequest) -> HttpResponse | None:
         if request.path_info != ADDRESS or request.method not in ("GET", "HEAD"):
@@ -30,22 +30,22 @@ class MetricsMiddleware(MiddlewareMixin):
             response = HttpResponse(REFUSAL, content_type="text/plain; charset=utf-8", status=401)
             response.headers["WWW-Authenticate"] = "Bearer"
         else:
-            requests = ExportToDjangoView(request).content  # Of all processes of this web server.
-            response = HttpResponse(write_metrics() + requests, content_type=CONTENT_TYPE_LATEST)
+            request_metrics = ExportToDjangoView(request).content  # Of all processes of this web server.
+            response = HttpResponse(write_metrics() + request_metrics, content_type=CONTENT_TYPE_LATEST)
         response.headers["Cache-Control"] = "no-store"
         return response
 
 
 def may_read(request: HttpRequest) -> bool:
-    """Return whether the request shows the token; where none is set, whether it comes from this machine by itself."""
+    """Return whether the request has the token; if none is set, whether it comes directly from this machine."""
     if settings.METRICS_TOKEN:
         kind, _blank, shown = request.headers.get("Authorization", "").partition(" ")
         # In constant time, so that the token cannot be guessed letter by letter.
         return kind.lower() == "bearer" and hmac.compare_digest(shown.encode(), settings.METRICS_TOKEN.encode())
-    # In production a proxy stands in front, and all come from its address.
+    # In production, all requests come from the address of a proxy.
     if settings.PRODUCTION or any(name in request.headers for name in FORWARDED):
         return False
-    request.get_host()  # refuses another host's name, which a page elsewhere may have pointed here (DNS rebinding)
+    request.get_host()  # Refuses other host names, which a foreign page may have redirected here (DNS rebinding).
     try:
         return ipaddress.ip_address(request.META.get("REMOTE_ADDR", "")).is_loopback
     except ValueError:
@@ -53,7 +53,7 @@ def may_read(request: HttpRequest) -> bool:
 
 
 def write_metrics() -> bytes:
-    """Return the metrics of the instance, read now."""
+    """Return the current metrics of the instance."""
     registry = CollectorRegistry()
     registry.register(instance_metrics.InstanceCollector())
     return generate_latest(registry)

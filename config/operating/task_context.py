@@ -1,4 +1,4 @@
-"""A task's log lines name the task, and the request that asked for it (django-structlog's receivers carry the id)."""
+"""Log lines of tasks: they name the task and the request that started it, whose id django-structlog passes on."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from structlog.contextvars import bind_contextvars
 
 @receiver(signals.modify_context_before_task_publish)
 def send_request_id(context: dict[str, Any], **_: Any) -> None:
-    """Leave in a message only the request's id: the sender's pair or job is not its own."""
+    """Pass on only the request's id: the sender's pair or job is not that of the task."""
     for name in context.keys() - {"request_id"}:
         del context[name]
 

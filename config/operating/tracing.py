@@ -1,8 +1,8 @@
-"""Traces by OpenTelemetry, where QUORUM_TRACES asks for them: requests, tasks below them, and statements below both.
+"""Traces by OpenTelemetry, if QUORUM_TRACES is set: requests, their tasks, and the statements of both.
 
-Where they go, how many are kept and what the service is called is said by OpenTelemetry's own
-variables (OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_TRACES_SAMPLER, OTEL_SERVICE_NAME). Spans hold no
-texts: no values of statements, no queries of addresses, no messages of errors.
+OpenTelemetry's own variables (OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_TRACES_SAMPLER, OTEL_SERVICE_NAME) set the destination,
+the sampling and the service's name. Spans contain no texts: no values of statements, no queries of addresses, no
+messages of errors.
 """
 
 import os
@@ -16,24 +16,24 @@ from config.operating.logs import masked_path
 from embedded.refuse import refuse
 
 MISSING = "QUORUM_TRACES needs the tracing extra: `make install-tracing`, or pip install -r requirements-tracing.txt."
-# A middleware of OpenTelemetry's own stands behind ours that names the request, and behind the probes.
+# OpenTelemetry's middleware comes after ours that names the request, and after the probes.
 BEFORE = "config.operating.request_log.RequestLogMiddleware"
 
 _started: list[Any] = []
 
 
 def refuse_without_extra() -> None:
-    """End the program where QUORUM_TRACES asks for what is not installed."""
+    """End the program if the packages for QUORUM_TRACES are not installed."""
     try:
-        found = find_spec("opentelemetry.instrumentation.django")
+        spec = find_spec("opentelemetry.instrumentation.django")
     except ModuleNotFoundError:
-        found = None
-    if found is None:
+        spec = None
+    if spec is None:
         refuse(MISSING)
 
 
 def start(exporter: Any = None) -> None:
-    """Trace this process, if QUORUM_TRACES says so. Stops a program without the extra."""
+    """Trace this process if QUORUM_TRACES is set. Ends the program if the packages are missing."""
     if _started or not (settings.TRACES or exporter):
         return
     try:
@@ -48,15 +48,15 @@ def start(exporter: Any = None) -> None:
     resource = Resource.create({"service.name": os.environ.get("OTEL_SERVICE_NAME") or "quorum"})
     provider = TracerProvider(resource=resource)
     provider.add_span_processor(BatchSpanProcessor(without_texts(exporter or _open_exporter())))
-    place = settings.MIDDLEWARE.index(BEFORE) + 1
-    DjangoInstrumentor().instrument(tracer_provider=provider, response_hook=mask_address, middleware_position=place)
+    position = settings.MIDDLEWARE.index(BEFORE) + 1
+    DjangoInstrumentor().instrument(tracer_provider=provider, response_hook=mask_address, middleware_position=position)
     CeleryInstrumentor().instrument(tracer_provider=provider)  # type: ignore[no-untyped-call]
     PsycopgInstrumentor().instrument(tracer_provider=provider)
     _started.append(provider)
 
 
 def stop() -> None:
-    """Send what is left and trace no more."""
+    """Send the remaining spans and stop tracing."""
     from opentelemetry.instrumentation.celery import CeleryInstrumentor
     from opentelemetry.instrumentation.django import DjangoInstrumentor
     from opentelemetry.instrumentation.psycopg import PsycopgInstrumentor
@@ -79,7 +79,7 @@ def _open_exporter() -> Any:
 
 
 def without_texts(exporter: Any) -> Any:
-    """Return the exporter without error messages: a database quotes values in them."""
+    """Return the exporter without error messages, in which databases quote values."""
     from opentelemetry.sdk.trace import ReadableSpan
     from opentelemetry.sdk.trace.export import SpanExporter
     from opentelemetry.trace import Status
@@ -112,7 +112,7 @@ def without_texts(exporter: Any) -> Any:
 
 
 def mask_address(span: Any, request: Any, response: Any) -> None:
-    """Remove query string and secrets (invitations' tokens) from a request's address."""
+    """Remove the query and secrets (like invitations' tokens) from the address in a request's span."""
     path = masked_path(request)
     for name in ("http.url", "url.full", "http.target", "url.path"):
         if name in (span.attributes or {}):

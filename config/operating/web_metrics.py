@@ -1,7 +1,7 @@
-"""Requests by view, method and status, and how long they took, counted in each process of the web server.
+"""Numbers and durations of requests by view, method and status, counted in each web process.
 
-`serve` names a folder in PROMETHEUS_MULTIPROC_DIR, in which the processes keep their counts, so
-that whichever of them is asked answers for all. Without it a process answers for itself.
+`serve` sets PROMETHEUS_MULTIPROC_DIR to a folder in which the processes share their counts, so that each of them can
+answer for all. Without it, a process answers only for itself.
 """
 
 from typing import Any
@@ -12,14 +12,14 @@ from prometheus_client import disable_created_metrics
 
 FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 
-disable_created_metrics()  # type: ignore[no-untyped-call]  # When counting began: a series for each of ours.
+disable_created_metrics()  # type: ignore[no-untyped-call]  # They would double the number of series.
 
 
 class RequestMetricsMiddleware(PrometheusAfterMiddleware):  # type: ignore[misc]  # It has no types.
-    """Counts requests, also those that a middleware below refuses."""
+    """Counts requests, including those that a later middleware refuses."""
 
     def label_metric(self, metric: Any, request: HttpRequest, response: Any = None, **labels: str) -> Any:
-        # A visitor may send any word as a method, and each would be a series of its own for ever.
+        # A visitor may send any word as a method, and each would permanently add a series.
         if "method" in labels:
             labels["method"] = self._method(request)
         return super().label_metric(metric, request, response, **labels)

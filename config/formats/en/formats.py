@@ -1,4 +1,4 @@
-"""Dates as English pages write them."""
+"""Formats of dates on English pages."""
 
 DATE_FORMAT = "j F Y"
 SHORT_DATE_FORMAT = "j M Y"

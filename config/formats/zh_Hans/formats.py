@@ -1,4 +1,4 @@
-"""Dates as Chinese pages write them."""
+"""Formats of dates on Chinese pages."""
 
 DATE_FORMAT = "Y年n月j日"
 SHORT_DATE_FORMAT = "Y年n月j日"

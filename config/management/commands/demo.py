@@ -1,4 +1,4 @@
-"""`demo`: the bundled collection, judged by real workers, then the site and its accounts."""
+"""`demo`: import the bundled collection, judge it by real workers, and serve the site."""
 
 import sys
 from pathlib import Path
@@ -22,7 +22,7 @@ INCOMPLETE = 3
 
 
 class Command(QuorumCommand):
-    """The command that imports, judges and serves the bundled collection; run again, it resumes."""
+    """The command that imports, judges and serves the bundled collection; running it again resumes."""
 
     help = "Bring up the site with the bundled collection, judged by the offline panel. Ctrl-C ends it."
     requires_system_checks = (checks.SETTINGS,)
@@ -42,9 +42,9 @@ class Command(QuorumCommand):
                 self.show(children, listener, options)
                 extra.leave_out() if options["no_training"] else extra.start()
                 children.watch(also=extra.look)
-        except serving.ServingInterrupted as stopped:
+        except serving.ServingInterrupted as interruption:
             self.say("\nStopping. Run the same command to continue.")
-            raise SystemExit(stopped.code) from None
+            raise SystemExit(interruption.code) from None
         finally:
             extra.stop()
             children.stop()
@@ -52,11 +52,11 @@ class Command(QuorumCommand):
 
     @property
     def out(self) -> TextIO:
-        """The stream on which the commands that this one calls tell people what they did."""
+        """The stream for the output of the commands that this one calls."""
         return sys.stderr if self.as_json else sys.stdout
 
     def listener(self, port: int | None) -> Any:
-        """Return the socket of the site: at the port that was asked for, or the first free one."""
+        """Return the socket of the site, at the requested port or at the first free one."""
         for candidate in [port] if port is not None else PORTS:
             try:
                 return serving.listen("127.0.0.1", candidate)
@@ -66,33 +66,44 @@ class Command(QuorumCommand):
         return serving.listen("127.0.0.1", 0)
 
     def show(self, children: serving.Children, listener: Any, options: dict[str, Any]) -> None:
-        """Import, judge, start the site, and tell where it is and who may sign in."""
+        """Import, judge, start the site, and print its address and accounts."""
         children.judge_workers(options["judge_workers"])
         startup.migrate_first_start()
         folder = settings.VAR / "demo"
-        collection, built = demo.load_collection(folder, self.out)
-        dropped = f"{built['dropped']} of passages that this Python words differently"
-        self.say(f"Gold labels: {built['pairs']}, and {dropped}.")
+        collection, counts = demo.load_collection(folder, self.out)
+        dropped_text = f"{counts['dropped']} of passages that this Python words differently"
+        self.say(f"Gold labels: {counts['pairs']}, and {dropped_text}.")
         panel = self.panel(options["judges"], collection)
         children.wait_until(children.workers_are_ready, "the judge workers")
         self.judge(collection, panel)
         self.measure(children, collection)
-        self.show_agents(children, collection, folder / "aspects.jsonl")
-        self.show_web_search(children, folder)
+        # Failures of these parts are printed, and the site starts without them.
+        try:
+            searches = agents_demo.start_searches(collection, folder / "aspects.jsonl")
+            children.wait_until(lambda: agents_demo.are_over(searches), "the offline agent")
+            agents_demo.start_gradings(collection)
+        except QuorumError as error:
+            self.stderr.write(f"Agents are not shown: {error}")
+        try:
+            search = demo.start_web_search(folder)
+            children.wait_until(lambda: demo.is_searched(search), "the offline web search")
+            demo.start_query_writing(search)
+        except QuorumError as error:
+            self.stderr.write(f"The web search is not shown: {error}")
         staticfiles.collect()
         address = serving.address_of(listener)
         children.web(listener)
         accounts = demo.ensure_accounts(folder / "accounts.json", collection)
         children.wait_until(lambda: serving.site_answers(address), "the site")
         self.say(f"\nThe site is at {address} (this machine only). Accounts, kept in {folder / 'accounts.json'}:")
-        for one in accounts:
-            self.say(f"  {one['role']:<12} {one['username']:<16} {one['password']}")
+        for account in accounts:
+            self.say(f"  {account['role']:<12} {account['username']:<16} {account['password']}")
         self.say("Ctrl-C ends it.")
         self.stdout.flush()
         self.print_document({"url": address, "pids": children.pids, "accounts": accounts})
 
     def panel(self, judges_file: Path | None, collection: Collection) -> str:
-        """Return the offline panel, or the judges file's once its cost is agreed to."""
+        """Return the offline panel, or that of the judges file once the user has confirmed its cost."""
         if judges_file is None:
             return "offline"
         panel = str(store_judges_file(read(judges_file))["panel"]["name"])
@@ -110,7 +121,7 @@ class Command(QuorumCommand):
         return panel
 
     def measure(self, children: serving.Children, collection: Collection) -> None:
-        """Make runs, and start what is made of them in the background; no benchmark does not keep the site down."""
+        """Make runs, and start the jobs that use them in the background; the site also starts without a benchmark."""
         try:
             runs = demo.start_runs(collection)
             children.wait_until(lambda: demo.are_ready(runs), "the runs")
@@ -119,28 +130,10 @@ class Command(QuorumCommand):
         except QuorumError as error:
             self.stderr.write(f"The benchmark is not shown: {error}")
 
-    def show_agents(self, children: serving.Children, collection: Collection, aspects: Path) -> None:
-        """Start an offline agent's search for a few queries; a failure is printed and the site starts all the same."""
-        try:
-            searches = agents_demo.start_searches(collection, aspects)
-            children.wait_until(lambda: agents_demo.are_over(searches), "the offline agent")
-            agents_demo.start_gradings(collection)
-        except QuorumError as error:
-            self.stderr.write(f"Agents are not shown: {error}")
-
-    def show_web_search(self, children: serving.Children, folder: Path) -> None:
-        """Find documents for a few queries offline, and write queries from them; without them the site comes up."""
-        try:
-            search = demo.start_web_search(folder)
-            children.wait_until(lambda: demo.is_searched(search), "the offline web search")
-            demo.start_query_writing(search)
-        except QuorumError as error:
-            self.stderr.write(f"The web search is not shown: {error}")
-
     def judge(self, collection: Collection, panel: str) -> None:
-        """Judge by the ordinary command, with its progress; failed pairs do not stop the site."""
+        """Judge by the ordinary command, with its progress; the site also starts if pairs fail."""
         try:
             call_command("judge", collection.name, panel=panel, wait=True, yes=True, stdout=self.out)
-        except SystemExit as ended:
-            if ended.code != INCOMPLETE:
+        except SystemExit as exit:
+            if exit.code != INCOMPLETE:
                 raise

@@ -1,4 +1,4 @@
-"""`doctor`: look at all that support would ask for, and say what to do about faults."""
+"""`doctor`: check an instance for common problems, with a remedy for each."""
 
 from dataclasses import asdict
 from typing import Any
@@ -9,14 +9,14 @@ from corpus.commands import QuorumCommand
 from corpus.errors import Incomplete
 
 
-class Unwell(Incomplete):
-    """Something is wrong with this instance."""
+class ProblemsFound(Incomplete):
+    """The doctor has found problems in this instance."""
 
     exit_code = 1
 
 
 class Command(QuorumCommand):
-    """Prints a line a thing, with a remedy; changes nothing. Exit 1 if something is wrong."""
+    """The command that prints a line per finding, with a remedy, without changing anything."""
 
     help = (
         "Check versions, services, folders, keys, clocks, workers, leases, jobs and mail, and say in one line each what"
@@ -24,13 +24,13 @@ class Command(QuorumCommand):
     )
 
     def run(self, **options: Any) -> object:
-        found = examine()
-        for one in found:
-            self.say(one.line())
-        wrong = [one for one in found if one.health is Health.PROBLEM]
-        document = {"well": not wrong, "findings": [asdict(one) for one in found]}
-        if wrong:
-            checks = ", ".join(dict.fromkeys(one.check for one in wrong))
-            raise Unwell(f"{len(wrong)} problems: {checks}", document)
+        findings = examine()
+        for finding in findings:
+            self.say(finding.line())
+        problems = [finding for finding in findings if finding.health is Health.PROBLEM]
+        document = {"well": not problems, "findings": [asdict(finding) for finding in findings]}
+        if problems:
+            checks = ", ".join(dict.fromkeys(finding.check for finding in problems))
+            raise ProblemsFound(f"{len(problems)} problems: {checks}", document)
         self.say("No problem was found.")
         return document

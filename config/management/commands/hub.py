@@ -1,4 +1,4 @@
-"""`hub push NAME OWNER/REPO`: an export or a model to the Hugging Face Hub, or a server that speaks its protocol."""
+"""`hub push NAME OWNER/REPO`: push an export or a model to the Hugging Face Hub, or to a compatible server."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from corpus.commands import QuorumCommand, collection_named
 
 
 class Command(QuorumCommand):
-    """Push a folder that was exported or published."""
+    """The command that pushes the folder of an export or a published model."""
 
     help = "Push an export or a model to a hub (HF_TOKEN, HF_ENDPOINT), private unless --public."
 
@@ -17,9 +17,9 @@ class Command(QuorumCommand):
         parser.add_argument("act", choices=["push"])
         parser.add_argument("name", help="name of the collection")
         parser.add_argument("repository", metavar="OWNER/REPO", help="where it goes; made if it does not exist")
-        what = parser.add_mutually_exclusive_group(required=True)
-        what.add_argument("--export", type=int, metavar="N", help="number of an export, as its page shows it")
-        what.add_argument("--model", type=int, metavar="N", help="number of a published model")
+        source = parser.add_mutually_exclusive_group(required=True)
+        source.add_argument("--export", type=int, metavar="N", help="number of an export, as its page shows it")
+        source.add_argument("--model", type=int, metavar="N", help="number of a published model")
         parser.add_argument("--public", action="store_true", help="everybody may read it (default: private)")
 
     def run(self, **options: Any) -> object:

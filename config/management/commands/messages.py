@@ -1,4 +1,4 @@
-"""Collect the strings of all pages into the catalogues in locale/ and compile these (for developers; needs polib)."""
+"""`messages`: collect the strings of all pages into the catalogues in locale/ and compile them (for developers)."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from corpus.commands import QuorumCommand
 
 
 class Command(QuorumCommand):
-    """Update locale/*/LC_MESSAGES/django.po and compile django.mo beside it."""
+    """The command that updates locale/*/LC_MESSAGES/django.po and compiles django.mo beside it."""
 
     help = "Collect the strings of all pages into locale/*.po and compile them."
 
@@ -17,10 +17,10 @@ class Command(QuorumCommand):
         parser.add_argument("--compile", action="store_true", help="only compile the existing catalogues")
 
     def run(self, **options: Any) -> object:
-        found = None if options["compile"] else messages.collect_messages(env.ROOT)
+        catalog = None if options["compile"] else messages.collect_messages(env.ROOT)
         document = {}
         for locale in messages.translated_locales():
-            total, untranslated = messages.update_catalogue(messages.catalogue_path(env.ROOT, locale), found)
+            total, untranslated = messages.update_catalogue(messages.catalogue_path(env.ROOT, locale), catalog)
             document[locale] = {"strings": total, "untranslated": untranslated}
             self.say(f"{locale}: {total} strings, {untranslated} without a translation")
         return document

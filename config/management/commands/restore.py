@@ -1,4 +1,4 @@
-"""`restore F`: the instance as a backup holds it. What was there before is backed up first."""
+"""`restore F`: replace the instance by a backup, after a backup of its current state."""
 
 from datetime import UTC, datetime
 from functools import partial
@@ -18,7 +18,7 @@ from store.files import fetch
 
 
 class Command(QuorumCommand):
-    """The command that restores a backup; the present state is backed up first."""
+    """The command that restores a backup, after a backup of the current state."""
 
     help = "Replace the whole instance with a backup. The current state is first saved to VAR/backups."
 
@@ -29,22 +29,22 @@ class Command(QuorumCommand):
 
     def run(self, **options: Any) -> object:
         number = check_keep(options["keep"])
-        settings.VAR.mkdir(mode=0o700, parents=True, exist_ok=True)  # a machine that has never done anything
+        settings.VAR.mkdir(mode=0o700, parents=True, exist_ok=True)  # Missing on a new machine.
         path = settings.VAR / "backups" / f"before-restore-{datetime.now(UTC):%Y%m%dT%H%M%S%f}.tar"
         keep = (lambda: None) if options["no_safety_copy"] else partial(self.keep, path)
-        # Another machine may have made the backup: then it lies in the store alone (docs/adr/0094).
+        # If another machine has made the backup, it is only in the store (docs/adr/0094).
         fetch(options["file"].resolve())
         manifest = restore_backup(options["file"], settings.VAR, self.stderr.write, keep)
         rows = sum(manifest["rows"].values())
         self.say(f"restored {rows:,} rows and {len(manifest['files']) - 1:,} files from {options['file']}")
         removed = prune_backups(path.parent, number, BEFORE_RESTORE) if number else []
-        for one in missing_bases(settings.BASE_MODELS):
-            self.say(f"missing: {one}: copy this base model there; jobs and models of it need it")
+        for path_name in missing_bases(settings.BASE_MODELS):
+            self.say(f"missing: {path_name}: copy this base model there; jobs and models of it need it")
         document = {"restored": str(options["file"]), "rows": rows, "before": str(path) if path.exists() else None}
-        return {**document, "removed": [str(one) for one in removed]}
+        return {**document, "removed": [str(path_name) for path_name in removed]}
 
     def keep(self, path: Path) -> None:
-        """Back up the present state, unless the instance has neither collections nor people."""
+        """Back up the current state, unless the instance has neither collections nor people."""
         if not Collection.objects.exists() and not User.objects.exists():
             return
         path.parent.mkdir(mode=0o700, exist_ok=True)

@@ -1,4 +1,4 @@
-"""`serve`: the site and its judge workers as children of one command, until Ctrl-C."""
+"""`serve`: run the site and its workers as children of one command, until Ctrl-C."""
 
 import importlib.util
 import json
@@ -45,12 +45,12 @@ class Command(QuorumCommand):
                 self.stdout.write(json.dumps({"url": address, "pids": children.pids}))
                 self.stdout.flush()
                 children.watch()
-        except serving.ServingInterrupted as stopped:
+        except serving.ServingInterrupted as interruption:
             self.stderr.write("Stopping; unfinished work continues at the next start.")
-            # Not after Ctrl-C: somebody waits at the terminal.
-            if not stopped.code:
+            # Not after Ctrl-C, because a person waits at the terminal.
+            if not interruption.code:
                 children.announce_shutdown()
-            raise SystemExit(stopped.code) from None
+            raise SystemExit(interruption.code) from None
         finally:
             children.stop()
         return None

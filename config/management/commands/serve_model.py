@@ -1,4 +1,4 @@
-"""`serve_model --model DIR`: a reranker or embedder behind an endpoint, a process."""
+"""`serve_model --model DIR`: serve a reranker or embedding model behind an endpoint, in one process."""
 
 import importlib.util
 import json
@@ -20,7 +20,7 @@ from training.serving.scorer import PRECISIONS, check_prompt, read_reranker_json
 
 
 class Command(QuorumCommand):
-    """Serve a model until Ctrl-C; a JSON line {url, pids, model} on stdout when ready."""
+    """The command that serves a model until Ctrl-C; it prints a JSON line {url, pids, model} when it is ready."""
 
     help = (
         "Answer POST /v1/rerank with a model folder, in the shape of Cohere's and Jina's APIs; with an embedding model "
@@ -42,8 +42,8 @@ class Command(QuorumCommand):
         add("--precision", choices=PRECISIONS, default="auto", help=precision)
         prompt = "how a model is asked that does not say so itself"
         add("--prompt", choices=PROMPT_NAMES, default="", help=prompt)
-        most = f"tokens of an answer, where a request does not say (default: {NEW_TOKENS})"
-        add("--max-new-tokens", type=int, default=NEW_TOKENS, metavar="N", help=most)
+        max_new_tokens = f"tokens of an answer, where a request does not say (default: {NEW_TOKENS})"
+        add("--max-new-tokens", type=int, default=NEW_TOKENS, metavar="N", help=max_new_tokens)
         add("--pooling", choices=POOLINGS, default="", help=pooling)
 
     def run(self, **options: Any) -> object:
@@ -79,15 +79,15 @@ class Command(QuorumCommand):
                 self.stdout.write(json.dumps(line))
                 self.stdout.flush()
                 children.watch()
-        except serving.ServingInterrupted as stopped:
-            raise SystemExit(stopped.code) from None
+        except serving.ServingInterrupted as interruption:
+            raise SystemExit(interruption.code) from None
         finally:
             children.stop()
         return None
 
 
 def check_folder(folder: Path | None, prompt: str, pooling: str) -> Path:
-    """Return the folder of a model, checked before anything is started. Raises BadInput."""
+    """Return the folder of a model, after checks. Raises BadInput."""
     if folder is None:
         raise BadInput("--model is missing: name the folder of a model")
     if not (fetch(folder.resolve()) / "config.json").exists():
@@ -99,7 +99,7 @@ def check_folder(folder: Path | None, prompt: str, pooling: str) -> Path:
 
 
 def is_loopback(address: str) -> bool:
-    """Return whether only programs on this machine reach an address."""
+    """Return whether an address can only be reached from this machine."""
     try:
         return ip_address(address).is_loopback
     except ValueError:

@@ -1,4 +1,4 @@
-"""`services status|stop`: the embedded PostgreSQL and Redis of this instance."""
+"""`services status|stop`: show or stop the embedded PostgreSQL and Redis of this instance."""
 
 import contextlib
 import json
@@ -19,7 +19,7 @@ PATIENCE = 30.0
 
 
 class Command(QuorumCommand):
-    """Show or end the embedded services. It starts nothing."""
+    """The command that shows or stops the embedded services, and never starts them."""
 
     help = "Show the status of this instance's embedded PostgreSQL and Redis, or stop them."
 
@@ -27,7 +27,7 @@ class Command(QuorumCommand):
         parser.add_argument("act", choices=["status", "stop"], help="what to do")
 
     def run(self, **options: Any) -> object:
-        """Start, stop or inspect the services.
+        """Show or stop the services.
 
         Returns {"state": running|stopped|external, "pid", "database", "redis", "pids", "users": [pid]}.
         """
@@ -41,22 +41,22 @@ class Command(QuorumCommand):
         return document
 
     def status(self) -> dict[str, Any]:
-        """Return the state of the services, with what a living keeper has announced."""
+        """Return the state of the services, with the announcement of a running keeper."""
         if not are_embedded():
             return {"state": "external"}
         lock = settings.VAR / "keeper.lock"
         if not lock.exists() or not locks.is_held(lock):
             return {"state": "stopped"}
         try:
-            announced = json.loads((settings.VAR / "services.json").read_text())
+            announcement = json.loads((settings.VAR / "services.json").read_text())
         except FileNotFoundError:
             return {"state": "starting"}
-        # The keeper itself tries the lock every second, and holds it for an instant where nobody else does.
-        users = [pid for pid in lock_holders(settings.VAR / "users.lock") if pid != announced["pid"]]
-        return {"state": "running", **announced, "users": users}
+        # The keeper itself takes the lock for a moment every second if nobody else holds it.
+        users = [pid for pid in lock_holders(settings.VAR / "users.lock") if pid != announcement["pid"]]
+        return {"state": "running", **announcement, "users": users}
 
     def stable_status(self) -> dict[str, Any]:
-        """Return the status once the keeper neither comes up nor goes down: it runs or ended."""
+        """Return the status once the keeper is neither starting nor ending."""
         end = time.monotonic() + PATIENCE
         while (document := self.status())["state"] == "starting":
             if time.monotonic() > end:
@@ -66,11 +66,11 @@ class Command(QuorumCommand):
         return document
 
     def stop(self, document: dict[str, Any]) -> None:
-        """Ask the keeper to end both services, unless somebody uses them."""
+        """Ask the keeper to end both services. Raises BadInput if processes use them."""
         if document["users"]:
             pids = ", ".join(str(pid) for pid in document["users"])
             raise BadInput(f"The services are in use by processes {pids}: end those first")
-        with contextlib.suppress(ProcessLookupError):  # it ended by itself since
+        with contextlib.suppress(ProcessLookupError):  # It may have ended by itself.
             os.kill(document["pid"], signal.SIGTERM)
         end = time.monotonic() + PATIENCE
         while locks.is_held(settings.VAR / "keeper.lock"):

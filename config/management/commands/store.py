@@ -1,4 +1,4 @@
-"""`store status|publish|clean`: the files that several machines share (docs/operators.md)."""
+"""`store status|publish|clean`: manage the files that several machines share (docs/operators.md)."""
 
 import shutil
 from typing import Any
@@ -16,12 +16,12 @@ from store.models import StoredFile
 from store.nodes import node_id
 
 KINDS = ("exports", "models", "jobs", "backups")
-COPIES = ("exports", "models")  # Never changed, so a copy can be fetched again at any time.
-OF_COLLECTIONS = ("exports", "models", "jobs", "uploads")  # Folders of VAR with a folder for each collection.
+COPIES = ("exports", "models")  # Their files never change, so a copy can be fetched again at any time.
+OF_COLLECTIONS = ("exports", "models", "jobs", "uploads")  # Folders in VAR with a subfolder for each collection.
 
 
 class Command(QuorumCommand):
-    """Look at the store, fill it from this machine, or make room on this machine."""
+    """The command that shows the store, fills it from this machine, or frees space on this machine."""
 
     help = "Show the store of files that machines share, publish what only this machine has, or remove local copies."
 
@@ -37,29 +37,33 @@ class Command(QuorumCommand):
         return {"store": settings.STORE, "node": node_id(), **act()}
 
     def show(self) -> dict[str, Any]:
-        """Return what the store holds, and how much of it is on this machine."""
+        """Return the number and size of the stored files, and how many of them are on this machine."""
         rows = StoredFile.objects.select_related("content")
         size = rows.aggregate(sum=Sum("content__size"))["sum"] or 0
-        here = sum((settings.VAR / name).is_file() for name in rows.values_list("name", flat=True).iterator())
-        self.say(f"{settings.STORE}: {rows.count():,} files, {size / 1e6:,.1f} MB; {here:,} of them on this machine")
-        return {"files": rows.count(), "bytes": size, "here": here}
+        local_count = sum((settings.VAR / name).is_file() for name in rows.values_list("name", flat=True).iterator())
+        self.say(
+            f"{settings.STORE}: {rows.count():,} files, {size / 1e6:,.1f} MB; {local_count:,} of them on this machine"
+        )
+        return {"files": rows.count(), "bytes": size, "here": local_count}
 
     def publish(self) -> dict[str, Any]:
-        """Publish files of VAR with names unknown to the store, and contents that it has lost."""
-        count, gone = 0, len(refill_contents())
+        """Publish the files of VAR that are new to the store, and contents that it has lost."""
+        count, lost_count = 0, len(refill_contents())
         for kind in KINDS:
             for folder in sorted((settings.VAR / kind).glob("*/*" if kind == "jobs" else "*")):
                 count += publish(folder, leave_out=("job.json",) if kind == "jobs" else (), only_new=True)
-        self.say(f"published {count:,} files" + (f"; {gone:,} are lost: restore a backup" if gone else ""))
-        return {"published": count, "lost": gone}
+        self.say(f"published {count:,} files" + (f"; {lost_count:,} are lost: restore a backup" if lost_count else ""))
+        return {"published": count, "lost": lost_count}
 
     def clean(self) -> dict[str, Any]:
-        """Remove copies that can be fetched again, and what is left of deleted collections."""
+        """Remove copies that can be fetched again, and leftovers of deleted collections."""
         freed = sum(remove_local_copies(settings.VAR / kind) for kind in COPIES)
-        gone = set(AuditEntry.objects.filter(act="collection.deleted").values_list("collection_name", flat=True))
-        # A collection of the same name may have been made since; its files are not leftovers.
-        gone -= set(Collection.objects.values_list("name", flat=True))
-        for folder in (settings.VAR / kind / name for kind in OF_COLLECTIONS for name in gone):
+        deleted_names = set(
+            AuditEntry.objects.filter(act="collection.deleted").values_list("collection_name", flat=True)
+        )
+        # A new collection may have the name of a deleted one; its files are not leftovers.
+        deleted_names -= set(Collection.objects.values_list("name", flat=True))
+        for folder in (settings.VAR / kind / name for kind in OF_COLLECTIONS for name in deleted_names):
             freed += sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
             shutil.rmtree(folder, ignore_errors=True)
         self.say(f"freed {freed / 1e6:,.1f} MB")
