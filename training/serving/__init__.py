@@ -1,1 +1,1 @@
-"""The rerank service: a process with one model, POST /v1/rerank (docs/train.md)."""
+"""The model endpoint: a process with one model that answers POST /v1/rerank or /v1/embeddings (docs/train.md)."""

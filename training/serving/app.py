@@ -1,4 +1,4 @@
-"""The application of a served model: rerank addresses of Cohere, Jina and TEI, OpenAI's embeddings, health, OpenAPI."""
+"""The web application of a served model: the rerank APIs of Cohere, Jina and TEI, OpenAI's embeddings, and health."""
 
 import asyncio
 import base64
@@ -7,6 +7,7 @@ import logging
 import threading
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
@@ -46,11 +47,11 @@ PATIENCE_S = 120
 
 logger = logging.getLogger(__name__)
 
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 
 
 class Refused(Exception):
-    """The request is not answered; `status` and one line say why."""
+    """A request that is not answered, for the reason in `status` and the message."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
@@ -58,7 +59,7 @@ class Refused(Exception):
 
 
 class Served:
-    """A model behind the addresses, with its waiters. `limit`: requests before 503."""
+    """A served model: its scorer or embedder, their threads, and a limit of concurrent requests."""
 
     def __init__(
         self,
@@ -73,67 +74,70 @@ class Served:
         self.scorer = model if isinstance(model, Scorer) else None
         self.embedder = None if isinstance(model, Scorer) else model
         self.words = model.words if model else ""
-        self.room = threading.BoundedSemaphore(limit)
+        self.slots = threading.BoundedSemaphore(limit)
         self.batcher = Batcher(self.scorer) if self.scorer else None
-        # Apart from the batcher's thread, so that writing and embedding do not hold up scores; one
-        # thread, since the model writes for one request at a time.
+        # Not the batcher's thread, so that writing and embedding do not delay scores; one thread, since the model
+        # writes for one request at a time.
         self.writer = ThreadPoolExecutor(1, thread_name_prefix="writer")
 
     @contextlib.contextmanager
-    def place(self) -> Iterator[None]:
-        """Context manager that takes a place, or raises Refused at once without one."""
-        if not self.room.acquire(blocking=False):
+    def slot(self) -> Iterator[None]:
+        """Take one of the `limit` slots for a request. Raises Refused if none is free."""
+        if not self.slots.acquire(blocking=False):
             raise Refused(503, f"{self.limit} requests are being answered or wait: try again in a second")
         try:
             yield
         finally:
-            self.room.release()
+            self.slots.release()
 
     async def need_scorer(self) -> None:
-        """Refuse with 404 where the model is no reranker, before a body is looked at."""
+        """Refuse with 404 if the model is no reranker, before the body is checked."""
         if self.scorer is None:
             raise Refused(404, f"{self.name} makes vectors and does not rerank: POST to {EMBED}")
 
     async def need_embedder(self) -> None:
-        """Refuse with 404 where the model makes no vectors, before a body is looked at."""
+        """Refuse with 404 if the model is no embedding model, before the body is checked."""
         if self.embedder is None:
             raise Refused(404, f"{self.name} reranks and makes no vectors: POST to {RERANK}")
 
-    async def score(self, asked: ServingRequest, http: Request) -> list[Score]:
-        """Return the scores of one request, computed with others that wait. Raises Refused."""
+    async def score(self, request: ServingRequest, http: Request) -> list[Score]:
+        """Return the scores of a request, computed together with those of other waiting requests. Raises Refused."""
         assert self.scorer is not None and self.batcher is not None
-        # In a thread, since tokenising long documents would hold up the event loop.
-        rows = await run_in_threadpool(self.scorer.encode, asked)
+        # In a thread, since tokenising long documents would block the event loop.
+        rows = await run_in_threadpool(self.scorer.encode, request)
         margins = await wait_for(self.batcher.submit(rows), http)
         return [Score(margin, row.is_cut) for margin, row in zip(margins, rows, strict=True)]
 
-    async def write(self, asked: ServingRequest, most: int, http: Request) -> list[RenderedPair]:
-        """Return what the model writes for each document. Raises Refused."""
+    async def write(self, request: ServingRequest, max_new_tokens: int, http: Request) -> list[RenderedPair]:
+        """Return the text that the model writes for each document. Raises Refused."""
         assert self.scorer is not None
-        return await wait_for(self.writer.submit(self.scorer.write, asked, most), http)
+        return await wait_for(self.writer.submit(self.scorer.write, request, max_new_tokens), http)
 
     async def embed(self, texts: list[str], http: Request) -> tuple[Any, int]:
-        """Return vectors, and how many tokens were read. Raises Refused."""
+        """Return the vectors of texts, and the number of their tokens. Raises Refused."""
         assert self.embedder is not None
         return await wait_for(self.writer.submit(self.embedder.encode, texts), http)
 
 
-async def wait_for(future: Future[Found], http: Request) -> Found:
-    """Return a future's result; cancelled with its caller or PATIENCE_S. Refused."""
+async def wait_for(future: Future[Result], http: Request) -> Result:
+    """Return the result of a future, which is cancelled if its caller disconnects or after PATIENCE_S.
+
+    Raises Refused.
+    """
     result = asyncio.wrap_future(future)
 
     async def watch_disconnect() -> None:
         while (await http.receive())["type"] != "http.disconnect":
             pass
 
-    # A caller that hung up frees its place at once.
-    gone = asyncio.ensure_future(watch_disconnect())
-    both: set[asyncio.Future[Any]] = {result, gone}
+    # A caller that disconnects frees its slot at once.
+    disconnect = asyncio.ensure_future(watch_disconnect())
+    events: set[asyncio.Future[Any]] = {result, disconnect}
     try:
-        await asyncio.wait(both, timeout=PATIENCE_S, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait(events, timeout=PATIENCE_S, return_when=asyncio.FIRST_COMPLETED)
         if result.done():
             return result.result()
-        if gone.done():
+        if disconnect.done():
             raise Refused(499, "the caller is gone")
         raise Refused(503, f"no answer within {PATIENCE_S} s: try again, with fewer texts")
     except (BadInput, Refused, asyncio.CancelledError):
@@ -142,12 +146,12 @@ async def wait_for(future: Future[Found], http: Request) -> Found:
         logger.exception("a request could not be answered")
         raise Refused(500, "the model failed on this request; the log says why") from None
     finally:
-        gone.cancel()
-        result.cancel()  # And with it the future: what was not begun is not done.
+        disconnect.cancel()
+        result.cancel()  # This cancels the future, so work that has not started is dropped.
 
 
 def make_app(served: Served) -> FastAPI:
-    """Return the application of a model; without one it only tells its OpenAPI document."""
+    """Return the application of a model; without a model it can only return its OpenAPI document."""
     app = FastAPI(title="Quorum's model endpoint", version="1", docs_url=None, redoc_url=None)
     refused: dict[int | str, dict[str, Any]] = {
         status: {"model": Problem, "description": HTTPStatus(status).phrase}
@@ -163,26 +167,26 @@ def make_app(served: Served) -> FastAPI:
     @app.get("/healthz")
     @app.get("/readyz")
     async def tell_ready() -> dict[str, str]:
-        """Say which model is served: it loads before requests, so who lives is ready."""
+        """Return the served model. It is loaded before the service starts, so a running service is ready."""
         return {"model": served.name, "words": served.words}
 
     @app.get("/v1/models", responses=refused)
     async def list_models() -> dict[str, Any]:
         """Return the one model that is served, as OpenAI's clients read it."""
-        one = {"id": served.name, "object": "model", "created": 0, "owned_by": "quorum"}
-        return {"object": "list", "data": [one]}
+        model = {"id": served.name, "object": "model", "created": 0, "owned_by": "quorum"}
+        return {"object": "list", "data": [model]}
 
     @app.post(RERANK, **reranks)
     @app.post("/v2/rerank", **reranks)
     async def rerank(body: RerankBody, http: Request) -> RerankAnswer:
         """Score documents for a query, in the shape of Cohere's and Jina's APIs."""
-        with served.place():
+        with served.slot():
             return await answer_rerank(served, body, http)
 
     @app.post("/rerank", **reranks)
     async def rerank_any(body: AnyRerankBody, http: Request) -> RerankAnswer | list[TextResult]:
         """Score `texts` in the shape of TEI's API, or `documents` as /v1/rerank."""
-        with served.place():
+        with served.slot():
             if isinstance(body, RerankBody):
                 return await answer_rerank(served, body, http)
             return await answer_texts(served, body, http)
@@ -190,12 +194,16 @@ def make_app(served: Served) -> FastAPI:
     @app.post(EMBED, dependencies=[Depends(served.need_embedder)], responses=refused)
     async def embed(body: EmbeddingsBody, http: Request) -> dict[str, Any]:
         """Return a vector of length 1 for each text, in the shape of OpenAI's API."""
-        with served.place():
+        with served.slot():
             vectors, tokens = await served.embed(body.texts, http)
-        encoded: list[Any] = vectors.astype(float).tolist()
-        if body.encoding_format == "base64":  # Little-endian fp32, as OpenAI's clients unpack it.
-            encoded = [base64.b64encode(row.astype("<f4").tobytes()).decode() for row in vectors]
-        data = [{"object": "embedding", "index": place, "embedding": one} for place, one in enumerate(encoded)]
+        embeddings: list[Any] = vectors.astype(float).tolist()
+        # OpenAI's clients read base64 as little-endian fp32.
+        if body.encoding_format == "base64":
+            embeddings = [base64.b64encode(vector.astype("<f4").tobytes()).decode() for vector in vectors]
+        data = [
+            {"object": "embedding", "index": index, "embedding": embedding}
+            for index, embedding in enumerate(embeddings)
+        ]
         usage = {"prompt_tokens": tokens, "total_tokens": tokens}
         return {"object": "list", "model": served.name, "data": data, "usage": usage}
 
@@ -206,31 +214,31 @@ def make_app(served: Served) -> FastAPI:
 
 
 async def answer_rerank(served: Served, body: RerankBody, http: Request) -> RerankAnswer:
-    """Score, order, and write evidence where it is asked for."""
-    asked = body.request()
-    scores = await served.score(asked, http)
+    """Score and sort the documents, and write their evidence if the request asks for it."""
+    request = body.request()
+    scores = await served.score(request, http)
     assert served.scorer is not None
-    # The raw margin decides, then the order in which they came: probabilities near 1 round to the same number.
-    places = sorted(range(len(scores)), key=lambda place: (-scores[place].margin, place))[: body.top]
+    # Sorted by margin, not by probability, since probabilities near 1 round to the same number.
+    ranking = sorted(range(len(scores)), key=lambda index: (-scores[index].margin, index))[: body.top]
     probability = served.scorer.own_probability if body.score == "raw" else served.scorer.probability
     results = [
-        RerankResult(index=at, relevance_score=probability(scores[at].margin), **scores[at]._asdict()) for at in places
+        RerankResult(index=index, relevance_score=probability(scores[index].margin), **scores[index]._asdict())
+        for index in ranking
     ]
     for result in results if body.return_documents else []:
-        given = body.documents[result.index]
-        result.document = given if isinstance(given, dict) else {"text": given}
+        document = body.documents[result.index]
+        result.document = document if isinstance(document, dict) else {"text": document}
     if body.return_evidence:
-        texts = [asked.documents[place] for place in places]
-        chosen = ServingRequest(asked.query, texts, asked.instruction, asked.document_tokens)
-        written = await served.write(chosen, body.max_new_tokens or served.max_new_tokens, http)
-        for result, said in zip(results, written, strict=True):
-            result.contribution, result.evidence, result.evidence_cut = read_fields(said)
-    characters = sum(map(len, asked.documents)) + len(asked.query) * len(asked.documents)
+        top_request = replace(request, documents=[request.documents[index] for index in ranking])
+        outputs = await served.write(top_request, body.max_new_tokens or served.max_new_tokens, http)
+        for result, output in zip(results, outputs, strict=True):
+            result.contribution, result.evidence, result.evidence_cut = read_fields(output)
+    characters = sum(map(len, request.documents)) + len(request.query) * len(request.documents)
     return RerankAnswer(
         id=str(uuid4()),
         model=served.name,
         results=results,
-        usage={"total_tokens": -(-characters // 4)},  # About four characters a token, for who counts them.
+        usage={"total_tokens": -(-characters // 4)},  # An estimate, of four characters for each token.
         meta={
             "api_version": {"version": "1"},
             "billed_units": {"search_units": 0},
@@ -243,37 +251,36 @@ async def answer_rerank(served: Served, body: RerankBody, http: Request) -> Rera
 
 
 async def answer_texts(served: Served, body: TextsBody, http: Request) -> list[TextResult]:
-    """Score texts as TEI: the best first, probabilities or raw margins."""
+    """Score texts as TEI does: the best first, as probabilities or raw margins."""
     scores = await served.score(body.request(), http)
     assert served.scorer is not None
     results = []
-    for place in sorted(range(len(scores)), key=lambda place: (-scores[place].margin, place)):
-        margin, is_cut = scores[place]
-        value = margin if body.raw_scores else served.scorer.probability(margin)
-        results.append(TextResult(index=place, score=value, margin=margin, is_cut=is_cut))
+    for index in sorted(range(len(scores)), key=lambda index: (-scores[index].margin, index)):
+        margin, is_cut = scores[index]
+        score = margin if body.raw_scores else served.scorer.probability(margin)
+        results.append(TextResult(index=index, score=score, margin=margin, is_cut=is_cut))
         if body.return_text:
-            results[-1].text = body.texts[place]
+            results[-1].text = body.texts[index]
     return results
 
 
-def read_fields(said: RenderedPair) -> tuple[str | None, str | None, bool]:
+def read_fields(output: RenderedPair) -> tuple[str | None, str | None, bool]:
     """Return contribution and evidence of an answer, and whether it was cut before its evidence ended.
 
-    Both are empty where the model says no, or writes something else. What was cut keeps what was
-    written of it, and is None where it was cut before it began: an empty text would say that there
-    is none.
+    Both are empty if the model answers no, or in another form. In a cut answer, a field contains the text up to the
+    cut, or is None if the cut was before it began, since an empty field would mean that there is none.
     """
-    whole = measures.parse_output(said.text)
-    if not said.is_cut or whole.verdict != 1 or whole.evidence is not None:
-        return whole.contribution or "", whole.evidence or "", False
-    closed = measures.parse_output(measures.close_fields(said.text))
+    parsed = measures.parse_output(output.text)
+    if not output.is_cut or parsed.verdict != 1 or parsed.evidence is not None:
+        return parsed.contribution or "", parsed.evidence or "", False
+    closed = measures.parse_output(measures.close_fields(output.text))
     return closed.contribution or None, closed.evidence or None, True
 
 
 def problem_response(status: int, message: str, headers: dict[str, str] | None = None) -> JSONResponse:
-    """Return one line as JSON, under the names that Cohere's and other clients read."""
-    more = {"Retry-After": "1"} if status == 503 else {}
-    return JSONResponse({"message": message, "detail": message}, status, {**(headers or {}), **more})
+    """Return an error message as JSON, under the names that Cohere's and other clients read."""
+    retry = {"Retry-After": "1"} if status == 503 else {}
+    return JSONResponse({"message": message, "detail": message}, status, {**(headers or {}), **retry})
 
 
 def _handle_errors(app: FastAPI) -> None:
@@ -298,5 +305,5 @@ def _handle_errors(app: FastAPI) -> None:
             404: f"nothing at {http.url.path}: POST to {RERANK} or {EMBED}",
             405: f"{http.method} is not answered here: POST a JSON body",
         }
-        said = messages.get(error.status_code, str(error.detail))
-        return problem_response(error.status_code, said, dict(error.headers or {}))
+        message = messages.get(error.status_code, str(error.detail))
+        return problem_response(error.status_code, message, dict(error.headers or {}))

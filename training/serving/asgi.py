@@ -1,4 +1,4 @@
-"""The application that granian loads in its one process: the model of QUORUM_MODEL."""
+"""The ASGI application that granian loads, with the model in QUORUM_MODEL."""
 
 import os
 from pathlib import Path
@@ -8,7 +8,7 @@ from training.serving.app import Served, make_app
 from training.serving.embedder import is_embedder, open_embedder
 from training.serving.opening import open_scorer
 
-# A killed server must not leave a process behind that holds the model's memory.
+# If the server is killed, this process must not continue to occupy the model's memory.
 end_with_server()
 folder = Path(os.environ["QUORUM_MODEL"])
 device, precision = os.environ.get("QUORUM_MODEL_DEVICE", "cpu"), os.environ.get("QUORUM_MODEL_PRECISION", "auto")

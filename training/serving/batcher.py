@@ -1,4 +1,4 @@
-"""Batching before a model: one thread scores the rows of all requests in common passes, and answers each as it ends."""
+"""Batching of requests to a model: one thread scores the rows of all waiting requests in shared passes."""
 
 import threading
 from concurrent.futures import Future, InvalidStateError
@@ -10,26 +10,31 @@ from training.serving.scorer import Scorer
 if TYPE_CHECKING:
     from training.trainers.tokens import EncodedRow
 
-# Passes of one step: enough for documents of a query to share their beginning, and a small request waits for few.
+# Forward passes of one step: few enough that small requests do not wait long, and enough that the documents of a
+# query can share the computation of their common beginning.
 PASSES = 2
 
 
 @dataclass(eq=False)
 class PendingRequest:
-    """The rows of one request, scored ones first; `future` gets all margins, or is cancelled."""
+    """A request's rows and the margins of those scored so far, the first ones; `future` gets all of them."""
 
     rows: "list[EncodedRow]"
     future: Future[list[float]] = field(default_factory=Future)
     margins: list[float] = field(default_factory=list)
 
     @property
-    def left(self) -> int:
-        """The tokens that are not scored yet."""
-        return sum(len(row.ids) for row in self.rows[len(self.margins) :])
+    def remaining_rows(self) -> "list[EncodedRow]":
+        """The rows that are not scored yet."""
+        return self.rows[len(self.margins) :]
+
+    @property
+    def remaining_tokens(self) -> int:
+        return sum(len(row.ids) for row in self.remaining_rows)
 
 
 class Batcher:
-    """The queue before a model, for any thread."""
+    """The queue of a model's requests, which any thread may submit."""
 
     def __init__(self, scorer: Scorer) -> None:
         self.scorer = scorer
@@ -38,68 +43,69 @@ class Batcher:
         threading.Thread(target=self._work, name="scorer", daemon=True).start()
 
     def submit(self, rows: "list[EncodedRow]") -> Future[list[float]]:
-        """Return the margins of a request's rows, later. Whoever gives up cancels: then no further row is scored."""
-        one = PendingRequest(rows)
+        """Return a future of the margins of a request's rows. If it is cancelled, no further row is scored."""
+        request = PendingRequest(rows)
         with self.changed:
-            self.waiting.append(one)
+            self.waiting.append(request)
             self.changed.notify()
-        return one.future
+        return request.future
 
     def _work(self) -> None:
         while True:
             with self.changed:
-                # Cancelled ones leave the queue before any of their rows is scored.
-                self.waiting = [one for one in self.waiting if not one.future.done()]
+                # Requests that are answered or cancelled leave the queue.
+                self.waiting = [request for request in self.waiting if not request.future.done()]
                 if not self.waiting:
                     self.changed.wait()
                     continue
-                chosen = share_step(self.waiting, self.scorer.budget * PASSES)
-            self._score(chosen)
+                step = share_step(self.waiting, self.scorer.budget * PASSES)
+            self._score(step)
 
-    def _score(self, chosen: list[tuple[PendingRequest, int]]) -> None:
-        """Score so many further rows of each; one that fails does so alone."""
-        rows = [row for one, count in chosen for row in one.rows[len(one.margins) :][:count]]
+    def _score(self, step: list[tuple[PendingRequest, int]]) -> None:
+        """Score the next rows of each request, as many as the step says; a request with an error fails alone."""
+        rows = [row for request, count in step for row in request.remaining_rows[:count]]
         try:
             margins = iter(self.scorer.score_rows(rows))
         except BaseException as error:
-            # One by one, so that a request with a bad row takes no other down with it.
-            if len(chosen) == 1:
-                _answer(chosen[0][0].future, error)
+            # Repeated for each request, so that one with a bad row does not fail the others.
+            if len(step) == 1:
+                _answer(step[0][0].future, error)
             else:
-                for part in chosen:
+                for part in step:
                     self._score([part])
             return
-        for one, count in chosen:
-            one.margins += [next(margins) for _ in range(count)]
-            if len(one.margins) == len(one.rows):
-                _answer(one.future, one.margins)
+        for request, count in step:
+            request.margins += [next(margins) for _ in range(count)]
+            if len(request.margins) == len(request.rows):
+                _answer(request.future, request.margins)
 
 
 def share_step(waiting: list[PendingRequest], budget: int) -> list[tuple[PendingRequest, int]]:
-    """Return how many further rows of each request are scored next: all get the same share of the tokens.
+    """Return how many rows of each request are scored next, within a budget of tokens.
 
-    What small requests leave of theirs goes to the larger ones. Each gets one row at least while there is room.
+    All requests get the same share; tokens that small requests do not use go to larger ones. Each request gets at
+    least one row, until the budget is used up.
     """
-    chosen = []
-    by_size = sorted(waiting, key=lambda one: one.left)
-    for place, one in enumerate(by_size):
-        share, used, count = budget / (len(by_size) - place), 0, 0
-        for row in one.rows[len(one.margins) :]:
+    step = []
+    by_size = sorted(waiting, key=lambda request: request.remaining_tokens)
+    for position, request in enumerate(by_size):
+        share, used, count = budget / (len(by_size) - position), 0, 0
+        for row in request.remaining_rows:
             if used and used + len(row.ids) > share:
                 break
             used, count = used + len(row.ids), count + 1
-        chosen.append((one, count))
+        step.append((request, count))
         budget -= used
         if budget <= 0:
             break
-    return chosen
+    return step
 
 
-def _answer(future: Future[list[float]], found: list[float] | BaseException) -> None:
+def _answer(future: Future[list[float]], result: list[float] | BaseException) -> None:
     try:
-        if isinstance(found, BaseException):
-            future.set_exception(found)
+        if isinstance(result, BaseException):
+            future.set_exception(result)
         else:
-            future.set_result(found)
+            future.set_result(result)
     except InvalidStateError:
-        pass  # Cancelled while its last rows were scored.
+        pass  # The request was cancelled while its last rows were being scored.

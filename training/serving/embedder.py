@@ -1,4 +1,4 @@
-"""Model folders that turn texts into vectors: sentence-transformers' layout, or a bare encoder or causal model."""
+"""Embedding models: folders in sentence-transformers' layout, or a bare encoder or causal model."""
 
 import json
 from pathlib import Path
@@ -10,42 +10,46 @@ from training.serving.publication import describe_setup
 if TYPE_CHECKING:
     from training.trainers.embedding import Pooled
 
-# How token vectors become one: their mean, or that of the last or first token.
+# Poolings of token vectors: their mean, the last token's or the first token's vector.
 POOLINGS = ("mean", "last", "cls")
 _MODES = {
     "pooling_mode_mean_tokens": "mean",
     "pooling_mode_lasttoken": "last",
     "pooling_mode_cls_token": "cls",
 }
-# Modules of sentence-transformers that are understood here.
+# The modules of sentence-transformers that are supported here.
 KNOWN = ("Transformer", "Pooling", "Normalize")
 
 
 def is_embedder(folder: Path) -> bool:
-    """Return whether a folder says how its tokens are pooled, or is a model without any head."""
+    """Return whether a folder has a pooling module, or is a model without a head."""
     if (folder / "1_Pooling" / "config.json").exists():
         return True
     names = _read_config(folder).get("architectures") or []
     return not (folder / "reranker.json").exists() and any(name.endswith("Model") for name in names)
 
 
-def pooling_of(folder: Path, wanted: str = "") -> str:
-    """Return the pooling: as wanted, as the folder says, or the usual one. Raises BadInput for unknown modules."""
+def pooling_of(folder: Path, option: str = "") -> str:
+    """Return the pooling of a model: the option's, else the folder's, else the usual one of its architecture.
+
+    Raises BadInput for unknown modules.
+    """
     modules = folder / "modules.json"
     for module in json.loads(modules.read_text()) if modules.exists() else []:
         kind = str(module.get("type", "")).rpartition(".")[2]
-        # A further layer would change the vectors, and nobody would notice that it is left out.
+        # Leaving out a further layer would change the vectors without anybody noticing.
         if kind not in KNOWN:
-            why = f"has a module {kind}, which is not understood here"
-            raise BadInput(f"{folder.name} {why}: serve it with its library")
-    if wanted:
-        return wanted
+            raise BadInput(
+                f"{folder.name} has a module {kind}, which is not understood here: serve it with its library"
+            )
+    if option:
+        return option
     path = folder / "1_Pooling" / "config.json"
     if path.exists():
-        found: dict[str, Any] = json.loads(path.read_text())
-        # Older versions of sentence-transformers write a flag for each way, newer ones its name.
-        modes = [name for key, name in _MODES.items() if found.get(key)]
-        modes += [str(found["pooling_mode"])] if "pooling_mode" in found else []
+        config: dict[str, Any] = json.loads(path.read_text())
+        # Older versions of sentence-transformers write a flag for each mode, newer ones its name.
+        modes = [name for key, name in _MODES.items() if config.get(key)]
+        modes += [str(config["pooling_mode"])] if "pooling_mode" in config else []
         modes = ["last" if mode == "lasttoken" else mode for mode in modes]
         if len(modes) != 1 or modes[0] not in POOLINGS:
             raise BadOption("pooling", f"{folder.name} names no known pooling: choose one of {', '.join(POOLINGS)}.")
@@ -58,14 +62,14 @@ def pooling_of(folder: Path, wanted: str = "") -> str:
 
 
 def read_query_prefix(folder: Path) -> str:
-    """Return what stands before a query, as sentence-transformers keeps it; "" where a model has no such prompt."""
+    """Return the prefix of queries in sentence-transformers' configuration, "" if the model has none."""
     path = folder / "config_sentence_transformers.json"
-    found = json.loads(path.read_text()).get("prompts") if path.exists() else None
-    return str((found or {}).get("query") or "")
+    prompts = json.loads(path.read_text()).get("prompts") if path.exists() else None
+    return str((prompts or {}).get("query") or "")
 
 
 def open_embedder(folder: Path, device: str = "cpu", pooling: str = "", precision: str = "auto") -> "Pooled":
-    """Load a model folder. Raises BadInput for what is no model of texts."""
+    """Load a model folder as an embedding model. Raises BadInput for an unreadable or unsupported folder."""
     from training.trainers.base import choose_precision
     from training.trainers.embedding import Pooled
 

@@ -1,4 +1,4 @@
-"""Scoring by a model of kind `erank`: it thinks, writes a score, and documents are ranked by s x P(s) (ERank 3.2)."""
+"""Scoring by a model of kind `erank`: it reasons, writes a score s, and documents rank by s x P(s) (ERank 3.2)."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -15,23 +15,23 @@ if TYPE_CHECKING:
 
 
 class ErankScorer(Scorer):
-    """A causal model that was trained on chains."""
+    """A causal model that was trained on chains of reasoning."""
 
     prompt_name = "erank"
-    # The scale has no score below 0: unshifted, every document would be likely relevant.
+    # Scores are never below 0: without a shift, every document would be more likely relevant than not.
     middle = HIGHEST / 2
 
-    def load(self, found: dict[str, Any], prompt: str) -> None:
+    def load(self, record: dict[str, Any], prompt: str) -> None:
         ours = chain_prompt_sha256()
-        if found.get("prompt_sha256") != ours or found.get("prompt") != chain_prompt_text():
-            raise other_prompt(self.folder, found, ours)
+        if record.get("prompt_sha256") != ours or record.get("prompt") != chain_prompt_text():
+            raise other_prompt(self.folder, record, ours)
         from training.erank.chains import ChainPrompt
         from training.trainers.base import check_causal, load_tokenizer
         from training.trainers.causal import load_causal
 
         check_causal(self.folder)
         self.tokenizer = load_tokenizer(self.folder)
-        self.prompt = ChainPrompt(int(found["max_prompt"]), int(found["max_response"]))
+        self.prompt = ChainPrompt(int(record["max_prompt"]), int(record["max_response"]))
         self.model = load_causal(self.folder, self.device, self.precision)
 
     def encode(self, request: ServingRequest) -> "list[EncodedRow]":
@@ -40,8 +40,8 @@ class ErankScorer(Scorer):
             return self.prompt.encode(self.tokenizer, rows, document_tokens=request.document_tokens)
 
     def score_rows(self, rows: "Sequence[EncodedRow]") -> list[float]:
-        """Return s x P(s) of the answer to each row, -1 where it has no score."""
-        return [one.ranking_score for one in self.prompt.answer(self.model, self.tokenizer, rows)]
+        """Return s x P(s) of the answer to each row, -1 if it has no score."""
+        return [answer.ranking_score for answer in self.prompt.answer(self.model, self.tokenizer, rows)]
 
     def write(self, request: ServingRequest, max_new_tokens: int = NEW_TOKENS) -> list[RenderedPair]:
         """Return chain and score for each document."""
@@ -55,7 +55,7 @@ class ErankScorer(Scorer):
     def describe_margins(self, margins: Sequence[float]) -> str:
         from training.erank.chains import MALFORMED
 
-        malformed = sum(one == MALFORMED for one in margins)
+        malformed = sum(margin == MALFORMED for margin in margins)
         return (
             f"{malformed:,} of {len(margins):,} answers have no score: these documents rank last" if malformed else ""
         )

@@ -1,4 +1,4 @@
-"""A model folder opened as the scorer of its kind."""
+"""Opening of a model folder with the scorer of its kind."""
 
 import json
 from pathlib import Path
@@ -23,34 +23,34 @@ __all__ = ["PROMPT_NAMES", "check_prompt", "is_reranker", "kind_of_scores", "ope
 
 
 def is_reranker(folder: Path) -> bool:
-    """Return whether a folder holds a model that scores pairs, as far as its files say."""
+    """Return whether a folder contains a model that scores pairs, according to its configuration files."""
     if not (folder / "config.json").exists() or read_reranker_json(folder).get("kind") == "embedder":
         return False
     return not is_embedder(folder) and not is_sparse_encoder(folder)
 
 
 def kind_of_scores(folder: Path) -> str:
-    """Return what a model's scores are: "grades" times their probability (ERank), or "margins"."""
+    """Return the kind of a model's scores: "grades" times their probability (ERank), or "margins"."""
     return "grades" if read_reranker_json(folder).get("kind") == "erank" else "margins"
 
 
 def open_scorer(folder: Path, device: str = "cpu", *, precision: str = "auto", prompt: str = "") -> Scorer:
-    """Load a model folder for scoring. `prompt`: one of rendering.PROMPT_NAMES, for models that bring none.
+    """Load a model folder for scoring. `prompt`: one of rendering.PROMPT_NAMES, for models without their own prompt.
 
-    Raises BadInput for what is no model, and as choose_prompt.
+    Raises BadInput for a folder without a model that scores pairs, and as choose_prompt does.
     """
     if not (folder / "config.json").exists():
         raise BadInput(f"{folder.name} has no config.json: name the folder of a model")
-    found = read_reranker_json(folder)
+    record = read_reranker_json(folder)
     config = json.loads((folder / "config.json").read_text())
     names = config.get("architectures") or []
-    if found.get("kind") == "embedder":
+    if record.get("kind") == "embedder":
         raise BadInput(
             f"{folder.name} is an embedding model, which scores no pairs: serve its vectors with serve_model"
         )
     kind: type[Scorer] = Seq2SeqScorer if is_seq2seq(config) else CausalScorer
-    if found.get("kind") == "erank":
+    if record.get("kind") == "erank":
         kind = ErankScorer
-    elif found.get("kind") == "encoder" or any(map(is_classifier, names)):
+    elif record.get("kind") == "encoder" or any(map(is_classifier, names)):
         kind = EncoderScorer
-    return kind(folder, found, config, device, precision, prompt)
+    return kind(folder, record, config, device, precision, prompt)

@@ -1,4 +1,4 @@
-"""Requests and answers as clients of Cohere, Jina, TEI and OpenAI send and read them (pydantic; no model here)."""
+"""Requests and answers of the model endpoint, in the formats of Cohere, Jina, TEI and OpenAI (pydantic)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,23 +9,23 @@ from pydantic import BaseModel, Discriminator, Field, Strict, Tag, model_validat
 MOST_BYTES = 16 * 2**20
 MOST_DOCUMENTS = 1000
 MOST_TEXTS = 2048
-# Documents of one request that contribution and evidence are written for: writing takes far longer than scoring.
+# The most documents of a request with evidence, since writing takes far longer than scoring.
 MOST_WRITTEN = 20
-# Tokens of an answer: where nobody asks for another number, and at most.
+# Tokens of a written answer: the default, and the maximum.
 NEW_TOKENS, MOST_NEW_TOKENS = 512, 4096
 RERANK, EMBED = "/v1/rerank", "/v1/embeddings"
 
-# A field's description completes the sentence "<name> must be ...", which a caller reads whose request does not fit.
-SAID, FLAG, COUNT = "a string that is not empty", "true or false", "a whole number from 1"
+# A field's description completes the sentence "<name> must be ..." in the error message of an invalid request.
+NON_BLANK, FLAG, COUNT = "a string that is not empty", "true or false", "a whole number from 1"
 ITEMS = {"documents": "a string, or an object whose text is a string", "texts": "a string", "rank_fields": "a string"}
-Said = Annotated[str, Strict(), Field(min_length=1, pattern=r"\S")]
+NonBlank = Annotated[str, Strict(), Field(min_length=1, pattern=r"\S")]
 Flag = Annotated[bool, Strict()]
 Count = Annotated[int, Strict(), Field(ge=1)]
 
 
 @dataclass(frozen=True, slots=True)
 class ServingRequest:
-    """A query with its documents. `document_tokens`: a document is cut after so many; 0: at the model's limit."""
+    """A query with its documents, each cut after `document_tokens` tokens (0: at the model's limit)."""
 
     query: str
     documents: Sequence[str]
@@ -36,7 +36,7 @@ class ServingRequest:
 class RerankBody(BaseModel):
     """A request of Cohere's and Jina's clients, and what only this endpoint knows."""
 
-    query: Said = Field(description=SAID)
+    query: NonBlank = Field(description=NON_BLANK)
     documents: list[str | dict[str, Any]] = Field(
         min_length=1, max_length=MOST_DOCUMENTS, description="a list that is not empty"
     )
@@ -55,40 +55,40 @@ class RerankBody(BaseModel):
     @model_validator(mode="after")
     def check_together(self) -> "RerankBody":
         """Refuse documents without a text, and evidence for too many."""
-        for place in range(len(self.documents)):
-            self.text_of(place)
+        for index in range(len(self.documents)):
+            self.text_of(index)
         if self.return_evidence and self.top > MOST_WRITTEN:
             raise ValueError(f"return_evidence is answered for at most {MOST_WRITTEN} documents: give a smaller top_n")
         return self
 
     @property
     def top(self) -> int:
-        """The number of results that are asked for."""
+        """The number of results to return."""
         return min(self.top_n or len(self.documents), len(self.documents))
 
-    def text_of(self, place: int) -> str:
-        """Return what of a document is scored: itself, or its fields in the order in which they are asked for."""
-        document = self.documents[place]
+    def text_of(self, index: int) -> str:
+        """Return the text of a document that is scored: the document itself, or its `rank_fields` in their order."""
+        document = self.documents[index]
         if isinstance(document, str):
             return document
         names = self.rank_fields or ["text"]
-        found = [document[name] for name in names if name in document]
-        if not found or not all(isinstance(one, str | int | float) for one in found):
+        values = [document[name] for name in names if name in document]
+        if not values or not all(isinstance(value, str | int | float) for value in values):
             raise ValueError(
-                f"documents[{place}] must be a string, or an object whose {' or '.join(names)} is a string"
+                f"documents[{index}] must be a string, or an object whose {' or '.join(names)} is a string"
             )
-        return "\n".join(str(one) for one in found)
+        return "\n".join(map(str, values))
 
     def request(self) -> ServingRequest:
-        """Return what the model is asked."""
-        texts = [self.text_of(place) for place in range(len(self.documents))]
+        """Return the request to the scorer."""
+        texts = [self.text_of(index) for index in range(len(self.documents))]
         return ServingRequest(self.query, texts, self.instruction or "", self.max_tokens_per_doc or 0)
 
 
 class TextsBody(BaseModel):
     """A request of TEI's clients."""
 
-    query: Said = Field(description=SAID)
+    query: NonBlank = Field(description=NON_BLANK)
     texts: list[Annotated[str, Strict()]] = Field(
         min_length=1, max_length=MOST_DOCUMENTS, description="a list that is not empty"
     )
@@ -97,7 +97,7 @@ class TextsBody(BaseModel):
     truncate: Flag | None = Field(None, description="true or false; texts are always cut, and those that were say so")
 
     def request(self) -> ServingRequest:
-        """Return what the model is asked."""
+        """Return the request to the scorer."""
         return ServingRequest(self.query, self.texts)
 
 
@@ -110,13 +110,13 @@ AnyRerankBody = Annotated[
 class EmbeddingsBody(BaseModel):
     """A request of OpenAI's clients for vectors."""
 
-    input: Said | list[Said] = Field(description="a string that is not empty, or a list of such")
+    input: NonBlank | list[NonBlank] = Field(description="a string that is not empty, or a list of such")
     model: str | None = Field(None, description="a string; one model is served, whatever is named")
     encoding_format: Literal["float", "base64"] = Field("float", description='"float" or "base64"')
 
     @model_validator(mode="after")
     def check_count(self) -> "EmbeddingsBody":
-        """Refuse no text, and too many."""
+        """Refuse an empty list of texts, and too many texts."""
         if not self.texts:
             raise ValueError("input must be a string that is not empty, or a list of such")
         if len(self.texts) > MOST_TEXTS:
@@ -169,17 +169,18 @@ class Problem(BaseModel):
 
 
 def explain(problem: Mapping[str, Any]) -> str:
-    """Return one line for what pydantic found wrong with a body."""
-    place = list(problem["loc"][1:])
-    if len(place) > 1 and place[0] in ("documents", "texts") and isinstance(place[1], str):
-        place = place[1:]  # The first said which of the two forms of /rerank it was.
+    """Return the error message of a body that pydantic refuses; `problem`: one of its errors."""
+    location = list(problem["loc"][1:])
+    # The first part of a location in the body of /rerank is the tag of one of its two forms.
+    if len(location) > 1 and location[0] in ("documents", "texts") and isinstance(location[1], str):
+        location = location[1:]
     if problem["type"] == "value_error":
         return str(problem["ctx"]["error"])
-    if not place:
+    if not location:
         return "the body must be a JSON object"
-    name = str(place[0])
-    if len(place) > 1 and isinstance(place[1], int) and name in ITEMS:
-        return f"{name}[{place[1]}] must be {ITEMS[name]}"
+    name = str(location[0])
+    if len(location) > 1 and isinstance(location[1], int) and name in ITEMS:
+        return f"{name}[{location[1]}] must be {ITEMS[name]}"
     if problem["type"] == "too_long":
         return f"{problem['ctx']['actual_length']} {name}: at most {problem['ctx']['max_length']} in one request"
     forms = (RerankBody, TextsBody, EmbeddingsBody)

@@ -1,6 +1,6 @@
-"""Descriptions in a published model's folder: reranker.json, the files of sentence-transformers, the card (pure).
+"""The descriptions in a published model's folder: reranker.json, sentence-transformers' files, the card (pure).
 
-FORMATS "model folder". No path of this machine and no time goes into any of them.
+None of them contains a path of this machine or a time.
 """
 
 import json
@@ -14,7 +14,7 @@ from training.recipes.calibration import Calibration
 
 Kind = Literal["causal", "encoder", "erank", "embedder"]
 CARD = Path(__file__).with_name("model_card.md.jinja")
-# The card's rows: measures of training/recipes/metrics.py on the dev split.
+# The rows of the card's table: measures of training/recipes/metrics.py on the dev split.
 MEASURES = {
     "label_pearson": "Pearson with the labels",
     "teacher_pearson": "Pearson with the teacher",
@@ -23,22 +23,22 @@ MEASURES = {
     "accuracy_at_threshold": "accuracy at the chosen threshold",
     "ndcg@10": "nDCG@10",
 }
-# Number formats that are said beside figures; fp32 is not.
+# Number formats that are shown with figures; fp32 is not.
 PRECISIONS = {"tf32": "TF32", "bf16": "bf16"}
-# What folders are called that hold a model and do not say which.
+# Names of model folders that do not say which model they contain.
 NAMELESS = re.compile(r"models?|(final|merged|trained|best)([-_]?model)?|out|output|checkpoint-\d+", re.IGNORECASE)
-RANDOM_HEAD = "random head"  # What a base is called that had no head to score with: no yardstick.
-# No text holds a NUL, so these marks are found in a rendered prompt where the texts went.
+RANDOM_HEAD = "random head"  # The heading of a base that had no scoring head, and is no baseline.
+# Placeholders for query, document and instruction, with NULs, which no text contains.
 MARK = ("\x00q\x00", "\x00d\x00", "\x00i\x00")
 
 
 @dataclass(frozen=True)
 class Record:
-    """Record of one published model.
+    """The record of a published model.
 
-    evaluation: {"base": measures, "adapter": measures or null, "merged": measures}; gain: as
-    compare_models gives it (training/jobs/significance.py); fixture: a few rows {query, document,
-    instruction, margin} for checking the folder later.
+    `evaluation`: measures of "base", "adapter" (or None) and "merged"; `gain`: the result of
+    training.jobs.significance.compare_models; `fixture`: a few rows (query, document, instruction, margin) for checking
+    the folder later.
     """
 
     kind: Kind
@@ -49,11 +49,11 @@ class Record:
     calibration: Calibration
     dataset: str = ""
     dataset_sha256: str = ""
-    synthetic_queries: int = 0  # Of the training data, as its manifest counts them.
+    synthetic_queries: int = 0  # The number in the training data's manifest.
     teacher: str = "none"
     prompt: str = ""
     prompt_sha256: str = ""
-    # How the teacher was asked, where the base itself was it; `prompt` is then the student's.
+    # If the base itself was the teacher, its prompt; `prompt` is the student's.
     teacher_prompt: str = ""
     teacher_prompt_sha256: str = ""
     yes_id: int | None = None
@@ -61,22 +61,22 @@ class Record:
     max_length: int | None = None
     checkpoint: Mapping[str, Any] = field(default_factory=dict)
     gain: Mapping[str, Any] = field(default_factory=dict)
-    # First stage, base and model over the documents of the first stage: first_stage.compare without its `per_query`.
+    # The result of FirstStage.compare without its `per_query`.
     rankings: Mapping[str, Any] = field(default_factory=dict)
-    # nDCG@10 of base and model for each dev query kept apart, so that models of one dev split can be compared.
+    # The nDCG@10 of base and model for each held-out dev query, for comparisons of models with the same dev split.
     per_query: Mapping[str, Any] = field(default_factory=dict)
     fixture: Sequence[Mapping[str, Any]] = ()
     merge_difference: float | None = None
     tiny: bool = False
     device: str = "cpu"
     steps: int = 0
-    embedder: Mapping[str, Any] = field(default_factory=dict)  # dimensions, pooling, query prefix, temperature
-    row_lengths: Mapping[str, Any] = field(default_factory=dict)  # Of the training split: metrics.summarize_lengths.
-    # Of kind erank: the form of its answers, and how long prompt and answer are at most.
+    embedder: Mapping[str, Any] = field(default_factory=dict)  # Dimensions, pooling, query prefix, temperature.
+    row_lengths: Mapping[str, Any] = field(default_factory=dict)  # metrics.summarize_lengths of the training split.
+    # For kind erank: the format of its answers, and the maximum lengths of prompt and answer in tokens.
     answer: str = ""
     max_prompt: int | None = None
     max_response: int | None = None
-    notes: Mapping[str, Any] = field(default_factory=dict)  # What the recipe counted, such as rows that it dropped.
+    notes: Mapping[str, Any] = field(default_factory=dict)  # Counts of the recipe, such as dropped rows.
 
     @property
     def setup_label(self) -> str:
@@ -84,13 +84,13 @@ class Record:
 
     @property
     def sft_reduction(self) -> str | None:
-        """Sum or mean over the target's tokens; None for encoders, which write no text."""
-        found = self.options.get("sft_reduction") if self.kind in ("causal", "erank") else None
-        return str(found) if found else None
+        """The reduction over the target's tokens, sum or mean; None for encoders, which write no text."""
+        reduction = self.options.get("sft_reduction") if self.kind in ("causal", "erank") else None
+        return str(reduction) if reduction else None
 
 
 def describe_setup(tiny: bool, device: str, precision: str = "fp32") -> str:
-    """Return what must stand beside every figure of a model, such as "tiny model, CPU"; "" for fp32 on a GPU."""
+    """Return the label of a setup for a model's figures, such as "tiny model, CPU"; "" for fp32 on a GPU."""
     words = ["tiny model"] if tiny else []
     words += ["CPU"] if device == "cpu" else []
     words += [PRECISIONS[precision]] if precision in PRECISIONS else []
@@ -98,27 +98,28 @@ def describe_setup(tiny: bool, device: str, precision: str = "fp32") -> str:
 
 
 def base_name(base: str) -> str:
-    """Return `owner/name` of a hub, or the last part of a folder that says which model it is.
+    """Return the `owner/name` of a hub id, or the last part of a path that names a model.
 
-    A path of this machine tells readers nothing, and neither does a folder that is called `model`.
+    Other readers do not know this machine's paths, and a folder called `model` names none.
     """
     parts = [part for part in base.replace("\\", "/").split("/") if part]
     if len(parts) == 2 and not base.startswith(("/", ".", "~")):
         return "/".join(parts)
-    # As the hub's cache keeps it: models--owner--name/snapshots/COMMIT.
-    if cached := next((part for part in parts if part.startswith("models--")), ""):
-        return cached.removeprefix("models--").replace("--", "/")
+    # A folder in the hub's cache: models--owner--name/snapshots/COMMIT.
+    if cache_name := next((part for part in parts if part.startswith("models--")), ""):
+        return cache_name.removeprefix("models--").replace("--", "/")
     return next((part for part in reversed(parts) if not NAMELESS.fullmatch(part)), parts[-1] if parts else "unknown")
 
 
 def model_title(folder: str, record: Record) -> str:
-    """Return the model's name on its card: its folder's, or base and recipe."""
-    plain = bool(re.fullmatch(r"[0-9a-f]{32}", folder))
-    return f"{base_name(record.base).replace('/', '-').replace(':', '-')}-{record.recipe}" if plain else folder
+    """Return the title of a model's card: its folder's name, or base and recipe if that is a random name."""
+    if not re.fullmatch(r"[0-9a-f]{32}", folder):
+        return folder
+    return f"{base_name(record.base).replace('/', '-').replace(':', '-')}-{record.recipe}"
 
 
 def reranker_json(record: Record) -> dict[str, Any]:
-    """Return the content of reranker.json, which the scorer checks at load."""
+    """Return the content of reranker.json, which a scorer checks when it loads the model."""
     return {"version": 1, **asdict(record)} | {
         "base": base_name(record.base),
         "sft_reduction": record.sft_reduction,
@@ -129,11 +130,10 @@ def reranker_json(record: Record) -> dict[str, Any]:
 
 
 def chat_template(render: Callable[[str, str, str], str]) -> str:
-    """Return a Jinja template that gives render(query, document, instruction) byte for byte.
+    """Return a Jinja template whose output equals render(query, document, instruction) byte for byte.
 
-    It reads messages of the roles `query` and `document`, and `system` for the instruction: what
-    CrossEncoder makes of a pair and of its `prompt`. `render` must put each of the three into its
-    text once, unchanged.
+    It reads the messages that CrossEncoder makes from a pair and its `prompt`, with the roles `query`, `document`, and
+    `system` for the instruction. `render` must insert each of the three exactly once, unchanged.
     """
     with_instruction = _template_pieces(render(*MARK), MARK)
     without = _template_pieces(render(MARK[0], MARK[1], ""), MARK[:2])
@@ -146,17 +146,18 @@ def chat_template(render: Callable[[str, str, str], str]) -> str:
 
 
 def _template_pieces(text: str, marks: Sequence[str]) -> str:
-    names = dict(zip(MARK, ("query", "document", "system"), strict=True))
+    """Return a template of a rendered prompt, with an expression for each mark and a literal for the text between."""
+    roles = dict(zip(MARK, ("query", "document", "system"), strict=True))
     for mark in marks:
         if text.count(mark) not in ((0, 1) if mark == MARK[2] else (1,)):
-            raise ValueError(f"the prompt must hold its {names[mark]} exactly once")
+            raise ValueError(f"the prompt must contain its {roles[mark]} exactly once")
     template = ""
     for piece in filter(None, re.split(f"({'|'.join(marks)})", text)):
-        if piece in names:
-            of_role = f'selectattr("role", "eq", "{names[piece]}") | map(attribute="content") | first'
-            template += f"{{{{- messages | {of_role} -}}}}"
+        if piece in roles:
+            content = f'selectattr("role", "eq", "{roles[piece]}") | map(attribute="content") | first'
+            template += f"{{{{- messages | {content} -}}}}"
         else:
-            # Jinja reads escapes as Python does, so json's form of strings is understood.
+            # Jinja reads escapes as Python does, so a JSON string is a valid literal.
             template += f"{{{{- {json.dumps(piece, ensure_ascii=False)} -}}}}"
     return template
 
@@ -164,7 +165,7 @@ def _template_pieces(text: str, marks: Sequence[str]) -> str:
 def sentence_transformers_files(
     kind: Kind, yes_id: int | None, no_id: int | None, versions: Mapping[str, str]
 ) -> dict[str, str]:
-    """Return what CrossEncoder reads beside transformers' files: texts by path in the folder."""
+    """Return the files that CrossEncoder reads in addition to those of transformers: their texts by path."""
     modules = [
         {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.base.modules.transformer.Transformer"}
     ]
@@ -194,24 +195,24 @@ def sentence_transformers_files(
 
 
 def as_text(value: Any) -> str:
-    """Return JSON as every file of the folder has it."""
+    """Return a value as JSON, in the format of all files in the folder."""
     return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
 
 
 def model_card(record: Record, name: str) -> str:
-    """Return README.md of the folder: front matter for the hub, then what the model is, how good, and its use."""
+    """Return the model card, README.md: front matter for the hub, a description, measures, and how to use it."""
     from jinja2 import Environment, StrictUndefined
 
-    plain = Environment(trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True, undefined=StrictUndefined)
+    jinja = Environment(trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True, undefined=StrictUndefined)
     embedder = record.kind == "embedder"
     tags = ["sentence-similarity", "feature-extraction"] if embedder else ["reranker", "cross-encoder", "text-ranking"]
     tags += ["quorum", record.recipe, *(["tiny"] if record.tiny else [])]
-    # Vectors have no threshold to be right or wrong at.
     random_head = bool(record.gain.get("random_head"))
     sides = [side for side in ("base", "adapter", "merged") if record.evaluation.get(side)]
     names = {"base": f"base ({RANDOM_HEAD})" if random_head else "base", "tuned": "this model"}
-    measures = {key: words for key, words in MEASURES.items() if not (embedder and key.startswith("accuracy"))}
-    return plain.from_string(CARD.read_text(encoding="utf-8")).render(
+    # The similarity of vectors has no threshold, so no accuracy.
+    measures = {key: title for key, title in MEASURES.items() if not (embedder and key.startswith("accuracy"))}
+    return jinja.from_string(CARD.read_text(encoding="utf-8")).render(
         record=record,
         name=name,
         base=base_name(record.base),

@@ -1,7 +1,7 @@
-"""Scoring by a sequence-to-sequence reranker (monoT5): P(true) at the first word that its decoder would write.
+"""Scoring by a sequence-to-sequence reranker (monoT5): P(true) as the first word that its decoder would write.
 
-The margin is l_true - l_false at that place, so that sigmoid(margin) is the softmax over these two
-words alone, as Nogueira, Jiang, Pradeep and Lin (2020) score.
+The margin is l_true - l_false at that position, so sigmoid(margin) is the softmax over these two words only, as in
+Nogueira, Jiang, Pradeep and Lin (2020).
 """
 
 from collections.abc import Sequence
@@ -16,32 +16,30 @@ if TYPE_CHECKING:
     from training.trainers.tokens import EncodedRow
 
 
-def render_pair(query: str, document: str, _instruction: str = "") -> str:
-    """Return what monoT5 reads of a pair; it has no place for an instruction."""
-    return f"Query: {query} Document: {document} Relevant:"
-
-
 class Seq2SeqScorer(Scorer):
-    """A model with encoder and decoder, asked for one word."""
+    """A model with encoder and decoder, scored by the first word of its answer."""
 
-    def load(self, found: dict[str, Any], prompt: str) -> None:
+    def load(self, record: dict[str, Any], prompt: str) -> None:
         from transformers import AutoModelForSeq2SeqLM
 
         from training.trainers.base import dtype_of, load_tokenizer
         from training.trainers.encoder import longest_input
         from training.trainers.margins import PromptTokens
 
+        def render(query: str, document: str, _instruction: str) -> str:
+            return f"Query: {query} Document: {document} Relevant:"
+
         self.prompt_name = choose_seq2seq(self.folder, prompt)
         self.tokenizer = load_tokenizer(self.folder)
-        words = SEQ2SEQ_ANSWERS[self.prompt_name]
-        true, false = (_one_token(self.tokenizer, word) for word in words)
-        # One token less, for the one that ends every text.
-        self.prompt = PromptTokens(render_pair, true, false, longest_input(self.folder, self.tokenizer) - 1)
+        true_id, false_id = (_token_id(self.tokenizer, answer) for answer in SEQ2SEQ_ANSWERS[self.prompt_name])
+        # Minus the end token of every input.
+        length = longest_input(self.folder, self.tokenizer) - 1
+        self.prompt = PromptTokens(render, true_id, false_id, length)
         model: Any = AutoModelForSeq2SeqLM.from_pretrained(self.folder, dtype=dtype_of(self.precision))
         self.model = model.to(self.device).eval()
 
     def encode(self, request: ServingRequest) -> "list[EncodedRow]":
-        pairs = [(request.query, one, "") for one in request.documents]
+        pairs = [(request.query, document, "") for document in request.documents]
         with self.lock:
             rows = self.prompt.encode(self.tokenizer, pairs, document_tokens=request.document_tokens)
         return [row._replace(ids=[*row.ids, self.tokenizer.eos_token_id]) for row in rows]
@@ -51,9 +49,9 @@ class Seq2SeqScorer(Scorer):
 
         from training.trainers.margins import map_batches, pad_rows
 
-        def score(some: "list[EncodedRow]") -> list[float]:
-            ids, mask = pad_rows([row.ids for row in some], self.tokenizer.pad_token_id, self.model.device)
-            starts = torch.full((len(some), 1), self.model.config.decoder_start_token_id, device=self.model.device)
+        def score(batch: "list[EncodedRow]") -> list[float]:
+            ids, mask = pad_rows([row.ids for row in batch], self.tokenizer.pad_token_id, self.model.device)
+            starts = torch.full((len(batch), 1), self.model.config.decoder_start_token_id, device=self.model.device)
             with torch.inference_mode():
                 logits = self.model(input_ids=ids, attention_mask=mask, decoder_input_ids=starts).logits[:, 0].float()
             return list((logits[:, self.prompt.yes_id] - logits[:, self.prompt.no_id]).tolist())
@@ -61,8 +59,8 @@ class Seq2SeqScorer(Scorer):
         return map_batches(rows, score, self.budget)
 
 
-def _one_token(tokenizer: Any, word: str) -> int:
-    """Return the id of an answer. Raises BadInput unless it is one token."""
+def _token_id(tokenizer: Any, word: str) -> int:
+    """Return the id of an answer's token. Raises BadInput unless it is a single token."""
     ids = tokenizer(word, add_special_tokens=False)["input_ids"]
     if len(ids) != 1 or ids[0] == tokenizer.unk_token_id:
         raise BadInput(f"The tokenizer has no token {word!r}, which this prompt reads: take the model's own prompt")

@@ -1,4 +1,4 @@
-"""Learned sparse retrieval (SPLADE), by sentence-transformers: weights of words."""
+"""Learned sparse retrieval (SPLADE) with sentence-transformers: texts as weights of words."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 
 from corpus.errors import BadInput
 
-LIBRARY = ".sparse_encoder."  # In the names of the modules that its sparse encoders are made of.
+LIBRARY = ".sparse_encoder."  # Part of the names of modules of sparse encoders.
 
 
 def is_sparse_encoder(folder: Path) -> bool:
@@ -23,7 +23,7 @@ def is_sparse_encoder(folder: Path) -> bool:
 
 
 def open_sparse_encoder(folder: Path, device: str = "cpu", batch_size: int = 32) -> "SparseTexts":
-    """Load a sparse encoder. Raises BadInput where its scores are no dot products, and without the training extra."""
+    """Load a sparse encoder. Raises BadInput without the training extra, or if its scores are not dot products."""
     try:
         from sentence_transformers import SparseEncoder
     except ImportError:
@@ -35,28 +35,30 @@ def open_sparse_encoder(folder: Path, device: str = "cpu", batch_size: int = 32)
 
 
 class SparseTexts:
-    """A sparse encoder. A query and a document may have different prompts and modules, which the library chooses."""
+    """A sparse encoder. The library chooses prompts and modules, which may differ for queries and documents."""
 
     def __init__(self, model: Any, batch_size: int) -> None:
         self.model, self.batch_size = model, batch_size
 
     def encode_queries(self, texts: Sequence[str]) -> csr_array:
-        """Return the weights of queries, (n, vocabulary), float32."""
+        """Return the weights of queries, shape (queries, vocabulary), float32."""
         return self._encode(self.model.encode_query, texts)
 
     def encode_documents(self, texts: Sequence[str]) -> csr_array:
-        """Return the weights of documents, (n, vocabulary), float32."""
+        """Return the weights of documents, shape (documents, vocabulary), float32."""
         return self._encode(self.model.encode_document, texts)
 
     def _encode(self, encode: Callable[..., Any], texts: Sequence[str]) -> csr_array:
-        """Encode in batches, in halves of them from where memory runs out on. BadInput when one text is too much."""
+        """Encode in batches, whose size is halved when memory runs out. Raises BadInput if one text is too much."""
         from training.trainers.margins import is_out_of_memory
         from training.trainers.memory import free_memory
 
         while True:
             try:
-                # The library's own form of many vectors; dense, a thousand documents of BERT's words take 120 MB.
-                found = encode(list(texts), batch_size=self.batch_size, convert_to_sparse_tensor=True, save_to_cpu=True)
+                # Sparse tensors: as dense ones, a thousand documents would take 120 MB with BERT's vocabulary.
+                weights = encode(
+                    list(texts), batch_size=self.batch_size, convert_to_sparse_tensor=True, save_to_cpu=True
+                ).coalesce()
                 break
             except (RuntimeError, MemoryError) as error:
                 if not is_out_of_memory(error):
@@ -65,6 +67,5 @@ class SparseTexts:
                 raise BadInput("One text alone takes more memory than there is: take a smaller model")
             self.batch_size //= 2
             free_memory()
-        found = found.coalesce()
-        rows, terms = found.indices().numpy()
-        return csr_array((found.values().float().numpy(), (rows, terms)), shape=tuple(found.shape))
+        rows, terms = weights.indices().numpy()
+        return csr_array((weights.values().float().numpy(), (rows, terms)), shape=tuple(weights.shape))
