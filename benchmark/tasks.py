@@ -1,4 +1,4 @@
-"""Celery's side of benchmark: judge workers make runs and reports, and check fillings."""
+"""Celery tasks of the benchmark: the kinds of jobs, and the regular check of fillings."""
 
 from benchmark.agents.jobs import AGENTS
 from benchmark.answers.evaluations import ANSWERS

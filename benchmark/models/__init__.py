@@ -1,4 +1,4 @@
-"""Rankings of a collection, versions of its qrels, and what filling the holes came to."""
+"""Runs of a collection, versions of its qrels, and what is made from them: fillings, reports, answers, agents."""
 
 from benchmark.models.agents import AgentJob, AgentSample, AnswerAssessment, ReferenceAnswer, Trace
 from benchmark.models.answers import AnswerEvaluation, GeneratedAnswer

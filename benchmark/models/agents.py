@@ -1,4 +1,4 @@
-"""Agents that search with a retriever, the grades of their answers, and the reference answers these are held to."""
+"""Agents that search with a retriever, their answers with grades, and the reference answers for grading."""
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -12,9 +12,9 @@ from judges.models.model_jobs import ModelJob
 
 
 class AgentSample(models.Model):
-    """The queries of a suite or collection for agents: drawn once, the same for all."""
+    """The queries of a suite or collection for agents, drawn once and the same for all of them."""
 
-    # What was asked stays when the suite is deleted.
+    # The sample stays when its suite is deleted.
     suite = models.OneToOneField(Suite, models.SET_NULL, null=True, related_name="agent_sample")
     collection = models.OneToOneField(Collection, models.CASCADE, null=True, related_name="agent_sample")
     seed = models.IntegerField()
@@ -34,7 +34,7 @@ class AgentSample(models.Model):
 
 
 class AgentJob(Numbered, ModelJob):
-    """A job with agents on one collection: search and answer, grade, or write references."""
+    """A job of agents on one collection: a search with answers, a grading, or reference answers."""
 
     class Kind(models.TextChoices):
         SEARCH = "search", gettext_lazy("agents search")
@@ -61,7 +61,7 @@ class AgentJob(Numbered, ModelJob):
 
 
 class Trace(models.Model):
-    """All that one agent did with one retriever about one query. It never changes."""
+    """The searches and answers of one agent with one retriever for one query. A trace never changes."""
 
     job = models.ForeignKey(AgentJob, models.CASCADE, related_name="traces", db_index=False)
     query = models.ForeignKey(Query, models.CASCADE, db_constraint=False, related_name="+")
@@ -83,7 +83,7 @@ class Trace(models.Model):
 
 
 class AnswerAssessment(models.Model):
-    """A judge's grades of one answer of a trace. Without a quality: `problem` says why."""
+    """A judge's grades of one answer of a trace; `problem` says why if they are missing."""
 
     job = models.ForeignKey(AgentJob, models.CASCADE, related_name="assessments", db_index=False)
     trace = models.ForeignKey(Trace, models.CASCADE, related_name="assessments")
@@ -104,7 +104,7 @@ class AnswerAssessment(models.Model):
 
 
 class ReferenceAnswer(models.Model):
-    """The answer that others are graded against, by a model from the aspects' passages."""
+    """The answer that agents' answers are graded against, which a model writes from the aspects' passages."""
 
     job = models.ForeignKey(AgentJob, models.CASCADE, related_name="references", db_index=False)
     query = models.ForeignKey(Query, models.CASCADE, db_constraint=False, related_name="+")

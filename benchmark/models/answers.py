@@ -1,4 +1,4 @@
-"""Answers that models give from what systems return, and what a judge says of each."""
+"""Answers that models generate from the documents of runs, with a judge's verdict on each."""
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -10,7 +10,7 @@ from judges.models.model_jobs import ModelJob
 
 
 class AnswerEvaluation(Numbered, ModelJob):
-    """Answers of some generators from the top of some runs, each judged against the query's reference answers."""
+    """An evaluation: answers of generators from the top of runs, each judged against the reference answers."""
 
     key = models.CharField(max_length=64, help_text="sha256 of all that the answers depend on.")
     options = models.JSONField(
@@ -29,7 +29,7 @@ class AnswerEvaluation(Numbered, ModelJob):
 
 
 class GeneratedAnswer(models.Model):
-    """A generator's answer to a query from a run's documents; `correct`: the judge's verdict."""
+    """A generator's answer to a query from a run's documents, with the judge's verdict (`correct`)."""
 
     evaluation = models.ForeignKey(AnswerEvaluation, models.CASCADE, related_name="answers", db_index=False)
     query = models.ForeignKey(Query, models.CASCADE, db_constraint=False, related_name="+")

@@ -1,4 +1,4 @@
-"""The filling of holes: a pool of runs, its judging, and the qrels that came of it."""
+"""Hole filling: a pool of runs, the judging of its unjudged pairs, and the filled qrels."""
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -11,7 +11,7 @@ from corpus.models import NUMBER, Collection, Numbered
 
 
 class Filling(Numbered):
-    """A filling: the pool of runs, the judging of its unjudged pairs, and both qrels."""
+    """A filling: the pool of runs, the judging of its unjudged pairs, and the qrels before and after."""
 
     class State(models.TextChoices):
         PREPARING = "preparing", gettext_lazy("preparing")  # A worker writes its pairs.
@@ -48,10 +48,10 @@ class Filling(Numbered):
 
     @property
     def is_over(self) -> bool:
-        """Return whether the filling has ended, so that nothing more comes by itself."""
+        """Return whether the filling has ended."""
         return self.state in (self.State.FILLED, self.State.CANCELLED)
 
     @property
     def needs_worker(self) -> bool:
-        """Return whether a worker must prepare or finish it before anything else is done."""
+        """Return whether the filling waits for a worker to prepare or finish it."""
         return self.state in (self.State.PREPARING, self.State.FINISHING)

@@ -9,7 +9,7 @@ from corpus.models import Collection, Query
 
 
 class Qrels(models.Model):
-    """A version of a collection's qrels. It never changes: filling makes a new version."""
+    """A version of a collection's qrels. A version never changes: filling makes a new one."""
 
     class Kind(models.TextChoices):
         ORIGINAL = "original", gettext_lazy("original")  # The reference grades that were imported.

@@ -1,4 +1,4 @@
-"""The blind reference study: people write answers, others rate them and the model's."""
+"""The blind study of reference answers: people write answers, and others rate them and the model's."""
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -10,7 +10,7 @@ from corpus.models import Assessor, Collection, append_only
 
 
 class ReferenceStudy(models.Model):
-    """The queries of a study, drawn once. While it is open, people write and rate."""
+    """A study with its queries, drawn once. While it is open, people write and rate."""
 
     collection = models.ForeignKey(Collection, models.CASCADE, related_name="reference_studies", db_index=False)
     job = models.ForeignKey(AgentJob, models.CASCADE, related_name="studies", help_text="Wrote the model's answers.")
@@ -33,7 +33,7 @@ class ReferenceStudy(models.Model):
 
 
 class StudyAnswer(models.Model):
-    """A person's answer to a study's query; without a writing time it is reserved."""
+    """A person's answer to a query of a study; until it is written, the query is reserved."""
 
     study = models.ForeignKey(ReferenceStudy, models.CASCADE, related_name="answers", db_index=False)
     reference = models.ForeignKey(ReferenceAnswer, models.CASCADE, related_name="study_answers")
@@ -56,7 +56,7 @@ class StudyAnswer(models.Model):
 
 
 class StudyRating(models.Model):
-    """A person's ratings of both answers to a query, from 1 to 5. It never changes."""
+    """A person's ratings of both answers to a query, from 1 to 5. A rating never changes."""
 
     answer = models.ForeignKey(StudyAnswer, models.CASCADE, related_name="ratings")
     rater = models.ForeignKey(Assessor, models.PROTECT, related_name="+")
@@ -86,7 +86,7 @@ class StudyRating(models.Model):
 
 
 class StudyWithdrawal(models.Model):
-    """The withdrawal of a rating by its rater: withdrawn ratings count nowhere."""
+    """The withdrawal of a rating by its rater; withdrawn ratings are not counted."""
 
     rating = models.OneToOneField(StudyRating, models.CASCADE, related_name="withdrawal")
     created_at = models.DateTimeField(db_default=Now())

@@ -10,7 +10,7 @@ from jobs.models import LeasedJob
 
 
 class Report(Numbered, LeasedJob):
-    """A report on runs under two versions of the qrels, computed once for each set of both (docs/workshop.md)."""
+    """A report on runs under two versions of the qrels, computed once for the same runs and versions."""
 
     collection = models.ForeignKey(Collection, models.CASCADE, related_name="reports")
     before = models.ForeignKey(Qrels, models.CASCADE, related_name="+")
@@ -31,7 +31,7 @@ class Report(Numbered, LeasedJob):
 
 
 class ReportValues(models.Model):
-    """Values of one run and measure by query, in the order of the report's queries."""
+    """The values of one run and measure by query, in the order of the report's queries."""
 
     report = models.ForeignKey(Report, models.CASCADE, related_name="values", db_index=False)
     run = models.ForeignKey(Run, models.CASCADE, related_name="+")

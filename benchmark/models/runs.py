@@ -1,4 +1,4 @@
-"""Rankings of a collection's queries, and the systems that made them."""
+"""Runs of a collection: a system's rankings of its queries."""
 
 from django.contrib.postgres.fields import ArrayField
 from django.core.validators import RegexValidator

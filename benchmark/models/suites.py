@@ -1,4 +1,4 @@
-"""Collections that are measured together."""
+"""Suites: collections that are measured together."""
 
 from django.db import models
 from django.db.models.functions import Now
@@ -8,7 +8,7 @@ from corpus.models import Collection
 
 
 class Suite(models.Model):
-    """Collections that are measured together: each its columns, and the unweighted mean."""
+    """Collections that are measured together, with a column each and their unweighted mean."""
 
     name = models.CharField(max_length=63, unique=True, validators=[RUN_NAME])
     title = models.CharField(max_length=200, blank=True)

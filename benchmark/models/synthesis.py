@@ -1,4 +1,4 @@
-"""Queries that a model writes: with passages (RTriever-Synth), as keywords, from documents."""
+"""Synthetic queries, which a model writes with passages (RTriever-Synth), as keywords, or from documents."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from store.paths import VarPathsJSONField
 
 
 class Synthesis(Numbered, ModelJob):
-    """Writing synthetic queries from seeds: a collection's, a file's, or documents."""
+    """A synthesis: synthetic queries from seeds, which are queries of the collection or a file, or documents."""
 
     class Product(models.TextChoices):
         BUNDLES = "bundles", gettext_lazy("queries with passages")
@@ -39,14 +39,14 @@ class Synthesis(Numbered, ModelJob):
 
     @property
     def folder(self) -> Path:
-        """Return the folder of the training set, where trainings look for exports."""
+        """The folder of the training set, where trainings look for exports."""
         return Path(settings.VAR) / "exports" / self.collection.name / f"synthetic-{self.pk}"
 
 
 class SyntheticBundle(models.Model):
-    """A seed of a synthesis, and what came of it: a bundle, or the reason why it was dropped; neither: it waits.
+    """A seed of a synthesis with its outcome: a bundle, or the reason why it was dropped; pending without either.
 
-    The bundle of a query without passages names the query alone.
+    The bundle of a query without passages has only the query.
     """
 
     synthesis = models.ForeignKey(Synthesis, models.CASCADE, related_name="bundles", db_index=False)
@@ -57,7 +57,7 @@ class SyntheticBundle(models.Model):
         null=True, help_text="Primary key of the seed, below 0 for a document's; null: it came from a file."
     )
     bundle = models.JSONField(null=True, help_text="docs/workshop.md; synthetic: true.")
-    # Where a bundle was dropped: the step (a role of conversations), why (an outcome or "near-duplicate"), in words.
+    # Of a dropped bundle: the step (a role of conversations), the reason (an outcome or "near-duplicate"), and details.
     step = models.CharField(max_length=10, blank=True, default="")
     reason = models.CharField(max_length=20, blank=True, default="")
     problem = models.TextField(blank=True, default="")

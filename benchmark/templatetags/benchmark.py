@@ -8,19 +8,19 @@ register = template.Library()
 
 @register.filter
 def figure(value: float | None) -> str:
-    """Return a value with four decimals, or a dash where there is none."""
+    """Print a value with four decimals; a dash for None."""
     return "–" if value is None else f"{value:.4f}".replace("-", "−")
 
 
 @register.filter
 def signed(value: float | None) -> str:
-    """Print a change with its sign, and 0 as it is; a dash where there is none."""
+    """Print a change with its sign, and 0 without; a dash for None."""
     return "–" if value is None else f"{value:+.4f}".replace("-", "−") if value else "0.0000"
 
 
 @register.filter
 def whole(value: int | None) -> str:
-    """Print a shift of ranks with its sign, and 0 as it is."""
+    """Print a change of rank with its sign, and 0 without; a dash for None."""
     return "–" if value is None else f"{value:+d}".replace("-", "−") if value else "0"
 
 
@@ -38,7 +38,7 @@ def chance(value: float | None) -> str:
 
 @register.filter
 def duration(value: float | None) -> str:
-    """Print seconds as people read them."""
+    """Print seconds as milliseconds or seconds."""
     if value is None:
         return _("unknown")
     if value < 1:
@@ -48,7 +48,7 @@ def duration(value: float | None) -> str:
 
 @register.filter
 def setting(value: object) -> object:
-    """Print a value of a recipe: what a mapping or a list holds, by its names, without brackets."""
+    """Print a value of a recipe; mappings and lists without brackets."""
     if isinstance(value, dict):
         return ", ".join(f"{name}: {setting(part)}" for name, part in value.items())
     if isinstance(value, list):
@@ -58,5 +58,5 @@ def setting(value: object) -> object:
 
 @register.filter
 def of(values: dict[str, object], key: str) -> object:
-    """Return what a mapping has under a key; None where it has nothing."""
+    """Return the value of a key in a mapping, or None."""
     return values.get(key)

@@ -1,4 +1,4 @@
-"""`agents SUITE|COLLECTION`: agents search with retrievers, a judge grades their answers, and the table of both."""
+"""`agents SUITE|COLLECTION`: have agents search, grade their answers, and show the table."""
 
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ class Command(JobCommand):
     help = "Let agents search with retrievers, grade their answers, and show the table. The same command continues."
 
     def arguments(self, parser: CommandParser) -> None:
-        """Add who searches with what, who grades, and where files are written."""
+        """Add the options of searches, gradings, samples and files."""
         parser.add_argument("name", help="name of a suite or a collection")
         add_arguments(parser, SearchOptions)
         add_arguments(parser, GradeOptions)
@@ -39,10 +39,10 @@ class Command(JobCommand):
         parser.add_argument("--latex", type=Path, metavar="F", help="also write the table as LaTeX")
 
     def run(self, **options: Any) -> object:
-        """Search where retrievers are named, grade where a judge is, then show the table."""
+        """Search if retrievers are named, grade if a judge is named, then show the table."""
         if bool(options["retrievers"]) != bool(options["agents"]):
             raise BadInput("--retrievers and --agents go together: name both, or neither")
-        # A table alone reads neither record.
+        # To show the table, neither record is read.
         for name, allowed in (("protocol", PROTOCOLS), ("halves", HALVES)):
             if options[name] not in (None, *allowed):
                 raise BadOption(name, SENTENCES["literal_error"] % {"value": options[name]})
@@ -51,9 +51,9 @@ class Command(JobCommand):
         if options["retrievers"]:
             search = read_arguments(SearchOptions, options)
             options["protocol"] = search.protocol
-            drawn = sampling.preview_sample(target, per_member=options["sample"], seed=options["seed"])
-            jobs_of = [search.for_job() | {"queries": drawn[str(one.pk)]} for one in members]
-            estimate: Estimate | None = SEARCHES.estimate_all(members, jobs_of)
+            sample_queries = sampling.preview_sample(target, per_member=options["sample"], seed=options["seed"])
+            search_jobs = [search.for_job() | {"queries": sample_queries[str(member.pk)]} for member in members]
+            estimate: Estimate | None = SEARCHES.estimate_all(members, search_jobs)
         elif options["judge"]:
             estimate = GRADINGS.estimate_all(members, [self.grading(options).for_job()] * len(members))
         else:
@@ -62,42 +62,44 @@ class Command(JobCommand):
             line = estimate.line() if estimate else "nothing to do: name --retrievers and --agents, or a --judge"
             self.say(line)
             return {"name": target.name, "estimate": line}
-        # All are checked before the sample is drawn for good and the first one begins.
+        # All jobs are checked before the sample is stored and the first one starts.
         self.agree(estimate, options)
-        left = []
+        unfinished = []
         if options["retrievers"]:
             sample = sampling.ensure_sample(target, per_member=options["sample"], seed=options["seed"])
-            left += self.see_through(
-                [SEARCHES.start(self.actor, one, search, sample=sample) for one in members], options
+            unfinished += self.see_through(
+                [SEARCHES.start(self.actor, collection, search, sample=sample) for collection in members], options
             )
         if options["judge"]:
-            graded = [GRADINGS.start(self.actor, one, self.grading(options)) for one in members]
-            left += self.see_through(graded, options)
+            gradings = [GRADINGS.start(self.actor, collection, self.grading(options)) for collection in members]
+            unfinished += self.see_through(gradings, options)
         document = self.report(target, members, options)
-        if options["wait"] and left:
-            raise Incomplete("; ".join(f"{one.collection.name}: {one.error or one.state}" for one in left), document)
+        if options["wait"] and unfinished:
+            raise Incomplete(
+                "; ".join(f"{job.collection.name}: {job.error or job.state}" for job in unfinished), document
+            )
         return document
 
     def grading(self, options: dict[str, Any]) -> GradeOptions:
-        """Return how the newest answers of each member are graded. Raises BadOption."""
-        same = {name: options[name] for name in GradeOptions.leaves_out["command"]}
-        return read_arguments(GradeOptions, options, **same)
+        """Return the options of the gradings. Raises BadOption."""
+        search_options = {name: options[name] for name in GradeOptions.leaves_out["command"]}
+        return read_arguments(GradeOptions, options, **search_options)
 
-    def see_through(self, started: list[AgentJob], options: dict[str, Any]) -> list[AgentJob]:
-        """Wait for the jobs where that was asked for; return those that are not ready."""
-        for job in started:
+    def see_through(self, agent_jobs: list[AgentJob], options: dict[str, Any]) -> list[AgentJob]:
+        """Wait for the jobs if asked to; return those that are not ready."""
+        for job in agent_jobs:
             if job.state == JobState.READY:
                 self.note(f"{job.collection.name}: {job.get_kind_display()} is there already")
             elif options["wait"]:
                 self.wait_for(job, f"{job.collection.name}, {job.get_kind_display()}")
             elif not workers.live_workers():
                 self.note("no worker serves this instance: start `serve`, or wait here with --wait")
-        return [job for job in started if job.state != JobState.READY]
+        return [job for job in agent_jobs if job.state != JobState.READY]
 
     def report(self, target: Suite | Collection, members: list[Collection], options: dict[str, Any]) -> object:
         """Print the table of a collection, or of a suite with its unweighted mean."""
-        searches = [jobs.require_search(one, options["protocol"]) for one in members]
-        boards = [build_board(one) for one in searches]
+        searches = [jobs.require_search(collection, options["protocol"]) for collection in members]
+        boards = [build_board(job) for job in searches]
         if options["out"]:
             for job in searches:
                 folder = options["out"] / job.collection.name if isinstance(target, Suite) else options["out"]
@@ -106,23 +108,21 @@ class Command(JobCommand):
         for path, text in ((options["csv"], table.csv()), (options["latex"], table.latex())):
             if path:
                 path.write_text(text, encoding="utf-8")
-        for one in boards:
-            self.show(one)
-        documents = [one.document for one in boards]
+        for board in boards:
+            self.show(board)
+        documents = [board.document for board in boards]
         if isinstance(target, Suite):
             return {"suite": target.name, "members": documents, "mean": suite_board(target, boards).document}
         return documents[0]
 
     def show(self, board: AgentBoard) -> None:
-        """Print one collection's table for people."""
+        """Print the table of one collection."""
         options = board.job.options
-        told = (f"{options['protocol']} rounds", board.job.state, f"tokens: {options['tokenizer']}")
-        self.say(f"{board.job.collection.name}: {', '.join(told)}")
+        details = (f"{options['protocol']} rounds", board.job.state, f"tokens: {options['tokenizer']}")
+        self.say(f"{board.job.collection.name}: {', '.join(details)}")
         for line in board.lines:
-            for who, values in [("mean", line["mean"]), *((cell.agent, cell.values) for cell in line["cells"])]:
-                cells = [f"{label} {_format(values[key])}" for key, label in board.columns]
-                self.say(f"  {line['retriever']:<20} {who:<20} {'  '.join(cells)}")
-
-
-def _format(value: float | None) -> str:
-    return "-" if value is None else f"{value:.4f}"
+            for agent, values in [("mean", line["mean"]), *((cell.agent, cell.values) for cell in line["cells"])]:
+                cells = [
+                    f"{label} {'-' if values[key] is None else f'{values[key]:.4f}'}" for key, label in board.columns
+                ]
+                self.say(f"  {line['retriever']:<20} {agent:<20} {'  '.join(cells)}")

@@ -1,4 +1,4 @@
-"""`evaluate --qrels F --run F --measures "nDCG@10 R@100"`: means, values, paired tests."""
+"""`evaluate --qrels F --run F --measures "nDCG@10 R@100"`: measure a run, with means, values and paired tests."""
 
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -30,11 +30,11 @@ from corpus.importing.tables import describe_unused
 class Command(QuorumCommand):
     """Measure a run, and compare it with others on the same queries."""
 
-    columns: Mapping[str, str] = {}  # What the columns of tables are, where their headers do not say so.
+    columns: Mapping[str, str] = {}  # The fields of columns in tables whose headers are not recognised.
     help = "Evaluate a TREC run with ir_measures. Ties break as in trec_eval; queries missing from the run count 0."
 
     def arguments(self, parser: CommandParser) -> None:
-        """Add the options of the contract, and the runs to compare with."""
+        """Add the files, the measures, and the runs to compare with."""
         parser.add_argument("--qrels", type=Path, required=True, metavar="F", help="TREC or BEIR qrels")
         parser.add_argument("--run", type=Path, required=True, metavar="F", dest="ranking", help="TREC run")
         parser.add_argument("--column", action="append", default=[], metavar="HEADER=FIELD", help=COLUMN_HELP)
@@ -73,7 +73,7 @@ class Command(QuorumCommand):
         )
 
     def run(self, **options: Any) -> object:
-        """Read every file before anything is measured, so that bad input is told at once."""
+        """Read all files first, so that bad input is reported at once, then measure the run."""
         names = split_measures(options["measures"])
         by_aspect = [name for name in names if is_aspect_measure(name)]
         plain = [name for name in names if not is_aspect_measure(name)]
@@ -103,12 +103,12 @@ class Command(QuorumCommand):
         if options["per_query"]:
             document["per_query"] = result.per_query
         if aspects:
-            # Their measures are over the queries of the aspects file.
-            found = evaluate_aspects(aspects, run, by_aspect or DEFAULT)
-            document["measures"] = {**document["measures"], **found.means}
-            document["aspects"] = {"queries": found.queries, "missing_queries": len(found.missing)}
+            # Measures of aspects are over the queries of the aspects file.
+            aspect_result = evaluate_aspects(aspects, run, by_aspect or DEFAULT)
+            document["measures"] = {**document["measures"], **aspect_result.means}
+            document["aspects"] = {"queries": aspect_result.queries, "missing_queries": len(aspect_result.missing)}
             if options["per_query"]:
-                document["per_query"] = {**document["per_query"], **found.per_query}
+                document["per_query"] = {**document["per_query"], **aspect_result.per_query}
         if options["changed_run"]:
             document["following"] = self.following(options, qrels, run)
         if options["against"]:
@@ -117,29 +117,30 @@ class Command(QuorumCommand):
         return document
 
     def following(self, options: dict[str, Any], qrels: dict[str, dict[str, int]], run: Run) -> dict[str, Any]:
-        """Return p-MRR from this run and these qrels to the changed ones."""
-        gone = became_irrelevant(qrels, read_qrels(options["changed_qrels"], self.columns), options["relevant_from"])
-        found = p_mrr(run, read_run(options["changed_run"], self.columns), gone)
-        per_query = {"per_query": found["per_query"]} if options["per_query"] else {}
+        """Return p-MRR between this run with its qrels and the changed ones."""
+        changed_qrels = read_qrels(options["changed_qrels"], self.columns)
+        irrelevant = became_irrelevant(qrels, changed_qrels, options["relevant_from"])
+        result = p_mrr(run, read_run(options["changed_run"], self.columns), irrelevant)
+        per_query = {"per_query": result["per_query"]} if options["per_query"] else {}
         return {
             "run": str(options["changed_run"]),
-            "queries": found["queries"],
-            "documents": found["documents"],
-            "missing_queries": len(found["missing"]),
-            "p-MRR": found["value"],
+            "queries": result["queries"],
+            "documents": result["documents"],
+            "missing_queries": len(result["missing"]),
+            "p-MRR": result["value"],
             **per_query,
         }
 
     def against(self, path: Path, qrels: dict[str, dict[str, int]], result: MeasureResult) -> dict[str, Any]:
-        """Return the differences between the run and another one, tested."""
+        """Return the tested differences between the run and another one."""
         other = evaluate_run(qrels, read_run(path, self.columns), list(result.means))
-        # A count is a sum over the queries: a test of its mean difference would say nothing.
+        # Counts are sums over the queries, so that a test of the mean difference would be meaningless.
         averaged = [name for name, measure in parse_measures(list(result.means)).items() if not is_count(measure)]
         tests = [asdict(compare_runs(name, result.per_query[name], other.per_query[name])) for name in averaged]
         return {"run": str(path), "missing_queries": len(other.missing), "measures": other.means, "paired": tests}
 
-    def tell_queries(self, per_query: dict[str, dict[str, float]]) -> None:
-        """Print the values of every query, a column for each measure; "-" where a measure has none of a query."""
+    def print_queries(self, per_query: dict[str, dict[str, float]]) -> None:
+        """Print the values of every query, a column for each measure, "-" for a missing value."""
         queries = list(dict.fromkeys(query for values in per_query.values() for query in values))
         first = max(map(len, ["query", *queries]))
         widths = {name: max(len(name), 6) for name in per_query}
@@ -150,20 +151,21 @@ class Command(QuorumCommand):
             self.say(" ".join([f"  {query:<{first}}", *cells]))
 
     def tell(self, document: dict[str, Any]) -> None:
-        """Print the document for people."""
+        """Print the document as text."""
         missing = f", {document['missing_queries']} missing in the run count 0" if document["missing_queries"] else ""
         self.say(f"{document['run']}: {document['queries']} queries{missing}")
-        if about := document.get("aspects"):
-            self.say(f"  aspects of {about['queries']} queries, {about['missing_queries']} missing in the run count 0")
+        if aspects := document.get("aspects"):
+            queries, missing_queries = aspects["queries"], aspects["missing_queries"]
+            self.say(f"  aspects of {queries} queries, {missing_queries} missing in the run count 0")
         for name, value in document["measures"].items():
             self.say(f"  {name:<18} {value:.4f}")
         if per_query := document.get("per_query"):
-            self.tell_queries(per_query)
+            self.print_queries(per_query)
         if following := document.get("following"):
-            told = f"{following['documents']} documents of {following['queries']} queries became irrelevant"
-            self.say(f"  {'p-MRR':<18} {following['p-MRR']:+.4f}  ({told})")
+            documents = f"{following['documents']} documents of {following['queries']} queries became irrelevant"
+            self.say(f"  {'p-MRR':<18} {following['p-MRR']:+.4f}  ({documents})")
         for other in document.get("against", []):
             self.say(f"against {other['run']}")
             for test in other["paired"]:
-                span = f"{test['low']:+.4f} to {test['high']:+.4f}"
-                self.say(f"  {test['measure']:<18} {test['difference']:+.4f}  (95% {span})  p {test['p']:.4f}")
+                interval = f"{test['low']:+.4f} to {test['high']:+.4f}"
+                self.say(f"  {test['measure']:<18} {test['difference']:+.4f}  (95% {interval})  p {test['p']:.4f}")

@@ -1,4 +1,4 @@
-"""import_runs NAME F...: TREC runs become runs of a collection."""
+"""`import_runs NAME F...`: import TREC runs as runs of a collection."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ class Command(QuorumCommand):
     help = "Import TREC runs, plain or gzip. If any line is wrong, nothing is imported and every error is listed."
 
     def arguments(self, parser: CommandParser) -> None:
-        """Add the collection, the files and what is told of them."""
+        """Add the collection, the files and their options."""
         parser.add_argument("name", help="name of the collection")
         parser.add_argument(
             "files", nargs="+", metavar="F", help="TREC run file, or NAME=FILE (default name: the file's)"
@@ -27,15 +27,18 @@ class Command(QuorumCommand):
         parser.add_argument("--column", action="append", default=[], metavar="HEADER=FIELD", help=COLUMN_HELP)
         add_arguments(parser, RunImportOptions)
 
-    def run(self, **given: Any) -> object:
-        """Import the files, and say what came in."""
-        collection, options = collection_named(given["name"]), read_arguments(RunImportOptions, given)
-        about: dict[str, Any] = {"files": paths_by_name(given["files"]), "columns": parse_columns(given["column"])}
-        for path in about["files"].values():
-            if unused := describe_unused(FileSource(path, fields=about["columns"]), ["runs"]):
+    def run(self, **arguments: Any) -> object:
+        """Import the files, and print a line for each run."""
+        collection, options = collection_named(arguments["name"]), read_arguments(RunImportOptions, arguments)
+        sources: dict[str, Any] = {
+            "files": paths_by_name(arguments["files"]),
+            "columns": parse_columns(arguments["column"]),
+        }
+        for path in sources["files"].values():
+            if unused := describe_unused(FileSource(path, fields=sources["columns"]), ["runs"]):
                 self.stderr.write(unused)
-        about["progress"] = ProgressLine(self.stderr.write)
-        counts = [counts for _run, counts in import_runs(self.actor, collection, options, **about)]
-        for of_run in counts:
-            self.say(format_imported(of_run))
+        sources["progress"] = ProgressLine(self.stderr.write)
+        counts = [counts for _run, counts in import_runs(self.actor, collection, options, **sources)]
+        for run_counts in counts:
+            self.say(format_imported(run_counts))
         return {"collection": collection.name, "runs": counts}

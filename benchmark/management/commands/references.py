@@ -1,4 +1,4 @@
-"""`references NAME --judge J`: write reference answers from aspects' passages."""
+"""`references NAME --judge J`: have reference answers written from the passages of aspects."""
 
 from pathlib import Path
 from typing import Any
@@ -17,13 +17,13 @@ class Command(JobCommand):
     help = "Write reference answers from the passages of a collection's aspects. The same command continues."
 
     def arguments(self, parser: CommandParser) -> None:
-        """Add the options, and where the answers are written."""
+        """Add the options, and the output file."""
         super().arguments(parser)
         self.add_wait(parser)
         parser.add_argument("--out", type=Path, metavar="F", help="write the answers as references.jsonl")
 
     def summarise(self, job: AgentJob) -> tuple[str, dict[str, Any]]:
-        """Say how many there are, and what could not be written."""
+        """Return the number of reference answers and the problems, as text and as a document."""
         rows = ReferenceAnswer.objects.filter(job=job).select_related("query")
         problems = {row.query.external_id: row.problem for row in rows if row.problem}
         written = rows.count() - len(problems)
@@ -39,7 +39,7 @@ class Command(JobCommand):
         return "\n".join([line, *(f"  {query}: {problem}" for query, problem in problems.items())]), document
 
     def end_job(self, job: AgentJob, options: dict[str, Any]) -> object:
-        """Write what there is, whole or not."""
+        """Write the answers to the output file, even if some are missing."""
         if options["out"]:
             options["out"].write_text("".join(exchange.as_lines(describe_references(job))), encoding="utf-8")
         return super().end_job(job, options)

@@ -1,4 +1,4 @@
-"""`report NAME`: compare runs under two versions of the qrels, as figures and a paper's tables."""
+"""`report NAME`: compare runs under two versions of the qrels, as figures and as tables for a paper."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,16 +28,16 @@ class Command(ActionCommand):
         parser.add_argument("--measure", choices=RANKING, default="ndcg", help="measure that orders the systems")
         parser.add_argument("--out", type=Path, metavar="DIR", help="folder to write every table to, as CSV and LaTeX")
 
-    def run(self, **given: Any) -> object:
+    def run(self, **arguments: Any) -> object:
         """Print the report, write its tables, and return the stored result."""
-        self.given = given
-        return super().run(**given)
+        self.given = arguments
+        return super().run(**arguments)
 
     def report(self, result: Report) -> object:
         """Make the report in this process unless a worker does, and say what it holds."""
         report, measure, out = reports.finish_report(result), self.given["measure"], self.given["out"]
-        found, collection = report.result or {}, report.collection
-        for line in format_lines(found, measure):
+        figures, collection = report.result or {}, report.collection
+        for line in format_lines(figures, measure):
             self.say(line)
         runs = list(Run.objects.filter(pk__in=report.options["runs"]).order_by("name"))
         if not self.given["runs"] and (shallow := [run.name for run in ready_runs(collection) if run not in runs]):
@@ -46,9 +46,9 @@ class Command(ActionCommand):
             if description := describe_scores(run):
                 self.say(f"  {run.name}: {description}")
         if out is not None:
-            write_tables(out, [tabling.leaderboard_table(found, measure), *tabling.report_tables(found, measure)])
+            write_tables(out, [tabling.leaderboard_table(figures, measure), *tabling.report_tables(figures, measure)])
         numbers = {"before": report.before.number, "after": report.after.number}
-        return {"collection": collection.name, "report": report.number, **numbers, "result": found}
+        return {"collection": collection.name, "report": report.number, **numbers, "result": figures}
 
 
 def format_lines(result: dict[str, Any], key: str) -> Iterator[str]:
@@ -59,14 +59,14 @@ def format_lines(result: dict[str, Any], key: str) -> Iterator[str]:
     yield f"{label_in(result, key)} over {f'the {common:,} common' if first is not result else 'all'} queries"
     head = f"{'system':<24} {'before':>8} {'after':>8} {'change':>8}  {'95%':>18} {'p (Holm)':>9}"
     yield f"  {head}  ranks  {f'Hole@{k}':>8}"
-    for one in sorted(first["systems"], key=lambda one: -one["values"][key]["after"]):
-        value = one["values"][key]
+    for system in sorted(first["systems"], key=lambda system: -system["values"][key]["after"]):
+        value = system["values"][key]
         span = f"{value['low']:+.4f} to {value['high']:+.4f}"
         ranks = f"{value['rank_before']}>{value['rank_after']}"
-        missing = f"  {one['missing']} queries missing" if one["missing"] else ""
+        missing = f"  {system['missing']} queries missing" if system["missing"] else ""
         yield (
-            f"  {one['name']:<24} {value['before']:8.4f} {value['after']:8.4f} {value['change']:+8.4f}  {span:>18} "
-            f"{value['p_holm']:9.4f}  {ranks:<5}  {one['values']['hole']['after']:8.4f}{missing}"
+            f"  {system['name']:<24} {value['before']:8.4f} {value['after']:8.4f} {value['change']:+8.4f}  {span:>18} "
+            f"{value['p_holm']:9.4f}  {ranks:<5}  {system['values']['hole']['after']:8.4f}{missing}"
         )
     tau = first["order"][key]["tau"]
     yield f"  Kendall's tau of both orders: {'undefined' if tau is None else f'{tau:.4f}'}"

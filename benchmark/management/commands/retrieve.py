@@ -30,7 +30,7 @@ class Command(JobCommand):
     help = "Rank a collection's queries with a built-in system. Running the command again continues where it stopped."
 
     def arguments(self, parser: CommandParser) -> None:
-        """Add the options of a run, and those of the work."""
+        """Add the options of a run, of agreement and of waiting."""
         parser.add_argument("collection", help="name of the collection")
         add_arguments(parser, RunOptions)
         parser.add_argument(
@@ -42,22 +42,25 @@ class Command(JobCommand):
         self.add_agreement(parser)
         self.add_wait(parser)
 
-    def run(self, **given: Any) -> object:
-        """Ask about money, begin or go on, and with --wait stay until the end."""
-        # --name is the run's, and so the collection's has another word.
-        return super().run(**given | {"name": given["collection"], "told": given})
+    def run(self, **arguments: Any) -> object:
+        """Start or resume the run once its cost is agreed to; with --wait stay until the end."""
+        # Here --name is the run's name, and `collection` has the name that JobCommand expects as `name`.
+        return super().run(**arguments | {"name": arguments["collection"], "run_arguments": arguments})
 
-    def wanted(self, given: dict[str, Any]) -> RunOptions:
-        """Return the run's options; of a folder alone its own kind of system. BadInput."""
-        told, known = given["told"], dict[str, Any]()
-        if told["instructions"]:
-            known["instructions"] = read_instructions(told["instructions"])
-        if told["model"] and not told["system"]:
-            # With a run to rerank, a reranker.
-            kinds = (Run.Kind.SPARSE, Run.Kind.EMBEDDING)
-            is_sparse = not told["run"] and fits(Run.Kind.SPARSE, Path(told["model"]))
-            known["system"] = str(Run.Kind.RERANK_FOLDER if told["run"] else kinds[not is_sparse])
-        return read_arguments(RunOptions, told, **known)
+    def wanted(self, arguments: dict[str, Any]) -> RunOptions:
+        """Return the options of the run; without a system, that of the model folder. Raises BadInput."""
+        run_arguments, derived = arguments["run_arguments"], dict[str, Any]()
+        if run_arguments["instructions"]:
+            derived["instructions"] = read_instructions(run_arguments["instructions"])
+        if run_arguments["model"] and not run_arguments["system"]:
+            # A folder with a run to rerank is a reranker.
+            if run_arguments["run"]:
+                system = Run.Kind.RERANK_FOLDER
+            else:
+                is_sparse = fits(Run.Kind.SPARSE, Path(run_arguments["model"]))
+                system = Run.Kind.SPARSE if is_sparse else Run.Kind.EMBEDDING
+            derived["system"] = str(system)
+        return read_arguments(RunOptions, run_arguments, **derived)
 
     def tell_estimate(
         self, collection: Collection, expected: Estimate | None, options: dict[str, Any]
@@ -67,8 +70,8 @@ class Command(JobCommand):
         return document and {**document, "system": self.wanted(options).system}
 
     def summarise(self, run: Run) -> tuple[str, dict[str, Any]]:
-        """Say what the run has and what it cost."""
-        cost, every = run_cost(run), current_queries(run.collection, {SYNTHETIC: True})
+        """Return the contents and the cost of the run, as text and as a document."""
+        cost, queries = run_cost(run), current_queries(run.collection, {SYNTHETIC: True})
         paid, _timed = cost.pop("paid"), cost.pop("timed")
         document = {
             "collection": run.collection.name,
@@ -78,7 +81,7 @@ class Command(JobCommand):
             "depth": run.depth,
             "instruction": run.instruction,
             "own_document": 0 if run.recipe.get(KEEP_SELF) else len(find_selves(run.collection)),
-            "synthetic_left_out": len(every) - len(current_queries(run.collection, run.recipe)),
+            "synthetic_left_out": len(queries) - len(current_queries(run.collection, run.recipe)),
             **cost,
             "cost": paid.usd if paid else 0.0,
         }
@@ -87,11 +90,11 @@ class Command(JobCommand):
         if run.state != JobState.READY:
             return f"run {run.name}: {run.state}", document
         seconds, tokens = cost["seconds_per_query"], cost["tokens_in"] + cost["tokens_out"]
-        own, left = document["own_document"], document["synthetic_left_out"]
+        own_documents, synthetic = document["own_document"], document["synthetic_left_out"]
         parts = [
             f"{run.name}: {cost['queries']:,} queries, {cost['documents']:,} documents",
-            f"{own:,} without the query itself" if own else "",
-            f"{left:,} that models wrote left out (--synthetic ranks them)" if left else "",
+            f"{own_documents:,} without the query itself" if own_documents else "",
+            f"{synthetic:,} that models wrote left out (--synthetic ranks them)" if synthetic else "",
             f"{cost['empty']:,} without a document" if cost["empty"] else "",
             "" if seconds is None else f"{seconds * 1000:,.1f} ms a query",
             f"{tokens:,} tokens" if tokens else "",
@@ -101,7 +104,7 @@ class Command(JobCommand):
 
 
 def read_instructions(file: Path) -> dict[str, str]:
-    """Return instructions by query id. Raises BadInput with the line."""
+    """Read instructions by query id. Raises BadInput with the line."""
     instructions: dict[str, str] = {}
     for number, line in enumerate(read_text(file).split("\n"), 1):
         if not line.strip():

@@ -1,4 +1,4 @@
-"""rewrite_queries NAME --data EXPORT --judge J: keyword forms of a share of a training set's queries (Prism 4.1)."""
+"""`rewrite_queries NAME --data EXPORT --judge J`: have keyword forms of training queries written (Prism 4.1)."""
 
 from benchmark.synthesis.lifecycle import STARTS, SYNTHESES, summarise_writing
 from benchmark.synthesis.options import KeywordOptions

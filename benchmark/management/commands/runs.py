@@ -1,4 +1,4 @@
-"""`runs NAME list`, `runs NAME export RUN F`: a collection's runs, one as a TREC file."""
+"""`runs NAME list`, `runs NAME export RUN F`: list the runs of a collection, or write one to a TREC file."""
 
 from pathlib import Path
 from typing import Any
@@ -56,8 +56,8 @@ class Command(QuorumCommand):
             self.say(f"{run.name}: {run.get_kind_display()}, {run.get_state_display()}, {depth}, {run.done:,} queries")
         if not rows:
             self.say(f"{collection.name} has no run yet: retrieve {collection.name}, or import_runs")
-        known = [
+        run_rows = [
             {"name": run.name, "kind": run.kind, "state": run.state, "depth": run.depth or None, "queries": run.done}
             for run in rows
         ]
-        return {"collection": collection.name, "runs": known}
+        return {"collection": collection.name, "runs": run_rows}

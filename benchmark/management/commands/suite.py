@@ -1,4 +1,4 @@
-"""`suite make NAME COLLECTION...`, `suite list`, `suite report|funnel NAME`: collections that are measured together."""
+"""`suite make NAME COLLECTION...`, `suite list`, `suite report|funnel|delete NAME`: collections measured together."""
 
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ class Command(QuorumCommand):
     help = "Manage suites: tables with a column per collection and their unweighted mean."
 
     def arguments(self, parser: CommandParser) -> None:
-        """Add the act, and what it is done to."""
+        """Add the action, the suite, its collections, and the options of a report."""
         parser.add_argument("what", choices=["make", "list", "report", "funnel", "delete"], help="what to do")
         parser.add_argument("suite", nargs="?", metavar="NAME", help="name of the suite")
         parser.add_argument(
@@ -42,46 +42,50 @@ class Command(QuorumCommand):
     def run(self, **options: Any) -> object:
         """Make, list, report or delete a suite."""
         if options["what"] == "list":
-            return self.listed()
+            return self.list_suites()
         if not options["suite"]:
             raise BadInput(f"Name the suite: suite {options['what']} NAME")
         if options["what"] == "make":
             members = [collection_named(name) for name in options["collections"]]
             suite = groups.make_suite(name=options["suite"], collections=members, title=options["title"])
-            self.say(f"suite {suite.name}: {', '.join(one.name for one in members)}")
+            self.say(f"suite {suite.name}: {', '.join(collection.name for collection in members)}")
             return describe_suite(suite)
         suite = groups.find_suite(options["suite"])
         if options["what"] == "delete":
             groups.delete_suite(suite)
             self.say(f"suite {suite.name} is gone; its collections stay")
             return {"suite": options["suite"], "deleted": True}
-        return self.filled(suite, options) if options["what"] == "funnel" else self.reported(suite, options)
+        if options["what"] == "funnel":
+            return self.show_funnels(suite, options)
+        return self.report(suite, options)
 
-    def filled(self, suite: Suite, options: dict[str, Any]) -> object:
-        """Print how the members' holes were filled, step by step."""
+    def show_funnels(self, suite: Suite, options: dict[str, Any]) -> object:
+        """Print the funnels of the members' newest fillings."""
         table = funnels.funnel_table(suite)
         if table is None:
             raise BadInput(f"No member of {suite.name} has had its holes filled: start with holes NAME --fill")
         _write_table(table, options)
         for name, *steps in table.rows:
-            told = [
+            step_counts = [
                 f"{step} {count:,}" for step, count in zip(table.header[1:], steps, strict=True) if count is not None
             ]
-            self.say(f"{name}: {', '.join(told) or 'nothing filled yet'}")
-        members = [(one.name, funnel and funnel.document) for one, funnel in funnels.member_funnels(suite)]
-        return {"suite": suite.name, "members": [{"collection": name, "funnel": found} for name, found in members]}
+            self.say(f"{name}: {', '.join(step_counts) or 'nothing filled yet'}")
+        members = [
+            (collection.name, funnel and funnel.document) for collection, funnel in funnels.member_funnels(suite)
+        ]
+        return {"suite": suite.name, "members": [{"collection": name, "funnel": funnel} for name, funnel in members]}
 
-    def listed(self) -> object:
+    def list_suites(self) -> object:
         """Print all suites with their members."""
-        found = [describe_suite(suite) for suite in Suite.objects.order_by("name")]
-        for one in found:
-            self.say(f"{one['suite']}: {', '.join(one['members'])}")
-        if not found:
+        documents = [describe_suite(suite) for suite in Suite.objects.order_by("name")]
+        for document in documents:
+            self.say(f"{document['suite']}: {', '.join(document['members'])}")
+        if not documents:
             self.say("no suite yet: suite make NAME COLLECTION...")
-        return {"suites": found}
+        return {"suites": documents}
 
-    def reported(self, suite: Suite, options: dict[str, Any]) -> object:
-        """Make what is missing of the members' reports, then the table."""
+    def report(self, suite: Suite, options: dict[str, Any]) -> object:
+        """Make the missing reports of the members, then print the table."""
         for collection in groups.collections_of(suite):
             if groups.ensure_report(collection, options["k"], shell_user()) is None:
                 self.say(f"{collection.name} has no ready run at k = {options['k']}: its column is blank")
@@ -100,10 +104,11 @@ class Command(QuorumCommand):
                 mean = f"{value['after']:.4f}{change}" if value else ""
                 cells.append(f"{mean:>18}")
             tests = line["tests"]
-            told = str(tests.get("letters_after", ""))
+            change_tests = str(tests.get("letters_after", ""))
             if "p" in tests:
-                told = f"{tests['low']:+.4f} to {tests['high']:+.4f}  {tests['p_holm']:.4f}  {told}"
-            self.say("  ".join([f"{line['system']:<20}", *cells, told]).rstrip())
+                interval = f"{tests['low']:+.4f} to {tests['high']:+.4f}"
+                change_tests = f"{interval}  {tests['p_holm']:.4f}  {change_tests}"
+            self.say("  ".join([f"{line['system']:<20}", *cells, change_tests]).rstrip())
         return {
             "suite": suite.name,
             "measure": key,
@@ -131,9 +136,13 @@ def _write_table(table: DownloadTable, options: dict[str, Any]) -> None:
 
 def describe_suite(suite: Suite) -> dict[str, Any]:
     """Return a suite and its members as a document."""
-    return {"suite": suite.name, "title": suite.title, "members": [one.name for one in groups.collections_of(suite)]}
+    return {
+        "suite": suite.name,
+        "title": suite.title,
+        "members": [collection.name for collection in groups.collections_of(suite)],
+    }
 
 
 def cell_values(value: Any) -> dict[str, float | None] | None:
-    """Return a cell's figures for --json; None where it is blank."""
+    """Return the figures of a cell for --json; None for a blank cell."""
     return {name: value[name] for name in ("before", "after", "change")} if value is not None else None

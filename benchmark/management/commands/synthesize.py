@@ -1,4 +1,4 @@
-"""`synthesize NAME --seeds queries|F --judge J --out DIR`: write synthetic queries with documents (RTriever-Synth)."""
+"""`synthesize NAME --seeds queries|F --judge J --out DIR`: have synthetic queries with passages written (RTriever)."""
 
 from pathlib import Path
 from typing import Any
@@ -23,23 +23,23 @@ class Command(JobCommand):
     )
 
     def arguments(self, parser: CommandParser) -> None:
-        """Add the options, and where to."""
+        """Add the options, the output folder and the import."""
         super().arguments(parser)
         parser.add_argument("--out", type=Path, metavar="DIR", help="output folder; must be new or empty")
         parser.add_argument(
             "--import", dest="into", action="store_true", help="add queries and documents to the collection, marked"
         )
 
-    def wanted(self, given: dict[str, Any]) -> Any:
+    def wanted(self, arguments: dict[str, Any]) -> Any:
         """Check the output folder before anything starts. Raises BadInput."""
-        if given["out"] is None and not (given["into"] or given["estimate"]):
+        if arguments["out"] is None and not (arguments["into"] or arguments["estimate"]):
             raise BadInput("Name an output folder (--out DIR), or ask for --import")
-        if given["out"] is not None:
-            files.check_new_folder(given["out"])
-        return super().wanted(given)
+        if arguments["out"] is not None:
+            files.check_new_folder(arguments["out"])
+        return super().wanted(arguments)
 
     def summarise(self, job: Synthesis) -> tuple[str, dict[str, Any]]:
-        """Say how many bundles there are, and what was dropped."""
+        """Return the numbers of bundles and of what was dropped, as text and as a document."""
         document = describe_synthesis(job)
         line = (
             f"{document['bundles']:,} bundles of {job.total:,} seeds; dropped: {document['dropped']:,} bundles, "
@@ -48,7 +48,7 @@ class Command(JobCommand):
         return line, document
 
     def end_job(self, job: Synthesis, options: dict[str, Any]) -> object:
-        """Write and import what was made."""
+        """Write the bundles to the output folder, and import them if asked to."""
         document: Any = super().end_job(job, options)
         if options["out"] is not None:
             document |= {"out": str(options["out"]), "counts": files.write_folder(job, options["out"])["counts"]}

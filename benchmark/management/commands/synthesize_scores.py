@@ -1,4 +1,4 @@
-"""synthesize_scores NAME --judge J --out DIR: scores with their chains as training data (ERank)."""
+"""`synthesize_scores NAME --judge J --out DIR`: have documents scored with reasoning, as training data (ERank)."""
 
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ class Command(QuorumCommand):
     help = "Have a graded judge score each query's documents several times and write its reasoning as training data."
 
     def arguments(self, parser: CommandParser) -> None:
-        """Add the options; defaults are the paper's: three generations, 20 documents a query."""
+        """Add the options; the defaults are the paper's: three generations, 20 documents per query."""
         parser.add_argument("name", help="name of the collection")
         parser.add_argument(
             "--judge",
@@ -54,20 +54,26 @@ class Command(QuorumCommand):
         out: Path | None = options["out"]
         if out is not None and out.exists() and (not out.is_dir() or any(out.iterdir())):
             raise BadInput(f"{out} is not empty: name a new folder")
-        given: dict[str, Any] = {"number": options["documents"], "queries": options["queries"], "seed": options["seed"]}
-        drawn = scores.draw_by_query(collection, options["run"], **given)
+        draw_options: dict[str, Any] = {
+            "number": options["documents"],
+            "queries": options["queries"],
+            "seed": options["seed"],
+        }
+        drawn = scores.draw_by_query(collection, options["run"], **draw_options)
         self.stderr.write(
             f"{len(drawn):,} queries, {sum(map(len, drawn.values())):,} documents, {options['k']} answers each"
         )
-        asked = {name: options[name] for name in ("judge", "k", "chains", "out", "budget", "max_calls")}
-        made = scores.make_scores(collection, drawn, **asked)
-        long, short = made["dropped"]["too_long"], made["dropped"]["no_score"]
-        place = f" in {out}" if out else ""
+        score_options = {name: options[name] for name in ("judge", "k", "chains", "out", "budget", "max_calls")}
+        document = scores.make_scores(collection, drawn, **score_options)
+        long, short = document["dropped"]["too_long"], document["dropped"]["no_score"]
+        location = f" in {out}" if out else ""
         self.say(
-            f"{made['rows']:,} rows of {made['queries']:,} queries{place}; left out: {long:,} queries with an "
-            f"answer of more than {LONGEST:,} tokens, {short:,} with a document that brought no score; "
-            f"{made['calls']:,} calls, {made['calls_cached']:,} from the cache"
+            f"{document['rows']:,} rows of {document['queries']:,} queries{location}; left out: {long:,} queries with "
+            f"an answer of more than {LONGEST:,} tokens, {short:,} with a document that brought no score; "
+            f"{document['calls']:,} calls, {document['calls_cached']:,} from the cache"
         )
-        if made["lost"] or made["stopped"]:
-            raise Incomplete(f"{made['lost']:,} pairs brought no score: the same command asks for them again", made)
-        return made
+        if document["lost"] or document["stopped"]:
+            raise Incomplete(
+                f"{document['lost']:,} pairs brought no score: the same command asks for them again", document
+            )
+        return document

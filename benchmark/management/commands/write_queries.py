@@ -1,4 +1,4 @@
-"""write_queries NAME --judge J --limit N: queries that the collection's documents answer, written by a judge."""
+"""`write_queries NAME --judge J --limit N`: have queries written that the collection's documents answer."""
 
 from benchmark.synthesis.lifecycle import STARTS, SYNTHESES, summarise_writing
 from benchmark.synthesis.options import AskOptions
