@@ -1,4 +1,4 @@
-"""Permissions of views in apps that must not import the one that knows people (docs/adr/0012).
+"""Permissions of views in apps that must not import annotation (docs/adr/0012).
 
 Like Django's AUTH_USER_MODEL, the setting ACCESS names the implementation: annotation.access.permissions.
 """
@@ -15,7 +15,7 @@ from django.utils.module_loading import import_string
 
 from corpus.models import Assessor, Collection
 
-# What a view does, and so who may see it: the table stands in annotation/access/permissions.py.
+# The action of a view decides who may see it, by the table in annotation/access/permissions.py.
 Action = Literal["public", "site", "own-site", "own", "member", "judge", "adjudicate", "admin"]
 
 View = Callable[..., HttpResponseBase]
@@ -46,21 +46,21 @@ class AccessScope(AccessSiteScope, Protocol):
 
 
 class AccessMember(Protocol):
-    """Protocol of a membership: the assessor under whose name the member judges."""
+    """A membership, with the assessor under whose name the member judges."""
 
     @property
     def assessor(self) -> Assessor: ...
 
 
 class AccessJudgeScope(AccessScope, Protocol):
-    """A page of the action judge: who asks is a member."""
+    """A page of the action `judge`, which only members may open."""
 
     @property
     def member(self) -> AccessMember: ...
 
 
 def action(name: Action, *methods: str) -> Callable[[View], View]:
-    """Name the action of a view, which is called as `view(request, scope, ...)` by who may do it, and its methods."""
+    """Return a decorator that checks the permission for an action and calls `view(request, scope, ...)`."""
 
     def decorate(view: View) -> View:
         @wraps(view)
@@ -68,13 +68,14 @@ def action(name: Action, *methods: str) -> Callable[[View], View]:
             guard = import_string(settings.ACCESS)(name, *methods)(view)
             return cast(HttpResponseBase, guard(request, *args, **kwargs))
 
-        guarded.action = name  # type: ignore[attr-defined]  # the permission test reads it
+        # Read by the test of all permissions.
+        guarded.action = name  # type: ignore[attr-defined]
         return guarded
 
     return decorate
 
 
 def administered(user: Person) -> QuerySet[Collection]:
-    """Return the collections of which this person may see and change everything."""
+    """Return the collections that this person administers."""
     module = settings.ACCESS.rpartition(".")[0]
     return cast("QuerySet[Collection]", import_string(f"{module}.administered_collections")(user))

@@ -1,8 +1,9 @@
-"""Charts and tables of a page to save, at the page's own address.
+"""Downloads of a page's charts and tables, at the page's own address.
 
 `?chart=<key>&as=svg|csv|tex` and `?table=<key>&as=csv|tex|json`.
 
-CSV is for programs: English, whoever asks (`as=csv` decides the language of the request). SVG and LaTeX are read.
+CSV is for programs and always in English (`as=csv` sets the language of the request). SVG and LaTeX
+are in the reader's language.
 """
 
 from collections.abc import Iterable
@@ -27,14 +28,14 @@ def _answer(text: str, name: str, form: str, kind: str) -> HttpResponse:
 
 
 def download(request: HttpRequest, charts: Iterable[Chart | None]) -> HttpResponse | None:
-    """Return the requested file, or None for the page. Raises 404 for an unknown one."""
+    """Return the requested chart, or None if the page itself was requested. Raises Http404 for an unknown chart."""
     key, form = request.GET.get("chart"), request.GET.get("as", "svg")
     if key is None:
         return None
-    chart = next((one for one in charts if one is not None and one.key == key), None)
+    chart = next((chart for chart in charts if chart is not None and chart.key == key), None)
     if chart is None or form not in TYPES:
         raise Http404(_("Chart not found."))
-    # Charts are pure and keep the names of their columns in English.
+    # Charts are pure, and the names of their columns are in English.
     if form == "tex":
         chart = replace(chart, header=tuple(_(name) for name in chart.header))
     text = {"svg": chart.standalone, "csv": chart.csv, "tex": chart.latex}[form]()
@@ -44,11 +45,11 @@ def download(request: HttpRequest, charts: Iterable[Chart | None]) -> HttpRespon
 def send_file(
     request: HttpRequest, charts: Iterable[Chart | None], tables: Iterable[DownloadTable | None] = ()
 ) -> HttpResponse | None:
-    """Return the chart or table that was asked for, or None where the page itself was; 404 where there is none."""
+    """Return the requested chart or table, or None if the page itself was requested. Raises Http404."""
     if (key := request.GET.get("table")) is None:
         return download(request, charts)
     form = request.GET.get("as")
-    table = next((one for one in tables if one is not None and one.key == key), None)
+    table = next((table for table in tables if table is not None and table.key == key), None)
     if table is None or form not in TABLE_TYPES:
         raise Http404(_("Unknown table."))
     text = {"csv": table.csv, "tex": table.latex, "json": table.json}[form]()
@@ -56,7 +57,7 @@ def send_file(
 
 
 def send_lines(lines: Iterable[str], name: str) -> StreamingHttpResponse:
-    """Return the lines of a text file, sent as they are read: there may be millions."""
+    """Return a text file, whose lines are sent as they are read: there may be millions."""
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
     return StreamingHttpResponse(lines, content_type="text/plain; charset=utf-8", headers=headers)
 
@@ -73,7 +74,7 @@ def answer_page(
     is_over: bool = True,
     status: int = 200,
 ) -> HttpResponse:
-    """Answer with the file that was asked for, with the template of `news` for HTMX (286: the last), or the page."""
+    """Return the requested file; for HTMX the template `news`, with status 286 once `is_over`; or else the page."""
     if (file := send_file(request, charts, tables)) is not None:
         return file
     context = {"scope": scope, **context}

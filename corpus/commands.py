@@ -1,4 +1,4 @@
-"""The base of all commands: --json, one clear line for errors, the exit codes of the contract."""
+"""The base classes of all commands: --json, errors as one line, and the exit codes of the contract."""
 
 import json
 import signal
@@ -25,26 +25,28 @@ from corpus.models import Collection
 from store.disk import is_full
 from store.objects import StoreUnavailable
 
-# How an act ended, by its error; any other error is a failure.
+# The outcome in the audit log by the error of a command; any other error is a failure.
 OUTCOMES = ((Incomplete, "incomplete"), (QuorumError, "refused"), (KeyboardInterrupt, "interrupted"))
 
 
 class Terminated(KeyboardInterrupt):
-    """SIGTERM came: a command ends as by Ctrl-C."""
+    """SIGTERM was received: the command ends as after Ctrl-C."""
 
 
 @contextmanager
 def interrupt_on_sigterm() -> Iterator[None]:
-    """Let SIGTERM end a command as Ctrl-C does: it stops what it started, and says what goes on."""
+    """Let SIGTERM end a command as Ctrl-C does, so that it stops what it started."""
+    # The process may have a handler of its own, as in `serve` and in tests.
     if (
         threading.current_thread() is not threading.main_thread()
         or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL
     ):
-        yield  # Whoever runs it has other plans for the signal.
+        yield
         return
 
     def raise_terminated(number: int, frame: FrameType | None) -> None:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # A second one must not cut the end short.
+        # A second signal must not interrupt the clean-up.
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
         raise Terminated
 
     signal.signal(signal.SIGTERM, raise_terminated)
@@ -55,12 +57,12 @@ def interrupt_on_sigterm() -> Iterator[None]:
 
 
 class QuorumCommand(BaseCommand):
-    """A command has `arguments` and `run`, which returns the JSON; `say` prints."""
+    """The base of a command: subclasses define `arguments`, and `run`, which returns the document for --json."""
 
     as_json = False
     positional: Sequence[str] = ()  # Options that are given without a flag.
-    act = ""  # What the audit log calls it, for commands that change something by themselves.
-    # Django's checks import every page: `make check` runs them, and no command waits for that.
+    act = ""  # The name in the audit log, for commands that change something without an action.
+    # Django's checks import every page; `make check` runs them, so that commands need not wait.
     requires_system_checks: list[str] | tuple[str, ...] | Literal["__all__"] = ()
 
     def get_version(self) -> str:
@@ -80,11 +82,11 @@ class QuorumCommand(BaseCommand):
         raise NotImplementedError
 
     def say(self, line: str) -> None:
-        """Print a line for people: on standard output, or on standard error when a program reads standard output."""
+        """Print a line of text: on standard output, or with --json on standard error."""
         (self.stderr if self.as_json else self.stdout).write(line)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Run in English, whatever pages speak, and leave with the contract's exit code."""
+        """Run the command in English, and exit with the contract's code."""
         with translation.override("en"), interrupt_on_sigterm():
             self.do(options)
 
@@ -96,14 +98,14 @@ class QuorumCommand(BaseCommand):
         except QuorumError as error:
             if isinstance(error, Incomplete):
                 self.print_document(error.document)
-            said = flags_of(error, self.flags) if isinstance(error, BadOption) else str(error)
-            self.stderr.write(" ".join(said.split("\n")))
+            message = flags_of(error, self.flags) if isinstance(error, BadOption) else str(error)
+            self.stderr.write(" ".join(message.split("\n")))
             sys.exit(error.exit_code)
         except StoreUnavailable as error:
             self.stderr.write(str(error))
             sys.exit(1)
         except KeyboardInterrupt as error:
-            # As a shell has them: 128 and the number of the signal.
+            # As in a shell: 128 plus the number of the signal.
             sys.exit(143 if isinstance(error, Terminated) else 130)
         except (OSError, Error) as error:
             if not is_full(error):
@@ -114,11 +116,11 @@ class QuorumCommand(BaseCommand):
 
     @contextmanager
     def in_audit_log(self, options: dict[str, Any]) -> Iterator[None]:
-        """Record a line before the act and one on how it ended; estimates are no acts."""
+        """Record the start and the outcome of a command in the audit log, except for estimates and dry runs."""
         if not self.act or options.get("dry_run") or options.get("estimate"):
             yield
             return
-        # A command that is killed leaves this line, so that the log holds the act whatever came of it.
+        # Recorded first, so that the log has the command even if it is killed.
         began = self._record(options, outcome="began")
         outcome = "finished"
         try:
@@ -127,19 +129,21 @@ class QuorumCommand(BaseCommand):
             outcome = next((name for kind, name in OUTCOMES if isinstance(error, kind)), "failed")
             raise
         finally:
-            with suppress(Error):  # of a database that is gone: the command's own error says more
+            # If the database is unreachable, the command's own error says more.
+            with suppress(Error):
                 self._record(options, outcome=outcome, began=began)
 
     def _record(self, options: dict[str, Any], **details: object) -> int:
         name = str(options.get("name") or "")
         collection = Collection.objects.filter(name=name).first()
-        where = {} if collection or not name else {"name": name}  # it does not exist yet, or no more
+        # The collection may not exist yet, or no longer.
+        missing = {} if collection or not name else {"name": name}
         command = type(self).__module__.rpartition(".")[2]
-        return record_act(None, self.act, collection, shell=shell_user(), command=command, **where, **details)
+        return record_act(None, self.act, collection, shell=shell_user(), command=command, **missing, **details)
 
     @property
     def actor(self) -> Actor:
-        """The shell, as the audit log names it."""
+        """The user of the shell, for the audit log."""
         command = type(self).__module__.rpartition(".")[2]
         return Actor(shell_user(), None, {"shell": shell_user(), "command": command})
 
@@ -149,9 +153,9 @@ class QuorumCommand(BaseCommand):
 
 
 class ActionCommand(QuorumCommand):
-    """A command that is the door of one action: `COMMAND COLLECTION --options`."""
+    """A command that runs one action: `COMMAND COLLECTION --options`."""
 
-    action: Callable[..., Any]  # Its service.
+    action: Callable[..., Any]  # The service of the action.
 
     def arguments(self, parser: CommandParser) -> None:
         """Add the collection and the options of the action."""
@@ -165,32 +169,32 @@ class ActionCommand(QuorumCommand):
         assert record is not None
         return record
 
-    def run(self, **given: Any) -> object:
-        """Call the service and report what it made."""
-        collection = collection_named(given["name"])
-        options = read_arguments(self.record, given)
+    def run(self, **arguments: Any) -> object:
+        """Call the service and report its result."""
+        collection = collection_named(arguments["name"])
+        options = read_arguments(self.record, arguments)
         return self.report(type(self).action(self.actor, collection, options))
 
     def report(self, result: Any) -> object:
-        """Say what came of it, and return the JSON document."""
+        """Print the result, and return the document for --json."""
         raise NotImplementedError
 
 
 def collection_named(name: str) -> Collection:
-    """Return the collection of this name. Raises BadInput that names those that exist."""
-    found = Collection.objects.filter(name=name).first()
-    if found is None:
+    """Return the collection of this name. Raises BadInput that lists the existing ones."""
+    collection = Collection.objects.filter(name=name).first()
+    if collection is None:
         names = ", ".join(Collection.objects.order_by("name").values_list("name", flat=True)[:10])
-        others = _('There is no collection "%(name)s"; there are: %(names)s')
-        raise BadInput((others if names else _('There is no collection "%(name)s"')) % {"name": name, "names": names})
-    return found
+        message = _('There is no collection "%(name)s"; there are: %(names)s')
+        raise BadInput((message if names else _('There is no collection "%(name)s"')) % {"name": name, "names": names})
+    return collection
 
 
-def write_tables(folder: Path, found: list[DownloadTable]) -> None:
-    """Write KEY.csv and KEY.tex of each table. Raises BadInput for a folder that is none."""
+def write_tables(folder: Path, tables: list[DownloadTable]) -> None:
+    """Write KEY.csv and KEY.tex for each table. Raises BadInput if `folder` is a file."""
     if folder.exists() and not folder.is_dir():
         raise BadInput(f"{folder} is a file: name a folder")
     folder.mkdir(parents=True, exist_ok=True)
-    for table in found:
+    for table in tables:
         (folder / f"{table.key}.csv").write_text(table.csv(), encoding="utf-8")
         (folder / f"{table.key}.tex").write_text(table.latex(), encoding="utf-8")

@@ -1,18 +1,18 @@
-"""How much of a document judges read. Pure."""
+"""The limit on what judges read of a document, and windows of longer documents. Pure."""
 
 from dataclasses import dataclass
 
-# Characters of a document that judges are shown; the prompt says so where there were more.
+# Characters of a document that judges are shown; the prompt says if there are more.
 SHOWN = 24_000
-# Characters that two neighbouring windows of a document share, so that no passage up to as long is cut in all of them.
+# Characters that two neighbouring windows share, so that any passage of up to this length is whole in one of them.
 SHARED = 2_000
-# Where the whole document shall be read: more than any model takes.
+# The limit for documents that are read as a whole: more than any model takes.
 WHOLE = 4_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A part of a document that judges read apart: which of how many, characters."""
+    """A part of a document that judges read separately: its number, and its characters [start, end)."""
 
     number: int  # From 1.
     count: int
@@ -22,10 +22,10 @@ class Window:
 
 
 def cut_windows(length: int) -> list[Window]:
-    """Return the windows of a document with so many characters; none of one that is shown whole.
+    """Return the windows of a document of this length; none for a document that is shown as a whole.
 
-    The fewest of at most SHOWN characters, all of one length but the last, each of which begins
-    SHARED characters before the one before it ends.
+    They are as few as possible, of equal length except for the last, of at most SHOWN characters,
+    and overlap by SHARED characters.
     """
     if length <= SHOWN:
         return []

@@ -1,4 +1,4 @@
-"""Errors that a person can act on, which the actions' library knows too."""
+"""Errors that a person can act on; they are defined in `actions`, which does not import apps."""
 
 from actions.errors import BadInput, BadOption, Deleted, Incomplete, OptionWouldHelp, QuorumError, StateConflict
 

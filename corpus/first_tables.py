@@ -1,4 +1,4 @@
-"""The operation by which an app's first migration makes all of its tables at once."""
+"""The operation with which an app's first migration creates all of its tables at once."""
 
 from collections.abc import Sequence
 
@@ -10,17 +10,17 @@ from pgtrigger.migrations import AddTrigger
 
 
 class CreateTables(Operation):
-    """Create an app's tables as the operations inside leave its models: whole, with constraints and indexes.
+    """Create an app's tables as they are after all the operations inside, with constraints and indexes.
 
-    Django makes the classes of all related models anew after each operation that changes one, which
-    was most of the time of a first start. Here they are made once, behind the last operation.
+    Django rebuilds the classes of all related models after each operation that changes one, which
+    took most of the time of a first start. Here they are built once, after the last operation.
     """
 
     def __init__(self, operations: Sequence[Operation]) -> None:
         self.operations = operations
 
     def state_forwards(self, app_label: str, state: ProjectState) -> None:
-        # The classes are a cached property: they are made again when somebody asks for them.
+        # The classes are a cached property, which is built again on its next use.
         state.__dict__.pop("apps", None)
         for operation in self.operations:
             operation.state_forwards(app_label, state)
@@ -28,7 +28,7 @@ class CreateTables(Operation):
     def database_forwards(
         self, app_label: str, schema_editor: BaseDatabaseSchemaEditor, from_state: ProjectState, to_state: ProjectState
     ) -> None:
-        # A class of the last state has every field, constraint and index; triggers are no part of a table.
+        # The final classes have every field, constraint and index; only triggers are created separately.
         for operation in self.operations:
             if isinstance(operation, CreateModel | AddTrigger):
                 operation.database_forwards(app_label, schema_editor, from_state, to_state)
@@ -36,7 +36,7 @@ class CreateTables(Operation):
     def database_backwards(
         self, app_label: str, schema_editor: BaseDatabaseSchemaEditor, from_state: ProjectState, to_state: ProjectState
     ) -> None:
-        # Triggers go with their tables.
+        # Triggers are dropped with their tables.
         for operation in reversed(self.operations):
             if isinstance(operation, CreateModel):
                 operation.database_backwards(app_label, schema_editor, from_state, to_state)

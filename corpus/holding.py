@@ -1,4 +1,4 @@
-"""Rows about to change, fetched in one way: they may be deleted at that moment."""
+"""Locks on rows before they change, and errors for rows that were deleted meanwhile."""
 
 from typing import Any, TypeVar
 
@@ -14,8 +14,8 @@ M = TypeVar("M", bound=Model)
 
 
 def hold(rows: QuerySet[M] | Manager[M], pk: Any, *, no_key: bool = False) -> M:
-    """Return the row, held until the transaction ends (`no_key`: others may refer to it). Raises Deleted."""
-    # Of this table alone: rows that are joined to it are only read.
+    """Return the row, locked until the transaction ends; with `no_key` others may refer to it. Raises Deleted."""
+    # Only this table is locked: joined rows are only read.
     row = rows.select_for_update(no_key=no_key, of=("self",)).filter(pk=pk).first()
     if row is None:
         raise deleted_meanwhile()
@@ -23,23 +23,23 @@ def hold(rows: QuerySet[M] | Manager[M], pk: Any, *, no_key: bool = False) -> M:
 
 
 def hold_row(row: M, *, no_key: bool = False) -> M:
-    """Hold the row of an object at hand and read it again: it may have changed since it was found. Raises Deleted."""
+    """Lock the row of an object and refresh it, since it may have changed since it was read. Raises Deleted."""
     hold(type(row)._base_manager.all(), row.pk, no_key=no_key)
     row.refresh_from_db()
     return row
 
 
 def deleted_meanwhile() -> Deleted:
-    """Return the error that says that a row was deleted after it was found."""
+    """Return the error for a row that was deleted after it was read."""
     return Deleted(_("It no longer exists: somebody has deleted it."))
 
 
-# Django raises it where an UPDATE of one row finds none, and gives it no class of its own.
+# Django raises DatabaseError with these words if the UPDATE of a row finds none.
 NOT_THERE = "did not affect any rows"
 
 
 def explain_race(error: BaseException) -> tuple[int, str] | None:
-    """Return the status and the sentence for who lost a race that `hold` did not catch; None: another error."""
+    """Return the HTTP status and the message for a lost race that `hold` did not catch; None for other errors."""
     if isinstance(error, Deleted):
         return 404, str(error)
     if isinstance(error, ObjectDoesNotExist) or (isinstance(error, DatabaseError) and NOT_THERE in str(error)):
@@ -48,7 +48,7 @@ def explain_race(error: BaseException) -> tuple[int, str] | None:
         return None
     if isinstance(error.__cause__, ForeignKeyViolation):
         return 409, _("Somebody has just deleted what this belongs to, or uses it. Look at what is there now.")
-    # PostgreSQL ends one of those that wait for each other; nothing of it is stored.
+    # PostgreSQL rolls back one of the transactions that wait for each other.
     if isinstance(error.__cause__, DeadlockDetected | SerializationFailure):
         return 409, _("Somebody changed the same at this moment, so nothing was changed here. Try again.")
     return None

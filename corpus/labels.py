@@ -1,8 +1,8 @@
-"""Qrels resolution: one label for each pair and aspect, derived from judgments alone.
+"""Resolution of labels: one label for each pair and aspect, derived from judgments alone.
 
-Adjudication comes before people, people before imported people, those before a policy. Reference
-grades and imported judges measure and never settle, and a withdrawn judgment does not count. Nobody
-writes a label by hand.
+Adjudication takes precedence over people, people over imported people, and these over policies.
+Reference grades and imported judges only measure, and withdrawn judgments do not count. Labels are
+never written by hand.
 """
 
 from collections.abc import Iterable
@@ -23,23 +23,23 @@ RESOLVE = read_sql(__file__, "resolve_labels")
 
 
 def rebuild_labels(collection: Collection) -> int:
-    """Derive every label of the collection again; return how many changed."""
+    """Derive all labels of the collection again; return the number of changed labels."""
     return resolve_pairs(Pair.objects.filter(collection=collection).values_list("pk", flat=True))
 
 
 @transaction.atomic
 def resolve_pairs(pair_ids: Iterable[int]) -> int:
-    """Derive the labels of these pairs again; return how many changed."""
-    # Locked first, and in one order: the next statement then sees what a competing writer
-    # committed, and two writers never wait for each other.
+    """Derive the labels of these pairs again; return the number of changed labels."""
+    # Locked first and in the same order, so that the next statement sees what a competing writer
+    # committed, and two writers never deadlock.
     if not (pairs := list(pair_ids)):
         return 0
     execute(LOCK_PAIRS, pairs=pairs)
-    (changed,) = fetch_row(RESOLVE, pairs=pairs)
-    return int(changed)
+    (count,) = fetch_row(RESOLVE, pairs=pairs)
+    return int(count)
 
 
-# The assessor under whose name the gold of this collection's own experts stands.
+# The assessor of the gold labels by this collection's own experts.
 EXPERTS = "experts"
 
 REFERENCE_GRADES = """
@@ -49,17 +49,17 @@ WHERE %(pairs)s::bigint[] IS NULL OR pair_id = ANY(%(pairs)s)
 
 
 def reference_grades(collection: Collection, pairs: Iterable[int] | None = None) -> dict[int, int]:
-    """Return reference grades of pairs: of the collection, or of given ones."""
+    """Return the reference grades of the collection's pairs, or of the given pairs."""
     return dict(fetch_rows(REFERENCE_GRADES, collection=collection.pk, pairs=None if pairs is None else list(pairs)))
 
 
 def name_grade(value: int, highest: int) -> str:
-    """Return a grade as number and words; the number alone where the scale has no words for it."""
+    """Return a grade as number and words, or as the number alone if the scale has no words for it."""
     return f"{value} {grade_label(value, highest).lower()}".strip()
 
 
 def grade_label(value: int, highest: int) -> str:
-    """Return what a grade of a scale from 0 to `highest` is called; nothing for most grades of unusual scales."""
+    """Return the name of a grade on a scale from 0 to `highest`; "" for most grades of unusual scales."""
     if not 0 <= value <= highest:
         return ""
     if highest == 1:

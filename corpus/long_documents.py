@@ -1,15 +1,15 @@
-"""Documents longer than judges read, and what a collection wants done."""
+"""Counts of documents that are longer than judges read, and how much of them judges are shown."""
 
 from corpus.document_limit import SHARED, SHOWN, WHOLE
 from corpus.models import Collection
 from store.sql import fetch_row
 
-# The size in bytes is known without reading the text: only what may be too long is counted.
+# The size in bytes is known without reading the text, so only texts that may be too long are measured.
 DOCUMENTS = """
 SELECT count(*) FROM corpus_document d
 WHERE d.collection_id = %(collection)s AND d.is_current
   AND octet_length(d.text) > %(shown)s AND length(d.text) > %(shown)s"""
-# Candidates, and their documents' windows as corpus.document_limit.cut_windows cuts them.
+# Candidate pairs, and the windows of their documents, as in corpus.document_limit.cut_windows.
 PAIRS = """
 SELECT count(*), coalesce(sum(ceil((length(d.text) - %(shared)s) / (%(shown)s - %(shared)s)::numeric)), 0)
 FROM corpus_document d JOIN corpus_pair p ON p.document_id = d.id AND p.is_candidate
@@ -24,17 +24,17 @@ WHERE d.collection_id = %(collection)s AND d.is_current
 
 
 def count_long_documents(collection: Collection) -> int:
-    """Count the current documents of which judges see a part only."""
+    """Count the current documents of which judges see only a part."""
     return int(fetch_row(DOCUMENTS, collection=collection.pk, shown=SHOWN)[0])
 
 
 def count_long_pairs(collection: Collection) -> int:
-    """Count the candidates with such a document."""
+    """Count the candidate pairs with such a document."""
     return int(fetch_row(PAIRS, collection=collection.pk, shown=SHOWN, shared=SHARED)[0])
 
 
 def count_windows(collection: Collection) -> int:
-    """Count the windows of these candidates' documents."""
+    """Count the windows of the documents of these candidate pairs."""
     return int(fetch_row(PAIRS, collection=collection.pk, shown=SHOWN, shared=SHARED)[1])
 
 
@@ -44,5 +44,5 @@ def count_long_labels(collection: Collection) -> int:
 
 
 def shown_characters(collection: Collection) -> int:
-    """Return how many characters of a document a judge of the collection is shown at most."""
+    """Return the largest number of characters of a document that judges of the collection are shown."""
     return WHOLE if collection.long_documents == Collection.LongDocuments.CONTEXT else SHOWN

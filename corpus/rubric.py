@@ -1,18 +1,19 @@
-"""The one definition of relevance of a collection. Pure.
+"""The definition of relevance of a collection. Pure.
 
-People, judges, training sets and rerankers are all told what a Definition says; the texts stand in
-this file alone. Models read them in English, people in their language (annotation.work.settings.guidelines
-translates them line by line).
+People, judges, training sets and rerankers all use the text of a Definition; this file is its only
+source. Models read it in English, people in their language (annotation.work.settings.guidelines
+translates it line by line).
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from django.utils.translation.trans_null import gettext_noop  # the other asks for settings; trainers have none
+# The usual gettext_noop needs Django's settings, which trainers do not have.
+from django.utils.translation.trans_null import gettext_noop
 
 AUTO = "auto"
-# Names of definitions in words of their own: the collection's instruction, or that of one query.
+# Names of definitions by an instruction: of the collection, or of one query.
 COLLECTION, QUERY = "collection", "query"
 
 RULES = gettext_noop("Rules:")
@@ -20,24 +21,24 @@ RULES = gettext_noop("Rules:")
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A definition of relevance for a pair: a statement that holds alone, and rules for whoever judges by it."""
+    """A definition of relevance for a pair: a self-contained statement, and rules for applying it."""
 
-    name: str  # The rubric's; COLLECTION or QUERY where an instruction stands in its place.
+    name: str  # The name of a rubric; COLLECTION or QUERY for an instruction.
     statement: str
     rules: tuple[str, ...] = ()
 
     @property
     def is_own(self) -> bool:
-        """True if the words are those of an instruction, and not of a rubric of this file."""
+        """Whether the statement is an instruction, and not a rubric of this file."""
         return self.name in (COLLECTION, QUERY)
 
     @property
     def text(self) -> str:
-        """The statement and the rules, if any, each on a line of its own."""
+        """The statement and the rules, if any, each on a separate line."""
         return "\n".join([self.statement, *(("", RULES, *self.rules) if self.rules else ())])
 
 
-# A document must hold a whole answer (DREAM F.2, tables 27-29).
+# A document must contain a whole answer (DREAM F.2, tables 27-29).
 SUFFICIENCY = Definition(
     "sufficiency",
     gettext_noop(
@@ -114,11 +115,11 @@ HELPFULNESS = Definition(
     ),
 )
 
-RUBRICS = {one.name: one for one in (SUFFICIENCY, HELPFULNESS)}
+RUBRICS = {definition.name: definition for definition in (SUFFICIENCY, HELPFULNESS)}
 
 
 class RelevanceQuestion(Protocol):
-    """A query, as far as its definition of relevance goes."""
+    """The fields of a query on which its definition of relevance depends."""
 
     @property
     def answers(self) -> Sequence[str]: ...
@@ -133,13 +134,13 @@ class Rubric:
     name: str = AUTO
     instruction: str = ""
 
-    def definition(self, *, answers: bool, own: str = "") -> Definition:
-        """Return what holds for a query. `answers`: whether it lists some; `own`: its instruction, which goes first.
+    def definition(self, *, answers: bool, query_instruction: str = "") -> Definition:
+        """Return the definition for a query with or without answers; its own instruction takes precedence.
 
         "auto" is `sufficiency` for a query with answers and `helpfulness` for one without (docs/adr/0043).
         """
-        if own.strip():
-            return Definition(QUERY, own)
+        if query_instruction.strip():
+            return Definition(QUERY, query_instruction)
         if self.instruction.strip():
             return Definition(COLLECTION, self.instruction)
         if self.name == AUTO:
@@ -147,11 +148,11 @@ class Rubric:
         return RUBRICS[self.name]
 
     def of(self, query: RelevanceQuestion) -> Definition:
-        return self.definition(answers=bool(query.answers), own=query.instruction)
+        return self.definition(answers=bool(query.answers), query_instruction=query.instruction)
 
     def definitions(self) -> tuple[Definition, ...]:
-        """Return what holds for queries without instructions: with answers, then without where that is another."""
+        """Return the definitions for queries without instructions: with answers and, if different, without."""
         return tuple(dict.fromkeys(self.definition(answers=answers) for answers in (True, False)))
 
 
-BY_QUERY = Rubric()  # "auto", without an instruction: what holds where nobody chose.
+BY_QUERY = Rubric()  # The default: "auto", without an instruction.

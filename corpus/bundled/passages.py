@@ -1,8 +1,7 @@
 """Passages of about 130 words, cut from the Python language reference that every CPython ships (`pydoc_data.topics`).
 
-Its text is not in this repository: it is cut when the demo is built. A passage's id is its topic
-and the first characters of its content hash, so a passage that another Python words alike keeps its
-id there.
+The text is not in this repository; it is cut when the demo is built. The id of a passage is its topic
+and the first characters of its content hash, so that equal passages have equal ids under any Python.
 """
 
 import re
@@ -12,7 +11,7 @@ from hashlib import sha256
 
 WORDS = 130
 LONGEST = 260  # Tables and grammars that cannot be cut at a paragraph are left out.
-SHORTEST = 40  # A rest of a section with fewer words joins the passage before it.
+SHORTEST = 40  # The rest of a section joins the passage before it if it has fewer words.
 
 _UNDERLINE = re.compile(r"^([*=\-^~\"])\1{2,}$")
 _CODE = re.compile(
@@ -33,7 +32,7 @@ class BundledPassage:
 
 
 def cut_passages(topics: dict[str, str]) -> list[BundledPassage]:
-    """Return every distinct passage, by topic. Texts that several topics repeat are kept once."""
+    """Return every distinct passage, by topic; texts that several topics repeat are returned once."""
     seen: dict[str, BundledPassage] = {}
     for topic in sorted(topics):
         for title, text in cut_topic(topics[topic]):
@@ -44,7 +43,7 @@ def cut_passages(topics: dict[str, str]) -> list[BundledPassage]:
 
 
 def content_hash(text: str) -> str:
-    """Return the sha256 of the words alone, so that white space does not count."""
+    """Return the sha256 of a text with its white space normalised."""
     return sha256(" ".join(text.split()).encode()).hexdigest()
 
 
@@ -63,24 +62,19 @@ def split_sections(topic: str) -> Iterator[tuple[str, list[str]]]:
     heading, paragraphs = "", list[str]()
     for block in re.split(r"\n[ \t]*\n", topic.strip("\n")):
         lines = block.strip("\n").split("\n")
-        # What follows refers to places in the text that a passage of its own no longer shows.
+        # Footnotes refer to positions in the text that a separate passage no longer shows.
         if lines[0].startswith("-[ Footnotes"):
             break
         if len(lines) == 2 and _UNDERLINE.match(lines[1]):
             yield heading, paragraphs
             heading, paragraphs = lines[0].replace('"', "").strip(), []
         else:
-            paragraphs.append(reflow_lines(lines))
+            # Prose becomes one line, so that it fits every screen; code and grammar keep their lines.
+            text = "\n".join(lines)
+            indents = {len(line) - len(line.lstrip()) for line in lines}
+            is_code = _CODE.search(text) or len(indents) > 2
+            paragraphs.append(text if is_code else " ".join(text.split()))
     yield heading, paragraphs
-
-
-def reflow_lines(lines: list[str]) -> str:
-    """Return prose as one line, so that it fits every screen; code and grammar as they are."""
-    text = "\n".join(lines)
-    indents = {len(line) - len(line.lstrip()) for line in lines}
-    if _CODE.search(text) or len(indents) > 2:
-        return text
-    return " ".join(text.split())
 
 
 def pack_paragraphs(paragraphs: Iterable[str]) -> list[str]:
@@ -89,7 +83,7 @@ def pack_paragraphs(paragraphs: Iterable[str]) -> list[str]:
     size = 0
     for paragraph in paragraphs:
         words = len(paragraph.split())
-        # A paragraph joins as long as it brings the passage nearer to the wanted size.
+        # A paragraph is added as long as it brings the passage closer to the intended size.
         if packed and abs(size + words - WORDS) <= abs(size - WORDS):
             packed[-1].append(paragraph)
             size += words

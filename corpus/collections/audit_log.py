@@ -1,4 +1,4 @@
-"""Recording an act from apps below the audit log: setting AUDIT names it."""
+"""The audit log, for apps that must not import it: the setting AUDIT names its function."""
 
 import os
 from getpass import getuser
@@ -11,7 +11,7 @@ from corpus.models import Collection
 
 
 def shell_user() -> str:
-    """Return the system account of a command, or its number without a name."""
+    """Return the name of the system account that runs a command, or its number."""
     try:
         return getuser()
     except (KeyError, OSError):
@@ -19,5 +19,5 @@ def shell_user() -> str:
 
 
 def record_act(by: Any, act: str, collection: Collection | None = None, **details: object) -> int:
-    """Append an act to the audit log, in the transaction of the act; return its number."""
+    """Append an action to the audit log, in the transaction of the action; return the entry's number."""
     return int(import_string(settings.AUDIT)(by, act, collection, **details))

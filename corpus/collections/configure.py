@@ -1,4 +1,4 @@
-"""Settings of a collection are changed here: all that are given or none."""
+"""Changes of a collection's settings: all or none of the given ones."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -16,9 +16,9 @@ from corpus.models import Assessor, Collection, Judgment
 def configure_collection(collection: Collection, settings: dict[str, Any]) -> list[str]:
     """Set these values; return the names of those that changed.
 
-    A new rubric or instruction is a new version of the guidelines, too: whoever changes one does so
-    within `guidelines.record_redefinition`. Raises BadOption for a scale that the judgments
-    contradict.
+    A new rubric or instruction also makes a new version of the guidelines, so callers change it
+    within `guidelines.record_redefinition`. Raises BadOption for a scale that contradicts the
+    judgments.
     """
     collection = hold(Collection.objects, collection.pk, no_key=True)
     changed = [key for key, value in settings.items() if getattr(collection, key) != value]
@@ -35,7 +35,7 @@ def configure_collection(collection: Collection, settings: dict[str, Any]) -> li
 
 
 def check_scale(collection: Collection, settings: Mapping[str, Any]) -> None:
-    """Raise BadOption for new values that the scale or the grades given so far contradict."""
+    """Raise BadOption for new values that contradict the scale or the existing judgments."""
     grades = settings.get("grades", collection.grades)
     lowest = settings.get("relevant_from", collection.relevant_from)
     if not 1 <= lowest <= grades:
@@ -48,7 +48,7 @@ def check_scale(collection: Collection, settings: Mapping[str, Any]) -> None:
     judged = Judgment.objects.filter(assessor__collection=collection)
     if grades != collection.grades and judged.filter(grade__gt=grades).exists():
         raise BadOption("grades", _("Judgments above %(grades)s exist.") % {"grades": grades})
-    # What a policy says is stored as 0 or as the lowest relevant grade of that moment.
+    # Verdicts of policies are stored as 0 or as the lowest relevant grade at that time.
     if lowest != collection.relevant_from and judged.filter(assessor__kind=Assessor.Kind.POLICY).exists():
         reason = _("Judges have labelled pairs by the present value, %(value)s, so it stays.")
         raise BadOption("relevant_from", reason % {"value": collection.relevant_from})

@@ -1,4 +1,4 @@
-"""What the settings of a collection can be told."""
+"""Options that change the settings of a collection."""
 
 from typing import Annotated, Any, Self
 
@@ -17,12 +17,12 @@ TEXTS = ("instruction", "guidelines")
 
 
 class SettingsPreset(TextChoices):
-    """Settings by the paper that used them."""
+    """Settings of a paper's study."""
 
     DREAM = "dream", "DREAM"
 
 
-# DREAM 3.2.4, 4.1, F: three people a pair say yes or no, and all read the final round.
+# DREAM 3.2.4, 4.1, F: three people judge each pair as relevant or not, and read the final round.
 PRESETS: dict[SettingsPreset, dict[str, Any]] = {
     SettingsPreset.DREAM: {
         "grades": 1,
@@ -37,7 +37,7 @@ PRESETS: dict[SettingsPreset, dict[str, Any]] = {
 
 
 class ArmWeights(Options):
-    """Weights of the experiment arms: how often each is drawn. One that is left out gets none."""
+    """Weights of the experiment arms, by which they are drawn; 0 for an arm that is left out."""
 
     shown: int = option(_("Debate shown"), _("The debate is shown from the start."), default=0, ge=0, le=HIGHEST)
     hidden: int = option(_("Debate hidden"), _("Only query and document are shown."), default=0, ge=0, le=HIGHEST)
@@ -54,12 +54,12 @@ class ArmWeights(Options):
         return self
 
 
-# A settings file takes an amount away by `"none"`.
+# A settings file removes an amount with `"none"`.
 Amount = Annotated[float | None, BeforeValidator(lambda value: None if value == "none" else value)]
 
 
 class SettingsOptions(Options):
-    """Settings of a collection. One that is left out stays as it is."""
+    """Settings of a collection; those that are left out do not change."""
 
     title: str | None = option(_("Title"), _("Shown at the top of each page."), default=None, at_most=200, clears=True)
     preset: SettingsPreset | None = option(
@@ -193,7 +193,7 @@ class SettingsOptions(Options):
         return self
 
     def values(self) -> dict[str, Any]:
-        """Return the settings that are given, over those of the preset. None takes an amount away, else it stays."""
-        whole = self.model_dump(mode="json", include=self.model_fields_set - {"preset", *TEXTS})
-        told = {name: value for name, value in whole.items() if value is not None or name in AMOUNTS}
-        return {**(PRESETS[self.preset] if self.preset else {}), **told}
+        """Return the given settings, which override those of the preset; None removes an amount."""
+        given_fields = self.model_dump(mode="json", include=self.model_fields_set - {"preset", *TEXTS})
+        settings = {name: value for name, value in given_fields.items() if value is not None or name in AMOUNTS}
+        return {**(PRESETS[self.preset] if self.preset else {}), **settings}

@@ -1,7 +1,7 @@
-"""Secrets of an instance, as API keys and passwords, kept in no database, no log and on no page.
+"""Secrets of an instance, such as API keys and passwords, which are in no database, log or page.
 
-For NAME, in this order: the environment variable NAME; the file that NAME_FILE names; the file NAME
-in the folder that QUORUM_SECRETS names (Docker and Kubernetes mount secrets as such files).
+The secret NAME is read from the environment variable NAME, else from the file that NAME_FILE names,
+else from the file NAME in the folder that QUORUM_SECRETS names (as Docker and Kubernetes mount secrets).
 """
 
 import os
@@ -11,11 +11,11 @@ from corpus.errors import BadInput
 
 
 def read_secret(name: str) -> str:
-    """Return the secret without white space around it; "" where there is none. Raises BadInput for a bad file."""
+    """Return the secret without surrounding white space; "" if there is none. Raises BadInput for a bad file."""
     if value := os.environ.get(name, "").strip():
         return value
-    if place := os.environ.get(f"{name}_FILE", ""):
-        return _read_file(Path(place), f"{name}_FILE")
+    if secret_file := os.environ.get(f"{name}_FILE", ""):
+        return _read_file(Path(secret_file), f"{name}_FILE")
     folder = os.environ.get("QUORUM_SECRETS", "")
     if folder and (path := Path(folder) / name).is_file():
         return _read_file(path, "QUORUM_SECRETS")

@@ -1,4 +1,4 @@
-"""The queue's order: an item's priority (smaller first), its place among equals."""
+"""The order of the queue: an item's priority (smaller first), then its place."""
 
 from hashlib import sha256
 
@@ -9,7 +9,7 @@ from store.sql import execute, fetch_row
 
 
 def pair_priority(order: str, seed: int, *, pair_id: int, query_id: int, uncertainty: float) -> float:
-    """Return the priority of a pair's item under the collection's order, as queue_priority does in SQL. Pure."""
+    """Return the priority of a pair's item under the collection's order, like queue_priority in SQL. Pure."""
     if order == Collection.Order.QUERY:
         return float(query_id)
     if order == Collection.Order.RANDOM:
@@ -18,18 +18,17 @@ def pair_priority(order: str, seed: int, *, pair_id: int, query_id: int, uncerta
     return -uncertainty
 
 
-# Reasons of items whose judgments measure: they come to no label and to no conflict.
+# Reasons of items whose judgments only measure: they resolve no label and cause no conflict.
 MEASURING = ("study", "check", "repeat", "qualification")
 
-# Added for items that ask for texts: they say that a pair is relevant, so whoever audits it blind gets that first.
+# Added for items that ask for evidence: they reveal that a pair is relevant, so blind audits of it come first.
 LAST = 1e9
 
-# Added where an admin wants a pair first or last, whatever the order; a new order leaves such items where they are.
+# Added for pairs that an admin moves to the front or the back; a new order does not change them.
 FRONT, BACK = -1e9, 1e12
 
-# Items of a study come first to those who take part, whatever the order; holes that were sent in
-# the order of what they could settle (below -1) keep that order; and what an admin moved to the
-# front or the back stays there.
+# Not changed: items of a study, which come first to its participants; holes sorted by informativeness
+# (below -1); and items that an admin moved to the front or the back.
 REPRIORITISE = """
 UPDATE corpus_item i SET priority = n.own + CASE i.reason WHEN 'evidence' THEN %(last)s ELSE 0 END
 FROM (SELECT id, queue_priority(%(order)s, %(seed)s, id, query_id, uncertainty) AS own FROM corpus_pair) n
@@ -45,23 +44,23 @@ WHERE collection_id = %(collection)s AND state = 'open' AND reason NOT IN ('audi
 
 
 def next_place() -> int:
-    """Return a place behind all others, for rows written through the ORM."""
+    """Return a place after all others, for rows written through the ORM."""
     (place,) = fetch_row("SELECT nextval('corpus_item_place')")
     return int(place)
 
 
 @transaction.atomic
 def reprioritise_tasks(collection: Collection) -> int:
-    """Give unresolved items the priority of the present order; return the number."""
+    """Give unresolved items the priority of the current order; return the number of changed items."""
     values = {"order": collection.order, "seed": collection.seed, "collection": collection.pk, "last": LAST}
-    changed = execute(REPRIORITISE, **values, front=FRONT / 2, back=BACK / 2)
+    count = execute(REPRIORITISE, **values, front=FRONT / 2, back=BACK / 2)
     forget_watermarks(collection)
-    return changed
+    return count
 
 
 def forget_watermarks(collection: Collection) -> None:
-    """Forget how far annotators are in the queue: all may be new to them again."""
-    # The table is of a layer above, which this one must not import: it is found through the collection's relations.
+    """Reset the annotators' positions in the queue, since items before them may be new."""
+    # The table belongs to an app above, which must not be imported: it is found through the collection's relations.
     for relation in Collection._meta.related_objects:
         fields = {field.name for field in relation.related_model._meta.get_fields()}
         if {"watermark_priority", "watermark_place"} <= fields:
@@ -71,9 +70,9 @@ def forget_watermarks(collection: Collection) -> None:
 
 @transaction.atomic
 def change_overlap(collection: Collection, overlap: int) -> int:
-    """Ask `overlap` people for open items, at least those who took it; the number."""
-    # An open item whose judgments already reach the new number keeps one more place open for the
-    # deciding person: it settles at the next judgment, not by a change of settings.
-    changed = execute(OVERLAP, overlap=overlap, collection=collection.pk)
+    """Have `overlap` people judge each open item, or as many as have it already; return the number of changed items."""
+    # An open item that has enough judgments already gets one more: it is settled by the next
+    # judgment, and not by a change of settings.
+    count = execute(OVERLAP, overlap=overlap, collection=collection.pk)
     forget_watermarks(collection)
-    return changed
+    return count

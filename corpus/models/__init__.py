@@ -1,4 +1,4 @@
-"""Models of what is judged: collections, queries, documents, pairs, and the judgments, labels and items of pairs."""
+"""Models of collections: queries, documents and pairs, with the tasks, judgments and labels of pairs."""
 
 from corpus.models.judging import Assessor, CurrentJudgment, ExportedLabels, ExportRecord, Item, Judgment, Label, Target
 from corpus.models.numbering import NUMBER, LastNumber, Numbered

@@ -1,4 +1,4 @@
-"""Tables to which rows are only ever added: what was said, paid or done stands, and a change is a row of its own."""
+"""Append-only tables: rows are only added, and a change is recorded as another row."""
 
 import pgtrigger
 

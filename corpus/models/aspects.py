@@ -1,4 +1,4 @@
-"""The parts that a complete answer needs, and every act on them."""
+"""Aspects, the parts of a complete answer, with all their revisions and reviews."""
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -14,8 +14,8 @@ from corpus.models.texts import Query
 class Aspect(models.Model):
     """A weighted sub-need of a query (BRIGHT-Pro 3.2).
 
-    What stands here is derived from the query's newest AspectRevision; a row stays when its aspect
-    is taken out of the set, because judgments hang on it (docs/adr/0029).
+    The rows are derived from the query's newest AspectRevision. The row of a removed aspect stays,
+    because judgments refer to it (docs/adr/0029).
     """
 
     query = models.ForeignKey(Query, models.CASCADE, related_name="aspects")
@@ -37,7 +37,7 @@ class Aspect(models.Model):
 
 
 class AspectRevision(models.Model):
-    """An act on a query's aspects: the whole set after it. Append-only: the newest holds, undo takes one back."""
+    """A change of a query's aspects, with the whole set after it. Append-only: the newest one is valid."""
 
     class Act(models.TextChoices):
         ADD = "add", _("added")
@@ -75,7 +75,7 @@ class AspectRevision(models.Model):
 
 
 class AspectReview(models.Model):
-    """A second person's review of a query's aspects and documents (BRIGHT-Pro app. B); ReviewStep is what they say."""
+    """A second person's review of a query's aspects and documents (BRIGHT-Pro appendix B), made of ReviewSteps."""
 
     class State(models.TextChoices):
         OPEN = "open", _("in review")
@@ -115,7 +115,7 @@ class AspectReview(models.Model):
 
 
 class ReviewStep(models.Model):
-    """A reviewer's answers in a step, and their changes' revision. Append-only."""
+    """A reviewer's answers in one step, and the revision of their changes. Append-only."""
 
     class Kind(models.TextChoices):
         WEIGHTS = "weights", _("own weights")

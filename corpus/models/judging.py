@@ -13,7 +13,7 @@ from corpus.models.texts import Collection, Pair, Query
 
 
 class Assessor(models.Model):
-    """An assessor: a person, a judge's version, a policy, an import, the reference."""
+    """The source of judgments: a person, a version of a judge, a policy, an import, or the reference."""
 
     class Kind(models.TextChoices):
         PERSON = "person", _("person")
@@ -35,7 +35,7 @@ class Assessor(models.Model):
 
 
 class Item(models.Model):
-    """A pair waiting for people, with one reason. Written by judges, annotation and benchmark."""
+    """A task: a pair that waits for people, for one reason. Judges, annotation and benchmark create them."""
 
     class Reason(models.TextChoices):
         DISAGREEMENT = "disagreement", _("the two sides did not agree")
@@ -67,10 +67,10 @@ class Item(models.Model):
         CONFLICT = "conflict", _("waits for an adjudicator")
         SETTLED = "settled", _("settled")
         WITHDRAWN = "withdrawn", _("withdrawn")
-        # Checks and the qualification test: no queue holds them, and no judgment settles them.
+        # Checks and the qualification test, which are in no queue and which no judgment settles.
         STANDING = "standing", _("assigned to everyone once")
 
-    # No index of their own where another begins with the same column: every lease writes to all that there are.
+    # No index where another one begins with the same column: every lease updates all indexes.
     collection = models.ForeignKey(Collection, models.CASCADE, db_index=False)
     pair = models.ForeignKey(Pair, models.CASCADE, related_name="items", db_index=False)
     campaign = models.BigIntegerField(null=True, help_text="The campaign that escalated it: judges_campaign's id.")
@@ -110,12 +110,12 @@ class Item(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["pair", "reason", "seq"], name="item_once"),
-            # Kept by the database, because every lease and judgment counts these up in one statement.
+            # Checked by the database, because every lease and judgment increments these in one statement.
             models.CheckConstraint(name="item_taken", condition=Q(taken__lte=F("overlap"))),
             models.CheckConstraint(name="item_done", condition=Q(done__lte=F("taken"))),
         ]
         indexes = [
-            # Small on purpose: it holds only what can be assigned, so a queue of a million settled items costs nothing.
+            # Only assignable items are indexed, so that a million settled ones cost nothing.
             models.Index(
                 fields=["collection", "priority", "place"],
                 name="item_queue",
@@ -131,12 +131,12 @@ class Item(models.Model):
 
 class JudgmentQuerySet(models.QuerySet["Judgment"]):
     def heads(self) -> "JudgmentQuerySet":
-        """Return rows not superseded; a head without a grade withdraws its chain."""
+        """Return the rows that are not superseded; one without a grade withdraws its chain."""
         return self.filter(superseded_by=None)
 
 
 class Judgment(models.Model):
-    """A grade by an assessor for a pair. Append-only: a change supersedes."""
+    """An assessor's grade for a pair. Append-only: a changed judgment supersedes the earlier one."""
 
     class Step(models.TextChoices):
         FIRST = "first", _("first")
@@ -163,7 +163,7 @@ class Judgment(models.Model):
 
     objects = JudgmentQuerySet.as_manager()
 
-    # Chains begin once; what supersedes is held to one successor by its own unique column.
+    # A chain starts once; the unique column `supersedes` allows each judgment one successor.
     class Meta:
         constraints = [
             models.UniqueConstraint(
@@ -174,7 +174,7 @@ class Judgment(models.Model):
             models.UniqueConstraint(
                 fields=["pair", "aspect", "assessor", "step"],
                 condition=Q(supersedes=None, item=None),
-                # An imported grade for the whole pair has no aspect, and null would not equal null without this.
+                # Imported grades for the whole pair have no aspect; by default null is distinct from null.
                 nulls_distinct=False,
                 name="judgment_import_once",
             ),
@@ -188,9 +188,9 @@ class Judgment(models.Model):
 class CurrentJudgment(models.Model):
     """A judgment that counts: neither superseded nor withdrawn.
 
-    A row of the database view `current_judgment`, which has every column of a judgment; here stand
-    those that queries ask for. The view stands over another, `judgment_head`, which keeps the
-    withdrawals that nothing supersedes.
+    A row of the database view `current_judgment`, which has every column of a judgment; the fields
+    here are those that queries use. The view is based on another one, `judgment_head`, which also
+    has the withdrawals.
     """
 
     pair = models.ForeignKey(Pair, models.DO_NOTHING, related_name="+")
@@ -203,7 +203,7 @@ class CurrentJudgment(models.Model):
     created_at = models.DateTimeField()
 
     class Meta:
-        # The migration that makes the view owns it; Django only reads.
+        # A migration creates the view; Django only reads it.
         managed = False
         db_table = "current_judgment"
 
@@ -212,7 +212,7 @@ class CurrentJudgment(models.Model):
 
 
 class Label(models.Model):
-    """The resolved grade of a pair: a projection of judgments and outcomes."""
+    """The resolved grade of a pair, derived from its judgments."""
 
     pair = models.ForeignKey(Pair, models.CASCADE, related_name="labels", db_index=False)
     aspect = models.ForeignKey("corpus.Aspect", models.CASCADE, null=True)
@@ -221,7 +221,7 @@ class Label(models.Model):
     updated_at = models.DateTimeField(db_default=Now())
 
     class Meta:
-        # The label of the whole pair has no aspect: without this two could stand.
+        # Labels of the whole pair have no aspect, and without nulls_distinct=False there could be two.
         constraints = [models.UniqueConstraint(fields=["pair", "aspect"], nulls_distinct=False, name="label_once")]
 
     def __str__(self) -> str:
@@ -229,11 +229,10 @@ class Label(models.Model):
 
 
 class Target(models.Model):
-    """Contribution and evidence of a relevant pair, as somebody wrote them. Append-only.
+    """A version of the contribution and evidence of a relevant pair. Append-only.
 
-    A judge's text that fails its measures is kept too, with `good` false: it is what a person
-    edits. Undo appends a row that withdraws another. `corpus.evidence.targets` says which one
-    holds.
+    A judge's text that fails its measures is stored as well, with `good` false, for people to edit.
+    Undo appends a row that withdraws another. `corpus.evidence.targets` selects the valid one.
     """
 
     class Kind(models.TextChoices):
@@ -264,10 +263,10 @@ class Target(models.Model):
 
 
 class ExportRecord(models.Model):
-    """A note that an export holds a collection's data of a moment, for who takes a judgment back."""
+    """A record that an export has a collection's data of some time, which the withdrawal of a judgment must report."""
 
     collection = models.ForeignKey(Collection, models.CASCADE, related_name="exported", db_index=False)
-    # No foreign key: exports belong to a room above this one.
+    # No foreign key: exports belong to an app above this one.
     export = models.BigIntegerField(db_index=True, help_text="Id of the snapshot.")
     number = models.PositiveIntegerField(db_default=0, help_text="Of the export in its home.")
     at = models.DateTimeField(db_default=Now(), help_text="The moment whose data it holds.")
@@ -292,15 +291,15 @@ class ExportRecord(models.Model):
 
     @classmethod
     def is_exported(cls, collection: int, since: datetime) -> bool:
-        """Return whether an export holds, or will, data of that moment or later."""
+        """Return whether an export has, or will have, data of that time or later."""
         return cls.objects.filter(collection=collection, at__gte=since).exists()
 
 
 class ExportedLabels(models.Model):
-    """The labels of one query as an export holds them, pairs ascending (docs/quality.md)."""
+    """The labels of one query in an export, pairs ascending (docs/quality.md)."""
 
     record = models.ForeignKey(ExportRecord, models.CASCADE, related_name="labels", db_index=False)
-    # A query goes with its collection; checking each row of a large export at the database would be the slow part.
+    # Queries are only deleted with their collection, and checking each row of a large export would be slow.
     query = models.ForeignKey(Query, models.CASCADE, db_constraint=False, related_name="+")
     split = models.CharField(max_length=5, blank=True, help_text="train or dev; empty: no training set.")
     pairs = ArrayField(models.BigIntegerField(), help_text="Primary keys.")

@@ -1,13 +1,12 @@
-"""Numbers from 1 in each collection: names of campaigns, imports, exports."""
+"""Numbers from 1 in each collection, by which campaigns, imports and exports are addressed."""
 
 import pgtrigger
 from django.db import models
 
 from corpus.models.texts import Collection
 
-# Of the lock that the counter's row is: whoever numbers a row of the same kind in the same
-# collection waits until the transaction has ended. A number is never given twice, also after its
-# row was deleted.
+# The counter's row is also the lock: a transaction that numbers a row of the same kind in the same
+# collection waits for this one. No number is given twice, even after its row was deleted.
 ASSIGN_NUMBER = """
 INSERT INTO corpus_lastnumber AS last (collection_id, kind, number) VALUES (NEW.collection_id, TG_TABLE_NAME, 1)
 ON CONFLICT (collection_id, kind) DO UPDATE SET number = last.number + 1 RETURNING last.number INTO NEW.number;
@@ -24,7 +23,7 @@ NUMBER = pgtrigger.Trigger(
 
 
 class LastNumber(models.Model):
-    """The last number given to a row of a kind; trigger `number` counts it up."""
+    """The last number given to a row of a kind, which the trigger `number` increments."""
 
     collection = models.ForeignKey(
         Collection, models.CASCADE, null=True, related_name="+", db_index=False, help_text="Null: of rows without one."
@@ -42,9 +41,9 @@ class LastNumber(models.Model):
 
 
 class Numbered(models.Model):
-    """A row that is called by its number in its collection. The primary key counts over all and is never shown.
+    """A row that is addressed by its number in its collection; its primary key is never shown.
 
-    A subclass has the field `collection`, the trigger NUMBER and a unique constraint over both.
+    A subclass has the field `collection`, the trigger NUMBER and a unique constraint over both fields.
     """
 
     number = models.PositiveIntegerField(db_default=0, editable=False, help_text="In its collection, from 1.")

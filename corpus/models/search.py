@@ -1,4 +1,4 @@
-"""The terms of documents, for searching their texts. Written by a worker after an import, so imports stay fast."""
+"""The terms of documents, for text search; a worker writes them after an import, so that imports stay fast."""
 
 from django.contrib.postgres.indexes import GinIndex
 from django.contrib.postgres.search import SearchVectorField
@@ -8,7 +8,7 @@ from corpus.models import Collection, Document
 
 
 class DocumentTerms(models.Model):
-    """Terms of a document's title and text (search.full_text), rebuildable."""
+    """The terms of a document's title and text (search.full_text), which can be rebuilt."""
 
     document = models.OneToOneField(
         Document, models.CASCADE, primary_key=True, db_constraint=False, related_name="search_terms"

@@ -9,12 +9,12 @@ from django.utils.translation import gettext_lazy as _
 
 from corpus.rubric import Rubric
 
-# Names stand in addresses, folders and commands, so they need no quoting anywhere.
+# Names are used in addresses, folders and commands, and must not need quoting.
 NAME = RegexValidator(r"\A[a-z0-9][a-z0-9_-]{0,62}\Z", "Use lowercase letters, digits, - and _ (63 at most).")
 
 
 def shown_only() -> dict[str, int]:
-    """Return the weights of the arms of a new collection: everybody reads the debate."""
+    """Return the weights of the arms of a new collection: everyone reads the debate."""
     return {"shown": 1, "hidden": 0, "reveal": 0}
 
 
@@ -120,7 +120,7 @@ class Collection(models.Model):
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:
-        # Ranges stand at the database as well: settings enter by the page, the command and the importer.
+        # Ranges are checked by the database as well, since pages, commands and importers change settings.
         constraints = [
             models.CheckConstraint(name="collection_audit", condition=Q(audit__gte=0, audit__lte=1)),
             models.CheckConstraint(
@@ -149,8 +149,8 @@ class Collection(models.Model):
 
     @property
     def rest_ms(self) -> int:
-        """Milliseconds in which a page takes no decision: a few more than the server."""
-        # The page waits a little longer than the server asks, so that no click arrives too early.
+        """The milliseconds in which the judging page accepts no grade."""
+        # A little longer than the server requires, so that no click arrives too early.
         return self.min_judgment_ms and self.min_judgment_ms + 100
 
     @property
@@ -159,10 +159,10 @@ class Collection(models.Model):
 
 
 class Versioned(models.Model):
-    """A text with an id of its collection; a change makes a new row and the old one keeps its evidence.
+    """A text with an id in its collection; a change makes a new row, and the old one keeps its evidence.
 
-    Rows enter by the importers' set-based SQL and leave with their collection, so foreign keys that
-    the database would check row by row are not declared here and on Pair (docs/adr/0007).
+    Importers add rows by set-based SQL, and rows are deleted only with their collection. So foreign
+    keys, which the database would check row by row, are not declared here and on Pair (docs/adr/0007).
     """
 
     collection = models.ForeignKey(Collection, models.CASCADE, db_constraint=False, db_index=False)
@@ -177,7 +177,7 @@ class Versioned(models.Model):
     class Meta:
         abstract = True
         constraints = [
-            # One version holds, and an older one with the same content is not kept twice.
+            # One version is current, and older versions have distinct contents.
             models.UniqueConstraint(
                 fields=["collection", "external_id"], condition=Q(is_current=True), name="%(class)s_current"
             ),
@@ -212,7 +212,7 @@ class Query(Versioned):
 
 
 class Pair(models.Model):
-    """A query with a document. It has no state: work, items and labels have theirs."""
+    """A query with a document. It has no state of its own: work, items and labels have states."""
 
     collection = models.ForeignKey(Collection, models.CASCADE, db_constraint=False)
     query = models.ForeignKey(Query, models.CASCADE, db_constraint=False, db_index=False)

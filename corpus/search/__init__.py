@@ -1,1 +1,1 @@
-"""Text search in a collection: tokenizing, BM25, and how long documents are."""
+"""Text search in a collection: tokenizing, BM25, near-duplicates, and lengths of documents."""

@@ -1,8 +1,8 @@
 """Search of documents by the terms of their titles and texts.
 
-Terms are those that retrieval counts (corpus.search.text): case-folded, CJK as bigrams. They stand
-in a table of their own with a GIN index, which a worker fills after an import: an index over the
-documents themselves would slow imports.
+Terms are the same as in retrieval (corpus.search.text): case-folded, CJK as bigrams. They are stored
+in a separate table with a GIN index, which a worker fills after an import: an index on the documents
+themselves would slow down imports.
 """
 
 from collections.abc import Callable, Iterable
@@ -19,9 +19,9 @@ from corpus.search.text import tokenize_text
 from jobs import background
 
 INDEX = "corpus.index_documents"
-MOST_CHARACTERS = 100_000  # Of a text; what follows is not searched.
+MOST_CHARACTERS = 100_000  # The part of a text that is searched.
 LONGEST_TERM = 200
-PREFIX_FROM = 3  # A term of so many letters also finds longer ones that begin with it.
+PREFIX_FROM = 3  # A term of at least so many letters also finds longer ones that begin with it.
 BATCH = 2_000
 
 STORE = """
@@ -31,33 +31,34 @@ ON CONFLICT DO NOTHING"""
 
 
 def request_index(collection: int) -> None:
-    """Let a worker index documents without terms, in the adding transaction."""
+    """Let a worker index the documents without terms; call it in the transaction that adds them."""
     background.enqueue(INDEX, collection)
-    # Once more when they are in sight: a job that was joined may have ended without seeing them.
+    # Again on commit: a job that was already queued may end before it can see the documents.
     transaction.on_commit(partial(background.enqueue, INDEX, collection))
 
 
 def index_documents(collection: int, tell: Callable[[int, int], object], stopped: Callable[[], bool]) -> None:
-    """Store terms of documents without any; what was stored before stays."""
-    known = DocumentTerms.objects.filter(document=OuterRef("pk"))
-    missing = list(Document.objects.filter(~Exists(known), collection=collection).values_list("pk", flat=True))
+    """Store the terms of documents that have none yet."""
+    stored = DocumentTerms.objects.filter(document=OuterRef("pk"))
+    missing = list(Document.objects.filter(~Exists(stored), collection=collection).values_list("pk", flat=True))
     if not missing:
         return
     for begin in range(0, len(missing), BATCH):
         if stopped():
             return
         rows = Document.objects.filter(pk__in=missing[begin : begin + BATCH])
-        found = list(rows.values_list("pk", "title", Left("text", MOST_CHARACTERS)))
-        vectors = [write_vector(f"{title} {text}") for _, title, text in found]
-        # Another worker may have stored the same documents: its rows are as good as these.
+        texts = list(rows.values_list("pk", "title", Left("text", MOST_CHARACTERS)))
+        vectors = [write_vector(f"{title} {text}") for _, title, text in texts]
+        # Another worker may have stored the same documents: conflicting rows are equal and skipped.
         with connection.cursor() as cursor:
-            cursor.execute(STORE, [collection, [pk for pk, _, _ in found], vectors])
+            cursor.execute(STORE, [collection, [pk for pk, _, _ in texts], vectors])
         tell(min(begin + BATCH, len(missing)), len(missing))
-    index_documents(collection, tell, stopped)  # what was imported meanwhile
+    # Index what was imported meanwhile.
+    index_documents(collection, tell, stopped)
 
 
 def write_vector(text: str) -> str:
-    """Return the terms of a text as PostgreSQL reads a tsvector. Terms are letters, digits and marks: none is quoted.
+    """Return the terms of a text as the text form of a tsvector. Terms have no characters that need escaping.
 
     >>> write_vector("A mapping maps")
     "'a' 'mapping' 'maps'"
@@ -66,7 +67,7 @@ def write_vector(text: str) -> str:
 
 
 def write_search(text: str) -> str:
-    """Return a tsquery for documents that have every term of a text; "" where it has no term.
+    """Return a tsquery for documents that have every term of a text; "" for a text without terms.
 
     >>> write_search("A mapping")
     "'a' & 'mapping':*"
@@ -77,7 +78,7 @@ def write_search(text: str) -> str:
 
 def find_documents(collection: int, search: str) -> QuerySet[DocumentTerms]:
     """Return the terms of a collection's documents that match what `write_search` returned."""
-    # By the cast, and not by to_tsquery: its parser would split terms that ours keeps.
+    # A cast instead of to_tsquery, whose parser would split some of our terms.
     matches = RawSQL("terms @@ %s::tsquery", [search], output_field=BooleanField())
     return DocumentTerms.objects.filter(matches, collection=collection)
 

@@ -1,8 +1,8 @@
-"""Texts that are nearly the same: exact Jaccard similarity of shingles, joined to groups. Pure.
+"""Groups of near-duplicate texts, by the exact Jaccard similarity of their shingles. Pure.
 
-Candidates are found by prefix filtering: two sets whose Jaccard similarity is t or more share one
-of the rarest `|s| - ceil(t |s|) + 1` shingles of each. So nothing is missed, and a pair is compared
-only if it shares a rare shingle.
+Candidates are found by prefix filtering: two sets whose Jaccard similarity is at least t share one
+of the rarest `|s| - ceil(t |s|) + 1` shingles of each. So no pair is missed, and only pairs that
+share a rare shingle are compared.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,7 +16,7 @@ from corpus.search.text import tokenize_text
 
 QUERY_WORDS = 1
 DOCUMENT_WORDS = 2
-MOST = 40_000_000  # Shingles that are compared; beyond it a sample by hash stands for each text.
+MOST = 40_000_000  # Shingles that are compared; with more, each text is represented by a sample.
 AT_ONCE = 2_000_000  # Candidate pairs in memory.
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 _MIX = np.uint64(0xBF58476D1CE4E5B9)
@@ -25,10 +25,10 @@ Hashes = NDArray[np.uint64]
 
 
 class Shingles:
-    """Collects the shingles of texts, `size` words each, as hashes. A shorter text is one shingle.
+    """The shingles of texts, `size` words each, as hashes. A shorter text is one shingle.
 
-    `sample`: one of so many shingles is kept, chosen by its hash, so that the same shingle is kept
-    or left in every text; the similarity is then an estimate. 1: all.
+    One in `sample` shingles is kept, chosen by its hash so that the choice is the same in every
+    text; with a sample above 1 similarities are estimates.
     """
 
     def __init__(self, size: int, sample: int = 1) -> None:
@@ -39,12 +39,12 @@ class Shingles:
         self._sets: list[Hashes] = []
 
     def add(self, texts: Iterable[tuple[int, str]]) -> None:
-        """Add texts by their keys; a key may be added once only."""
-        keys, runs, known = [], [], self._words
-        # Words become numbers once: hashing numbers in arrays is what makes millions of texts possible.
+        """Add texts by their keys; each key may be added only once."""
+        keys, runs, word_numbers = [], [], self._words
+        # Words are mapped to numbers first: hashing numbers in arrays makes millions of texts feasible.
         for key, text in texts:
             keys.append(key)
-            runs.append([known.setdefault(word, len(known)) for word in tokenize_text(text)])
+            runs.append([word_numbers.setdefault(word, len(word_numbers)) for word in tokenize_text(text)])
         self._keys += keys
         self._sets += self._hashed(runs)
 
@@ -56,33 +56,33 @@ class Shingles:
         rolled = flat.copy()
         for step in range(1, self.size):
             rolled[:-step] = _mix_hashes(rolled[:-step] * _ODD + flat[step:]) if len(flat) > step else rolled[:-step]
-        found = []
+        hashes = []
         for end, length in zip(ends.tolist(), lengths.tolist(), strict=True):
-            whole = flat[end - length : end]
-            kept = rolled[end - length : end - self.size + 1] if length >= self.size else _whole_text_shingle(whole)
+            words = flat[end - length : end]
+            shingles = rolled[end - length : end - self.size + 1] if length >= self.size else _whole_text_shingle(words)
             if self.sample > 1:
-                # By its hash, so that a shingle that is kept in one text is kept in all, and shares can be compared.
-                some = kept[kept % np.uint64(self.sample) == 0]
-                # A text whose shingles all fell out would be like no other, even its own copy.
-                kept = some if len(some) else _whole_text_shingle(whole)
-            found.append(np.unique(kept))
-        return found
+                # By hash, so that a shingle is kept either in all texts or in none, and shares can be compared.
+                sampled = shingles[shingles % np.uint64(self.sample) == 0]
+                # Without any shingle a text would not even be similar to its own copy.
+                shingles = sampled if len(sampled) else _whole_text_shingle(words)
+            hashes.append(np.unique(shingles))
+        return hashes
 
     def groups(self, least: float) -> dict[int, int]:
-        """Return the group of each text by its key; similarities of `least` and more join them."""
+        """Return the group of each text by its key; texts with a similarity of at least `least` share a group."""
         labels = _find_components(self._sets, least)
         return dict(zip(self._keys, labels.tolist(), strict=True))
 
 
 def groups_of(texts: Mapping[int, str], least: float, size: int) -> dict[int, int]:
-    """Return `Shingles.groups` of texts that are all there."""
+    """Return `Shingles.groups` of texts that fit into memory."""
     shingles = Shingles(size)
     shingles.add(texts.items())
     return shingles.groups(least)
 
 
 def _mix_hashes(values: Hashes) -> Hashes:
-    """Return the values with their bits mixed, so that equal remainders are chance."""
+    """Return the values with their bits mixed, so that remainders are evenly distributed."""
     with np.errstate(over="ignore"):
         values = (values + _ODD) * _MIX
         values ^= values >> np.uint64(29)
@@ -92,7 +92,7 @@ def _mix_hashes(values: Hashes) -> Hashes:
 
 
 def _whole_text_shingle(run: Hashes) -> Hashes:
-    """Return the whole of a short text as one shingle; an empty one has the shingle 0."""
+    """Return a short text as one shingle; an empty text has the shingle 0."""
     value = np.zeros(1, dtype=np.uint64)
     for word in run:
         value = _mix_hashes(value * _ODD + word)
@@ -100,36 +100,36 @@ def _whole_text_shingle(run: Hashes) -> Hashes:
 
 
 def _find_components(sets: list[Hashes], least: float) -> NDArray[np.int64]:
-    """Return the group number of each set, in their order. Equal sets are compared once."""
+    """Return the group number of each set, in their order; equal sets are compared once."""
     first: dict[bytes, int] = {}
-    # Copies are told by their bytes: a million of them cost one comparison.
-    number = np.array([first.setdefault(one.tobytes(), len(first)) for one in sets], dtype=np.int64)
+    # Copies are recognised by their bytes, so that a million of them cost one comparison.
+    number = np.array([first.setdefault(shingle_set.tobytes(), len(first)) for shingle_set in sets], dtype=np.int64)
     if not len(first):
         return number
-    matrix = _shingle_matrix([np.frombuffer(one, dtype=np.uint64) for one in first])
+    matrix = _shingle_matrix([np.frombuffer(key, dtype=np.uint64) for key in first])
     groups = np.arange(len(first))
     for a, b in _candidate_pairs(matrix, least):
-        # Pairs that are in one group already need no comparison.
-        apart = groups[a] != groups[b]
-        a, b = a[apart], b[apart]
+        # Pairs of one group need no comparison.
+        is_separate = groups[a] != groups[b]
+        a, b = a[is_separate], b[is_separate]
         sizes, close = np.diff(matrix.indptr), np.zeros(len(a), dtype=np.bool_)
         # The exact similarity, in parts: the rows of all pairs together would not fit into memory.
-        for at in range(0, len(a), 50_000):
-            x, y = a[at : at + 50_000], b[at : at + 50_000]
+        for start in range(0, len(a), 50_000):
+            x, y = a[start : start + 50_000], b[start : start + 50_000]
             shared = np.asarray(matrix[x].multiply(matrix[y]).sum(axis=1)).ravel()
-            close[at : at + len(x)] = shared >= least * (sizes[x] + sizes[y] - shared) - 1e-9
+            close[start : start + len(x)] = shared >= least * (sizes[x] + sizes[y] - shared) - 1e-9
         if close.any():
             edges = np.ones(int(close.sum()), dtype=np.int8), (groups[a[close]], groups[b[close]])
-            joined = coo_matrix(edges, shape=(len(groups), len(groups)))
-            groups = connected_components(joined, directed=False)[1].astype(np.int64)[groups]
+            graph = coo_matrix(edges, shape=(len(groups), len(groups)))
+            groups = connected_components(graph, directed=False)[1].astype(np.int64)[groups]
     labels: NDArray[np.int64] = groups[number]
     return labels
 
 
 def _shingle_matrix(sets: list[Hashes]) -> csr_matrix:
-    """Return texts by shingles, the columns in the order from rare to frequent."""
+    """Return a matrix of texts by shingles, with the columns from rare to frequent."""
     flat = np.concatenate(sets)
-    starts = np.concatenate([[0], np.cumsum([len(one) for one in sets])])
+    starts = np.concatenate([[0], np.cumsum([len(shingle_set) for shingle_set in sets])])
     _, number, uses = np.unique(flat, return_inverse=True, return_counts=True)
     rank = np.empty(len(uses), dtype=np.int64)
     rank[np.argsort(uses, kind="stable")] = np.arange(len(uses))
@@ -139,39 +139,39 @@ def _shingle_matrix(sets: list[Hashes]) -> csr_matrix:
 
 
 def _candidate_pairs(matrix: csr_matrix, least: float) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Yield text pairs (a, b) sharing a prefix shingle, about AT_ONCE a piece."""
+    """Yield pairs of texts (a, b) that share a prefix shingle, about AT_ONCE at a time."""
     sizes = np.diff(matrix.indptr)
-    # The prefix filter: two sets that are alike enough must share one of their rarest shingles.
+    # The prefix filter: two sets that are similar enough share one of their rarest shingles.
     prefix = sizes - np.ceil(least * sizes - 1e-9).astype(np.int64) + 1
     text = np.repeat(np.arange(len(sizes)), sizes)
     inside = np.arange(len(text)) - matrix.indptr[text] < prefix[text]
     column, text = matrix.indices[inside], text[inside]
-    order = np.lexsort((sizes[text], column))  # within a shingle from short to long texts
+    # Within a shingle from short to long texts; each entry is paired with those after it.
+    order = np.lexsort((sizes[text], column))
     column, text = column[order], text[order]
-    # Each entry meets those after it in its shingle while they are not too long to be similar.
     edges = np.flatnonzero(np.concatenate([[True], column[1:] != column[:-1], [True]]))
     last = np.repeat(edges[1:], np.diff(edges))
     partners = last - np.arange(len(text)) - 1
-    at = 0
-    while at < len(text):
-        upto = int(np.searchsorted(np.cumsum(partners[at:]), AT_ONCE, side="right")) + at
-        # At least one entry, though its pairs alone are more than fit: else it would never end.
-        upto = max(upto, at + 1)
-        yield _distinct_pairs(text, sizes, partners, at, upto, least)
-        at = upto
+    start = 0
+    while start < len(text):
+        end = int(np.searchsorted(np.cumsum(partners[start:]), AT_ONCE, side="right")) + start
+        # At least one entry, even if its pairs alone are too many: the loop has to end.
+        end = max(end, start + 1)
+        yield _distinct_pairs(text, sizes, partners, start, end, least)
+        start = end
 
 
 def _distinct_pairs(
     text: NDArray[np.int64], sizes: NDArray[np.int64], partners: NDArray[np.int64], low: int, high: int, least: float
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return distinct pairs of the entries [low, high) with all that follow each in its shingle."""
+    """Return the distinct pairs of the entries [low, high) with the entries after each in its shingle."""
     counts = partners[low:high]
     first = np.repeat(np.arange(low, high), counts)
     offset = np.arange(len(first)) - np.repeat(np.cumsum(counts) - counts, counts)
     a, b = text[first], text[first + 1 + offset]
-    # Sets of very different sizes cannot be alike, whatever they share.
+    # Sets of very different sizes cannot be similar.
     possible = sizes[a] >= least * sizes[b] - 1e-9
     a, b = np.minimum(a, b)[possible], np.maximum(a, b)[possible]
-    # A pair may share several shingles of the prefix and is compared once.
+    # A pair may share several shingles of the prefix, but is compared once.
     keys = np.unique(a * np.int64(len(sizes)) + b)
     return keys // len(sizes), keys % len(sizes)

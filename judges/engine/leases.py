@@ -216,7 +216,7 @@ def _load_pairs(
     for pair, query, text, answers, instruction, title, document, key in connection.execute(MATERIAL, [list(pairs)]):
         claimed = pairs[pair]
         claimed.query = query
-        definition = plan.rubric.definition(answers=bool(answers), own=instruction)
+        definition = plan.rubric.definition(answers=bool(answers), query_instruction=instruction)
         claimed.inputs = Inputs(text, tuple(answers), title, document, definition, plan.collection, key, plan.shown)
         if in_windows.get(pair, plan.by_windows):
             # Windows share the claim's state, so that a lost lease stops all of them.

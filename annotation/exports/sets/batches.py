@@ -110,6 +110,6 @@ def _build_batch(queries: list[SetQuery], rubrics: dict[str, Rubric], evidence: 
     found = []
     for query in queries:
         text = texts[query.key]
-        definition = rubrics[query.source].definition(answers=bool(text.answers), own=text.title)
+        definition = rubrics[query.source].definition(answers=bool(text.answers), query_instruction=text.title)
         found.append(Filled(query, text, documents, definition.statement, votes, targets, scored))
     return found

@@ -1,4 +1,4 @@
-"""`aspects NAME import|export F`: queries' aspects with documents."""
+"""`aspects NAME import|export F`: import or export the aspects of queries, with their documents."""
 
 from pathlib import Path
 from typing import Any
@@ -11,8 +11,6 @@ from corpus.errors import BadInput
 
 
 class Command(QuorumCommand):
-    """The command that exports and imports aspects, here or elsewhere."""
-
     help = "JSON lines {query_id, aspect_id, text, rationale, importance 1-5, doc_ids}. A bad line refuses the file."
 
     def arguments(self, parser: CommandParser) -> None:

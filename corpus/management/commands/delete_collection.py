@@ -1,4 +1,4 @@
-"""`delete_collection NAME --yes`: a collection with all its judgments, for good."""
+"""`delete_collection NAME --yes`: delete a collection with all its judgments."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from corpus.errors import BadInput
 
 
 class Command(QuorumCommand):
-    """The command that deletes a collection; without --yes it prints what would be deleted."""
+    """Delete a collection; without --yes print what would be deleted."""
 
     help = "Delete a collection with its documents, queries, pairs, campaigns and judgments."
 
@@ -33,4 +33,4 @@ class Command(QuorumCommand):
 
 def format_counts(counts: dict[str, int]) -> str:
     """Return the counts as `3 documents, 2 queries`."""
-    return ", ".join(f"{count:,} {what}" for what, count in counts.items()) or "nothing in it"
+    return ", ".join(f"{count:,} {name}" for name, count in counts.items()) or "nothing in it"

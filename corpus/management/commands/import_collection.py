@@ -1,4 +1,4 @@
-"""`import_collection NAME --corpus F --queries F ...`: a collection's files."""
+"""`import_collection NAME F...`: import a collection from files, which options such as --corpus may name by content."""
 
 from collections.abc import Mapping
 from fnmatch import fnmatch
@@ -23,7 +23,7 @@ from corpus.importing.staging import ProgressLine
 
 
 class Command(QuorumCommand):
-    """The command that imports a collection; importing the same files again changes nothing."""
+    """Import a collection; importing the same files again changes nothing."""
 
     act = "import.files"
     help = "Import a collection from CSV, TSV, Excel, Parquet, JSON or TREC files, also gzip, zip archives and folders."
@@ -36,91 +36,95 @@ class Command(QuorumCommand):
         left_out = "leave out the files of a folder, archive or workbook with this name (test.jsonl, or test*)"
         add("--leave-out", action="append", default=[], metavar="NAME", help=left_out)
         add("--ir-datasets", metavar="NAME", help="a collection of ir_datasets whose files are on this disk")
-        again: dict[str, Any] = {"type": Path, "action": "append", "default": [], "metavar": "F"}
-        several: dict[str, Any] = {"type": Path, "nargs": "+", "default": [], "metavar": "F"}
-        add("--corpus", **again, help="file of documents; may be given several times, as may the next ones")
-        add("--queries", **again, help="file of queries, with or without answers")
-        add("--qrels", **again, help="file of reference grades (BEIR or TREC qrels)")
+        repeatable: dict[str, Any] = {"type": Path, "action": "append", "default": [], "metavar": "F"}
+        multiple: dict[str, Any] = {"type": Path, "nargs": "+", "default": [], "metavar": "F"}
+        add("--corpus", **repeatable, help="file of documents; may be given several times, as may the next ones")
+        add("--queries", **repeatable, help="file of queries, with or without answers")
+        add("--qrels", **repeatable, help="file of reference grades (BEIR or TREC qrels)")
         judgments = "files of grades that name their assessors (judgments.jsonl, or a table)"
-        add("--judgments", **several, help=judgments)
-        add("--pairs", **again, help="file of candidate pairs, with or without teacher_score and gold")
-        add("--runs", **several, help="TREC runs whose documents become candidates")
+        add("--judgments", **multiple, help=judgments)
+        add("--pairs", **repeatable, help="file of candidate pairs, with or without teacher_score and gold")
+        add("--runs", **multiple, help="TREC runs whose documents become candidates")
         add("--column", action="append", default=[], metavar="HEADER=FIELD", help=COLUMN_HELP)
         add_arguments(parser, ImportOptions)
         add("--dry-run", action="store_true", help="validate and count without importing")
 
-    def run(self, **given: Any) -> object:
-        options, columns = read_arguments(ImportOptions, given), parse_columns(given["column"])
+    def run(self, **arguments: Any) -> object:
+        """Import the files.
+
+        1. List the files of folders, archives and workbooks, without those left out.
+        2. Recognise them by content, and add the files that options name.
+        3. Import all of them, and print the report.
+        """
+        options, columns = read_arguments(ImportOptions, arguments), parse_columns(arguments["column"])
         with TemporaryDirectory() as folder:
-            found = [source for path in given["files"] for source in list_sources(path)]
-            for pattern in given["leave_out"]:
-                found = _leave_out(found, pattern)
-            if name := given["ir_datasets"]:
-                found += [FileSource(file, name=f"{name}/{file.name}") for file in write_files(name, Path(folder))]
-            for source in found:
+            sources = [source for path in arguments["files"] for source in list_sources(path)]
+            for pattern in arguments["leave_out"]:
+                # The pattern is matched with the name, or with the end of the path.
+                remaining = [source for source in sources if not fnmatch(f"/{source.name}", f"*/{pattern}")]
+                if len(remaining) == len(sources):
+                    raise BadInput(f"--leave-out {pattern}: no file is called so")
+                sources = remaining
+            if name := arguments["ir_datasets"]:
+                sources += [FileSource(file, name=f"{name}/{file.name}") for file in write_files(name, Path(folder))]
+            for source in sources:
                 source.fields = columns
-            recognised, parts = self._recognise(found) if found else {}, {}
+            recognised, parts = self._recognise(sources) if sources else {}, {}
             for part in PARTS:
-                if part in recognised and given[part]:
+                if part in recognised and arguments[part]:
                     raise BadInput(f"--{part}: the files hold it, too; leave one of them out")
-                parts[part] = recognised.get(part) or [FileSource(path, fields=columns) for path in given[part]]
+                parts[part] = recognised.get(part) or [FileSource(path, fields=columns) for path in arguments[part]]
             unused = find_unused(parts)
             for name, names in unused.items():
-                told = "; ".join(f"{column} ({reason})" for column, reason in names.items())
-                self.stderr.write(f"{name}: columns that are not read: {told}")
-            files = ImportFiles(**parts, options=options, dry_run=given["dry_run"])
-            report = import_collection(given["name"], files, ProgressLine(self.stderr.write))
+                listed = "; ".join(f"{column} ({reason})" for column, reason in names.items())
+                self.stderr.write(f"{name}: columns that are not read: {listed}")
+            files = ImportFiles(**parts, options=options, dry_run=arguments["dry_run"])
+            report = import_collection(arguments["name"], files, ProgressLine(self.stderr.write))
             report["unused_columns"] = unused
         for line in summarise_import(report):
             self.say(line)
         return report
 
     def _recognise(self, sources: list[FileSource]) -> dict[str, list[FileSource]]:
-        """Return files that no option names by what they hold."""
-        found = [(source, detect(source)) for source in sources]
-        find_conflicts(found)
-        for source, one in found:
-            problem = one.problem if one.problem.startswith(str(source)) else f"{source}: {one.problem}"
-            # In an archive there may be a licence, or a picture. A file that was named is imported, and data are.
-            if one.problem and not source.is_part:
+        """Return the files by content. Raises BadInput for a file that is not recognised."""
+        detections = [(source, detect(source)) for source in sources]
+        find_conflicts(detections)
+        for source, detection in detections:
+            problem = (
+                detection.problem if detection.problem.startswith(str(source)) else f"{source}: {detection.problem}"
+            )
+            # Only a file inside an archive, such as a licence or a picture, may be left out, unless it looks like data.
+            if detection.problem and not source.is_part:
                 raise BadInput(problem)
-            if one.is_open:
+            if detection.is_open:
                 raise BadInput(f"{problem} (--leave-out {source.name.rpartition('/')[2]})")
-            self.stderr.write(f"{problem}; left out" if one.problem else f"{source}: {one.kind}")
-        return sort_files((source, one.kind) for source, one in found)
-
-
-def _leave_out(sources: list[FileSource], pattern: str) -> list[FileSource]:
-    """Return the files without those whose name, or path from a folder on, is as the pattern says. Raises BadInput."""
-    left = [one for one in sources if not fnmatch(f"/{one.name}", f"*/{pattern}")]
-    if len(left) == len(sources):
-        raise BadInput(f"--leave-out {pattern}: no file is called so")
-    return left
+            self.stderr.write(f"{problem}; left out" if detection.problem else f"{source}: {detection.kind}")
+        return sort_files((source, detection.kind) for source, detection in detections)
 
 
 def find_unused(parts: Mapping[str, list[FileSource]]) -> dict[str, dict[str, str]]:
-    """Return the columns of tables that nothing reads, with the reason, by the names of the files that have some."""
-    read: dict[str, tuple[FileSource, set[str]]] = {}
+    """Return the columns of tables that are not read, with the reasons, by file name."""
+    kinds_by_file: dict[str, tuple[FileSource, set[str]]] = {}
     for part, sources in parts.items():
         for source in sources:
-            read.setdefault(str(source), (source, set()))[1].add("documents" if part == "corpus" else part)
-    found = {}
-    for name, (source, held) in read.items():
+            kinds_by_file.setdefault(str(source), (source, set()))[1].add("documents" if part == "corpus" else part)
+    unused_by_file = {}
+    for name, (source, kinds) in kinds_by_file.items():
         table = tables.read_table(source)
-        if table and (unused := tables.unused_columns(table, held)):
-            found[name] = unused
-    return found
+        if table and (unused := tables.unused_columns(table, kinds)):
+            unused_by_file[name] = unused
+    return unused_by_file
 
 
 def summarise_import(report: Mapping[str, Any]) -> list[str]:
-    """Return the report as lines for people."""
+    """Return the report as lines of text."""
     parts = ("documents", "queries", "pairs", "judgments")
-    counted = ", ".join(f"{report[part]:,} {part}" for part in parts)
-    lines = [f"{report['collection']}: {counted}"]
+    totals = ", ".join(f"{report[part]:,} {part}" for part in parts)
+    lines = [f"{report['collection']}: {totals}"]
     for verb, counts in (("New", report["new"]), ("Updated", report["updated"])):
         if any(counts.values()):
             lines.append(f"{verb}: " + ", ".join(f"{n:,} {part}" for part, n in counts.items() if n))
-    n = {what: f"{count:,}" for what, count in report.items() if isinstance(count, int)}
+    n = {name: f"{count:,}" for name, count in report.items() if isinstance(count, int)}
     repeated = ", ".join(f"{count:,} of {part}" for part, count in report["repeated"].items() if count)
     unknown = "; ".join(report["unknown_first"])
     unknown += ", ..." if report["unknown"] > len(report["unknown_first"]) else ""
@@ -143,4 +147,4 @@ def summarise_import(report: Mapping[str, Any]) -> list[str]:
         f"Grades by file: {grades}.": len(report["qrels"]) > 1,
         "Dry run: nothing was written.": report["dry_run"],
     }
-    return lines + [line for line, is_so in notes.items() if is_so]
+    return lines + [line for line, applies in notes.items() if applies]

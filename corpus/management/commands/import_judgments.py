@@ -1,4 +1,4 @@
-"""`import_judgments NAME --assessor A --kind human|judge|reference F`: grades given elsewhere."""
+"""`import_judgments NAME --assessor A --kind human|judge|reference F`: import grades from elsewhere."""
 
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from corpus.importing.tables import describe_unused
 
 
 class Command(QuorumCommand):
-    """The command that imports judgments; importing the same file again changes nothing."""
+    """Import judgments; importing the same file again changes nothing."""
 
     act = "import.judgments"
     help = "Import judgments from qrels, from a table with query_id,doc_id,grade[,assessor], or from judgments.jsonl."
@@ -31,11 +31,11 @@ class Command(QuorumCommand):
 
     def run(self, **options: Any) -> object:
         collection, progress = collection_named(options["name"]), ProgressLine(self.stderr.write)
-        given = {name: options[name] for name in ("assessor", "kind", "skip_invalid")}
+        assessor_options = {name: options[name] for name in ("assessor", "kind", "skip_invalid")}
         source = FileSource(options["file"], fields=parse_columns(options["column"]))
         if unused := describe_unused(source, ["judgments"]):
             self.stderr.write(unused)
-        report = import_judgments(collection, source, **given, progress=progress)
+        report = import_judgments(collection, source, **assessor_options, progress=progress)
         added = f"{report['judgments']:,} judgments added, {report['unchanged']:,} were there already"
         self.say(f"{report['collection']}: {added}")
         for kind, count in report["skipped"].items():
