@@ -202,7 +202,22 @@ def _rank_informative_pairs(
     first, second = (np.array(side) for side in zip(*unsettled, strict=True))
     influences: list[Influence] = []
     for number, pool in enumerate(pools, 1):
-        values = _pair_influences(pool, first, second, gains, k) / len(pools)
+        # The ideal of each grade with one more document of that grade. ADR 0034: everything else
+        # stays as it is today, because a pair's true worth depends on grades that are not known yet.
+        counts = pool.counts[None, :] + np.eye(len(gains), dtype=np.int64)
+        counts[0] = pool.counts
+        ideals = ideal_dcg(counts, gains, k)
+        inverse = divide_or_zero(np.ones_like(ideals), ideals)
+        gain_differences = (pool.gained[first] - pool.gained[second])[:, None]
+        weight_differences = pool.weights[first] - pool.weights[second]
+        # (orders, unjudged) the largest change of the difference of nDCG@k by one more grade.
+        largest = np.zeros_like(weight_differences)
+        for grade in range(1, len(gains)):
+            # The ideal changes for both runs, the gain only for a run that returned the document.
+            by_ideal = gain_differences * (inverse[grade] - inverse[0])
+            by_gain = weight_differences * gains[grade] * inverse[grade]
+            np.maximum(largest, np.abs(by_ideal + by_gain), out=largest)
+        values = largest.sum(axis=0) / len(pools)
         pairs = zip(pool.documents.tolist(), values.tolist(), strict=True)
         influences += [(pool.query, document, value) for document, value in pairs if value > 0]
         if number % CHUNK == 0 or number == len(pools):
@@ -210,21 +225,3 @@ def _rank_informative_pairs(
             influences = sorted(influences, key=lambda influence: (-influence[2], *influence))[:MOST]
             report_progress(number)
     return influences
-
-
-def _pair_influences(pool: BoundsPool, first: Integers, second: Integers, gains: Floats, k: int) -> Floats:
-    """Return (unjudged,), summed over pairs of runs, how far one more grade can move their difference of nDCG@k."""
-    # The ideal of each grade with one more document of that grade. ADR 0034: everything else stays
-    # as it is today, because a pair's true worth depends on grades that are not known yet.
-    counts = pool.counts[None, :] + np.eye(len(gains), dtype=np.int64)
-    counts[0] = pool.counts
-    ideals = ideal_dcg(counts, gains, k)
-    inverse = divide_or_zero(np.ones_like(ideals), ideals)
-    gain_differences = (pool.gained[first] - pool.gained[second])[:, None]
-    weight_differences = pool.weights[first] - pool.weights[second]
-    influences = np.zeros_like(weight_differences)
-    for grade in range(1, len(gains)):
-        # The change of the difference: the ideal moves for both runs, the gain for the run that returned the document.
-        shift = gain_differences * (inverse[grade] - inverse[0]) + weight_differences * gains[grade] * inverse[grade]
-        np.maximum(influences, np.abs(shift), out=influences)
-    return np.asarray(influences.sum(axis=0))

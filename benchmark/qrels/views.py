@@ -12,8 +12,9 @@ from django.views.decorators.http import require_GET, require_http_methods
 
 from actions.options import show_refusal
 from benchmark.models import Qrels
-from benchmark.qrels import comparing, importing, reading
+from benchmark.qrels import comparing, reading
 from benchmark.qrels.comparing import ChangeKind
+from benchmark.qrels.importing import import_version
 from benchmark.qrels.versions import labels_version, original_version
 from benchmark.report import tables
 from benchmark.runs.importing import saved_uploads
@@ -47,7 +48,18 @@ def versions(request: HttpRequest, scope: AccessScope) -> HttpResponse:
         kind = request.POST.get("what", "import")
         form = QrelsForm(request.POST, request.FILES)
         try:
-            version = _make_version(scope, form, kind)
+            version = None
+            with transaction.atomic():
+                if kind == "original":
+                    version = original_version(scope.collection, by=scope.user.username)
+                elif kind == "labels":
+                    version = labels_version(scope.collection, by=scope.user.username)
+                elif form.is_valid():
+                    note = form.cleaned_data["note"]
+                    with saved_uploads([form.cleaned_data["file"]]) as (path,):
+                        version = import_version(scope.collection, path, note=note, by=scope.user.username)
+                if version is not None:
+                    record_act(scope, "qrels.made", version=version.number, what=kind)
         except BadInput as error:
             if kind != "import":
                 messages.error(request, _("No changes made: %(error)s.") % {"error": error})
@@ -69,23 +81,6 @@ def versions(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     context, status = {"versions": stored_versions, "form": form}, 422 if form.is_bound else 200
     files = [tables.versions_table(stored_versions)]
     return answer_page(request, scope, "benchmark/qrels.html", context, tables=files, status=status)
-
-
-def _make_version(scope: AccessScope, form: QrelsForm, kind: str) -> Qrels | None:
-    """Create a version; None where the form is invalid. Raises BadInput."""
-    by = scope.user.username
-    with transaction.atomic():
-        if kind == "original":
-            version = original_version(scope.collection, by=by)
-        elif kind == "labels":
-            version = labels_version(scope.collection, by=by)
-        elif not form.is_valid():
-            return None
-        else:
-            with saved_uploads([form.cleaned_data["file"]]) as (path,):
-                version = importing.import_version(scope.collection, path, note=form.cleaned_data["note"], by=by)
-        record_act(scope, "qrels.made", version=version.number, what=kind)
-    return version
 
 
 @action("admin")

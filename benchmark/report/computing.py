@@ -89,6 +89,19 @@ def compute_report(
     relevant = {
         name: version.at_least(question.relevant_from) for name, version in (("before", before), ("after", after))
     }
+    systems = []
+    for position, system in enumerate(question.systems):
+        returned = (documents[position] != NONE).sum(axis=1)
+        systems.append(
+            {
+                "run": system.run,
+                "name": system.name,
+                "kind": system.kind,
+                "missing": int((returned == 0).sum()),
+                "short": int(((returned > 0) & (returned < documents.shape[2])).sum()),
+                "values": {key: measure_rows[position] for key, measure_rows in rows.items()},
+            }
+        )
     result = {
         "version": VERSION,
         "k": question.k,
@@ -103,9 +116,7 @@ def compute_report(
         "holes": holes,
         "holes_in_unjudged_queries": curves.holes_in_unjudged_queries(changes, before),
         "measures": list(values),
-        "systems": [
-            _system_document(system, position, documents, rows) for position, system in enumerate(question.systems)
-        ],
+        "systems": systems,
         **_over_systems(rows, values),
         "common": _common_queries(question, documents, values, names),
         "orders": curves.ORDERS,
@@ -176,20 +187,6 @@ def _over_systems(rows_by_measure: Mapping[str, Any], values: Mapping[str, Value
             }
         order[key] = moves
     return {"means": means, "order": order}
-
-
-def _system_document(
-    system: ReportSystem, position: int, documents: Ints, rows_by_measure: Mapping[str, Any]
-) -> dict[str, Any]:
-    returned = (documents[position] != NONE).sum(axis=1)
-    return {
-        "run": system.run,
-        "name": system.name,
-        "kind": system.kind,
-        "missing": int((returned == 0).sum()),
-        "short": int(((returned > 0) & (returned < documents.shape[2])).sum()),
-        "values": {key: rows[position] for key, rows in rows_by_measure.items()},
-    }
 
 
 def _pool_curves(

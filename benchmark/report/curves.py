@@ -103,30 +103,59 @@ def last_growth_rates(changes: ChangedLabels) -> Floats:
     return rates
 
 
-@dataclass(frozen=True)
-class EarlierCounts:
-    """The earlier version's counts by query, which are the same for all systems."""
-
-    k: int
-    relevant_from: int
-    levels: list[int]
-    at_least: list[Ints]  # (queries,) for each level: documents with this grade or a higher one.
-    relevant: Ints  # (queries,): relevant documents.
-
-
 def marginal_contributions(
     documents: Ints, before: Version, after: Version, changes: ChangedLabels, orders: Ints, relevant_from: int
 ) -> dict[str, Floats]:
     """Return by measure (orders, systems - 1) the mean over r of |Perf(r) on S_m with r - Perf(r) on S_m|.
 
-    For m = 1, 2, ... S_m are the first m of the other systems in the order; Perf is Hit@k, nDCG@k (linear) or
-    Recall@k, the mean over the queries.
+    For m = 1, 2, ... S_m are the first m of the other systems in the order; Perf is Hit@k, nDCG@k
+    (linear) or Recall@k, the mean over the queries.
     """
-    systems, _, k = documents.shape
+    systems, queries, k = documents.shape
     levels = sorted({*before.levels, *after.levels})
-    counts_by_level = list(map(before.at_least, levels))
-    earlier = EarlierCounts(k, relevant_from, levels, counts_by_level, before.at_least(relevant_from))
-    grades = before.look_up(encode_pairs(documents))
+    # What the earlier version knows is the same for all systems.
+    counts_before = list(map(before.at_least, levels))
+    relevant_before = before.at_least(relevant_from)
+    grades_before = before.look_up(encode_pairs(documents))
+    discounts = measures.dcg_discounts(k)
+
+    def rises(grade: int) -> Ints:
+        """Return 1 for pairs that rise to the grade, -1 for those that fall below it, and 0 for others."""
+        return (changes.after >= grade).astype(np.int64) - (changes.before >= grade).astype(np.int64)
+
+    def add_annotated(weights: NDArray[np.generic], queries_of: Ints, when: Ints) -> Floats:
+        """Return (queries, m) sums of the weights of pairs that are annotated by then."""
+        # Pairs that are never annotated (step >= systems) and those without weight are left out.
+        is_counted = (when < systems) & (weights != 0)
+        bins = queries_of[is_counted] * systems + when[is_counted]
+        added = np.bincount(bins, weights=weights[is_counted].astype(np.float64), minlength=queries * systems)
+        # Cumulated over m, because a pair stays annotated.
+        sums: Floats = np.cumsum(added.reshape(queries, systems), axis=1, dtype=np.float64)
+        return sums[:, 1:]
+
+    def performance(system: int, steps: Ints) -> dict[str, Floats]:
+        """Return Perf for m = 1 .. systems - 1, with pair p annotated from steps[p] systems on."""
+        is_own, grades = changes.returned[system], grades_before[system]
+        ranks, own_queries = changes.ranks[system, is_own], changes.queries[is_own]
+        # Each sum is its value before any annotation, plus what each annotated pair adds.
+        becomes_relevant = rises(relevant_from)
+        returned_relevant = (grades >= relevant_from).sum(axis=1)[:, None]
+        returned_relevant = returned_relevant + add_annotated(becomes_relevant[is_own], own_queries, steps[is_own])
+        all_relevant = relevant_before[:, None] + add_annotated(becomes_relevant, changes.queries, steps)
+        gains = (changes.after - changes.before)[is_own] * discounts[ranks]
+        dcg = (np.maximum(grades, 0) @ discounts)[:, None] + add_annotated(gains, own_queries, steps[is_own])
+        counts = []
+        for grade, base in zip(levels, counts_before, strict=True):
+            added = add_annotated(rises(grade), changes.queries, steps)
+            counts.append((base[:, None] + added).round().astype(np.int64))
+        ideal = measures.ideal_dcg(levels, counts, k, measures.linear_gain) if counts else np.zeros_like(dcg)
+        return {
+            # A count computed with floats: above 0.5 means at least 1.
+            "hit": (returned_relevant > 0.5).mean(axis=0),
+            "ndcg": measures.divide_or_zero(dcg, ideal).mean(axis=0),
+            "recall": measures.divide_or_zero(returned_relevant, all_relevant).mean(axis=0),
+        }
+
     sums = {name: np.zeros((len(orders), max(0, systems - 1))) for name in MARGINAL}
     for index, order in enumerate(orders):
         for system in range(systems):
@@ -139,57 +168,13 @@ def marginal_contributions(
                 # argmax is 0 also where no system returned the pair, hence the `where`.
                 first = np.argmax(is_returned, axis=0) + 1
                 steps = np.where(is_returned.any(axis=0), first, len(others) + 1)
-            without = _performance_curve(earlier, grades[system], changes, system, steps, systems)
+            without = performance(system, steps)
             # With the system in the pool all that it returned is annotated from the beginning.
-            steps_with_it = np.where(changes.returned[system], 0, steps)
-            with_it = _performance_curve(earlier, grades[system], changes, system, steps_with_it, systems)
+            with_it = performance(system, np.where(changes.returned[system], 0, steps))
             # The absolute value, because the figure shows how much depends on the system's own pairs.
             for name in MARGINAL:
                 sums[name][index] += np.abs(with_it[name] - without[name])
     return {name: total / systems for name, total in sums.items()}
-
-
-def _performance_curve(
-    earlier: EarlierCounts, grades: NDArray[np.int16], changes: ChangedLabels, system: int, steps: Ints, systems: int
-) -> dict[str, Floats]:
-    """Return means over queries for m = 1 .. systems - 1, with pair p annotated from steps[p] systems on."""
-    queries, is_own = len(earlier.relevant), changes.returned[system]
-    ranks, own_queries = changes.ranks[system, is_own], changes.queries[is_own]
-    discount = measures.dcg_discounts(earlier.k)
-
-    def add_annotated(weights: NDArray[np.generic], queries_of: Ints, when: Ints) -> Floats:
-        """Return (queries, m) sums of the weights of pairs that are annotated by then."""
-        # Pairs that are never annotated (step >= systems) and those without weight are left out.
-        is_counted = (when < systems) & (weights != 0)
-        bins = queries_of[is_counted] * systems + when[is_counted]
-        added = np.bincount(bins, weights=weights[is_counted].astype(np.float64), minlength=queries * systems)
-        # Cumulated over m, because a pair stays annotated.
-        sums: Floats = np.cumsum(added.reshape(queries, systems), axis=1, dtype=np.float64)
-        return sums[:, 1:]
-
-    def rises(grade: int) -> Ints:
-        """Return 1 for pairs that rise to the grade, -1 for those that fall below it, and 0 for others."""
-        return (changes.after >= grade).astype(np.int64) - (changes.before >= grade).astype(np.int64)
-
-    # Each sum is its value before any annotation, plus what each annotated pair adds.
-    becomes_relevant = rises(earlier.relevant_from)
-    returned_relevant = (grades >= earlier.relevant_from).sum(axis=1)[:, None]
-    returned_relevant = returned_relevant + add_annotated(becomes_relevant[is_own], own_queries, steps[is_own])
-    all_relevant = earlier.relevant[:, None] + add_annotated(becomes_relevant, changes.queries, steps)
-    gains = (changes.after - changes.before)[is_own] * discount[ranks]
-    dcg = (np.maximum(grades, 0) @ discount)[:, None] + add_annotated(gains, own_queries, steps[is_own])
-    counts = []
-    for grade, base in zip(earlier.levels, earlier.at_least, strict=True):
-        counts.append((base[:, None] + add_annotated(rises(grade), changes.queries, steps)).round().astype(np.int64))
-    ideal = np.zeros_like(dcg)
-    if counts:
-        ideal = measures.ideal_dcg(earlier.levels, counts, earlier.k, measures.linear_gain)
-    return {
-        # A count computed with floats: above 0.5 means at least 1.
-        "hit": (returned_relevant > 0.5).mean(axis=0),
-        "ndcg": measures.divide_or_zero(dcg, ideal).mean(axis=0),
-        "recall": measures.divide_or_zero(returned_relevant, all_relevant).mean(axis=0),
-    }
 
 
 def mean_bands(values: Floats) -> list[tuple[float | None, float | None, float | None]]:

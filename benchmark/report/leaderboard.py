@@ -116,15 +116,13 @@ def build_leaderboard(stored: StoredReport, measure: str, sort: str) -> dict[str
 def _rows(stored: StoredReport, measure: str) -> list[dict[str, Any]]:
     """Return the systems in the order of the measure, the best first."""
     result, rows = stored.result, []
-
     # Of systems with the same mean the first by name is the best.
-    def rank_and_name(position: int) -> tuple[int, str]:
-        system = result["systems"][position]
-        return int(system["values"][measure]["rank_after"]), stored.name(system["run"])
-
-    order = sorted(range(len(result["systems"])), key=rank_and_name)
-    best = order[0]
-    for position in order:
+    order = sorted(
+        (int(system["values"][measure]["rank_after"]), stored.name(system["run"]), position)
+        for position, system in enumerate(result["systems"])
+    )
+    best = order[0][-1]
+    for _rank, name, position in order:
         system, cost = result["systems"][position], result["costs"][position]
         values = {key: value["after"] for key, value in system["values"].items()}
         low, high = result["intervals"][measure][position]
@@ -135,7 +133,7 @@ def _rows(stored: StoredReport, measure: str) -> list[dict[str, Any]]:
         rows.append(
             {
                 "run": system["run"],
-                "name": stored.name(system["run"]),
+                "name": name,
                 "note": stored.notes.get(system["run"], ""),
                 "missing": system["missing"],
                 "place": system["values"][measure]["rank_after"],
@@ -146,7 +144,7 @@ def _rows(stored: StoredReport, measure: str) -> list[dict[str, Any]]:
                 "best": comparison,
                 "values": values,
                 "cost": cost,
-                "sorted": {**values, **cost, "name": stored.name(system["run"]).lower()},
+                "sorted": {**values, **cost, "name": name.lower()},
             }
         )
     return rows

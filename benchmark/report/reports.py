@@ -1,7 +1,7 @@
 """Reports: find, request, compute; one report for each set of inputs (docs/workshop.md)."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from hashlib import sha256
 from time import sleep
 from typing import Any
@@ -15,13 +15,12 @@ from benchmark.measures.following import became_irrelevant, p_mrr
 from benchmark.models import Qrels, Report, ReportValues, Run
 from benchmark.qrels import reading
 from benchmark.report import inputs
-from benchmark.report.computing import VERSION, ReportQuestion, compute_report
+from benchmark.report.computing import VERSION, compute_report
 from benchmark.report.graded_runs import Floats
 from benchmark.report.measures import RANKING
 from benchmark.runs import rankings
 from benchmark.runs.costs import cost_document
 from benchmark.significance import pairwise
-from benchmark.significance.tests import Values
 from corpus.errors import BadInput, QuorumError
 from corpus.models import Collection
 from jobs import leases
@@ -137,34 +136,28 @@ def work_on_report(report: Report, stopping: Callable[[], bool] = lambda: False)
 
 
 def make_report(report: Report, progress: Callable[[int, int], None] = lambda done, total: None) -> None:
-    """Compute a claimed report and store it, unless another worker has claimed it meanwhile."""
+    """Compute a claimed report and store it.
+
+    1. Load the inputs and compute the measures.
+    2. For a single version of the qrels, add what a leaderboard shows: how far unjudged pairs could
+       still change the order, comparisons of all pairs, intervals of means, costs of runs.
+    3. Store the result and each query's values, unless another worker has claimed the report meanwhile.
+    """
     question = inputs.load_question(report)
     if not question.queries:
         raise BadInput(_("Neither the qrels nor the runs contain a query."))
-    result, values = compute_report(question, progress)
+    result, values_by_measure = compute_report(question, progress)
     if report.before_id == report.after_id:
-        # A report on a single version is about how far unjudged pairs could still change the order.
         run_rankings = {system.run: system.rankings for system in question.systems}
         top = report.collection.grades
-        result["safety"] = order.compute_bounds(run_rankings, question.before, top, question.k, progress)
-        result.update(_compare_systems(question, values))
-    _store_report(report, question, result, values)
-
-
-def _compare_systems(question: ReportQuestion, measure_values: Mapping[str, Values]) -> dict[str, Any]:
-    """Return the figures of a leaderboard only: comparisons of all pairs, intervals of means, costs of runs."""
-    values = {key: measure_values[key].after for key in RANKING}
-    runs = Run.objects.in_bulk([system.run for system in question.systems])
-    return {
-        "pairs": pairwise.compare_pairs(values, question.seed),
-        "intervals": pairwise.mean_intervals(values, question.seed),
-        "costs": [cost_document(runs[system.run]) for system in question.systems],
-    }
-
-
-def _store_report(
-    report: Report, question: ReportQuestion, result: dict[str, Any], values_by_measure: Mapping[str, Values]
-) -> None:
+        runs = Run.objects.in_bulk(run_rankings)
+        ranking_values = {key: values_by_measure[key].after for key in RANKING}
+        result |= {
+            "safety": order.compute_bounds(run_rankings, question.before, top, question.k, progress),
+            "pairs": pairwise.compare_pairs(ranking_values, question.seed),
+            "intervals": pairwise.mean_intervals(ranking_values, question.seed),
+            "costs": [cost_document(runs[system.run]) for system in question.systems],
+        }
     rows = []
     for key, measure_values in values_by_measure.items():
         for position, system in enumerate(question.systems):

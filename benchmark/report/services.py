@@ -5,7 +5,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from actions.services import Actor, action
-from benchmark.models import Qrels, Report, Run
+from benchmark.models import Qrels, Report
 from benchmark.qrels import versions
 from benchmark.report import reports
 from benchmark.report.options import ReportOptions
@@ -26,7 +26,19 @@ def ask_report(actor: Actor, collection: Collection, options: ReportOptions) -> 
 
     Raises BadOption, and BadInput for runs that cannot be measured at this depth.
     """
-    runs = _runs_of(collection, options)
+    # The runs that the options name, or all that are ready and deep enough.
+    runs = [ready_run(collection, name, "runs") for name in options.runs]
+    if not options.runs:
+        k = max(options.k, options.aspects_k or 1)
+        runs, all_ready = ready_runs(collection, k), ready_runs(collection)
+        if all_ready and not runs:
+            message = _(
+                "No run of %(collection)s returns %(k)s documents per query (%(runs)s): choose %(most)s or less"
+            )
+            depths = ", ".join(f"{run.name} {run.depth}" for run in all_ready[:10])
+            largest = max(run.depth for run in all_ready)
+            values = {"collection": collection.name, "k": k, "runs": depths, "most": largest}
+            raise BadOption("k", message % values)
     # The first version is created or renewed before `after` is looked up, because `after` may be its number.
     before = _version_of(collection, "before", options.before) or versions.first_version(collection, actor.name)
     after = _version_of(collection, "after", options.after) or versions.latest_version(collection, Qrels.Kind.FILLED)
@@ -44,20 +56,6 @@ def ask_leaderboard(actor: Actor, collection: Collection) -> Report:
     report = reports.request_report(collection, version, version, runs, common_depth(runs), actor.name)
     report.refresh_from_db()
     return report
-
-
-def _runs_of(collection: Collection, options: ReportOptions) -> list[Run]:
-    """Return the runs that the options name, or all that are ready and deep enough. Raises BadOption."""
-    if options.runs:
-        return [ready_run(collection, name, "runs") for name in options.runs]
-    k = max(options.k, options.aspects_k or 1)
-    deep, all_ready = ready_runs(collection, k), ready_runs(collection)
-    if all_ready and not deep:
-        message = _("No run of %(collection)s returns %(k)s documents per query (%(runs)s): choose %(most)s or less")
-        runs = ", ".join(f"{run.name} {run.depth}" for run in all_ready[:10])
-        values = {"collection": collection.name, "k": k, "runs": runs, "most": max(run.depth for run in all_ready)}
-        raise BadOption("k", message % values)
-    return deep
 
 
 def _version_of(collection: Collection, option: str, number: int | None) -> Qrels | None:

@@ -47,27 +47,21 @@ def system_tables(page: SystemPage) -> list[DownloadTable]:
     header = (pgettext("column", "measure"), *names)
     rows = tuple((words, *map(value.get, fields)) for _key, words, value in page.values)
     values = DownloadTable("values", _("Values of %(run)s") % {"run": page.run.name}, header, rows)
-    return [values, _changes_table(page, k), _holes_table(page, k), _cost_table(page)]
-
-
-def _changes_table(page: SystemPage, k: int) -> DownloadTable:
     header = (_("query"), _("text"), _("before"), _("after"), _("change"))
     rows = tuple(
         (row["query"].external_id, _shorten_text(row["query"].text), row["before"], row["after"], row["change"])
         for row in page.changes
     )
     title = _("Largest changes of nDCG@%(k)s for %(run)s") % {"k": k, "run": page.run.name}
-    return DownloadTable("changes", title, header, rows, 2)
-
-
-def _holes_table(page: SystemPage, k: int) -> DownloadTable:
+    changes = DownloadTable("changes", title, header, rows, 2)
     header = (_("query"), _("document"), _("title"), _("judged by"), _("rank"), _("grade"))
-    rows = []
-    for query, document, rank, grade, origin, _was_judged in page.holes:
-        names = (query.external_id, document.external_id, _shorten_text(document.title))
-        rows.append((*names, origin, rank, grade))
+    rows = tuple(
+        (query.external_id, document.external_id, _shorten_text(document.title), origin, rank, grade)
+        for query, document, rank, grade, origin, _was_judged in page.holes
+    )
     title = _("Holes in the first %(k)s documents of %(run)s") % {"k": k, "run": page.run.name}
-    return DownloadTable("holes", title, header, tuple(rows), 4)
+    holes = DownloadTable("holes", title, header, rows, 4)
+    return [values, changes, holes, _cost_table(page)]
 
 
 def _cost_table(page: SystemPage) -> DownloadTable:

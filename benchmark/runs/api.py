@@ -26,7 +26,6 @@ from corpus.collections.audit_log import record_act
 from corpus.errors import BadInput
 from corpus.holding import deleted_meanwhile, hold_row
 from jobs.models import JobState
-from judges.campaigns.estimates import Estimate
 
 router = Router(tags=["runs"])
 TREC: dict[str, Any] = {
@@ -85,10 +84,6 @@ def _show_run(row: Run) -> dict[str, Any]:
     return {"number": row.pk, **{name: getattr(row, name) for name in fields}}
 
 
-def _show_cost(estimate: Estimate | None) -> dict[str, Any]:
-    return {**show_estimate(estimate), "asks": estimate is not None}
-
-
 @router.get(f"{HERE}/runs", auth=may("admin"), response=Page[RunOut])
 def list_runs(request: HttpRequest, name: str, after: Cursor = 0, limit: Limit = 100) -> Any:
     """List the runs."""
@@ -96,7 +91,14 @@ def list_runs(request: HttpRequest, name: str, after: Cursor = 0, limit: Limit =
 
 
 operation(router, services.make_run, "POST", "/runs", response=RunOut, show=_show_run)
-estimate_operation(router, services.make_run, services.estimate_run, "/runs", response=RunEstimateOut, show=_show_cost)
+estimate_operation(
+    router,
+    services.make_run,
+    services.estimate_run,
+    "/runs",
+    response=RunEstimateOut,
+    show=lambda estimate: {**show_estimate(estimate), "asks": estimate is not None},
+)
 
 
 @router.post(f"{HERE}/runs/import", auth=may("admin", MANAGE), response={201: list[ImportedRunOut]})

@@ -115,7 +115,6 @@ class RunFile:
         self.tag = ""
         self.lines = 0
         self._read(path if isinstance(path, FileSource) else FileSource(path, fields=fields))
-        self._find_duplicates()
         if not self.lines and not self.problems:
             raise BadInput(_("%(file)s holds no line: it is not a run") % {"file": path})
 
@@ -146,9 +145,7 @@ class RunFile:
             run_lines.lines.append(number)
             self.lines += 1
         self.documents = list(positions)
-
-    def _find_duplicates(self) -> None:
-        for query, run_lines in self.queries.items():
+        for query, run_lines in queries.items():
             if len(set(run_lines.documents)) == len(run_lines.documents):
                 continue
             first_lines: dict[int, int] = {}
@@ -156,7 +153,7 @@ class RunFile:
                 if first_lines.setdefault(position, line) != line:
                     template = _('document "%(document)s" is listed twice for query "%(query)s" (line %(line)s)')
                     values = {"document": self.documents[position], "query": query, "line": first_lines[position]}
-                    self.problems.add(line, template % values)
+                    problems.add(line, template % values)
 
 
 def _parse_float32(text: str) -> float:

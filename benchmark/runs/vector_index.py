@@ -147,7 +147,14 @@ def open_search(
         if not folder.exists() and not _build_index(folder, store, positions, progress, should_stop):
             return None
         os.utime(folder)
-        _remove_old_indexes(folder)
+        # Remove indexes of earlier versions of the collection, and of deleted collections.
+        folders = [path for path in folder.parent.glob("*-*") if path.is_dir()]
+        same_collection = [path for path in folders if path.name.partition("-")[0] == str(collection.pk)]
+        same_collection.sort(key=lambda path: path.stat().st_mtime, reverse=True)
+        collection_keys = set(Collection.objects.values_list("pk", flat=True))
+        orphans = [path for path in folders if int(path.name.partition("-")[0]) not in collection_keys]
+        for path in [*same_collection[INDEXES_KEPT:], *orphans]:
+            shutil.rmtree(path, ignore_errors=True)
     flags = faiss.IO_FLAG_ONDISK_SAME_DIR | faiss.IO_FLAG_READ_ONLY
     index = faiss.read_index(str(folder / "lists.index"), flags)
     return IndexedSearch(index, exact, probed or FIRST_PROBED)
@@ -167,7 +174,14 @@ def _build_index(folder: Path, store: Store, positions: Positions, progress: Pro
     new_folder.mkdir()
     try:
         progress(0, len(positions), _("search index"))
-        empty_index = _train_lists(store, positions)
+        # The lists are trained on a sample of the collection.
+        sample_size = max(1, min(len(positions), HELD_BYTES // (store.size * 4)))
+        sample = positions[(np.arange(sample_size) * (len(positions) / sample_size)).astype(np.int64)]
+        lists = max(1, min(int(4 * len(positions) ** 0.5), sample_size // PER_LIST))
+        quantizer = faiss.IndexFlatIP(store.size)
+        empty_index: Any = faiss.IndexIVFFlat(quantizer, store.size, lists, faiss.METRIC_INNER_PRODUCT)
+        empty_index.cp.spherical = True
+        empty_index.train(np.ascontiguousarray(store.rows(np.sort(sample))))
         faiss.write_index(empty_index, str(new_folder / "empty.index"))
         parts = []
         rows_per_part = max(ROWS, HELD_BYTES // (store.size * 4))
@@ -189,31 +203,6 @@ def _build_index(folder: Path, store: Store, positions: Positions, progress: Pro
     finally:
         shutil.rmtree(new_folder, ignore_errors=True)
     return True
-
-
-def _train_lists(store: Store, positions: Positions) -> Any:
-    """Return an index without vectors, its lists trained on a sample of the collection."""
-    import faiss
-
-    sample_size = max(1, min(len(positions), HELD_BYTES // (store.size * 4)))
-    lists = max(1, min(int(4 * len(positions) ** 0.5), sample_size // PER_LIST))
-    sample = positions[(np.arange(sample_size) * (len(positions) / sample_size)).astype(np.int64)]
-    index = faiss.IndexIVFFlat(faiss.IndexFlatIP(store.size), store.size, lists, faiss.METRIC_INNER_PRODUCT)
-    index.cp.spherical = True
-    index.train(np.ascontiguousarray(store.rows(np.sort(sample))))
-    return index
-
-
-def _remove_old_indexes(newest: Path) -> None:
-    """Remove indexes of earlier versions of a collection, and of deleted collections."""
-    folders = [folder for folder in newest.parent.glob("*-*") if folder.is_dir()]
-    collection_keys = set(Collection.objects.values_list("pk", flat=True))
-    collection_key = newest.name.partition("-")[0]
-    same_collection = [folder for folder in folders if folder.name.partition("-")[0] == collection_key]
-    same_collection.sort(key=lambda folder: folder.stat().st_mtime, reverse=True)
-    orphans = [folder for folder in folders if int(folder.name.partition("-")[0]) not in collection_keys]
-    for outdated in [*same_collection[INDEXES_KEPT:], *orphans]:
-        shutil.rmtree(outdated, ignore_errors=True)
 
 
 def keep_facts(run: Run, search: VectorSearcher) -> None:

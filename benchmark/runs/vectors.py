@@ -170,19 +170,18 @@ def nearest_vectors(
         scores = queries @ rows(begin, end).T
         # The best so far and this block are merged, so that only one block of scores is in memory.
         for query, depth in enumerate(depths):
-            best[query] = _merge_best(best[query], scores[query], begin, depth)
+            positions, best_scores = best[query]
+            block_scores = scores[query]
+            # Once there are enough, only scores above the worst of the best can enter.
+            candidates = np.arange(len(block_scores))
+            if len(best_scores) >= depth:
+                candidates = np.flatnonzero(block_scores > best_scores[-1])
+            if len(candidates) > depth:
+                # A partition instead of a sort: of thousands in a block at most `depth` can stay.
+                threshold = np.partition(block_scores[candidates], -depth)[-depth]
+                candidates = candidates[block_scores[candidates] >= threshold]
+            # A stable sort keeps the order of ties, because all positions of the block are later.
+            joined = np.concatenate([best_scores, block_scores[candidates]])
+            order = np.argsort(-joined, kind="stable")[:depth]
+            best[query] = (np.concatenate([positions, candidates + begin])[order], joined[order])
     return best
-
-
-def _merge_best(best: NearestDocuments, scores: Vectors, begin: int, depth: int) -> NearestDocuments:
-    """Merge the best so far and a block, whose positions are all later, so that a stable sort is enough."""
-    positions, best_scores = best
-    # Once there are enough, only scores above the worst of the best can enter.
-    candidates = np.arange(len(scores)) if len(best_scores) < depth else np.flatnonzero(scores > best_scores[-1])
-    if len(candidates) > depth:
-        # A partition instead of a sort: of thousands in a block at most `depth` can stay.
-        threshold = np.partition(scores[candidates], -depth)[-depth]
-        candidates = candidates[scores[candidates] >= threshold]
-    scores_together = np.concatenate([best_scores, scores[candidates]])
-    order = np.argsort(-scores_together, kind="stable")[:depth]
-    return np.concatenate([positions, candidates + begin])[order], scores_together[order]

@@ -1,13 +1,13 @@
 """Import and export of aspects with their documents, for the command `aspects`."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from django.db import connection, transaction
 
 from corpus.aspects.entries import AspectSnapshot, Entries
-from corpus.aspects.files import AspectRow, aspect_line, by_query, parse_aspects, refuse_bad_lines
+from corpus.aspects.files import aspect_line, by_query, parse_aspects, refuse_bad_lines
 from corpus.aspects.revising import Act, AspectChange, RevisionDecision, lock_aspects
 from corpus.collections.audit_log import record_act
 from corpus.formats.files import FileSource
@@ -36,10 +36,20 @@ def import_aspects(collection: Collection, path: Path) -> dict[str, Any]:
     refuse_bad_lines(source, problems)
     author, _ = Assessor.objects.get_or_create(collection=collection, kind=Assessor.Kind.HUMAN_IMPORT, name=IMPORTER)
     rows_by_query = by_query(rows)
-    changed_count = sum(
-        _import_query(Query.objects.get(pk=queries[name]), author, aspect_rows, documents)
-        for name, aspect_rows in rows_by_query.items()
-    )
+    changed_count = 0
+    for query_name, aspect_rows in rows_by_query.items():
+        entries: Entries = tuple(
+            AspectSnapshot(row.aspect, row.text, row.rationale, row.importance) for row in aspect_rows
+        )
+        aspect_set = lock_aspects(Query.objects.get(pk=queries[query_name]))
+        judgments = aspect_set.current_judgments([entry.id for entry in entries])
+        is_kept = {key: bool(judgment.grade) for key, judgment in judgments.items()}
+        file_pairs = {(documents[name], row.aspect) for row in aspect_rows for name in row.documents}
+        decisions = [RevisionDecision(*key, True) for key in sorted(file_pairs) if not is_kept.get(key)]
+        decisions += [RevisionDecision(*key, None) for key, keep in is_kept.items() if keep and key not in file_pairs]
+        if entries != aspect_set.entries or decisions:
+            aspect_set.revise(author, Act.IMPORT, AspectChange(entries, decisions))
+            changed_count += 1
     record_act(
         None, "aspects.imported", collection, queries=len(rows_by_query), aspects=len(rows), changed=changed_count
     )
@@ -56,22 +66,6 @@ def _primary_keys(model: type[Query] | type[Document], collection: Collection, n
     """Return primary keys by external id, for those names that are in the collection."""
     rows = model._default_manager.filter(collection=collection, is_current=True, external_id__in=names)
     return dict(rows.values_list("external_id", "pk"))
-
-
-def _import_query(query: Query, author: Assessor, rows: Sequence[AspectRow], documents: dict[str, int]) -> bool:
-    """Replace the set of a query by that of the file; return False when nothing changes."""
-    entries: Entries = tuple(AspectSnapshot(row.aspect, row.text, row.rationale, row.importance) for row in rows)
-    file_pairs = {(documents[name], row.aspect) for row in rows for name in row.documents}
-    aspect_set = lock_aspects(query)
-    is_kept = {
-        key: bool(judgment.grade) for key, judgment in aspect_set.current_judgments([e.id for e in entries]).items()
-    }
-    decisions = [RevisionDecision(*key, True) for key in sorted(file_pairs) if not is_kept.get(key)]
-    decisions += [RevisionDecision(*key, None) for key, keep in is_kept.items() if keep and key not in file_pairs]
-    if entries == aspect_set.entries and not decisions:
-        return False
-    aspect_set.revise(author, Act.IMPORT, AspectChange(entries, decisions))
-    return True
 
 
 ROWS = read_sql(__file__, "read_aspects")

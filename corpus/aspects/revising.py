@@ -92,16 +92,41 @@ def newest_revision(query: Query) -> AspectRevision | None:
 
 
 def _append_revision(
-    aspect_set: LockedAspectSet, author: Assessor, act: Act, change: AspectChange, undoes: AspectRevision | None = None
+    aspect_set: LockedAspectSet,
+    author: Assessor,
+    act: Act,
+    change: AspectChange,
+    undoes: AspectRevision | None = None,
 ) -> AspectRevision:
-    rows = _update_rows(aspect_set, change.entries)
-    judgments = _append_judgments(aspect_set, author, rows, change.decisions)
+    """Append a revision to the history of a query's aspects.
+
+    1. Update the query's rows of aspects to the new set.
+    2. Append the judgments of the decisions that change something.
+    3. Store the revision, and resolve the labels of the judged pairs.
+    """
+    query, entries = aspect_set.query, change.entries
+    if entries != aspect_set.entries or any(entry.id not in aspect_set.rows for entry in entries):
+        # Rows that left the set stay, because judgments refer to them (docs/adr/0029).
+        query.aspects.exclude(external_id__in=[entry.id for entry in entries]).update(is_current=False)
+        Aspect.objects.bulk_create(
+            [
+                Aspect(
+                    query=query, external_id=entry.id, text=entry.text, rationale=entry.rationale,
+                    importance=entry.importance, place=position, is_current=True,
+                )
+                for position, entry in enumerate(entries)
+            ],
+            update_conflicts=True,
+            unique_fields=["query", "external_id"],
+            update_fields=["text", "rationale", "importance", "place", "is_current"],
+        )  # fmt: skip
+    judgments = _append_judgments(aspect_set, author, change.decisions) if change.decisions else []
     revision = AspectRevision.objects.create(
-        query=aspect_set.query,
+        query=query,
         number=(aspect_set.newest.number if aspect_set.newest else 0) + 1,
         act=act,
         note=change.note,
-        aspects=[asdict(entry) for entry in change.entries],
+        aspects=[asdict(entry) for entry in entries],
         judgments=[judgment.pk for judgment in judgments],
         undoes=undoes,
         author=author,
@@ -110,37 +135,14 @@ def _append_revision(
     return revision
 
 
-def _update_rows(aspect_set: LockedAspectSet, entries: Entries) -> Mapping[str, Aspect]:
-    """Update the query's rows to the set; return all rows that it ever had, by id."""
-    if entries != aspect_set.entries or any(entry.id not in aspect_set.rows for entry in entries):
-        rows = [
-            Aspect(
-                query=aspect_set.query, external_id=e.id, text=e.text, rationale=e.rationale,
-                importance=e.importance, place=position, is_current=True,
-            )
-            for position, e in enumerate(entries)
-        ]  # fmt: skip
-        # Rows that left the set stay, because judgments refer to them (docs/adr/0029).
-        aspect_set.query.aspects.exclude(external_id__in=[e.id for e in entries]).update(is_current=False)
-        Aspect.objects.bulk_create(
-            rows,
-            update_conflicts=True,
-            unique_fields=["query", "external_id"],
-            update_fields=["text", "rationale", "importance", "place", "is_current"],
-        )
-    return {row.external_id: row for row in Aspect.objects.filter(query=aspect_set.query)}
-
-
 def _append_judgments(
-    aspect_set: LockedAspectSet, author: Assessor, rows: Mapping[str, Aspect], decisions: Sequence[RevisionDecision]
+    aspect_set: LockedAspectSet, author: Assessor, decisions: Sequence[RevisionDecision]
 ) -> list[Judgment]:
     """Append the judgments that change something, and return them."""
-    if not decisions:
-        return []
     current = aspect_set.current_judgments({decision.aspect for decision in decisions})
     query, documents = aspect_set.query, {decision.document for decision in decisions}
-    rows_found = Document.objects.filter(pk__in=documents, collection_id=query.collection_id)
-    if set(rows_found.values_list("pk", flat=True)) != documents:
+    known_documents = Document.objects.filter(pk__in=documents, collection_id=query.collection_id)
+    if set(known_documents.values_list("pk", flat=True)) != documents:
         raise BadInput(_("One of these documents is no longer in the collection. See the latest version."))
     # A document without a pair gets one that is not assigned to anyone.
     Pair.objects.bulk_create(
@@ -148,8 +150,10 @@ def _append_judgments(
         ignore_conflicts=True,
     )
     pairs = dict(Pair.objects.filter(query=query, document__in=documents).values_list("document", "pk"))
+    # All aspects that the query ever had.
+    rows = {row.external_id: row for row in Aspect.objects.filter(query=query)}
     step = Judgment.Step.FINAL if author.kind == Assessor.Kind.PERSON else Judgment.Step.IMPORT
-    collection = aspect_set.query.collection
+    collection = query.collection
     relevant_grade, guideline = collection.relevant_from, collection.guideline_version
     judgments = []
     for decision in decisions:
