@@ -7,12 +7,12 @@ from benchmark.answers import urls as answers
 from benchmark.hole_filling import views
 from benchmark.qrels import views as qrels
 from benchmark.report import views as report
+from benchmark.report.systems import views as systems
 from benchmark.runs import views as runs
 from benchmark.runs.builders import RUNS
 from benchmark.suites import views as suites
 from benchmark.synthesis import views as synthesis
 from benchmark.synthesis.lifecycle import SYNTHESES
-from benchmark.systems import views as systems
 from judges.model_jobs.pages import control_path
 
 HERE = "c/<slug:name>/benchmark/"

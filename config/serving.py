@@ -27,7 +27,7 @@ from embedded import are_embedded, start_keeper
 from jobs import system
 from jobs.processes import die_with_parent, spawn_child, stop_children
 from jobs.workers import live_workers
-from judges.engine.worker_pool import worker_command
+from judges.workers.worker_pool import worker_command
 from training.jobs import worker_pool
 
 READY_PATIENCE = 60.0

@@ -263,9 +263,9 @@ STORE = env.text("QUORUM_STORE")
 BASE_MODELS = Path(env.text("QUORUM_BASE_MODELS", str(VAR / "bases"))).resolve()
 
 # Modules that open models in a folder for runs of the benchmark (benchmark/runs: embedding, sparse, folder_rerank).
-LOCAL_EMBEDDERS = "training.serving.embedder"
-LOCAL_SPARSE_ENCODERS = "training.serving.sparse"
-LOCAL_RERANKERS = "training.serving.opening"
+LOCAL_EMBEDDERS = "training.published.embedder"
+LOCAL_SPARSE_ENCODERS = "training.published.sparse"
+LOCAL_RERANKERS = "training.published.opening"
 
 # The path of a site that shares its host with others; the proxy may pass it on or remove it (config/sub_path.py).
 SUB_PATH = env.sub_path("QUORUM_SUB_PATH")

@@ -7,13 +7,11 @@ from celery import shared_task, signals
 from django.conf import settings
 from django.db import InterfaceError, OperationalError, connection
 from django.db.models import Exists, OuterRef, Q, QuerySet
-from psycopg.pq import Conninfo
 
 from jobs import notifications, workers
 from jobs.processes import watch_parent
 from jobs.tasks import CHORES, TICKS, is_shutting_down
-from judges.costs import budget
-from judges.engine import leases
+from judges.engine import budget, leases
 from judges.engine import notifications as wakeups
 from judges.engine import plan as plans
 from judges.engine.limits import process_name
@@ -21,7 +19,7 @@ from judges.models import Campaign
 from judges.models.batches import Batch
 from judges.models.canaries import CanaryRound
 from judges.probes import canaries
-from store.sql import execute, fetch_rows
+from store.sql import database_parameters, execute, fetch_rows
 
 logger = logging.getLogger(__name__)
 _child: Any = None
@@ -82,18 +80,10 @@ ask_canaries = shared_task(_ask_canaries, name=canaries.TASK, ignore_result=True
 def worker_engine() -> Any:
     global _child
     if _child is None:
-        from judges.engine.child import Child
+        from judges.workers.child import Child
 
         _child = Child(database_parameters(), is_shutting_down)
     return _child
-
-
-def database_parameters() -> dict[str, Any]:
-    """Django's connection as psycopg takes it; the pool, if there is one, is not for the writer."""
-    # All that libpq knows, certificates among it, and nothing that is Django's or psycopg's own.
-    known = {option.keyword.decode() for option in Conninfo.get_defaults()}
-    values: dict[str, Any] = connection.get_connection_params()
-    return {name: value for name, value in values.items() if name in known and value}
 
 
 def reclaim_budgets() -> None:

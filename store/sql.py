@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from django.db import connection
+from psycopg.pq import Conninfo
 
 # Texts, casts and comments may hold a colon that begins no parameter.
 _TOKENS = re.compile(r"'[^']*'|::|(?P<comment>\s*--[^\n]*)|:(?P<parameter>[a-z_]+)")
@@ -40,3 +41,11 @@ def execute(sql: str, **values: Any) -> int:
     with connection.cursor() as cursor:
         cursor.execute(sql, values)
         return int(cursor.rowcount)
+
+
+def database_parameters() -> dict[str, Any]:
+    """Django's connection as psycopg takes it; the pool, if there is one, is not for the writer."""
+    # All that libpq knows, certificates among it, and nothing that is Django's or psycopg's own.
+    known = {option.keyword.decode() for option in Conninfo.get_defaults()}
+    values: dict[str, Any] = connection.get_connection_params()
+    return {name: value for name, value in values.items() if name in known and value}

@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from annotation.models import Assignment, Membership, Role
 from corpus.models import Collection, Item, Judgment, Label, Pair
-from judges.campaigns import counters
+from judges.costs import counters
 from judges.models import Attempt, AttemptBody, Audit, Campaign, Work
 from tests.evidence import make_assessor, make_attempt, make_judge, make_judgment
 from tests.factories import make_collection, make_document, make_item, make_member, make_pair, make_query

@@ -15,11 +15,11 @@ from redis.asyncio import Redis
 
 from corpus.models import Collection
 from corpus.rubric import BY_QUERY
-from judges.costs.budget import Budget
 from judges.costs.prices import Price, price_for_judge
 from judges.domain import copies
 from judges.domain.routing import NoVerdict
 from judges.engine import calls, pairs
+from judges.engine.budget import Budget
 from judges.engine.cache import Cache
 from judges.engine.calls import Caller, Cancelled, Tools
 from judges.engine.leases import Claimed

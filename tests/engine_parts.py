@@ -12,8 +12,9 @@ from django.db.models import Sum
 
 from corpus.models import Collection, Pair
 from jobs import workers
-from judges.campaigns import counters, lifecycle
+from judges.campaigns import lifecycle
 from judges.campaigns.configurations import build_configuration
+from judges.costs import counters
 from judges.engine.plan import Plan, load_plan
 from judges.models import Campaign, JudgeVersion, Panel, Reservation
 from tests.conftest import Finished

@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from annotation.models import Assignment, Membership
 from corpus.models import Collection, Pair
-from judges.campaigns import counters
+from judges.costs import counters
 from judges.models import Audit, Campaign, Work
 from tests.evidence import make_assessor, make_attempt, make_campaign, make_judge, make_judgment, make_label
 from tests.factories import make_collection, make_item, make_member, make_pair

@@ -12,7 +12,7 @@ _running: list["subprocess.Popen[str]"] = []
 
 def standing_worker(environment: dict[str, str]) -> "subprocess.Popen[str]":
     """The worker with two processes that stands already, or a new one."""
-    from judges.engine import worker_pool
+    from judges.workers import worker_pool
 
     if not _running or _running[0].poll() is not None:
         end_standing_worker()

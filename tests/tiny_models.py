@@ -20,7 +20,7 @@ def tiny(folder: Path, shape: str, seed: int = 0) -> tuple[Path, int, int]:
     import pytest
     from transformers import AutoTokenizer
 
-    tiny_base = pytest.importorskip("training.trainers.tiny_bases").tiny_base
+    tiny_base = pytest.importorskip("training.published.tiny_bases").tiny_base
     tiny_base(folder, shape=shape, seed=seed)
     tokenizer = AutoTokenizer.from_pretrained(folder)
     yes, no = (tokenizer(word, add_special_tokens=False)["input_ids"] for word in ("yes", "no"))
@@ -69,7 +69,7 @@ def sparse_encoder(folder: Path, seed: int = 0) -> Path:
     from sentence_transformers.sparse_encoder.modules import MLMTransformer, SpladePooling
     from transformers import AutoTokenizer, BertConfig, BertForMaskedLM
 
-    from training.trainers.tiny_bases import tiny_encoder
+    from training.published.tiny_bases import tiny_encoder
 
     base = tiny_encoder(folder / "base")
     with torch.random.fork_rng():

@@ -7,7 +7,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from training.jobs.folder import JobFolder
+from training.recipes.job_folder import JobFolder
 
 TOPICS = ["key", "list", "loop", "string", "class", "object", "file", "error", "value", "name"]
 

@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy
 from corpus.models import NUMBER, Collection, Numbered
 from jobs.models import LeasedJob
 from store.paths import VarPathField, VarPathsJSONField
-from training.jobs.folder import JobFolder
+from training.recipes.job_folder import JobFolder
 
 
 class Job(Numbered, LeasedJob):

@@ -15,7 +15,7 @@ from typing import Any
 
 from corpus.errors import BadInput
 from jobs.processes import watch_parent
-from training.jobs.folder import CANCELLED, FAILED, FINISHED, REFUSED, JobFolder, TrainingCancelled
+from training.recipes.job_folder import CANCELLED, FAILED, FINISHED, REFUSED, JobFolder, TrainingCancelled
 
 QUIET = {"HF_HUB_DISABLE_PROGRESS_BARS": "1", "TOKENIZERS_PARALLELISM": "false", "TRANSFORMERS_VERBOSITY": "error"}
 

@@ -50,7 +50,7 @@ REFERENCING OLD TABLE AS original NEW TABLE AS changed FOR EACH STATEMENT
 EXECUTE FUNCTION tell_tasks_resolved();
 
 -- A route that fails its audit while its campaign runs is stopped by a worker, which counts that
--- (judges.campaigns.route_breakers); what people answer later is looked through by api.webhooks.alarms.
+-- (judges.engine.route_breakers); what people answer later is looked through by api.webhooks.alarms.
 
 CREATE FUNCTION tell_audit_alarm() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

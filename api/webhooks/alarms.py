@@ -3,7 +3,8 @@
 from django.utils import timezone
 
 from api.models import Webhook
-from judges.campaigns import counters, route_breakers
+from judges.costs import counters
+from judges.engine import route_breakers
 from judges.models import Campaign
 from store.sql import execute, fetch_rows, read_sql
 

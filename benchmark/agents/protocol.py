@@ -9,7 +9,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from judges.conversations.agents import SearchTurn, find_citations
 from judges.conversations.requests import Conversation, Step
 from judges.domain.verdicts import NoVerdict
 from judges.errors import Unreachable
@@ -21,6 +20,7 @@ from judges.prompts.agents import (
     render_question,
     render_round,
 )
+from judges.prompts.answers.agents import SearchTurn, find_citations
 from judges.prompts.render import repair_prompt
 from judges.records import Judge
 

@@ -17,13 +17,13 @@ from corpus.errors import BadInput
 from corpus.models import Collection, Query
 from jobs.leases import Lease
 from judges.campaigns.estimates import Estimate, of_calls
-from judges.conversations.agents import ReferenceDraft, find_citations
-from judges.conversations.formats import schema_of
 from judges.conversations.requests import Conversation, Step, Subject
 from judges.domain.verdicts import NoVerdict
 from judges.engine.plan import raise_output_limit
 from judges.model_jobs.jobs import JobPlan, Options
 from judges.prompts.agents import reference_prompt
+from judges.prompts.answers.agents import ReferenceDraft, find_citations
+from judges.prompts.answers.formats import schema_of
 from judges.records import Judge, Prompt
 from judges.retrieval import model_requests
 

@@ -23,9 +23,9 @@ from judges.conversations.requests import Conversation
 from judges.domain.verdicts import NoVerdict
 from judges.errors import Unreachable
 from judges.models import Campaign
+from judges.prompts.answers.retrieval import vectors_of
 from judges.records import Judge, Turn
 from judges.retrieval import model_requests
-from judges.retrieval.answers import vectors_of
 
 CACHED = 5000  # Documents whose cut texts are cached, of some ten kilobytes each at most.
 FOLDERS: dict[Run.Kind, Callable[[dict[str, Any]], FolderVectors[Any]]] = {

@@ -15,14 +15,12 @@ from benchmark.agents.protocol import FIXED, MOST, ROUNDS, AgentTrace, Searching
 from benchmark.agents.retrievers import SEARCHING, RetrieverTool, check_retriever, embedders_of, open_retriever
 from benchmark.agents.traces import TOP
 from benchmark.models import AgentJob, Run, Trace
+from benchmark.report.systems.chosen import ready_runs
 from benchmark.runs.model_folders import offered_folders
-from benchmark.systems.chosen import ready_runs
 from corpus.errors import BadOption
 from corpus.models import Collection, Document, Query
 from jobs.leases import Lease
 from judges.campaigns.estimates import Estimate, of_calls
-from judges.conversations.agents import SearchTurn
-from judges.conversations.formats import schema_of
 from judges.conversations.requests import Conversation, Subject
 from judges.engine.plan import judges_of
 from judges.errors import Unreachable
@@ -35,6 +33,8 @@ from judges.prompts.agents import (
     render_question,
     render_round,
 )
+from judges.prompts.answers.agents import SearchTurn
+from judges.prompts.answers.formats import schema_of
 from judges.records import Judge, Prompt
 from judges.retrieval import model_requests
 

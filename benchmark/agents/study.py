@@ -20,7 +20,7 @@ from benchmark.models import AgentJob, ReferenceAnswer, ReferenceStudy, StudyAns
 from corpus.errors import BadInput
 from corpus.holding import hold
 from corpus.models import Assessor, Collection
-from judges.conversations.agents import find_citations
+from judges.prompts.answers.agents import find_citations
 
 QUERIES = 40
 RATERS = 2

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.report.graded_runs import Floats
+from benchmark.measures.graded_runs import Floats
 from benchmark.significance.tests import Values, add_tests, mean_changes, rank_means
 from charts.translation import gettext_noop
 

@@ -12,16 +12,16 @@ from benchmark.answers.generation import AnswerTask
 from benchmark.answers.options import AnswerOptions, K
 from benchmark.models import AnswerEvaluation, GeneratedAnswer, Run
 from benchmark.qrels import versions
+from benchmark.report.systems.chosen import ready_runs
 from benchmark.runs import rankings
-from benchmark.systems.chosen import ready_runs
 from corpus.errors import BadInput
 from corpus.models import Collection, Query
 from jobs.leases import Lease
 from jobs.models import JobState
 from judges.campaigns.estimates import NO_MIX, Estimate, of_calls
-from judges.conversations.formats import ContextAnswer, Correctness, schema_of
-from judges.costs.token_mixes import mixes_of
+from judges.campaigns.token_mixes import mixes_of
 from judges.model_jobs.jobs import BatchOutcome, JobPlan, ModelJobKind, Options, ask_in_batches, in_batches
+from judges.prompts.answers.formats import ContextAnswer, Correctness, schema_of
 from judges.prompts.conversations import CONTEXT_LIMIT, answer_prompt, correct_prompt
 from judges.records import Judge
 from judges.retrieval import model_requests

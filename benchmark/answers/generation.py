@@ -14,11 +14,11 @@ from benchmark.models import AnswerEvaluation, GeneratedAnswer
 from corpus.models import Query
 from jobs import leases
 from jobs.leases import Lease
-from judges.conversations.formats import ContextAnswer, Correctness
 from judges.conversations.requests import Conversation, Step, Subject
 from judges.domain.verdicts import NoVerdict
 from judges.model_jobs.jobs import hold_conversations
 from judges.models import Campaign
+from judges.prompts.answers.formats import ContextAnswer, Correctness
 from judges.prompts.conversations import CONTEXT_LIMIT, answer_prompt, correct_prompt
 from judges.records import Judge
 from judges.retrieval.model_requests import Replies

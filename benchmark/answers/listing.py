@@ -8,8 +8,8 @@ import numpy as np
 from benchmark.answers.contexts import EVIDENCE
 from benchmark.answers.evaluations import answered_queries, runs_in
 from benchmark.answers.results import VersionPair, grade_runs
+from benchmark.measures.graded_runs import stack_rankings
 from benchmark.models import AnswerEvaluation, GeneratedAnswer, QrelsRow, Run
-from benchmark.report.graded_runs import stack_rankings
 from benchmark.runs import rankings
 from corpus.models import Document, Query
 from judges.prompts.conversations import CONTEXT_LIMIT

@@ -13,10 +13,10 @@ from django.utils.translation import gettext as _
 
 from benchmark.answers.alignment import AnswerOutcomes, RetrievalOutcomes, compare_versions
 from benchmark.answers.evaluations import runs_in, split_queries
+from benchmark.measures import arrays as measures
+from benchmark.measures.graded_runs import Ints, Version, encode_pairs, stack_rankings
 from benchmark.models import AnswerEvaluation, GeneratedAnswer, Qrels, Run
 from benchmark.qrels import versions
-from benchmark.report import measures
-from benchmark.report.graded_runs import Ints, Version, encode_pairs, stack_rankings
 from benchmark.report.inputs import load_judgments
 from benchmark.runs import rankings
 from corpus.errors import BadInput

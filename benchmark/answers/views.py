@@ -12,9 +12,9 @@ from benchmark.answers import tables as downloads
 from benchmark.answers.evaluations import ANSWERS, answered_queries, runs_in
 from benchmark.answers.results import VersionPair
 from benchmark.models import AnswerEvaluation, GeneratedAnswer
+from benchmark.report.systems import chosen
 from benchmark.suites.groups import collections_of
 from benchmark.suites.views import get_suite
-from benchmark.systems import chosen
 from corpus.access import AccessScope, AccessSiteScope, action
 from corpus.chart_downloads import send_file
 from corpus.errors import BadInput

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.report.measures import dcg_discounts, divide_or_zero
+from benchmark.measures.arrays import dcg_discounts, divide_or_zero
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

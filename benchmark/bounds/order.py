@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from benchmark.bounds.bounds import Floats, Integers, ideal_dcg, largest_ndcg, smallest_ndcg
+from benchmark.measures.arrays import dcg_discounts, divide_or_zero
 from benchmark.measures.pooling import Judged, Rankings
-from benchmark.report.measures import dcg_discounts, divide_or_zero
 
 EPSILON = 1e-9  # A smaller difference of means counts as none.
 CHUNK = 100  # Queries whose problems are solved together.

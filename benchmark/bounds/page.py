@@ -7,8 +7,8 @@ from django.utils.translation import gettext as _
 
 from benchmark.models import Run
 from benchmark.qrels.versions import latest_version
-from benchmark.systems import chosen, figures
-from benchmark.systems.chosen import StoredReport
+from benchmark.report.systems import chosen, figures
+from benchmark.report.systems.chosen import StoredReport
 from charts.downloads import DownloadTable
 from corpus.models import Collection
 

@@ -11,7 +11,7 @@ from benchmark.bounds.page import bounds_context
 from benchmark.hole_filling import stages
 from benchmark.models import Filling, Run
 from benchmark.report import tables
-from benchmark.systems import chosen
+from benchmark.report.systems import chosen
 from charts import Chart, Link, Node, draw_flow
 from charts.downloads import DownloadTable
 from corpus.models import Collection

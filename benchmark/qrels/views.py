@@ -17,8 +17,8 @@ from benchmark.qrels.comparing import ChangeKind
 from benchmark.qrels.importing import import_version
 from benchmark.qrels.versions import labels_version, original_version
 from benchmark.report import tables
+from benchmark.report.systems import chosen
 from benchmark.runs.importing import saved_uploads
-from benchmark.systems import chosen
 from charts.downloads import DownloadTable
 from corpus.access import AccessScope, action
 from corpus.chart_downloads import answer_page, send_file, send_lines

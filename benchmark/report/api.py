@@ -11,10 +11,10 @@ from actions.services import Actor
 from api.authentication import MANAGE, may, scope_of
 from api.operations import HERE, operation
 from api.paging import Cursor, Limit, Page, page_of
+from benchmark.measures.arrays import RANKING
 from benchmark.models import Report
 from benchmark.report import leaderboard as boards
 from benchmark.report import services
-from benchmark.report.measures import RANKING
 from corpus.errors import BadInput
 from corpus.models import Collection
 from corpus.numbered import numbered_or_404

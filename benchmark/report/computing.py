@@ -7,8 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from benchmark.report import curves, measures, verdict
-from benchmark.report.graded_runs import NONE, Floats, Ints, Judgments, Rankings, Version, encode_pairs, stack_rankings
+from benchmark.measures import arrays as measures
+from benchmark.measures.graded_runs import (
+    NONE,
+    Floats,
+    Ints,
+    Judgments,
+    Rankings,
+    Version,
+    encode_pairs,
+    stack_rankings,
+)
+from benchmark.report import curves, verdict
 from benchmark.significance.tests import Values, add_tests, count_swapped, kendall_tau, mean_changes, rank_means
 
 VERSION = 3  # Version of the result's shape and computation, which is part of a report's key.

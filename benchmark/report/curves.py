@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.report import measures
-from benchmark.report.graded_runs import NONE, SPAN, Floats, Ints, Version, encode_pairs
+from benchmark.measures import arrays as measures
+from benchmark.measures.graded_runs import NONE, SPAN, Floats, Ints, Version, encode_pairs
 
 ORDERS = 10  # Random orders, as in the paper.
 BAND = (0.1, 0.9)  # Quantiles over the orders.

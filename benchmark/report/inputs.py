@@ -7,10 +7,10 @@ from django.db import connection
 from django.db.models import Max
 
 from benchmark.measures.aspects import QueryAspects, a_recall, alpha_ndcg, ideal_alpha_dcg
+from benchmark.measures.graded_runs import Floats, Judgments, Rankings
 from benchmark.models import Qrels, Report, Run
 from benchmark.qrels import reading
 from benchmark.report.computing import AspectValues, ReportQuestion, ReportSystem
-from benchmark.report.graded_runs import Floats, Judgments, Rankings
 from benchmark.report.naming import ASPECTS
 from benchmark.runs import rankings
 from corpus.models import Collection

@@ -7,15 +7,15 @@ from typing import Any
 from django.db.models import F
 from django.utils.translation import gettext as _
 
+from benchmark.measures.arrays import RANKING
 from benchmark.models import Report, Run
 from benchmark.qrels import versions
 from benchmark.report import reports
-from benchmark.report.measures import RANKING
 from benchmark.report.naming import ASPECTS, label_in
+from benchmark.report.systems import chosen
+from benchmark.report.systems.chosen import StoredReport
+from benchmark.report.systems.figures import MEASURE
 from benchmark.significance.paired import LEVEL
-from benchmark.systems import chosen
-from benchmark.systems.chosen import StoredReport
-from benchmark.systems.figures import MEASURE
 from charts.downloads import DownloadTable, Figure
 from corpus.models import Collection, Query
 from jobs import leases

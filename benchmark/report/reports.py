@@ -11,13 +11,13 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from benchmark.bounds import order
+from benchmark.measures.arrays import RANKING
 from benchmark.measures.following import became_irrelevant, p_mrr
+from benchmark.measures.graded_runs import Floats
 from benchmark.models import Qrels, Report, ReportValues, Run
 from benchmark.qrels import reading
 from benchmark.report import inputs
 from benchmark.report.computing import VERSION, compute_report
-from benchmark.report.graded_runs import Floats
-from benchmark.report.measures import RANKING
 from benchmark.runs import rankings
 from benchmark.runs.costs import cost_document
 from benchmark.significance import pairwise

@@ -9,13 +9,13 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from benchmark.report.graded_runs import Floats, Ints
+from benchmark.measures.arrays import RANKING
+from benchmark.measures.graded_runs import Floats, Ints
 from benchmark.report.leaderboard import difference_of
-from benchmark.report.measures import RANKING
 from benchmark.report.naming import label_in
 from benchmark.report.reports import query_values
-from benchmark.systems.chosen import StoredReport
-from benchmark.systems.figures import MEASURE, source_line
+from benchmark.report.systems.chosen import StoredReport
+from benchmark.report.systems.figures import MEASURE, source_line
 from charts import Chart, draw_differences
 from charts.downloads import Cell, DownloadTable
 from corpus.models import Query

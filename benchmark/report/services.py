@@ -9,8 +9,8 @@ from benchmark.models import Qrels, Report
 from benchmark.qrels import versions
 from benchmark.report import reports
 from benchmark.report.options import ReportOptions
+from benchmark.report.systems.chosen import common_depth, ready_runs
 from benchmark.runs.builders import ready_run
-from benchmark.systems.chosen import common_depth, ready_runs
 from corpus.errors import BadInput, BadOption
 from corpus.models import Collection
 

@@ -8,8 +8,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 
 from benchmark.models import Filling, Qrels, Run
+from benchmark.report.systems.page import SystemPage
 from benchmark.report.tabling import CHANGE_FIELDS, change_names
-from benchmark.systems.page import SystemPage
 from charts.downloads import Cell as Value
 from charts.downloads import DownloadTable
 from corpus.models import Query

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from benchmark.report.measures import BY_VERSION
+from benchmark.measures.arrays import BY_VERSION
 from benchmark.report.naming import ASPECTS, label_in
 from charts.downloads import Cell, DownloadTable, Figure
 

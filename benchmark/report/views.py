@@ -16,14 +16,14 @@ from django.views.decorators.http import require_GET, require_POST
 from actions.options import ActionForm, show_refusal
 from actions.pages import answer_action, form_of
 from actions.services import Actor
+from benchmark.measures.arrays import RANKING
 from benchmark.models import Qrels, QrelsRow, Report, Run
 from benchmark.report import leaderboard as boards
 from benchmark.report import reports, run_pairs, services, tabling, verdict
-from benchmark.report.measures import RANKING
 from benchmark.report.naming import label_in
 from benchmark.report.options import ReportOptions
-from benchmark.systems import chosen, figures
-from benchmark.systems.chosen import StoredReport, complete_figures
+from benchmark.report.systems import chosen, figures
+from benchmark.report.systems.chosen import StoredReport, complete_figures
 from corpus.access import AccessScope, action
 from corpus.chart_downloads import answer_page
 from corpus.errors import BadInput

@@ -20,11 +20,11 @@ from judges.campaigns.estimates import Estimate, of_calls
 from judges.model_jobs.jobs import describe_stop
 from judges.models import Campaign
 from judges.presets.own_servers import is_own_server
+from judges.prompts.answers.retrieval import vectors_of
 from judges.prompts.searching import plain_prompt
 from judges.providers.base import LATE
 from judges.records import Judge, Turn
 from judges.retrieval import model_requests
-from judges.retrieval.answers import vectors_of
 from judges.retrieval.model_requests import RetrievalReply, RetrievalRequest, Wanted
 
 ROLE = "embed"

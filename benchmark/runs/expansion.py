@@ -13,7 +13,7 @@ from benchmark.runs.rankings import RankedQuery
 from corpus.models import Collection, Query
 from corpus.search.text import tokenize_text
 from judges.campaigns.estimates import NO_MIX, Estimate, of_calls
-from judges.costs.token_mixes import mixes_of
+from judges.campaigns.token_mixes import mixes_of
 from judges.prompts.searching import PASSAGE_SCHEMA, REASONING_SCHEMA, rewrite_prompt
 from judges.records import Judge
 from judges.retrieval import model_requests

@@ -24,10 +24,10 @@ from corpus.rubric import AUTO, Rubric
 from judges.campaigns.estimates import Estimate, of_calls
 from judges.models import Campaign
 from judges.models.retrieval import RetrievalCall
+from judges.prompts.answers.retrieval import scores_of
 from judges.prompts.searching import plain_prompt
 from judges.records import Judge
 from judges.retrieval import model_requests
-from judges.retrieval.answers import scores_of
 from judges.retrieval.model_requests import RetrievalReply, RetrievalRequest, Wanted
 
 T = TypeVar("T")

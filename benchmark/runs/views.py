@@ -18,10 +18,10 @@ from actions.pages import answer_action, form_of
 from actions.services import Actor
 from benchmark.models import Run
 from benchmark.report import tables
+from benchmark.report.systems import chosen
 from benchmark.runs import options, rankings, services
 from benchmark.runs.builders import RUNS
 from benchmark.runs.model_folders import fits, offered_folders, reader_of
-from benchmark.systems import chosen
 from corpus.access import AccessScope, action
 from corpus.chart_downloads import answer_page, send_lines
 from corpus.errors import BadInput, BadOption

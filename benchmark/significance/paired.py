@@ -13,9 +13,9 @@ from itertools import combinations
 from math import ceil
 
 import numpy as np
+from numpy.typing import NDArray
 
-from benchmark.report.graded_runs import Floats
-
+Floats = NDArray[np.float64]
 RESAMPLES = 10_000
 EXACT = 16  # Queries up to which all 2^n sign patterns are counted.
 CHUNK = 500  # Sign patterns in memory at once.

@@ -5,8 +5,7 @@ from itertools import combinations
 
 import numpy as np
 
-from benchmark.report.graded_runs import Floats
-from benchmark.significance.paired import LEVEL, Tests, holm_correction, holm_levels
+from benchmark.significance.paired import LEVEL, Floats, Tests, holm_correction, holm_levels
 
 RESAMPLES = 2_000  # Of the queries, for intervals of means.
 CHUNK = 250  # Resamples in memory at once.

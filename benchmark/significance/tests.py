@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.report.graded_runs import Floats
 from benchmark.significance.compact_letter_display import compact_letter_display
-from benchmark.significance.paired import Tests, holm_correction, holm_levels, significant_differences
+from benchmark.significance.paired import Floats, Tests, holm_correction, holm_levels, significant_differences
 
 MeasureRows = Mapping[str, list[dict[str, Any]]]  # By measure, a row for each system.
 SAME = 1e-12  # Means nearer than this share a rank.

@@ -12,14 +12,14 @@ from django.db import IntegrityError, transaction
 from django.db.models import F, Q
 from django.utils.translation import gettext as _
 
+from benchmark.measures.arrays import RANKING
 from benchmark.models import RUN_NAME, Qrels, Report, ReportValues, Suite, SuiteMember
 from benchmark.qrels import versions
 from benchmark.report import reports
 from benchmark.report.computing import VERSION
-from benchmark.report.measures import RANKING
 from benchmark.report.naming import ASPECTS, measure_label
+from benchmark.report.systems.chosen import ready_runs
 from benchmark.significance.tests import Values, add_tests, join_members, mean_changes
-from benchmark.systems.chosen import ready_runs
 from charts.downloads import DownloadTable, Figure
 from corpus.collections.audit_log import record_act, shell_user
 from corpus.errors import BadInput

@@ -13,13 +13,13 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from actions.options import show_refusal
+from benchmark.measures.arrays import RANKING
 from benchmark.models import RUN_NAME, Suite, SuiteMember
-from benchmark.report.measures import RANKING
 from benchmark.report.naming import measure_label
+from benchmark.report.systems.chosen import K
+from benchmark.report.systems.figures import MEASURE
 from benchmark.suites import groups as services
 from benchmark.suites.funnels import funnel_table
-from benchmark.systems.chosen import K
-from benchmark.systems.figures import MEASURE
 from corpus.access import AccessSiteScope, action, administered
 from corpus.chart_downloads import send_file
 from corpus.errors import BadInput

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from benchmark.synthesis.bundles import Bundle, find_near_copies, query_id_of
-from judges.conversations import synthesis as formats
-from judges.conversations.base import AnswerFormat
 from judges.conversations.requests import Conversation, Step
 from judges.domain.verdicts import NoVerdict
 from judges.prompts import synthesis as prompts
+from judges.prompts.answers import synthesis as formats
+from judges.prompts.answers.base import AnswerFormat
 from judges.records import Judge, Prompt
 
 NEAR_DUPLICATE = "near-duplicate"

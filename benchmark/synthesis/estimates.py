@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from benchmark.synthesis.bundles import EXAMPLES
 from benchmark.synthesis.seeds import Seed
 from judges.campaigns.estimates import NO_MIX, Estimate, Range, of_calls
-from judges.conversations.formats import schema_of
-from judges.conversations.synthesis import FORMATS
-from judges.costs.token_mixes import mixes_of
+from judges.campaigns.token_mixes import mixes_of
 from judges.prompts import synthesis as prompts
+from judges.prompts.answers.formats import schema_of
+from judges.prompts.answers.synthesis import FORMATS
 from judges.records import Judge, Prompt
 
 ANALYTICAL = 0.7  # Expected share of analytical queries: seeds are rewritten as needs for explanation.

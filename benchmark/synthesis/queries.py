@@ -31,10 +31,10 @@ from corpus.importing.made_rows import import_rows
 from corpus.models import Collection, Document, Pair, Query
 from corpus.search.bm25 import index_for
 from judges.campaigns.estimates import NO_MIX, Estimate, of_calls
-from judges.conversations.formats import FORMATS, schema_of
+from judges.campaigns.token_mixes import mixes_of
 from judges.conversations.requests import Conversation, Step
-from judges.costs.token_mixes import mixes_of
 from judges.domain.verdicts import NoVerdict
+from judges.prompts.answers.formats import FORMATS, schema_of
 from judges.prompts.synthesis import ask_prompt, query_prompt
 from judges.records import Judge, Prompt
 from store.files import fetch, fetch_matching

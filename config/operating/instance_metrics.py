@@ -25,8 +25,8 @@ from jobs.models import BackgroundJob, LeasedJob
 from jobs.notifications import redis_client
 from jobs.workers import live_workers
 from judges.campaigns.pair_states import recent_states
-from judges.campaigns.route_breakers import RESUMED, STOPPED
 from judges.engine.account_states import Account, read_account_states
+from judges.engine.route_breakers import RESUMED, STOPPED
 from store.sql import read_sql
 from training.jobs.worker_pool import QUEUE
 

@@ -25,7 +25,7 @@ _MONTH = (
     r"|Sept?(?:ember|\.)?|Oct(?:ober|\.)?|Nov(?:ember|\.)?|Dec(?:ember|\.)?)"
 )
 _NUMBER = r"\d+(?:[.,]\d+)*"
-# Dimensions that a judge rates from 1 to 5 (judges.evidence.quality).
+# Dimensions that a judge rates from 1 to 5 (judges.domain.evidence_quality).
 DIMENSIONS = (
     "contribution_accuracy",
     "contribution_coverage",

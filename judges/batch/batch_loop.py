@@ -25,13 +25,13 @@ from judges.batch.endpoints import (
     was_not_created,
 )
 from judges.batch.store import LEASE_S, Collected, OpenBatch
-from judges.costs.budget import Budget, BudgetExhausted
 from judges.costs.prices import cost_bound, is_batched, price_for_judge
 from judges.domain import refusals
 from judges.domain.refusals import Failure, Meaning
 from judges.domain.verdicts import NoVerdict
 from judges.engine import leases, pairs
 from judges.engine.answers import Decision, SentCall, interpret_body, one_line
+from judges.engine.budget import Budget, BudgetExhausted
 from judges.engine.calls import (
     NOBODYS,
     Caller,

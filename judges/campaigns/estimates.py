@@ -92,7 +92,7 @@ class CampaignSize:
     adjudicator: Judge | None = None
     play_on: bool = False
     batch: bool = False
-    # What earlier answers took, by id of the judge (judges.costs.token_mixes).
+    # What earlier answers took, by id of the judge (judges.campaigns.token_mixes).
     mixes: Mapping[int, Mix] = field(default_factory=dict)
     # What voters and filters are asked; a judge that is not in it gets the vote among the sample's prompts.
     ballots: Ballots = field(default_factory=dict)

@@ -13,15 +13,15 @@ from corpus.document_limit import SHOWN
 from corpus.evidence.measures import EvidenceTarget
 from corpus.long_documents import count_long_pairs, count_windows, shown_characters
 from corpus.models import Collection, Document, Pair, Query
+from judges.campaigns import evidence_campaigns as evidence
 from judges.campaigns import lifecycle
 from judges.campaigns.configurations import Configuration
 from judges.campaigns.estimates import AnsweredShare, CampaignSize, Estimate, ballots_of, estimate_campaign
-from judges.costs.token_mixes import mixes_of
+from judges.campaigns.token_mixes import mixes_of
 from judges.domain import copies
 from judges.domain.debate import FOR
 from judges.engine.cache import make_cache_key
 from judges.engine.plan import WINDOWED, raise_output_limit
-from judges.evidence import campaigns as evidence
 from judges.models import Attempt, Campaign
 from judges.prompts import render, writing
 from judges.prompts.answering import fit_prompt

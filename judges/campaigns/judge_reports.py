@@ -15,7 +15,7 @@ OUTCOMES = """
 SELECT l.campaign_id, l.judge_id, l.outcome, sum(l.calls)::bigint, sum(l.calls_cached)::bigint
 FROM judges_ledger l WHERE l.campaign_id = ANY(%(campaigns)s) GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
 """
-ANSWERED = "answered:"  # Begins the counters of calls that another model answered (judges.campaigns.counters).
+ANSWERED = "answered:"  # Begins the counters of calls that another model answered (judges.costs.counters).
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,8 +21,8 @@ from corpus import table_statistics
 from corpus.errors import BadInput, BadOption
 from corpus.holding import hold
 from corpus.models import Collection, Pair
-from judges.campaigns import counters
 from judges.campaigns.configurations import Configuration
+from judges.costs import counters
 from judges.costs.prices import price_for_judge
 from judges.domain.protocol import Protocol
 from judges.engine import leases, notifications

@@ -13,9 +13,9 @@ from django.utils.translation import gettext as _
 from corpus.errors import BadInput
 from corpus.models import Collection, Pair
 from corpus.numbered import find_numbered
-from judges.campaigns import counters
 from judges.campaigns.judge_reports import describe_reports, join_reports, judge_reports, other_models
 from judges.campaigns.pair_states import PairState, PairStates, count_states
+from judges.costs import counters
 from judges.domain.copies import sample_name
 from judges.models import Attempt, AttemptBody, Campaign, Panel, Work
 from judges.models.batches import Batch

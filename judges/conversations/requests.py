@@ -12,13 +12,13 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar, cast
 
-from judges.conversations.base import AnswerFormat
-from judges.conversations.formats import FORMATS, schema_of
 from judges.domain.verdicts import NoVerdict
 from judges.engine.calls import Caller, JudgeQuestion
 from judges.engine.leases import Claimed
 from judges.models import Campaign
 from judges.models.retrieval import RetrievalCall
+from judges.prompts.answers.base import AnswerFormat
+from judges.prompts.answers.formats import FORMATS, schema_of
 from judges.prompts.searching import plain_prompt
 from judges.records import CONVERSATIONS, Judge, Prompt, Turn
 from judges.retrieval.model_requests import Replies, ask_each, claim

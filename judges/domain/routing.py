@@ -62,7 +62,7 @@ class EscalationReason(StrEnum):
     UNPARSED = "unparsed"
     REFUSED = "refused"
     ERROR = "error"
-    STOPPED = "stopped"  # Labels of its route were wrong too often (judges.campaigns.route_breakers).
+    STOPPED = "stopped"  # Labels of its route were wrong too often (judges.engine.route_breakers).
     POLICY = "policy"  # The policy asks people about every pair.
     LONG = "long"  # Its document is longer than judges read, and the collection leaves such documents to people.
     UNCERTAIN = "uncertain"  # LARA's calibrated probability is among those nearest to one half.

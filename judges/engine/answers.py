@@ -14,7 +14,6 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from judges.conversations import formats
 from judges.costs.prices import Price, answering_model, call_cost, price_of_reply
 from judges.domain import prompt_sizes, verdicts
 from judges.domain.probabilities import of_answer
@@ -23,10 +22,11 @@ from judges.engine.pending_answers import orphaned_files
 from judges.engine.rows import AttemptRow, Row
 from judges.engine.writer import ResultWriter
 from judges.errors import ProviderError, Refused, Rejected
-from judges.evidence import answers as writings
+from judges.prompts.answers import evidence as writings
+from judges.prompts.answers import formats
+from judges.prompts.answers import retrieval as answers
 from judges.providers import load_provider, open_provider
 from judges.records import CONVERSATIONS, RETRIEVAL, TEXT_ROLES, Body, Judge, Reply, Turn
-from judges.retrieval import answers
 
 GATEWAYS = ("openai-compatible", "litellm", "openrouter")
 

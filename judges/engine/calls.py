@@ -17,7 +17,6 @@ from datetime import UTC, datetime
 from typing import Any, NoReturn
 
 from corpus.evidence.measures import EvidenceTarget
-from judges.costs.budget import Budget, BudgetExhausted
 from judges.costs.prices import cost_bound, input_bound, output_bound
 from judges.domain import refusals
 from judges.domain.prompt_sizes import RepeatedCounts
@@ -25,6 +24,7 @@ from judges.domain.refusals import Failure, Meaning
 from judges.domain.verdicts import NoVerdict
 from judges.engine import leases
 from judges.engine.answers import Decision, Retry, SentCall, dump_answer, one_line, unexpected_error
+from judges.engine.budget import Budget, BudgetExhausted
 from judges.engine.cache import Cache, make_cache_key
 from judges.engine.leases import Claimed, RefusalStreak
 from judges.engine.limits import (
@@ -133,7 +133,7 @@ class Caller:
         # Called as soon as an account refuses every call, and again once it is known why; `stopped` is True from then.
         self.refused = refused
         # In a worker, pairs are put back while an account is in trouble. Otherwise
-        # (judges.inline.runner) the call fails, after some minutes of an open circuit.
+        # (judges.workers.inline_runner) the call fails, after some minutes of an open circuit.
         self.puts_back = puts_back
         self.trials = tools.limits.trials
         self.accounts = {judge.id: judge.account for judge in plan.judges}

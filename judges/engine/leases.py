@@ -13,8 +13,8 @@ from typing import Any
 from psycopg import Connection
 from psycopg.rows import dict_row
 
-from judges.campaigns import audit_sampling
 from judges.domain.verdicts import NoVerdict
+from judges.engine import audit_sampling
 from judges.engine.plan import Plan
 from judges.engine.rows import AttemptRow, stored_turn
 from judges.records import Inputs, Prompt, Slot, Turn

@@ -8,10 +8,10 @@ from typing import Any
 
 from corpus.collections.task_order import pair_priority
 from corpus.document_limit import SHOWN
-from judges.costs.budget import BudgetExhausted
 from judges.domain import audits, debate, ensemble, routing, stance_flip_guard
 from judges.domain.routing import NoVerdict, RoutingOutcome, RoutingState
 from judges.engine.answers import describe_own_fault
+from judges.engine.budget import BudgetExhausted
 from judges.engine.calls import Caller, Cancelled, JudgeQuestion
 from judges.engine.leases import Claimed
 from judges.engine.plan import Plan
@@ -34,7 +34,7 @@ async def judge_pair(caller: Caller, claimed: Claimed) -> OutcomeRow:
     1. Send a long document to people if the collection says so: judges would see only a part of it.
     2. Ask the judges, about each window of the document or about the whole pair.
     3. Decide each window; the deciding one is the pair from then on: people, audits and exports get its evidence.
-    4. Escalate a label whose route failed its audit (judges.campaigns.route_breakers).
+    4. Escalate a label whose route failed its audit (judges.engine.route_breakers).
     5. Play a debate for people, if an escalated pair has none and the protocol asks for one.
     """
     plan = caller.plan

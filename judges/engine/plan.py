@@ -11,11 +11,11 @@ from django.db.models import Min
 from corpus.document_limit import SHOWN, WHOLE
 from corpus.models import Assessor
 from corpus.rubric import BY_QUERY, Rubric
-from judges.campaigns import counters, route_breakers
-from judges.costs import price_rows
+from judges.costs import counters, price_rows
 from judges.costs.prices import Price, price_for_judge
 from judges.domain import copies, routing
 from judges.domain.protocol import Protocol
+from judges.engine import route_breakers
 from judges.engine.limits import Limit
 from judges.models import Campaign, JudgeVersion, PromptVersion
 from judges.prompts import answering
@@ -51,7 +51,7 @@ class Plan:
     filter: tuple[Judge, ...] = ()
     adjudicator: Judge | None = None
     seats: tuple[DebateAgent, ...] = ()  # The debate's agents; () without a debate.
-    # Keys of routes that failed their audit: their pairs go to people (judges.campaigns.route_breakers).
+    # Keys of routes that failed their audit: their pairs go to people (judges.engine.route_breakers).
     stopped: frozenset[str] = frozenset()
     bounded: bool = False  # The campaign has a limit of money or calls, or its collection has a budget.
     # The team's prices of models, by provider and address, then by name.

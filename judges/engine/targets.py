@@ -9,13 +9,14 @@ from typing import Any
 from corpus.collections.task_order import LAST, pair_priority
 from corpus.evidence import measures as evidence
 from corpus.evidence.measures import EvidenceTarget, parse_target
+from judges.domain import evidence_quality as quality
 from judges.domain.verdicts import NoVerdict
 from judges.engine import pairs
 from judges.engine.calls import Caller, JudgeQuestion
 from judges.engine.leases import Claimed
 from judges.engine.rows import OutcomeRow
-from judges.evidence import answers, quality
 from judges.prompts import writing
+from judges.prompts.answers import evidence as answers
 from judges.records import Judge, Turn
 
 TRIES = 2  # A target that fails its measures is written once more.

@@ -14,9 +14,9 @@ from functools import partial
 from django.conf import settings
 from structlog.contextvars import bind_contextvars
 
-from judges.costs.budget import Budget, BudgetExhausted
 from judges.engine import leases, pairs, targets
 from judges.engine.answers import one_line, recover_answers
+from judges.engine.budget import Budget, BudgetExhausted
 from judges.engine.calls import Caller, Cancelled, Tools
 from judges.engine.leases import Claimed
 from judges.engine.limits import SIT_OUT_S, AccountLimits

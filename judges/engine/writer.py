@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 import psycopg
 
-from judges.campaigns import counters
+from judges.costs import counters
 from judges.engine.pending_answers import PendingAnswerLog
 from judges.engine.rows import StoredRow, store_rows
 

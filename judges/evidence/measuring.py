@@ -8,18 +8,18 @@ from django.db.models import Q
 from corpus.evidence import measures
 from corpus.evidence.targets import newest_targets
 from corpus.models import Collection, Label, Pair, Target
+from judges.campaigns.evidence_campaigns import writer_configuration
+from judges.domain import evidence_quality as quality
 from judges.domain.verdicts import NoVerdict
 from judges.engine import targets
 from judges.engine.calls import Caller
 from judges.engine.leases import Claimed
 from judges.engine.plan import judge_of
-from judges.evidence import answers as writings
-from judges.evidence import quality
-from judges.evidence.campaigns import writer_configuration
 from judges.evidence.outputs import JudgedOutput, OutputRow
-from judges.inline.runner import InlineResult, ask_inline
 from judges.models import JudgeVersion
+from judges.prompts.answers import evidence as writings
 from judges.records import Judge
+from judges.workers.inline_runner import InlineResult, ask_inline
 
 
 def rows_of_targets(collection: Collection) -> list[OutputRow]:

@@ -14,10 +14,10 @@ from corpus.models import Collection
 from jobs import workers
 from jobs.models import JobState, LeasedJob
 from judges.campaigns.estimates import Estimate
-from judges.engine import worker_pool
 from judges.management.judging_command import JudgingCommand, ShownProgress
 from judges.model_jobs.jobs import ModelJobKind
 from judges.model_jobs.options import PaidOptions
+from judges.workers import worker_pool
 
 LOOK_S = 0.25
 CHECK_WORKERS_S = 2.0

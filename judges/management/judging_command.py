@@ -20,8 +20,9 @@ from judges.campaigns.lifecycle import Started
 from judges.campaigns.progress import CampaignProgress, count_ended, summary_lines
 from judges.costs import collection_budgets
 from judges.costs.accounting import describe_assumed_cost
-from judges.engine import notifications, worker_pool
+from judges.engine import notifications
 from judges.models import Campaign
+from judges.workers import worker_pool
 
 LOOK_S = 0.25
 LINE_EVERY_S = 10.0

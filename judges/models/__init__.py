@@ -121,7 +121,7 @@ class Campaign(Numbered):
         HUMAN = "human", gettext_lazy("people only")
         # Goes on from a judge's votes: annotation.quality.policies.lara_live starts it, nobody drains it.
         LARA = "lara", gettext_lazy("LARA")
-        # Writes targets of relevant pairs and labels nothing (judges.evidence.campaigns).
+        # Writes targets of relevant pairs and labels nothing (judges.campaigns.evidence_campaigns).
         EVIDENCE = "evidence", gettext_lazy("contribution and evidence")
         # Keeps the calls of a run that models make. It has no pairs, and no worker drains it.
         RETRIEVAL = "retrieval", gettext_lazy("retrieval")

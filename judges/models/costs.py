@@ -45,7 +45,7 @@ class Ledger(models.Model):
 
 
 class CollectionTally(models.Model):
-    """Spending of a collection's campaigns together, for its caps (judges.costs.budget); in shards, as Tally."""
+    """Spending of a collection's campaigns together, for its caps (judges.engine.budget); in shards, as Tally."""
 
     # It is kept whether there are caps or not, so that a cap set later knows what was spent before.
 

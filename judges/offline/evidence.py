@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from corpus.evidence import measures
 from corpus.evidence.measures import EvidenceTarget
 from corpus.search.text import split_sentences, tokenize_text
-from judges.evidence.quality import cap_scores
+from judges.domain.evidence_quality import cap_scores
 from judges.offline.judges import (
     Lexicon,
     ReadSentence,

@@ -10,7 +10,7 @@ from django.conf import settings
 from redis.asyncio import Redis
 
 from judges.campaigns.estimates import CampaignSize, Estimate, ballots_of, estimate_campaign
-from judges.costs.token_mixes import mixes_of
+from judges.campaigns.token_mixes import mixes_of
 from judges.engine.calls import update_limits
 from judges.engine.limits import LONGEST_PAUSE_S, RateLimits, process_name
 from judges.engine.plan import limit_of

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from judges.errors import Rejected
+from judges.prompts.answers import retrieval as answers
 from judges.providers.openai import OpenAIProvider
 from judges.providers.received import Received
 from judges.providers.replies import finite_number, get_count, get_list, get_path
 from judges.records import Judge, ModelRequest, Reply, Usage
-from judges.retrieval import answers
 
 
 class EmbedProvider(OpenAIProvider):

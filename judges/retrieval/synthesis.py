@@ -12,17 +12,17 @@ from django.utils.translation import gettext as _
 
 from corpus.errors import BadInput
 from corpus.models import Collection
+from judges.campaigns.evidence_campaigns import writer_configuration
 from judges.campaigns.lifecycle import check_budget
 from judges.domain import copies, ensemble
 from judges.domain.chains import HIGHEST
 from judges.domain.verdicts import NoVerdict
 from judges.engine.calls import Caller, JudgeQuestion
 from judges.engine.leases import Claimed
-from judges.evidence.campaigns import writer_configuration
-from judges.inline.runner import InlineResult, ask_inline
 from judges.models import Attempt, Campaign, Work
 from judges.prompts import render
 from judges.records import Turn
+from judges.workers.inline_runner import InlineResult, ask_inline
 
 LONGEST = 2048  # Maximum tokens of a generation in training; a query with a longer one is dropped entirely (ERank C).
 # Why a document was drawn: as a labelled positive or negative, or from a range of ranks of a run (ERank C).

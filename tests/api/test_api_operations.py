@@ -16,7 +16,7 @@ from annotation.models.snapshots import Snapshot
 from api.tokens import make_token
 from benchmark.models import Report, Run
 from corpus.models import Assessor, Collection, CurrentJudgment, Item, Judgment, Label, Target
-from judges.campaigns import counters
+from judges.costs import counters
 from judges.models import Audit, Campaign
 from tests.annotation.work.judging.test_evidence_pages import PROBLEM, failed_texts
 from tests.api.conftest import Call

@@ -10,9 +10,9 @@ pytest.importorskip("torch")
 
 from config.env import ROOT
 from jobs.processes import spawn_child, stop_children
-from judges.engine import worker_pool
 from judges.models import Campaign
 from judges.panels.offline_panel import ensure_offline
+from judges.workers import worker_pool
 from tests.charts.test_pictures import LIGHT, folder, picture
 from tests.engine_parts import FAST
 from tests.factories import make_collection, make_user

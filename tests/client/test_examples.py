@@ -13,9 +13,9 @@ from api.tokens import make_token
 from config.env import ROOT
 from corpus.models import Collection, Judgment, Label
 from jobs.processes import spawn_child, stop_children
-from judges.engine import worker_pool
 from judges.models import Campaign
 from judges.panels.offline_panel import ensure_offline
+from judges.workers import worker_pool
 from tests.engine_parts import FAST
 from tests.factories import make_collection, make_member, make_pair, make_user
 from tests.instances import PATIENCE

@@ -12,7 +12,7 @@ from kombu import Connection
 
 import embedded
 from config import backup, env, startup
-from judges.tasks import database_parameters
+from store.sql import database_parameters
 from tests.instances import ROOT, Instance
 from tests.stages import first_quick
 

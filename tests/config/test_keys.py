@@ -18,9 +18,9 @@ from corpus.collections import secrets
 from corpus.errors import BadInput
 from jobs import workers
 from jobs.processes import spawn_child, stop_children
-from judges.engine import worker_pool
 from judges.models import Campaign
 from judges.providers import open_provider
+from judges.workers import worker_pool
 from tests.conftest import Manage
 from tests.engine_parts import FAST, collection_of, make_panel
 from tests.factories import make_member

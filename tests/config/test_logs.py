@@ -21,8 +21,8 @@ from config.operating import logs
 from jobs import background, leases
 from jobs.models import BackgroundJob
 from jobs.processes import spawn_child, stop_children
-from judges.engine import worker_pool
 from judges.models import Attempt, Campaign
+from judges.workers import worker_pool
 from tests.api.conftest import Call, call
 from tests.engine_parts import FAST, collection_of, make_panel
 from tests.factories import make_collection, make_member

@@ -19,7 +19,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from annotation.models import Role
 from config.operating import instance_metrics
 from jobs.models import BackgroundJob
-from judges.campaigns import counters
+from judges.costs import counters
 from judges.models import Attempt, Campaign, Work
 from judges.models.costs import Ledger
 from tests.config.test_serving import serve

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import redis
 
-from judges.engine.worker_pool import worker_command
+from judges.workers.worker_pool import worker_command
 from tests.annotators import at_work, count_judged, count_stored, make_people
 from tests.fault_rig import CALLS, ENVIRONMENT, Rig, rig
 from tests.instances import PATIENCE, ROOT, Instance, until

@@ -41,9 +41,9 @@ from judges.records import SCALES, Inputs, Judge, ModelRequest, Prompt, Turn
 from tests.factories import client_of, make_collection, make_document, make_item, make_member, make_pair, make_query
 from tests.judged_books import export, lines, make_books
 from tests.tiny_models import tiny
+from training.published import protocol
+from training.published.opening import open_scorer
 from training.recipes import data, rendering
-from training.serving import protocol
-from training.serving.opening import open_scorer
 
 pytestmark = pytest.mark.django_db
 

@@ -24,8 +24,8 @@ from tests.instances import PATIENCE, ROOT, until
 from tests.speed import slowness
 from tests.training_sets import write_set
 from training.jobs import lifecycle, pages, worker_pool
-from training.jobs.folder import JobFolder
 from training.models import Job, Model
+from training.recipes.job_folder import JobFolder
 
 pytestmark = pytest.mark.django_db(transaction=True)
 FEW = {"preset": "tiny", "max_steps": 30, "lora_rank": 4, "checkpoint_every": 5, "evaluate_every": 30}

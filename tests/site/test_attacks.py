@@ -187,7 +187,7 @@ def test_the_server_fetches_addresses_of_people_in_one_place_only() -> None:
         "judges/providers": "the judges file of the owner",
         "judges/batch/endpoints.py": "the judges file of the owner",
         "judges/engine": "the name of this machine",
-        "judges/inline/runner.py": "the name of this machine",
+        "judges/workers/inline_runner.py": "the name of this machine",
         "judges/probes/self_check.py": "the name of this machine",
         "judges/probes/canaries.py": "the name of this machine",
         "jobs/workers.py": "the name of this machine",

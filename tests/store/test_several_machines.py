@@ -16,8 +16,8 @@ from config.env import ROOT
 from jobs.processes import spawn_child, stop_children
 from judges.campaigns import configurations, lifecycle
 from judges.campaigns.selectors import campaign_status
-from judges.engine import worker_pool as judge_pool
 from judges.models import Attempt
+from judges.workers import worker_pool as judge_pool
 from store import files
 from store.models import StoredFile
 from tests.engine_parts import FAST, collection_of, make_panel, spent_by, state_of
@@ -73,8 +73,8 @@ def test_a_training_killed_on_b_goes_on_on_c_and_its_model_ranks_on_d(machines: 
     pytest.importorskip("torch")
     from training.jobs import lifecycle as jobs
     from training.jobs import pages, worker_pool
-    from training.jobs.folder import JobFolder
     from training.models import Job, Model
+    from training.recipes.job_folder import JobFolder
 
     def reaches(job: Job, state: str) -> None:
         until(lambda: Job.objects.filter(pk=job.pk, state__in=[state, "failed", "refused"]).exists(), state)

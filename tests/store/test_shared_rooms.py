@@ -33,9 +33,9 @@ from tests.instances import until
 from tests.machines import Turn, turn_to
 from tests.training_sets import write_set
 from training.jobs import pages, shared_folder
-from training.jobs.folder import JobFolder
 from training.jobs.shared_folder import FolderPublisher
 from training.models import Job
+from training.recipes.job_folder import JobFolder
 
 __all__ = ["turn_to"]
 

@@ -36,9 +36,9 @@ def write_scene(folder: Path, shape: dict[str, Any]) -> None:
     from transformers import AutoModelForCausalLM, Qwen3Config
 
     from tests.training_sets import write_set
+    from training.published.base import load_tokenizer
+    from training.published.tiny_bases import tiny_base
     from training.recipes import rendering
-    from training.trainers.base import load_tokenizer
-    from training.trainers.tiny_bases import tiny_base
 
     tokenizer = load_tokenizer(tiny_base(folder / "tokens"))
     config = Qwen3Config(
@@ -128,8 +128,8 @@ def prism_lines(folder: Path, shape: dict[str, Any]) -> list[dict[str, Any]]:
     """What recipe prism tells of each of its steps."""
     from tempfile import mkdtemp
 
-    from training.jobs.folder import JobFolder
     from training.recipes import data, table
+    from training.recipes.job_folder import JobFolder
     from training.trainers.recipe import TrainingTask
     from training.trainers.training import open_recipe
 
@@ -201,7 +201,7 @@ def point_term(hidden: Any, head: Any, starts: Any, teacher: Any, words: tuple[i
 
 
 def answer_words(folder: Path) -> tuple[int, int]:
-    from training.trainers.base import answer_ids, load_tokenizer
+    from training.published.base import answer_ids, load_tokenizer
 
     return answer_ids(load_tokenizer(folder / "base"))
 
@@ -329,7 +329,7 @@ def load_base(folder: Path, shape: dict[str, Any]) -> Any:
 
 
 def load_words(folder: Path) -> Any:
-    from training.trainers.base import load_tokenizer
+    from training.published.base import load_tokenizer
 
     return load_tokenizer(folder / "base")
 

@@ -15,8 +15,8 @@ from corpus.models import Collection
 from jobs.processes import spawn_child
 from jobs.workers import live_workers
 from judges.campaigns import configurations, lifecycle
-from judges.engine import worker_pool
 from judges.models import Campaign
+from judges.workers import worker_pool
 from tests import engine_parts as parts
 from tests.instances import until
 from tests.modelserver.fixtures import KEY, KEY_ENV, LocalModels, start

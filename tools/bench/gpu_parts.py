@@ -150,7 +150,7 @@ def train_recipe(recipe: str, loss: str, setting: Setting, folder: Path) -> list
 
     steps = 3 if recipe == "erank-grpo" else setting.steps
     task = make_task(recipe, setting, folder, {"max_steps": steps, "loss": loss})
-    from training.jobs.folder import JobFolder
+    from training.recipes.job_folder import JobFolder
     from training.trainers.training import open_recipe
 
     if setting.device == "cuda":
@@ -196,7 +196,7 @@ def make_base(kind: str, setting: Setting, folder: Path) -> Path:
     if kind != "encoder":
         scene(folder / "small", setting.small, setting.steps)
         return folder / "small" / "base"
-    from training.trainers.tiny_bases import tiny_encoder
+    from training.published.tiny_bases import tiny_encoder
 
     wide = {"hidden": 768, "layers": 12} if setting.device == "cuda" else {"hidden": 32, "layers": 2}
     made = folder / "encoder"
@@ -247,7 +247,7 @@ def ask_job(
     path: Path, base: Path, data: Path, setting: Setting, subset: dict[str, Any] | None = None, **options: Any
 ) -> Path:
     """The folder of a training that `python -m training.trainer` works on."""
-    from training.jobs.folder import JobFolder
+    from training.recipes.job_folder import JobFolder
 
     own = {"preset": "tiny", "max_steps": setting.few, "checkpoint_every": 2, **options}
     asked = {"kind": "train", "recipe": "prism", "data": str(data), "base": str(base), "out": str(path / "out")}
@@ -273,7 +273,7 @@ def run_job(path: Path) -> str:
 
 def losses_of(path: Path) -> list[float]:
     """The losses of a job, step by step; of a step that was done twice, the later."""
-    from training.jobs.folder import JobFolder
+    from training.recipes.job_folder import JobFolder
 
     found = {line["step"]: float(line["loss"]) for line in JobFolder(path).read_metrics() if "loss" in line}
     return [found[step] for step in sorted(found)]
@@ -332,7 +332,7 @@ def publish_and_compare(setting: Setting, folder: Path) -> list[Figure]:
 
 def margins_of(folder: Path, device: str, precision: str, requests: Sequence[Any]) -> list[float]:
     """Raw margins of all pairs of some requests."""
-    from training.serving.opening import open_scorer
+    from training.published.opening import open_scorer
 
     scorer = open_scorer(folder, device, precision=precision)
     return [one.margin for answer in scorer.score(requests) for one in answer]
@@ -340,7 +340,7 @@ def margins_of(folder: Path, device: str, precision: str, requests: Sequence[Any
 
 def serving_requests(tokens: int, documents: int, queries: int) -> Iterator[Any]:
     """Requests with documents of about so many tokens."""
-    from training.serving.protocol import ServingRequest
+    from training.published.protocol import ServingRequest
 
     words = ["key", "value", "mapping", "object", "class", "loop", "string", "name", "file", "error"]
     chance = random.Random(0)
@@ -351,7 +351,7 @@ def serving_requests(tokens: int, documents: int, queries: int) -> Iterator[Any]
 
 def measure_scoring(setting: Setting, folder: Path) -> list[Figure]:
     """Pairs a second of the scorer behind `rerank` and the endpoint, 20 documents a query."""
-    from training.serving.opening import open_scorer
+    from training.published.opening import open_scorer
 
     published = folder / "published" / "out"
     if not published.exists():

@@ -22,7 +22,7 @@ from django.db import connection
 from corpus.collections.configure import configure_collection
 from judges.campaigns import configurations, lifecycle
 from judges.models import Attempt, Campaign, JudgeVersion, Panel
-from judges.tasks import database_parameters
+from store.sql import database_parameters
 from tests import engine_parts as parts
 from tools.bench.simulated_workers import LATENCY_S, PAIRS_IN_FLIGHT
 

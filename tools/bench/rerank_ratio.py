@@ -1,4 +1,4 @@
-"""rerank_ratio: pairs/s of training.serving.scorer over sentence-transformers' CrossEncoder, by the documents' length.
+"""rerank_ratio: pairs/s of our scorer over sentence-transformers' CrossEncoder, by the documents' length.
 
 Both read the same folder on the same device in the same precision: fp32 on a CPU, bf16 on a GPU.
 CrossEncoder gets the best of several batch sizes, tried before. Both take the same pairs in turns;
@@ -43,15 +43,15 @@ def aim(kind: str, length: int) -> float:
 def model(kind: str, folder: Path) -> Path:
     """A published folder of the kind, tiny but not too small to measure."""
     from tests.tiny_models import adapter_of, dev_rows
+    from training.published.base import answer_ids, load_tokenizer
+    from training.published.causal import LoraTrained
+    from training.published.encoder import EncoderTrained
+    from training.published.margins import PromptTokens
+    from training.published.publication import Record
+    from training.published.tiny_bases import tiny_base, tiny_encoder
     from training.recipes import rendering
     from training.recipes.calibration import Calibration
-    from training.serving.publication import Record
-    from training.trainers.base import answer_ids, load_tokenizer
-    from training.trainers.causal import LoraTrained
-    from training.trainers.encoder import EncoderTrained
     from training.trainers.finishing import finish_training
-    from training.trainers.margins import PromptTokens
-    from training.trainers.tiny_bases import tiny_base, tiny_encoder
 
     if kind == "encoder":
         base = tiny_encoder(folder / "base", hidden=256, layers=4, max_length=512)
@@ -90,8 +90,8 @@ def one(kind: str, folder: Path, length: int, queries: int) -> dict[str, Any]:
     import torch
     from sentence_transformers import CrossEncoder
 
-    from training.serving.opening import open_scorer
-    from training.serving.protocol import ServingRequest
+    from training.published.opening import open_scorer
+    from training.published.protocol import ServingRequest
 
     device = "cuda" if torch.cuda.is_available() else "cpu"
     ours: Any = open_scorer(folder, device)

@@ -41,9 +41,9 @@ def work(campaign: int) -> None:
     """Drain the campaign to its end, as a worker's process does."""
     from django.db import connection
 
-    from judges.engine.child import Child
     from judges.engine.plan import load_plan
-    from judges.tasks import database_parameters
+    from judges.workers.child import Child
+    from store.sql import database_parameters
 
     plan = load_plan(campaign)
     connection.close()
@@ -61,7 +61,8 @@ def main(campaign: int, processes: int) -> int:
 
     django.setup()
     from judges import providers
-    from judges.engine import child, plan
+    from judges.engine import plan
+    from judges.workers import child
 
     assert child and plan  # imported once, before the fork
     settings.PAIRS_IN_FLIGHT = PAIRS_IN_FLIGHT

@@ -13,11 +13,11 @@ from benchmark.models import Run
 from corpus.errors import BadInput
 from corpus.models import Collection
 from store.files import fetch
-from training.distillation.comparison import BASE, read_variants
 from training.jobs import lifecycle
+from training.jobs.loss_comparison import BASE, read_variants
 from training.models import Job, Model
+from training.published.publication import base_name
 from training.recipes.table import LOSSES, recipe_options
-from training.serving.publication import base_name
 
 DEPTH = 100  # Documents of each query, as in the paper.
 SHOWN = 200  # The newest models only.

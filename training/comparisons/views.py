@@ -22,8 +22,8 @@ from training.comparisons.tabling import TrainedModel, group_models
 from training.jobs import pages
 from training.jobs.held_out import MEASURE, read_held_out
 from training.models import Job, Model
+from training.published.publication import base_name
 from training.recipes.table import recipe_options
-from training.serving.publication import base_name
 
 SHOWN = 100  # The newest models.
 SHOWN_JOBS = 10  # The newest comparisons of losses.

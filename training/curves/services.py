@@ -14,13 +14,13 @@ from jobs import leases
 from store.files import fetch
 from training.curves.options import CurveOptions
 from training.curves.results import CurveResult, MeasuredPoint, compute_result
-from training.curves.subsets import check_quickly
 from training.jobs import lifecycle
-from training.jobs.folder import check_new
 from training.jobs.held_out import read_held_out
 from training.jobs.services import read_request
 from training.models import CurvePoint, Job, LearningCurve
 from training.recipes import table
+from training.recipes.job_folder import check_new
+from training.recipes.subsets import check_quickly
 
 
 @action("training.started", key="curve", noted=lambda options, _curve: {"recipe": options.recipe})

@@ -13,10 +13,10 @@ from torch import Tensor
 
 from training.distillation.groups import group_candidates
 from training.distillation.losses import list_loss, point_loss, rank_loss
-from training.jobs.folder import JobFolder
+from training.published.margins import AnswerHead
 from training.recipes.data import POINT
+from training.recipes.job_folder import JobFolder
 from training.recipes.table import AblationOptions
-from training.trainers.margins import AnswerHead
 from training.trainers.prism import PrismRecipe, label_states
 from training.trainers.processes import is_leading
 from training.trainers.recipe import TrainingTask

@@ -12,15 +12,15 @@ from pathlib import Path
 from typing import Any
 
 from corpus.errors import BadInput
-from training.jobs.folder import JobFolder, TrainingCancelled, count_whole_lines, read_lines
+from training.published.base import check_causal, load_tokenizer, measuring
+from training.published.causal import LoraTrained
+from training.published.margins import PromptTokens
+from training.published.scorer import choose_prompt, is_classifier, make_prompt
 from training.recipes.calibration import Calibration
 from training.recipes.data import POINT, Example
+from training.recipes.job_folder import JobFolder, TrainingCancelled, count_whole_lines, read_lines
 from training.recipes.rendering import PROMPTS
 from training.recipes.table import ExtendOptions
-from training.serving.scorer import choose_prompt, is_classifier, make_prompt
-from training.trainers.base import check_causal, load_tokenizer, measuring
-from training.trainers.causal import LoraTrained
-from training.trainers.margins import PromptTokens
 from training.trainers.prism import PrismRecipe, PrismRow
 from training.trainers.processes import gather, is_leading, place_in_world
 from training.trainers.recipe import TrainingTask

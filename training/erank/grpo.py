@@ -20,24 +20,24 @@ from trl.trainer.grpo_trainer import GRPOTrainer
 
 from corpus.errors import BadInput
 from judges.domain.chains import parse_answer
-from training.erank.chains import ChainPrompt, answer_text, encode_chain_prompts
 from training.erank.sft import describe_answers, split_step
 from training.erank.trained import ErankTrained
-from training.jobs.folder import JobFolder, read_lines, write_atomically
+from training.published.base import check_causal, check_end_token, load_tokenizer, measuring
+from training.published.causal import load_causal
+from training.published.chains import ChainPrompt, answer_text, encode_chain_prompts
+from training.published.margins import write_answers
+from training.published.tokens import EncodedRow, truncate_ids
 from training.recipes.data import Example
 from training.recipes.erank_data import ScoredExample, group_by_query
 from training.recipes.erank_prompt import TAIL, chain_prompt_sha256
 from training.recipes.erank_rewards import Rollout, normalize_rewards, rank_scores, reward_rollouts
+from training.recipes.job_folder import JobFolder, read_lines, write_atomically
 from training.recipes.table import GrpoOptions
-from training.trainers.base import check_causal, check_end_token, load_tokenizer, measuring
 from training.trainers.callback import JobCallback
-from training.trainers.causal import load_causal
-from training.trainers.margins import write_answers
 from training.trainers.memory import check_memory
 from training.trainers.processes import gather, is_leading, place_in_world, wait_for_all
 from training.trainers.recipe import TrainingTask
 from training.trainers.token_tables import TokenRows, list_lengths, tokenize_rows
-from training.trainers.tokens import EncodedRow, truncate_ids
 
 
 class ErankGrpo:

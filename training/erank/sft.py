@@ -16,22 +16,22 @@ from trl.trainer.sft_trainer import SFTTrainer
 
 from corpus.errors import BadInput
 from judges.domain.chains import render_answer
-from training.erank.chains import ChainPrompt, encode_chain_prompts
 from training.erank.trained import ErankTrained
-from training.jobs.folder import JobFolder
+from training.published.base import check_causal, check_end_token, load_model, load_tokenizer, measuring
+from training.published.chains import ChainPrompt, encode_chain_prompts
+from training.published.tokens import encode_parted, part_controls, truncate_ids
 from training.recipes.data import Example
 from training.recipes.erank_data import ScoredExample
 from training.recipes.erank_prompt import ANSWER, TAIL, chain_prompt_sha256, chain_prompt_text
+from training.recipes.job_folder import JobFolder
 from training.recipes.rendering import END
 from training.recipes.table import ChainOptions
-from training.trainers.base import check_causal, check_end_token, load_model, load_tokenizer, measuring
 from training.trainers.callback import JobCallback
 from training.trainers.memory import check_memory
 from training.trainers.prism import lora_config
 from training.trainers.processes import is_leading
 from training.trainers.recipe import TrainingTask
 from training.trainers.token_tables import TokenRows, tokenize_rows
-from training.trainers.tokens import encode_parted, part_controls, truncate_ids
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,12 @@ from typing import Any
 from peft import PeftModel
 from transformers import AutoTokenizer
 
-from training.erank.chains import ChainPrompt, GeneratedScore, measure_answers
+from training.published.base import generation_ends
+from training.published.causal import load_causal
+from training.published.chains import ChainPrompt, GeneratedScore, measure_answers
+from training.published.publication import Kind, chat_template
+from training.published.publishing import copy_adapter, write_causal
 from training.recipes.erank_prompt import render_chain_prompt
-from training.serving.publication import Kind, chat_template
-from training.trainers.base import generation_ends
-from training.trainers.causal import load_causal
-from training.trainers.publishing import copy_adapter, write_causal
 
 
 class ErankTrained:

@@ -7,8 +7,8 @@ from itertools import islice
 from typing import Any
 
 from benchmark.measures import rankings as measures
-from training.jobs.folder import JobFolder, read_lines
 from training.recipes.data import Example
+from training.recipes.job_folder import JobFolder, read_lines
 
 # One line for each query: {query_id, query, instruction, documents: [{doc_id, text, score}]}.
 PAIRS = "pairs.jsonl"

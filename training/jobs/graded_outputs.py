@@ -11,14 +11,14 @@ from django.utils.translation import gettext_noop
 from corpus.errors import BadInput, QuorumError
 from corpus.holding import hold
 from jobs import background, notifications, workers
+from judges.campaigns.evidence_campaigns import judge_named
 from judges.evidence import measuring
-from judges.evidence.campaigns import judge_named
 from judges.evidence.outputs import OutputRow, mean_scores, measures_table
 from judges.models import JudgeVersion
 from judges.panels.offline_panel import missing_writers
 from store.files import fetch
-from training.jobs.folder import read_lines
 from training.models import Job
+from training.recipes.job_folder import read_lines
 
 TASK = "training.judge_outputs"
 TITLES = {

@@ -16,9 +16,9 @@ from corpus.models import Collection, Document, Label, Pair, Query
 from corpus.search.bm25 import index_for
 from training.jobs import first_stage
 from training.jobs.first_stage import PAIRS, QRELS
-from training.jobs.folder import JobFolder, write_atomically
 from training.models import Job
 from training.recipes import data
+from training.recipes.job_folder import JobFolder, write_atomically
 from training.recipes.metrics import held_out_queries
 from training.recipes.table import RECIPES
 

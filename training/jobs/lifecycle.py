@@ -18,13 +18,13 @@ from corpus.models import Collection
 from jobs import leases
 from store.files import fetch
 from training.jobs import worker_pool
-from training.jobs.folder import JobFolder, check_new
 from training.models import Job, Model
+from training.published.publication import base_name
 from training.recipes import table
 from training.recipes.data import open_manifest
+from training.recipes.job_folder import JobFolder, check_new
 from training.recipes.refusals import RefusedTraining
 from training.recipes.tracking import check_tracker
-from training.serving.publication import base_name
 
 SHARED = "_shared"  # The folder of jobs without a collection; no collection's name begins with an underscore.
 

@@ -11,9 +11,9 @@ from pydantic import BeforeValidator, create_model
 from actions.options import Options, option
 from corpus.formats.files import read_text
 from corpus.importing.toml_files import read_tables
+from training.published.protocol import MOST_NEW_TOKENS, NEW_TOKENS
+from training.published.scorer import PRECISIONS
 from training.recipes.table import CHOICES, LOSSES, TABLE, RecipeOptions, check_kinds, kind_of_option
-from training.serving.protocol import MOST_NEW_TOKENS, NEW_TOKENS
-from training.serving.scorer import PRECISIONS
 
 # The labels of the options.
 LABELS = {

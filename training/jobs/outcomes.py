@@ -10,13 +10,13 @@ from benchmark.measures import rankings as measures
 from benchmark.runs import files
 from corpus.collections.task_order import reprioritise_tasks
 from corpus.models import Pair
-from training.curves.subsets import read_subset
-from training.distillation.comparison import MEASURE, write_tables
 from training.jobs import lifecycle
 from training.jobs.first_stage import BM25, PAIRS, QRELS, compare_rankings
-from training.jobs.folder import JobFolder, read_lines
 from training.jobs.inputs import dev_queries
+from training.jobs.loss_comparison import MEASURE, write_tables
 from training.models import CurvePoint, Job, Model
+from training.recipes.job_folder import JobFolder, read_lines
+from training.recipes.subsets import read_subset
 
 MEASURES = ("nDCG@10", "RR@10", "R@20")
 BATCH = 5000

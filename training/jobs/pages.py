@@ -20,11 +20,11 @@ from jobs import workers
 from store.files import exists, fetch, fetch_matching
 from training.jobs import rollouts, worker_pool
 from training.jobs.first_stage import BM25
-from training.jobs.folder import JobFolder
 from training.jobs.outcomes import CAVEAT, MEASURES
 from training.jobs.shared_folder import PROGRESS_FILES
 from training.jobs.significance import TOO_FEW
 from training.models import Job, Model
+from training.recipes.job_folder import JobFolder
 from training.recipes.table import RECIPES
 
 EXTRA = "training-extra.json"

@@ -14,10 +14,10 @@ from django.core.validators import MinValueValidator
 from benchmark.runs.files import read_qrels, read_run, write_run
 from corpus.errors import BadInput, BadOption
 from corpus.models import Collection, Document, Query
-from training.jobs.folder import count_whole_lines, read_lines
 from training.jobs.inputs import full_text
-from training.serving.protocol import ServingRequest
-from training.serving.scorer import PRECISIONS, check_prompt
+from training.published.protocol import ServingRequest
+from training.published.scorer import PRECISIONS, check_prompt
+from training.recipes.job_folder import count_whole_lines, read_lines
 
 EVERY_S = 2.0  # Seconds between two lines of progress.
 BATCH = 5000  # Ids in one statement: PostgreSQL's limit is 65,535 parameters.
@@ -69,7 +69,7 @@ def rerank_run(
             rankings[query] += missing
             inserted[query] = missing
     queries, documents = load_texts(collection, rankings)
-    from training.serving.opening import open_scorer
+    from training.published.opening import open_scorer
 
     if (model / "config.json").exists():
         check_prompt(model, prompt)

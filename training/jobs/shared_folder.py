@@ -10,8 +10,8 @@ from django.db import DatabaseError, connection
 
 from jobs.leases import Lease
 from store.files import delete, fetch, is_shared, publish
-from training.jobs.folder import JobFolder
 from training.models import Job
+from training.recipes.job_folder import JobFolder
 
 PUBLISH_S = 5.0
 # The files of a running job that pages show, which change all the time.

@@ -18,8 +18,8 @@ from jobs.processes import spawn_child, stop_children
 from store.files import publish
 from store.objects import StoreUnavailable
 from training.jobs import gpus, inputs, outcomes, shared_folder
-from training.jobs.folder import CANCELLED, FINISHED, REFUSED, JobFolder
 from training.models import Job
+from training.recipes.job_folder import CANCELLED, FINISHED, REFUSED, JobFolder
 from training.recipes.table import recipe_options
 
 LOOK_S = 0.5

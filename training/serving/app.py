@@ -20,10 +20,7 @@ from starlette.exceptions import HTTPException
 
 from corpus.errors import BadInput
 from corpus.evidence import measures
-from training.recipes.rendering import RenderedPair
-from training.serving.batcher import Batcher
-from training.serving.middleware import TokenCheck, UnpackedBody
-from training.serving.protocol import (
+from training.published.protocol import (
     EMBED,
     NEW_TOKENS,
     RERANK,
@@ -38,10 +35,13 @@ from training.serving.protocol import (
     TextsBody,
     explain,
 )
-from training.serving.scorer import Score, Scorer
+from training.published.scorer import Score, Scorer
+from training.recipes.rendering import RenderedPair
+from training.serving.batcher import Batcher
+from training.serving.middleware import TokenCheck, UnpackedBody
 
 if TYPE_CHECKING:
-    from training.trainers.embedding import Pooled
+    from training.published.embedding import Pooled
 
 PATIENCE_S = 120
 

@@ -4,9 +4,9 @@ import os
 from pathlib import Path
 
 from jobs.processes import end_with_server
+from training.published.embedder import is_embedder, open_embedder
+from training.published.opening import open_scorer
 from training.serving.app import Served, make_app
-from training.serving.embedder import is_embedder, open_embedder
-from training.serving.opening import open_scorer
 
 # If the server is killed, this process must not continue to occupy the model's memory.
 end_with_server()

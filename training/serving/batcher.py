@@ -5,10 +5,10 @@ from concurrent.futures import Future, InvalidStateError
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from training.serving.scorer import Scorer
+from training.published.scorer import Scorer
 
 if TYPE_CHECKING:
-    from training.trainers.tokens import EncodedRow
+    from training.published.tokens import EncodedRow
 
 # Forward passes of one step: few enough that small requests do not wait long, and enough that the documents of a
 # query can share the computation of their common beginning.

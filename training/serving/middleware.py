@@ -5,7 +5,7 @@ import zlib
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
-from training.serving.protocol import MOST_BYTES
+from training.published.protocol import MOST_BYTES
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]

@@ -6,7 +6,7 @@ from django import template
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from training.serving.publication import base_name
+from training.published.publication import base_name
 
 register = template.Library()
 REWARDS = {

@@ -1,1 +1,1 @@
-"""Trainers: the training loop, losses, checkpoints, evaluation. PyTorch is imported here only."""
+"""Trainers: the training loop, losses, checkpoints, evaluation. PyTorch is imported here and in `published`."""

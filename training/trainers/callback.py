@@ -20,13 +20,13 @@ from transformers import Trainer, TrainerCallback, TrainingArguments
 from transformers.integrations.integration_utils import TensorBoardCallback
 from transformers.trainer_callback import PrinterCallback
 
-from training.jobs.folder import JobFolder, TrainingCancelled, write_atomically
+from training.published.torch_memory import free_memory, is_out_of_memory
+from training.recipes.job_folder import JobFolder, TrainingCancelled, write_atomically
 from training.recipes.metrics import MOST_CUT, choose_checkpoint, summarize_lengths
 from training.recipes.table import RecipeOptions
 from training.recipes.tracking import tracker_environment
 from training.trainers.finishing import dev_measures
-from training.trainers.margins import is_out_of_memory
-from training.trainers.memory import DoesNotFit, free_memory
+from training.trainers.memory import DoesNotFit
 from training.trainers.processes import gather, is_leading, place_in_world
 from training.trainers.recipe import TrainingTask
 

@@ -23,16 +23,16 @@ from torch import Tensor
 from transformers import AutoConfig, AutoTokenizer
 
 from corpus.errors import BadInput
-from training.jobs.folder import JobFolder
-from training.trainers.base import measuring
+from training.published.base import measuring
+from training.published.encoder import EncoderTrained, load_encoder, longest_input
+from training.published.margins import encode_pairs, encoder_margins, pad_encoded
+from training.published.tokens import EncodedRow
+from training.recipes.job_folder import JobFolder
 from training.trainers.callback import JobCallback
-from training.trainers.encoder import EncoderTrained, load_encoder, longest_input
-from training.trainers.margins import encode_pairs, encoder_margins, pad_encoded
 from training.trainers.memory import check_memory
 from training.trainers.recipe import TrainingTask
 from training.trainers.steps import WholeSteps
 from training.trainers.token_tables import TokenRows, list_lengths, tokenize_rows
-from training.trainers.tokens import EncodedRow
 
 DOCUMENTS = 16  # Of a query's list, those with the highest targets.
 

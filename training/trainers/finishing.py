@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from training.jobs.first_stage import FirstStage
-from training.jobs.folder import write_folder
 from training.jobs.held_out import MEASURE
 from training.jobs.significance import LEAST_QUERIES, compare_models
+from training.published.publication import Kind, Record, model_title
+from training.published.publishing import annotate_folder, check_merge, convert_weights
 from training.recipes.calibration import fit_calibration
 from training.recipes.data import Example
+from training.recipes.job_folder import write_folder
 from training.recipes.metrics import LEAST_TO_SPLIT, held_out_queries, measure_dev_split, ndcg_by_query
-from training.serving.publication import Kind, Record, model_title
-from training.trainers.publishing import annotate_folder, check_merge, convert_weights
 
 # Pairs of our own that every model is checked with, so that a published folder holds no text of its dev split.
 FIXTURE = (

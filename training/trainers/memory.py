@@ -1,6 +1,5 @@
 """Memory of a training, checked before loading; how torch says there is none."""
 
-import gc
 import json
 from pathlib import Path
 from typing import Any
@@ -20,13 +19,6 @@ LEFT_OUT = ("visual.", "vision_tower.", "vision_model.", "mtp.")
 
 class DoesNotFit(QuorumError):
     """A training takes more memory than there is, whatever its token budget."""
-
-
-def free_memory() -> None:
-    """Release memory that no tensor uses any more."""
-    gc.collect()
-    if torch.cuda.is_available():
-        torch.cuda.empty_cache()
 
 
 def available_memory(device: str) -> int:

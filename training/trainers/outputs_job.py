@@ -6,16 +6,16 @@ from pathlib import Path
 from typing import Any
 
 from corpus.errors import BadInput
-from training.jobs.folder import JobFolder, TrainingCancelled, read_lines
 from training.jobs.outputs import measure_outputs
+from training.published.base import check_causal, find_base
+from training.published.margins import generate_answers
+from training.published.opening import open_scorer
+from training.published.protocol import NEW_TOKENS
+from training.published.scorer import CausalScorer
 from training.recipes import data
 from training.recipes.data import Example
+from training.recipes.job_folder import JobFolder, TrainingCancelled, read_lines
 from training.recipes.rendering import RenderedPair
-from training.serving.opening import open_scorer
-from training.serving.protocol import NEW_TOKENS
-from training.serving.scorer import CausalScorer
-from training.trainers.base import check_causal, find_base
-from training.trainers.margins import generate_answers
 from training.trainers.scoring_job import base_prompt
 
 AT_ONCE = 16

@@ -20,19 +20,19 @@ from torch.utils.checkpoint import checkpoint
 from transformers import Trainer, TrainingArguments
 
 from corpus.errors import BadInput
-from training.jobs.folder import JobFolder
+from training.published.base import answer_ids, check_causal, check_end_token, load_model, load_tokenizer, measuring
+from training.published.causal import LoraTrained
+from training.published.margins import AnswerHead, PromptTokens, pad_rows
+from training.published.tokens import encode_parted, part_controls, truncate_ids
 from training.recipes import rendering
 from training.recipes.data import POINT, SFT, Example, check_for_prism, thin_texts
+from training.recipes.job_folder import JobFolder
 from training.recipes.table import PrismOptions, RecipeOptions
-from training.trainers.base import answer_ids, check_causal, check_end_token, load_model, load_tokenizer, measuring
 from training.trainers.callback import JobCallback
-from training.trainers.causal import LoraTrained
-from training.trainers.margins import AnswerHead, PromptTokens, pad_rows
 from training.trainers.memory import check_memory
 from training.trainers.recipe import TrainingTask
 from training.trainers.steps import WholeSteps
 from training.trainers.token_tables import TokenRows, list_lengths, tokenize_rows
-from training.trainers.tokens import encode_parted, part_controls, truncate_ids
 
 TILE = 512  # Label positions whose logits are there at once, in fp32: a vocabulary of 248,000 takes half a GB.
 

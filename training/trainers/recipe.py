@@ -7,8 +7,8 @@ from typing import Any, Protocol
 
 import torch
 
-from training.jobs.folder import JobFolder
 from training.recipes.data import TrainingSet
+from training.recipes.job_folder import JobFolder
 from training.recipes.table import RecipeOptions
 from training.trainers.finishing import Trained
 

@@ -17,14 +17,14 @@ from sentence_transformers.sentence_transformer.modules import Pooling
 from tokenizers.processors import TemplateProcessing
 from transformers import AutoConfig, TrainerCallback
 
-from training.jobs.folder import JobFolder
+from training.published.embedder import open_embedder, pooling_of, read_query_prefix
+from training.published.publication import Kind
+from training.published.torch_memory import free_memory, is_out_of_memory
+from training.recipes.job_folder import JobFolder
 from training.recipes.table import RetrieverOptions
-from training.serving.embedder import open_embedder, pooling_of, read_query_prefix
-from training.serving.publication import Kind
 from training.trainers.callback import JobCallback
 from training.trainers.contrastive import InBatchLoss, RanOutElsewhere, agree
-from training.trainers.margins import is_out_of_memory
-from training.trainers.memory import DoesNotFit, check_memory, free_memory
+from training.trainers.memory import DoesNotFit, check_memory
 from training.trainers.prism import lora_config
 from training.trainers.processes import gather, place_in_world
 from training.trainers.recipe import TrainingTask

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from training.jobs.folder import JobFolder, TrainingCancelled, count_whole_lines, read_lines
+from training.published.base import find_base
+from training.published.opening import open_scorer
+from training.published.protocol import ServingRequest
+from training.published.scorer import Scorer, read_reranker_json, recorded_prompt
 from training.recipes import rendering
-from training.serving.opening import open_scorer
-from training.serving.protocol import ServingRequest
-from training.serving.scorer import Scorer, read_reranker_json, recorded_prompt
-from training.trainers.base import find_base
+from training.recipes.job_folder import JobFolder, TrainingCancelled, count_whole_lines, read_lines
 
 
 def score_pairs(folder: JobFolder, asked_to_stop: Callable[[], bool]) -> dict[str, Any]:

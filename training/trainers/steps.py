@@ -12,10 +12,10 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Sampler
 
-from training.trainers.batching import Epochs, pack_batches
+from training.published.batching import Epochs, pack_batches
+from training.published.torch_memory import free_memory, is_out_of_memory
 from training.trainers.callback import JobCallback, StopInStep
-from training.trainers.margins import is_out_of_memory
-from training.trainers.memory import DoesNotFit, free_memory
+from training.trainers.memory import DoesNotFit
 from training.trainers.processes import add_gradients, gather, place_in_world
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import datasets  # type: ignore[import-untyped]
 import numpy as np
 
-from training.jobs.folder import write_folder
+from training.recipes.job_folder import write_folder
 from training.trainers.processes import is_leading, wait_for_all
 from training.trainers.recipe import TrainingTask
 

@@ -10,17 +10,16 @@ from typing import Any
 import torch
 
 from corpus.errors import BadInput, BadOption
-from training.curves.subsets import write_subset
 from training.jobs.first_stage import read_first_stage
-from training.jobs.folder import JobFolder, check_new
+from training.published.base import find_base, is_tiny
+from training.published.publication import Record, describe_setup
+from training.published.torch_memory import free_memory, is_out_of_memory
 from training.recipes import table
 from training.recipes.calibration import Calibration
+from training.recipes.job_folder import JobFolder, check_new
+from training.recipes.subsets import write_subset
 from training.recipes.tracking import check_tracker
-from training.serving.publication import Record, describe_setup
-from training.trainers.base import find_base, is_tiny
 from training.trainers.finishing import finish_training
-from training.trainers.margins import is_out_of_memory
-from training.trainers.memory import free_memory
 from training.trainers.processes import is_leading, share_training
 from training.trainers.recipe import Recipe, TrainingTask
 

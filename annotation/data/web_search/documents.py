@@ -16,8 +16,8 @@ from corpus.url_fetch import texts
 from corpus.url_fetch.pages import LONGEST_URL, check_url, fetch_page
 from corpus.url_fetch.problems import NoPage
 from corpus.url_fetch.robots import RobotRules
+from judges.prompts.answers.retrieval import FoundPage
 from judges.records import Judge
-from judges.retrieval.answers import FoundPage
 
 
 @dataclass(frozen=True, slots=True)

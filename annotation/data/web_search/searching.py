@@ -27,10 +27,10 @@ from judges.campaigns.selectors import number_of
 from judges.model_jobs.jobs import BatchOutcome, JobPlan, ModelJobKind, Options, ask_in_batches, cost_of, in_batches
 from judges.models import Campaign
 from judges.models.retrieval import RetrievalCall
+from judges.prompts.answers.retrieval import FoundPage, pages_of
 from judges.prompts.searching import plain_prompt
 from judges.records import Judge
 from judges.retrieval import model_requests
-from judges.retrieval.answers import FoundPage, pages_of
 from judges.retrieval.model_requests import RetrievalRequest, Wanted
 
 ROLE = "web"

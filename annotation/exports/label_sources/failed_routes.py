@@ -5,8 +5,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from corpus.models import Collection
-from judges.campaigns import route_breakers
 from judges.domain.audits import route_of
+from judges.engine import route_breakers
 from judges.models import Campaign
 from store.sql import fetch_rows, read_sql
 

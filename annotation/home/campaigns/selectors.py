@@ -135,7 +135,7 @@ class CampaignRow:
 
 
 def load_counters(campaigns: list[int]) -> dict[int, dict[str, float]]:
-    """Return the counters of campaigns by key (judges.campaigns.counters)."""
+    """Return the counters of campaigns by key (judges.costs.counters)."""
     counts: dict[int, dict[str, float]] = {pk: {} for pk in campaigns}
     rows = Tally.objects.filter(campaign__in=campaigns).values_list("campaign", "key").annotate(total=Sum("value"))
     for campaign, key, total in rows if campaigns else []:

@@ -20,12 +20,12 @@ from annotation.home.campaigns.forms import StartForm, WriteForm
 from annotation.home.campaigns.selectors import campaign_rows, estimate_campaign
 from corpus.errors import BadInput
 from corpus.numbered import numbered_or_404
+from judges.campaigns import evidence_campaigns as evidence
 from judges.campaigns import lifecycle
 from judges.campaigns.forecasts import forecast_writing
 from judges.campaigns.lifecycle import Started
 from judges.campaigns.services import control_campaign, start_judging
 from judges.costs.collection_budgets import collection_budget
-from judges.evidence import campaigns as evidence
 from judges.models import Campaign
 
 LIMITS = ("limit", "budget", "max_calls")

@@ -14,8 +14,8 @@ from annotation.quality.label_quality.audits import measure_audits
 from annotation.quality.label_quality.records import Audits
 from annotation.work.queue.judging_time import median_seconds
 from corpus.models import Collection
-from judges.campaigns import counters, selectors
-from judges.costs import ledger
+from judges.campaigns import selectors
+from judges.costs import counters, ledger
 from judges.costs.accounting import Paid, of_status
 from judges.costs.collection_budgets import CollectionBudget, collection_budget
 from judges.costs.ledger import LedgerRow, Sum

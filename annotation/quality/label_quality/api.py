@@ -21,7 +21,8 @@ from api.idempotency import once
 from api.operations import operation
 from api.paging import Cursor, Limit, Page, page_of
 from corpus.numbered import numbered_or_404
-from judges.campaigns import audit_sampling, counters
+from judges.costs import counters
+from judges.engine import audit_sampling
 from judges.models import Campaign
 
 router = Router(tags=["quality"])

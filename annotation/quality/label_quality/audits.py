@@ -16,8 +16,8 @@ from annotation.agreement.measures import Statistic
 from annotation.agreement.proportions import Interval, Stratum, stratified_share, weighted_sequence
 from annotation.quality.label_quality.records import Audits, RouteQuality, missing_statistic
 from corpus.models import Collection
-from judges.campaigns import route_breakers
 from judges.domain.audits import HALF_WIDTH, LEAST, LIMIT, USUAL, Route, allocate_sample, route_of
+from judges.engine import route_breakers
 from judges.models import Campaign
 from store.sql import fetch_rows
 
@@ -58,7 +58,7 @@ def measure_audits(
 ) -> Audits | None:
     """Return the audit of one campaign, or None where it has labelled nothing.
 
-    `counts`: the campaign's counters (judges.campaigns.counters). `left`: number of pairs of each stratum
+    `counts`: the campaign's counters (judges.costs.counters). `left`: number of pairs of each stratum
     that can still be drawn (audit_sampling.remaining_by_stratum); None: all that are not drawn.
     """
     measured = _measure_campaign(collection, campaign, counts, left, {}) if campaign else None

@@ -24,7 +24,7 @@ class RouteQuality:
     accuracy: Statistic  # Exact (Clopper-Pearson) 95% interval; `reason` where no pair is resolved.
     looks: Statistic  # The same value with an interval that allows for repeated looks (a confidence sequence).
     verdict: str  # enough (surely within the limit) | over (surely beyond it) | open.
-    stopped: bool = False  # The campaign's further pairs by this route go to people (judges.campaigns.route_breakers).
+    stopped: bool = False  # The campaign's further pairs by this route go to people (judges.engine.route_breakers).
     # Half the interval's width once all drawn pairs are resolved; None where none is drawn.
     half: float | None = None
     enough: int = 0  # Sample size for a half width of 5 points or less; `most` where that many are too few.

@@ -8,8 +8,9 @@ from django.utils.translation import gettext as _
 from actions.services import Actor, action
 from annotation.quality.label_quality.options import DrawOptions
 from corpus.collections.task_order import forget_watermarks
-from judges.campaigns import audit_sampling, counters, route_breakers
+from judges.costs import counters
 from judges.domain.audits import Route, route_of
+from judges.engine import audit_sampling, route_breakers
 from judges.models import Campaign
 from store.sql import fetch_row, fetch_rows, read_sql
 

@@ -24,7 +24,7 @@ from charts import Bar, Chart, draw_bars, draw_lines
 from corpus.models import Collection
 from jobs.models import BackgroundJob
 from jobs.results import ResultKind
-from judges.campaigns import counters
+from judges.costs import counters
 from judges.models import Campaign
 from store.sql import fetch_row
 

@@ -23,8 +23,9 @@ from corpus.chart_downloads import download
 from corpus.errors import BadInput
 from corpus.models import Pair
 from corpus.numbered import find_numbered
-from judges.campaigns import audit_sampling, counters
+from judges.costs import counters
 from judges.domain.audits import OVERLAP
+from judges.engine import audit_sampling
 from judges.models import Campaign
 
 

@@ -27,20 +27,19 @@ from corpus.errors import BadOption
 from corpus.labels import ADJUDICATOR, PEOPLE
 from corpus.models import Collection
 from jobs import background
-from judges.campaigns import counters
 from judges.campaigns.selectors import campaigns_that_count
-from judges.costs.budget import BudgetExhausted
+from judges.costs import counters
 from judges.domain.routing import EscalationReason, RoutingOutcome, RoutingState
 from judges.engine import leases, rows
+from judges.engine.budget import BudgetExhausted
 from judges.engine.calls import Caller
 from judges.engine.leases import Claimed
 from judges.engine.pairs import build_decision, play_debate
 from judges.engine.plan import Plan, load_plan
-from judges.inline import runner
 from judges.models import Campaign, JudgeVersion, Work
 from judges.records import Turn
-from judges.tasks import database_parameters
-from store.sql import fetch_rows, read_sql
+from judges.workers import inline_runner as runner
+from store.sql import database_parameters, fetch_rows, read_sql
 
 POLICY = Campaign.Policy.LARA.value
 GO_ON = "annotation.go_on_with_lara"  # A step in the background, for a campaign.

@@ -124,7 +124,7 @@ def sampling_weights(sample: Sequence[tuple[str, float, bool]]) -> list[float]:
 
     `sample`: stratum, sampling probability, and whether the pair is resolved. Unresolved pairs are taken to
     be like the resolved ones of their stratum and probability; parts of a campaign
-    (judges.campaigns.audit_sampling) have probabilities of their own.
+    (judges.engine.audit_sampling) have probabilities of their own.
     """
     drawn, resolved = Counter[tuple[str, float]](), Counter[tuple[str, float]]()
     for stratum, probability, is_resolved in sample:

@@ -19,7 +19,7 @@ from corpus.errors import BadInput
 from corpus.evidence import measures as evidence
 from corpus.evidence.targets import locked_pair, next_version
 from corpus.models import Target
-from judges.evidence.quality import find_problems, target_measures
+from judges.domain.evidence_quality import find_problems, target_measures
 
 LONGEST = 20_000  # Characters of a contribution or of evidence.
 TOO_LONG = {

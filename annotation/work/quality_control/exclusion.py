@@ -31,7 +31,7 @@ from corpus.evidence.targets import SET_ASIDE, next_version
 from corpus.holding import hold
 from corpus.labels import resolve_pairs
 from corpus.models import CurrentJudgment, Item, Judgment, Pair, Query, Target
-from judges.campaigns import counters
+from judges.costs import counters
 from store.sql import fetch_rows, read_sql
 
 Step = Judgment.Step

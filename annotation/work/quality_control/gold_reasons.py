@@ -29,10 +29,10 @@ from judges.campaigns.configurations import Configuration
 from judges.campaigns.estimates import Estimate
 from judges.engine.calls import Caller, JudgeQuestion
 from judges.engine.leases import Claimed
-from judges.inline.runner import ask_inline
 from judges.models import Campaign, JudgeVersion
 from judges.prompts import render
 from judges.records import DebateAgent, Side, Turn
+from judges.workers.inline_runner import ask_inline
 
 WRITE = "annotation.write_gold_reasons"
 OFFLINE = "offline"

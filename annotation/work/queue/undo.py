@@ -23,7 +23,7 @@ from corpus.evidence import targets
 from corpus.holding import hold
 from corpus.labels import resolve_pairs
 from corpus.models import CurrentJudgment, ExportRecord, Item, Judgment
-from judges.campaigns import counters
+from judges.costs import counters
 from store.sql import execute, read_sql
 
 

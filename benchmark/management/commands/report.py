@@ -6,13 +6,13 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from benchmark.measures.arrays import RANKING
 from benchmark.models import Report, Run
 from benchmark.report import reports, services, tabling
-from benchmark.report.measures import RANKING
 from benchmark.report.naming import label_in
+from benchmark.report.systems.chosen import ready_runs
 from benchmark.report.verdict import explain_verdict, recall_shift
 from benchmark.runs.hybrid import describe_scores
-from benchmark.systems.chosen import ready_runs
 from corpus.commands import ActionCommand, write_tables
 
 

@@ -5,8 +5,8 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from benchmark.report.systems import chosen
 from benchmark.runs import builders, rankings
-from benchmark.systems import chosen
 from corpus.commands import QuorumCommand, collection_named
 from corpus.errors import BadInput
 from corpus.models import Collection

@@ -5,9 +5,9 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from benchmark.measures.arrays import BY_VERSION
 from benchmark.models import Suite
 from benchmark.report import reports
-from benchmark.report.measures import BY_VERSION
 from benchmark.report.naming import ASPECTS, measure_label
 from benchmark.suites import funnels, groups
 from charts.downloads import DownloadTable

@@ -13,10 +13,10 @@ from corpus.collections.secrets import read_secret
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput
 from store.files import fetch
+from training.published.embedder import POOLINGS, is_embedder
+from training.published.protocol import EMBED, NEW_TOKENS, RERANK
+from training.published.scorer import PRECISIONS, check_prompt, read_reranker_json
 from training.recipes.rendering import PROMPT_NAMES
-from training.serving.embedder import POOLINGS, is_embedder
-from training.serving.protocol import EMBED, NEW_TOKENS, RERANK
-from training.serving.scorer import PRECISIONS, check_prompt, read_reranker_json
 
 
 class Command(QuorumCommand):

@@ -11,9 +11,9 @@ from corpus.errors import BadInput, Incomplete
 from corpus.formats.files import read_text
 from corpus.models import Collection
 from corpus.search.lengths import length_counter
+from judges.campaigns.evidence_campaigns import judge_named
 from judges.costs.prices import price_for_judge
 from judges.evidence import measuring
-from judges.evidence.campaigns import judge_named
 from judges.evidence.outputs import OutputRow, mean_scores, measures_table
 
 Line = tuple[str, str, int | None, str]

@@ -6,10 +6,10 @@ from django.core.management.base import CommandParser
 
 from corpus.commands import collection_named
 from corpus.models import Collection
+from judges.campaigns import evidence_campaigns as campaigns
 from judges.campaigns import lifecycle
 from judges.campaigns.forecasts import forecast_writing
-from judges.evidence import campaigns
-from judges.evidence.quality import TEACHER
+from judges.domain.evidence_quality import TEACHER
 from judges.management.judging_command import JudgingCommand, add_wait_options, check_workers_option
 
 

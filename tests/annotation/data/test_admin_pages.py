@@ -12,7 +12,7 @@ from annotation.agreement.grade_matrix import pairs_where
 from annotation.models import Membership
 from annotation.work.settings import guidelines
 from corpus.models import Collection, Item, Pair
-from judges.campaigns import counters
+from judges.costs import counters
 from judges.models import Campaign, Work
 from judges.models.batches import Batch
 from judges.panels.offline_panel import ensure_offline

@@ -104,7 +104,7 @@ def test_a_cross_encoder_trains_a_step_on_each_shape(books, tmp_path, shape):
     from sentence_transformers.cross_encoder import CrossEncoder, CrossEncoderTrainer, losses
     from sentence_transformers.cross_encoder import CrossEncoderTrainingArguments as Arguments
 
-    from training.trainers.tiny_bases import tiny_encoder
+    from training.published.tiny_bases import tiny_encoder
 
     negatives = 2 if shape == "n-tuple" else None
     export(books, "sentence-transformers", tmp_path / "out", shape=shape, negatives=negatives)

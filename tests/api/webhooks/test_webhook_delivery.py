@@ -20,7 +20,7 @@ from api.webhooks.delivering import claim_due, deliver_due, is_any_due, pause_af
 from api.webhooks.sending import ReceiverAnswer
 from jobs import notifications
 from jobs.processes import spawn_child, stop_children
-from judges.engine.worker_pool import worker_command
+from judges.workers.worker_pool import worker_command
 from tests.api.webhooks.conftest import Hooked, Receiver
 from tests.instances import PATIENCE, ROOT, until
 

@@ -15,8 +15,9 @@ from api.webhooks import services
 from api.webhooks.alarms import write_alarms
 from corpus.models import Collection, Item
 from jobs import leases
-from judges.campaigns import counters, lifecycle, route_breakers
-from judges.costs import budget
+from judges.campaigns import lifecycle
+from judges.costs import counters
+from judges.engine import budget, route_breakers
 from judges.engine.leases import FINISH, PAUSE
 from judges.models import Campaign
 from tests.admin_site import ROUTE, audited

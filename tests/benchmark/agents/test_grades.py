@@ -20,7 +20,7 @@ from benchmark.agents.grades import (
 )
 from benchmark.agents.traces import agent_ndcg, read_searches, unreached_aspects
 from benchmark.measures.aspects import QueryAspects, alpha_ndcg
-from judges.conversations.agents import find_citations
+from judges.prompts.answers.agents import find_citations
 
 
 def test_aer_is_of_each_query_and_then_the_mean():

@@ -14,8 +14,8 @@ from benchmark.models import AnswerEvaluation, GeneratedAnswer
 from benchmark.suites.groups import make_suite
 from config.env import ROOT
 from jobs.processes import spawn_child
-from judges.engine import worker_pool
 from judges.models.retrieval import RetrievalCall
+from judges.workers import worker_pool
 from tests.benchmark.answers import scene
 from tests.benchmark.answers.scene import ANSWER, RIGHT, answered, begin
 from tests.engine_parts import FAST

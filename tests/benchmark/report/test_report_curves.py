@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmark.report import curves, measures
+from benchmark.measures import arrays as measures
+from benchmark.measures.graded_runs import NONE, Version, encode_pairs, stack_rankings
+from benchmark.report import curves
 from benchmark.report.computing import ReportQuestion, ReportSystem, compute_report
-from benchmark.report.graded_runs import NONE, Version, encode_pairs, stack_rankings
 from benchmark.report.verdict import explain_verdict, saturation_verdict
 
 Grades = dict[int, dict[int, int]]

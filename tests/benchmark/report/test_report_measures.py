@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmark.measures import arrays as measures
+from benchmark.measures.graded_runs import NONE, Version, encode_pairs, stack_rankings
 from benchmark.measures.rankings import evaluate_run, rank_documents
-from benchmark.report import measures
-from benchmark.report.graded_runs import NONE, Version, encode_pairs, stack_rankings
 
 EXAMPLES = Path(__file__).parents[4] / "shared" / "data" / "worked_examples.json"
 

@@ -14,10 +14,10 @@ from corpus.errors import BadInput
 from judges.domain.verdicts import Unparsed
 from judges.errors import ProviderError
 from judges.panels import judges_file
+from judges.prompts.answers import retrieval as answers
+from judges.prompts.answers.retrieval import pack_vectors, vectors_of
 from judges.providers.replies import parse_body
 from judges.records import Body, Judge, Turn
-from judges.retrieval import answers
-from judges.retrieval.answers import pack_vectors, vectors_of
 
 JUDGE = Judge("vectors", "embed-endpoint", "m", "http://127.0.0.1:1/v1", id=1)
 

@@ -23,10 +23,10 @@ from corpus.search.bm25 import index_for
 from jobs.processes import spawn_child
 from judges.costs.collection_budgets import collection_budget
 from judges.costs.ledger import ledger_rows
-from judges.engine import worker_pool
 from judges.models import Campaign
 from judges.models.retrieval import RetrievalCall
 from judges.retrieval.model_requests import judges_for
+from judges.workers import worker_pool
 from tests.engine_parts import FAST, held, make_judge, spent_by
 from tests.factories import client_of, make_collection, make_document, make_member, make_query
 from tests.instances import until

@@ -2,7 +2,7 @@
 
 from benchmark.synthesis.bundles import draw_personas, draw_seeds, find_near_copies, query_id_of, split_bundles
 from benchmark.synthesis.seeds import bundled_personas
-from judges.conversations.synthesis import normalize
+from judges.prompts.answers.synthesis import normalize
 
 WORDS = [
     "river",

@@ -15,8 +15,8 @@ from config import demo
 from config.env import ROOT
 from corpus.models import Query
 from jobs.processes import spawn_child
-from judges.engine import worker_pool
 from judges.models.retrieval import RetrievalCall
+from judges.workers import worker_pool
 from tests.called import call
 from tests.engine_parts import FAST, _standing_worker, make_judge, worker
 from tests.factories import make_collection, make_document, make_query

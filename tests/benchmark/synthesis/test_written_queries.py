@@ -21,11 +21,11 @@ from corpus.models import Document, Label, Pair, Query
 from corpus.search.bm25 import index_for
 from jobs import leases
 from jobs.processes import spawn_child
-from judges.conversations.formats import parse_answer
 from judges.domain.verdicts import STRICT, Unparsed
-from judges.engine import worker_pool
 from judges.models import Campaign
 from judges.models.retrieval import RetrievalCall
+from judges.prompts.answers.formats import parse_answer
+from judges.workers import worker_pool
 from tests.benchmark.agents.scripted import says
 from tests.called import call
 from tests.engine_parts import FAST, _standing_worker, make_judge, worker

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from corpus.evidence import measures
 from corpus.evidence.measures import DIMENSIONS, EvidenceTarget, Malformed, measure_target
-from judges.evidence import quality
+from judges.domain import evidence_quality as quality
 
 GOOD = "<contribution>It states the boiling point.</contribution>\n<evidence>Water boils at 100 °C.</evidence>"
 DOCUMENT = "On 12 May 2021 Anna Berg measured that water boils at 100.5 °C, 3% above the 1,200 earlier readings."

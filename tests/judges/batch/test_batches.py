@@ -22,10 +22,11 @@ from judges.batch.endpoints import MOST, read_refusal
 from judges.campaigns import lifecycle, selectors
 from judges.campaigns.progress import summary_lines
 from judges.costs.price_rows import enter_price
-from judges.engine import notifications, worker_pool
+from judges.engine import notifications
 from judges.models import Attempt, Campaign, JudgeVersion, Reservation, Work
 from judges.models.batches import Batch, BatchCall
-from judges.tasks import database_parameters
+from judges.workers import worker_pool
+from store.sql import database_parameters
 from tests.engine_parts import FAST, begin, collection_of, judge, make_judge, make_panel, scene, state_of, sums_up
 from tests.instances import until
 from tests.modelserver.fixtures import LocalModels

@@ -26,9 +26,11 @@ from annotation.work.queue.annotators import AnnotatorContext, SubmittedAnswer
 from corpus.collections.task_order import next_place
 from corpus.errors import BadInput
 from corpus.models import Assessor, Collection, Item, Judgment, Label
-from judges.campaigns import audit_sampling, counters, selectors
-from judges.campaigns.route_breakers import AnsweredAudits
+from judges.campaigns import selectors
+from judges.costs import counters
 from judges.domain.audits import Route, allocate_sample, audit_sample_size, route_of, uniform_draw
+from judges.engine import audit_sampling
+from judges.engine.route_breakers import AnsweredAudits
 from judges.models import Audit, Campaign, Work
 from tests.engine_parts import collection_of, judge, make_panel, scene, sums_up
 from tests.evidence import make_campaign, make_judge

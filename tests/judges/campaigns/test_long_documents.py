@@ -23,9 +23,9 @@ from judges.campaigns import lifecycle
 from judges.campaigns.configurations import build_configuration
 from judges.campaigns.forecasts import forecast_judging
 from judges.campaigns.selectors import debate_of
-from judges.engine import worker_pool
 from judges.models import Attempt, Campaign, Work
 from judges.models.batches import Batch
+from judges.workers import worker_pool
 from tests.conftest import Manage
 from tests.engine_parts import FAST, judge, make_judge, make_panel, state_of
 from tests.factories import make_collection, make_document, make_member, make_pair, make_query

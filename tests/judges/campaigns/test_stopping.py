@@ -8,8 +8,9 @@ from django.test import Client
 from annotation.agreement.proportions import confidence_sequence
 from annotation.models import Role
 from annotation.quality.label_quality.audits import measure_audits
-from judges.campaigns import counters, route_breakers
+from judges.costs import counters
 from judges.domain.audits import LIMIT, surely_over
+from judges.engine import route_breakers
 from judges.models import Campaign
 from tests.admin_site import ROUTE, audited, only_collection
 from tests.factories import make_member

@@ -5,10 +5,10 @@ from typing import Literal
 import pytest
 from pydantic import Field, ValidationInfo, field_validator
 
-from judges.conversations import formats
-from judges.conversations.base import AnswerFormat
-from judges.conversations.formats import parse_answer, schema_of
 from judges.domain.verdicts import STRICT, ParsingRules, Unparsed
+from judges.prompts.answers import formats
+from judges.prompts.answers.base import AnswerFormat
+from judges.prompts.answers.formats import parse_answer, schema_of
 
 
 class Part(AnswerFormat):

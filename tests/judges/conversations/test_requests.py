@@ -5,12 +5,12 @@ import json
 import pytest
 
 from corpus.errors import Incomplete
-from judges.conversations.formats import ContextAnswer, Correctness
 from judges.conversations.requests import Step, Subject, hold_conversations
 from judges.costs.ledger import ledger_rows
 from judges.domain.verdicts import NoVerdict
 from judges.engine.plan import judge_of
 from judges.models.retrieval import RetrievalCall
+from judges.prompts.answers.formats import ContextAnswer, Correctness
 from judges.prompts.conversations import answer_prompt, correct_prompt
 from judges.retrieval.model_requests import judge_for, open_campaign
 from tests.engine_parts import make_judge

@@ -19,14 +19,14 @@ from corpus.errors import BadInput
 from corpus.models import Collection
 from jobs.processes import spawn_child
 from judges.campaigns.selectors import campaign_status
-from judges.costs import budget
 from judges.costs.collection_budgets import CollectionBudget, collection_budget
-from judges.engine import worker_pool
+from judges.engine import budget
 from judges.evidence import measuring
 from judges.evidence.outputs import OutputRow
 from judges.models import Attempt, Campaign, Panel, Reservation
 from judges.models.costs import Ledger
-from judges.tasks import database_parameters
+from judges.workers import worker_pool
+from store.sql import database_parameters
 from tests.engine_parts import (
     FAST,
     begin,

@@ -9,18 +9,18 @@ import pytest
 from asgiref.sync import async_to_sync
 from django.db import connection
 
-from judges.campaigns import counters
 from judges.campaigns.selectors import campaign_status
-from judges.costs import budget
+from judges.costs import counters
 from judges.costs.accounting import describe_assumed_cost, of_status
 from judges.costs.collection_budgets import CollectionBudget, collection_budget
-from judges.engine.child import Child
+from judges.engine import budget
 from judges.engine.limits import process_name
 from judges.engine.rows import BOOK_CALLS
-from judges.inline import runner
 from judges.models import Campaign, JudgeVersion, Reservation
 from judges.models.costs import CollectionTally
 from judges.tasks import reclaim_budgets
+from judges.workers import inline_runner as runner
+from judges.workers.child import Child
 from store.nodes import node_id
 from tests.engine_parts import held, spent_by
 from tests.factories import make_collection

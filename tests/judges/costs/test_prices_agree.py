@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from corpus.models import Pair
-from judges.campaigns import configurations, forecasts
+from judges.campaigns import configurations, forecasts, token_mixes
 from judges.campaigns.estimates import LIKELY, LIKELY_CHAIN, NO_MIX, CampaignSize, Mix, ballots_of, estimate_campaign
-from judges.costs import token_mixes
 from judges.costs.ledger import ledger_rows, sum_rows
 from judges.costs.price_entries import PRICES, incomplete_price
 from judges.costs.price_rows import enter_price

@@ -23,12 +23,12 @@ from judges.domain.verdicts import (
     parse_vote,
     unwrap_answer,
 )
-from judges.evidence import answers as writings
 from judges.models import Attempt, AttemptBody
 from judges.presets import UNWRAPS
 from judges.probes.injections import INJECTIONS, Injection
+from judges.prompts.answers import evidence as writings
+from judges.prompts.answers import retrieval as answers
 from judges.records import TEXT_ROLES, Judge, Token, Turn
-from judges.retrieval import answers
 from tests.engine_parts import _standing_worker, collection_of, judge, make_panel, worker
 from tests.factories import make_member, make_user
 

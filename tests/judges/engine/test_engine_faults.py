@@ -12,7 +12,8 @@ import pytest
 
 from corpus.errors import BadInput
 from corpus.models import Label
-from judges.campaigns import configurations, counters, lifecycle
+from judges.campaigns import configurations, lifecycle
+from judges.costs import counters
 from judges.costs.prices import Price
 from judges.domain.routing import EscalationReason, NoVerdict, RoutingOutcome, RoutingState
 from judges.engine import leases, pairs
@@ -24,7 +25,7 @@ from judges.engine.writer import ResultWriter
 from judges.errors import BadAnswer, Overloaded, ProviderError, RateLimited
 from judges.models import Attempt, AttemptBody, Campaign, Work
 from judges.records import Body, Reply, slot_columns
-from judges.tasks import database_parameters
+from store.sql import database_parameters
 from tests.engine_parts import collection_of, plan_of
 
 

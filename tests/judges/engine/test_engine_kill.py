@@ -14,8 +14,8 @@ from django.db import connection
 from config.env import ROOT
 from jobs.processes import spawn_child
 from judges.campaigns.selectors import campaign_status
-from judges.engine import worker_pool
 from judges.models import Attempt
+from judges.workers import worker_pool
 from tests.conftest import Manage
 from tests.engine_parts import FAST, begin, collection_of, make_panel, scene, state_of, sums_up
 from tests.instances import until

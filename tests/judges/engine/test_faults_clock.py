@@ -16,7 +16,7 @@ import pytest
 import redis
 
 from embedded.addresses import run_folder
-from judges.engine import worker_pool
+from judges.workers import worker_pool
 from tests.fault_rig import Rig, note, rig
 from tests.instances import Instance, until
 

@@ -18,7 +18,7 @@ from judges.campaigns import lifecycle
 from judges.engine import leases
 from judges.engine.writer import ResultWriter
 from judges.models import Work
-from judges.tasks import database_parameters
+from store.sql import database_parameters
 from tests.engine_parts import begin, collection_of, judge, plan_of, scene, state_of
 from tests.fault_rig import CALLS, COUNTS, Outcome, left, note
 from tests.instances import until

@@ -9,17 +9,16 @@ import psycopg
 import pytest
 
 from corpus.collections.configure import configure_collection
-from judges.campaigns import counters
-from judges.costs import budget
+from judges.costs import counters
 from judges.costs.collection_budgets import collection_budget
 from judges.domain.routing import EscalationReason, RoutingOutcome, RoutingState
-from judges.engine import leases, pairs
+from judges.engine import budget, leases, pairs
 from judges.engine.leases import Claimed
 from judges.engine.plan import Plan
 from judges.engine.rows import NO_ANSWER, AttemptRow, OutcomeRow, store_rows
 from judges.models import Campaign, Reservation
 from judges.records import slot_columns
-from judges.tasks import database_parameters
+from store.sql import database_parameters
 from tests.engine_parts import FAST, collection_of, held, plan_of, spent_by
 from tests.instances import until
 from tests.standing import end_standing_worker

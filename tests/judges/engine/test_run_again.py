@@ -11,13 +11,13 @@ from django.db import connection
 
 from judges.batch import store
 from judges.batch.batch_loop import BatchWorkerLoop
-from judges.costs import budget
+from judges.engine import budget
 from judges.engine.answers import SentCall
 from judges.engine.limits import process_name
 from judges.models import Campaign, Reservation
 from judges.models.batches import BatchCall
 from judges.records import Judge
-from judges.tasks import database_parameters
+from store.sql import database_parameters
 from tests.engine_parts import held
 from tests.factories import make_collection
 

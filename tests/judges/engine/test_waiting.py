@@ -18,8 +18,9 @@ from jobs.notifications import redis_client
 from judges import tasks
 from judges.campaigns import lifecycle
 from judges.campaigns.selectors import campaign_status
-from judges.engine import notifications, worker_pool
+from judges.engine import notifications
 from judges.models import Campaign, JudgeVersion, Panel, Work
+from judges.workers import worker_pool
 from tests import engine_parts as parts
 from tests.engine_parts import FAST, collection_of, make_judge
 from tests.instances import until

@@ -11,7 +11,7 @@ from corpus.errors import BadInput
 from corpus.evidence.targets import newest_targets, texts_of
 from corpus.models import Item, Judgment, Label, Pair, Target
 from judges.campaigns import configurations, selectors
-from judges.evidence import campaigns
+from judges.campaigns import evidence_campaigns as campaigns
 from judges.models import Attempt, Campaign, Work
 from tests.conftest import Finished
 from tests.engine_parts import _standing_worker, collection_of, make_judge, pairs_of, sums_up, worker

@@ -11,10 +11,10 @@ import pytest
 from config.env import ROOT
 from corpus.models import Target
 from jobs.processes import spawn_child
+from judges.campaigns import evidence_campaigns as campaigns
 from judges.campaigns import lifecycle
-from judges.engine import worker_pool
-from judges.evidence import campaigns
 from judges.models import Attempt
+from judges.workers import worker_pool
 from tests.conftest import Manage
 from tests.engine_parts import FAST, make_judge, sums_up
 from tests.instances import until

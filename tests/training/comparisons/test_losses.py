@@ -18,10 +18,10 @@ from tests.training.distillation.test_comparison import write_record
 from tests.training_sets import write_set
 from training.comparisons.losses import begin_comparison
 from training.jobs import lifecycle, outcomes
-from training.jobs.folder import JobFolder, read_lines
 from training.jobs.inputs import PAIRS, write_inputs
 from training.jobs.supervisor import supervise_job
 from training.models import Job, Model
+from training.recipes.job_folder import JobFolder, read_lines
 from training.recipes.table import LOSSES
 
 pytestmark = pytest.mark.django_db

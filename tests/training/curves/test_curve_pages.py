@@ -16,10 +16,11 @@ from corpus.errors import BadInput
 from corpus.models import Collection
 from tests.training.curves.test_subsets import write_dated
 from tests.training_sets import write_set
-from training.curves import services, subsets
-from training.jobs.folder import JobFolder
+from training.curves import services
 from training.jobs.outcomes import store_outcome
 from training.models import CurvePoint, Job, LearningCurve
+from training.recipes import subsets
+from training.recipes.job_folder import JobFolder
 
 pytestmark = pytest.mark.django_db
 ASKED = {

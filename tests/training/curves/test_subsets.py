@@ -14,9 +14,9 @@ from corpus.errors import BadInput
 from tests.training.recipes.test_bundles import row as bundle
 from tests.training.recipes.test_bundles import write as write_bundles
 from tests.training_sets import write_set
-from training.curves.subsets import QueryLines, order_queries, plan_subsets, read_subset, write_subset
 from training.recipes.bundles import read_rtriever_set
 from training.recipes.data import read_training_set
+from training.recipes.subsets import QueryLines, order_queries, plan_subsets, read_subset, write_subset
 
 
 def change_rows(folder: Path, change: Any) -> Path:

@@ -15,12 +15,12 @@ from tests.training_sets import ask, write_set  # noqa: E402
 from training.distillation.ablation import LossAblation  # noqa: E402
 from training.distillation.groups import group_candidates  # noqa: E402
 from training.distillation.losses import list_loss, negative_weights, point_loss, rank_loss  # noqa: E402
-from training.jobs.folder import JobFolder  # noqa: E402
+from training.published.tiny_bases import tiny_base  # noqa: E402
 from training.recipes import data, table  # noqa: E402
 from training.recipes.data import Example  # noqa: E402
+from training.recipes.job_folder import JobFolder  # noqa: E402
 from training.trainers.callback import JobCallback  # noqa: E402
 from training.trainers.recipe import TrainingTask  # noqa: E402
-from training.trainers.tiny_bases import tiny_base  # noqa: E402
 from training.trainers.training import train_model  # noqa: E402
 
 torch.set_num_threads(1)

@@ -12,7 +12,7 @@ import pytest
 from corpus.errors import BadInput
 from tests.called import call
 from tests.factories import make_collection, make_document, make_query
-from training.distillation.comparison import PAPER, compare_losses, loss_table, read_variants, result_lines
+from training.jobs.loss_comparison import PAPER, compare_losses, loss_table, read_variants, result_lines
 from training.recipes.table import LOSSES
 
 FOUR = LOSSES["ablation"]

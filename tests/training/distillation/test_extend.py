@@ -16,15 +16,15 @@ from corpus.errors import BadInput  # noqa: E402
 from tests.training_sets import write_set  # noqa: E402
 from training.distillation import extend  # noqa: E402
 from training.distillation.extend import PrismExtend  # noqa: E402
-from training.jobs.folder import JobFolder, TrainingCancelled, read_lines  # noqa: E402
+from training.published.margins import AnswerHead  # noqa: E402
+from training.published.publication import chat_template, sentence_transformers_files  # noqa: E402
+from training.published.tiny_bases import tiny_base  # noqa: E402
 from training.recipes import data, table  # noqa: E402
+from training.recipes.job_folder import JobFolder, TrainingCancelled, read_lines  # noqa: E402
 from training.recipes.rendering import PROMPTS  # noqa: E402
-from training.serving.publication import chat_template, sentence_transformers_files  # noqa: E402
 from training.trainers.callback import JobCallback  # noqa: E402
-from training.trainers.margins import AnswerHead  # noqa: E402
 from training.trainers.prism import label_states  # noqa: E402
 from training.trainers.recipe import TrainingTask  # noqa: E402
-from training.trainers.tiny_bases import tiny_base  # noqa: E402
 
 torch.set_num_threads(1)
 OWN = PROMPTS["qwen3-reranker"]

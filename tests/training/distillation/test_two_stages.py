@@ -15,14 +15,14 @@ from sklearn.metrics import roc_auc_score as auc  # noqa: E402
 from corpus.errors import BadInput  # noqa: E402
 from tests.training.trainers.learnable import OTHER, RELEVANT, RULE  # noqa: E402
 from tests.training_sets import ask, write_export, write_set  # noqa: E402
+from training.published.opening import open_scorer  # noqa: E402
+from training.published.protocol import ServingRequest  # noqa: E402
+from training.published.tiny_bases import tiny_base  # noqa: E402
 from training.recipes import data, table  # noqa: E402
 from training.recipes.data import SFT, thin_texts  # noqa: E402
 from training.recipes.rendering import PROMPTS  # noqa: E402
-from training.serving.opening import open_scorer  # noqa: E402
-from training.serving.protocol import ServingRequest  # noqa: E402
 from training.trainers.prism import PrismRecipe  # noqa: E402
 from training.trainers.recipe import TrainingTask  # noqa: E402
-from training.trainers.tiny_bases import tiny_base  # noqa: E402
 from training.trainers.training import train_model  # noqa: E402
 
 torch.set_num_threads(1)

@@ -15,10 +15,10 @@ from tests.training.jobs.test_training_gains import first_stage
 from tests.training_sets import write_set
 from training.jobs import lifecycle
 from training.jobs.first_stage import read_first_stage
-from training.jobs.folder import JobFolder
 from training.jobs.inputs import PAIRS, write_inputs
 from training.jobs.significance import compare_models
 from training.models import Job, Model
+from training.recipes.job_folder import JobFolder
 
 pytestmark = pytest.mark.django_db
 

@@ -9,8 +9,8 @@ import pytest
 from corpus.errors import BadInput
 from jobs import leases, system
 from training.jobs import gpus, lifecycle, supervisor
-from training.jobs.folder import JobFolder
 from training.models import Job
+from training.recipes.job_folder import JobFolder
 
 
 @pytest.fixture

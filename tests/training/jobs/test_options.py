@@ -12,10 +12,10 @@ from django.core.management.base import CommandParser
 from actions.options import add_arguments, read_arguments
 from corpus.errors import BadInput
 from tests.training_sets import write_set
-from training.jobs.folder import JobFolder
 from training.jobs.forms import TrainForm
 from training.jobs.options import TrainingOptions, read_config
 from training.models import Job
+from training.recipes.job_folder import JobFolder
 from training.recipes.table import TABLE, recipe_options
 
 

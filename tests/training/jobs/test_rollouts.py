@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from corpus.models import Collection
 from training.jobs import lifecycle
-from training.jobs.folder import JobFolder
 from training.jobs.rollouts import read_rollouts
 from training.models import Job
+from training.recipes.job_folder import JobFolder
 
 
 def rollout(step: int, query: str, number: int, **values: Any) -> dict[str, Any]:

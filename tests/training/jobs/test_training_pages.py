@@ -15,12 +15,12 @@ from jobs import leases
 from tests.factories import make_collection
 from tests.training_sets import write_set
 from training.jobs import lifecycle
-from training.jobs.folder import JobFolder
 from training.jobs.pages import explain_no_gain
 from training.jobs.significance import compare_models
 from training.jobs.supervisor import supervise_job
 from training.models import Job, Model
 from training.recipes import tracking
+from training.recipes.job_folder import JobFolder
 from training.recipes.metrics import summarize_lengths
 from training.recipes.table import RECIPES
 

@@ -17,9 +17,9 @@ from tests.engine_parts import collection_of, pairs_of
 from tests.factories import make_member
 from tests.training.jobs.test_training_pages import finished
 from training.jobs import graded_outputs, inputs, lifecycle, outcomes, outputs
-from training.jobs.folder import JobFolder
 from training.models import Job, Model
 from training.recipes.data import Example
+from training.recipes.job_folder import JobFolder
 from training.tasks import judge_outputs
 
 pytestmark = pytest.mark.django_db

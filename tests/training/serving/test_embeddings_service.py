@@ -24,9 +24,9 @@ from judges.models import JudgeVersion  # noqa: E402
 from tests.rankings import make_wings, start_run, work_on  # noqa: E402
 from tests.tiny_models import tiny  # noqa: E402
 from tests.training.serving.served import serve_model  # noqa: E402
+from training.published.embedder import is_embedder, open_embedder, pooling_of  # noqa: E402
+from training.published.tiny_bases import tiny_encoder  # noqa: E402
 from training.serving.app import Served, make_app  # noqa: E402
-from training.serving.embedder import is_embedder, open_embedder, pooling_of  # noqa: E402
-from training.trainers.tiny_bases import tiny_encoder  # noqa: E402
 
 TEXTS = [
     "A dictionary maps keys to values, and a mapping object maps hashable values.",

@@ -11,12 +11,12 @@ torch = pytest.importorskip("torch")
 from corpus.errors import BadInput  # noqa: E402
 from tests.called import call  # noqa: E402
 from tests.factories import make_collection, make_document, make_query  # noqa: E402
-from training.erank.chains import ChainPrompt, GeneratedScore  # noqa: E402
+from training.published.chains import ChainPrompt, GeneratedScore  # noqa: E402
+from training.published.erank import ErankScorer  # noqa: E402
+from training.published.opening import open_scorer  # noqa: E402
+from training.published.protocol import ServingRequest  # noqa: E402
+from training.published.tiny_bases import tiny_base  # noqa: E402
 from training.recipes import erank_prompt  # noqa: E402
-from training.serving.erank import ErankScorer  # noqa: E402
-from training.serving.opening import open_scorer  # noqa: E402
-from training.serving.protocol import ServingRequest  # noqa: E402
-from training.trainers.tiny_bases import tiny_base  # noqa: E402
 
 ANSWERS = {
     "beta": GeneratedScore("<think>a</think><answer>8</answer>", 8, 0.7, []),

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from training.recipes.calibration import Calibration
-from training.serving.publication import (
+from training.published.publication import (
     Record,
     as_text,
     base_name,
@@ -18,6 +17,7 @@ from training.serving.publication import (
     reranker_json,
     sentence_transformers_files,
 )
+from training.recipes.calibration import Calibration
 
 MEASURES = {
     "label_pearson": 0.5,

@@ -34,16 +34,16 @@ from tests.called import call  # noqa: E402
 from tests.instances import PATIENCE, until  # noqa: E402
 from tests.tiny_models import tiny  # noqa: E402
 from tests.training.serving.served import serve_model  # noqa: E402
+from training.published.opening import open_scorer  # noqa: E402
+from training.published.protocol import MOST_BYTES, ServingRequest  # noqa: E402
+from training.published.scorer import Scorer  # noqa: E402
+from training.published.tiny_bases import tiny_encoder  # noqa: E402
+from training.published.tokens import EncodedRow  # noqa: E402
 from training.recipes.calibration import Calibration  # noqa: E402
 from training.recipes.rendering import RenderedPair  # noqa: E402
 from training.serving import app  # noqa: E402
 from training.serving.app import Served, make_app, read_fields  # noqa: E402
 from training.serving.batcher import PASSES, Batcher  # noqa: E402
-from training.serving.opening import open_scorer  # noqa: E402
-from training.serving.protocol import MOST_BYTES, ServingRequest  # noqa: E402
-from training.serving.scorer import Scorer  # noqa: E402
-from training.trainers.tiny_bases import tiny_encoder  # noqa: E402
-from training.trainers.tokens import EncodedRow  # noqa: E402
 
 QUERY = "what is a dictionary"
 BUILDING = Lock()

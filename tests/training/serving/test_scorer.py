@@ -13,16 +13,16 @@ from transformers import AutoConfig  # noqa: E402
 from corpus.errors import BadInput  # noqa: E402
 from tests.published import by_cross_encoder, by_transformers  # noqa: E402
 from tests.tiny_models import adapter_of, dev_rows, tiny  # noqa: E402
+from training.published import protocol  # noqa: E402
+from training.published.causal import LoraTrained  # noqa: E402
+from training.published.margins import PromptTokens  # noqa: E402
+from training.published.opening import open_scorer  # noqa: E402
+from training.published.prefixed import can_share  # noqa: E402
+from training.published.publication import Record  # noqa: E402
+from training.published.scorer import CausalScorer, ServingRequest  # noqa: E402
 from training.recipes import rendering  # noqa: E402
 from training.recipes.calibration import Calibration  # noqa: E402
-from training.serving import protocol  # noqa: E402
-from training.serving.opening import open_scorer  # noqa: E402
-from training.serving.publication import Record  # noqa: E402
-from training.serving.scorer import CausalScorer, ServingRequest  # noqa: E402
-from training.trainers.causal import LoraTrained  # noqa: E402
 from training.trainers.finishing import finish_training  # noqa: E402
-from training.trainers.margins import PromptTokens  # noqa: E402
-from training.trainers.prefixed import can_share  # noqa: E402
 
 TEXTS = ["A dictionary finds a key by its hash.", "", "Lists are mutable. " * 15, "yes", "键必须可哈希", "a " * 300]
 QUERY = "Why must keys be hashable?"
@@ -194,7 +194,7 @@ def test_presets_ask_as_the_published_models_are_asked(name: str, foreign: Path)
 
 
 def test_an_encoder_scores_alike_alone_and_together(tmp_path: Path) -> None:
-    from training.trainers.tiny_bases import tiny_encoder
+    from training.published.tiny_bases import tiny_encoder
 
     scorer = open_scorer(tiny_encoder(tmp_path / "encoder", max_length=256))
     together = scorer.margins(QUERY, TEXTS)

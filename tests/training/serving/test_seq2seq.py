@@ -20,7 +20,7 @@ from tests.called import call  # noqa: E402
 from tests.factories import make_member  # noqa: E402
 from tests.rankings import make_run, make_wings, work_on  # noqa: E402
 from tests.tiny_models import seq2seq, sparse_encoder, tiny  # noqa: E402
-from training.serving.opening import open_scorer  # noqa: E402
+from training.published.opening import open_scorer  # noqa: E402
 
 TEXTS = ["a wing has lift", "heat flows through a plate", "a plate has names"]
 
@@ -60,7 +60,7 @@ def test_the_margins_sigmoid_is_p_true_by_hand(model: Path, prompt: str, words: 
 
 
 def test_a_long_document_loses_its_end_and_the_prompt_keeps_its_own(model: Path) -> None:
-    from training.serving.protocol import ServingRequest
+    from training.published.protocol import ServingRequest
 
     scorer = open_scorer(model, prompt="monot5")
     short, long = scorer.encode(ServingRequest("wing", [TEXTS[0], "heat " * 600]))
@@ -74,7 +74,7 @@ def test_without_its_prompt_it_is_refused_and_so_is_a_prompt_of_other_models(mod
     with pytest.raises(BadInput, match="use monot5 or mmonot5"):
         open_scorer(model, prompt="prism")
     causal = tiny(tmp_path / "causal", "qwen3")[0]
-    from training.serving.scorer import check_prompt
+    from training.published.scorer import check_prompt
 
     with pytest.raises(BadInput, match="causal is asked by quorum: leave this out"):
         check_prompt(causal, "monot5")

@@ -126,7 +126,7 @@ def test_what_is_no_sparse_encoder_is_refused_in_one_line(model: Path, wings: An
 
 
 def test_a_batch_that_memory_does_not_hold_is_halved(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from training.serving import sparse as serving
+    from training.published import sparse as serving
 
     opened = serving.open_sparse_encoder(model, "cpu", 4)
     wanted, sizes, encode = opened.encode_documents(TEXTS).toarray(), list[int](), opened.model.encode_document

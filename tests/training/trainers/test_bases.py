@@ -14,12 +14,12 @@ from tests.tiny_models import with_vision  # noqa: E402
 from tests.training.recipes.test_bundles import row, write  # noqa: E402
 from tests.training.trainers.scored import export_scores  # noqa: E402
 from tests.training_sets import ask, write_set  # noqa: E402
+from training.published.base import check_causal, load_model  # noqa: E402
+from training.published.tiny_bases import tiny_base  # noqa: E402
 from training.recipes import data, table  # noqa: E402
-from training.trainers.base import check_causal, load_model  # noqa: E402
 from training.trainers.memory import check_memory, count_weights, finishing_memory, needed_memory  # noqa: E402
 from training.trainers.prism import PrismRecipe, lora_targets  # noqa: E402
 from training.trainers.recipe import TrainingTask  # noqa: E402
-from training.trainers.tiny_bases import tiny_base  # noqa: E402
 from training.trainers.training import open_recipe, prepare_task  # noqa: E402
 
 torch.set_num_threads(1)

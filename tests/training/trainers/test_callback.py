@@ -12,14 +12,14 @@ torch = pytest.importorskip("torch")
 from transformers import AutoModelForCausalLM, Trainer, TrainingArguments  # noqa: E402
 
 from tests.training_sets import write_set  # noqa: E402
-from training.jobs.folder import JobFolder  # noqa: E402
+from training.published.tiny_bases import tiny_base  # noqa: E402
 from training.recipes import data, table  # noqa: E402
+from training.recipes.job_folder import JobFolder  # noqa: E402
 from training.recipes.tracking import tracker_environment  # noqa: E402
 from training.trainers import callback  # noqa: E402
 from training.trainers.callback import JobCallback  # noqa: E402
 from training.trainers.memory import DoesNotFit  # noqa: E402
 from training.trainers.recipe import TrainingTask  # noqa: E402
-from training.trainers.tiny_bases import tiny_base  # noqa: E402
 
 torch.set_num_threads(1)
 

@@ -8,13 +8,13 @@ torch = pytest.importorskip("torch")
 
 from corpus.errors import BadInput  # noqa: E402
 from tests.training.trainers.learnable import pairs  # noqa: E402
-from training.jobs.folder import JobFolder  # noqa: E402
+from training.published.tiny_bases import tiny_encoder  # noqa: E402
 from training.recipes.data import Example, TrainingSet  # noqa: E402
+from training.recipes.job_folder import JobFolder  # noqa: E402
 from training.recipes.table import recipe_options  # noqa: E402
 from training.trainers.callback import JobCallback  # noqa: E402
 from training.trainers.cross_encoder import CrossEncoderRecipe, build_rows  # noqa: E402
 from training.trainers.recipe import TrainingTask  # noqa: E402
-from training.trainers.tiny_bases import tiny_encoder  # noqa: E402
 
 
 @pytest.fixture(scope="module")

@@ -11,12 +11,12 @@ from corpus.errors import BadInput  # noqa: E402
 from tests.published import PAIRS, by_cross_encoder, scores_by_cross_encoder  # noqa: E402
 from tests.tiny_models import dev_rows  # noqa: E402
 from tests.training.jobs.test_training_gains import first_stage  # noqa: E402
+from training.published.encoder import EncoderTrained, load_encoder, longest_input  # noqa: E402
+from training.published.publication import Record  # noqa: E402
+from training.published.tiny_bases import tiny_encoder  # noqa: E402
 from training.recipes.calibration import Calibration  # noqa: E402
 from training.recipes.data import Example  # noqa: E402
-from training.serving.publication import Record  # noqa: E402
-from training.trainers.encoder import EncoderTrained, load_encoder, longest_input  # noqa: E402
 from training.trainers.finishing import finish_training  # noqa: E402
-from training.trainers.tiny_bases import tiny_encoder  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -108,8 +108,8 @@ def test_the_tiny_encoder_is_the_same_at_every_run(tmp_path):
 
 
 def test_the_tiny_encoder_is_a_base_by_its_name_for_training_and_for_scoring(tmp_path):
-    from training.serving.opening import open_scorer
-    from training.trainers.base import find_base
+    from training.published.base import find_base
+    from training.published.opening import open_scorer
 
     scorer = open_scorer(find_base("tiny:encoder", tmp_path))
     assert scorer.words == "tiny model, CPU" and len(scorer.margins("query", ["one", "two"])) == 2

@@ -20,7 +20,7 @@ from training.erank.grpo import (  # noqa: E402
     sampling_seed,
     truncate_rollouts,
 )
-from training.jobs.folder import read_lines  # noqa: E402
+from training.recipes.job_folder import read_lines  # noqa: E402
 from training.recipes.table import ERANK_GRPO, recipe_options  # noqa: E402
 from training.trainers.training import prepare_task  # noqa: E402
 

@@ -9,11 +9,11 @@ torch = pytest.importorskip("torch")
 from tests.training.trainers.scored import export_scores  # noqa: E402
 from tests.training_sets import ask  # noqa: E402
 from training.comparisons.tabling import TrainedModel, group_models  # noqa: E402
-from training.erank.chains import ChainPrompt  # noqa: E402
 from training.jobs.held_out import read_held_out  # noqa: E402
+from training.published.base import load_tokenizer  # noqa: E402
+from training.published.causal import load_causal  # noqa: E402
+from training.published.chains import ChainPrompt  # noqa: E402
 from training.recipes.erank_data import read_erank_set  # noqa: E402
-from training.trainers.base import load_tokenizer  # noqa: E402
-from training.trainers.causal import load_causal  # noqa: E402
 from training.trainers.training import train_model  # noqa: E402
 
 SFT = {"epochs": 24, "evaluate_every": 1000, "max_response": 24, "learning_rate": 5e-3}

@@ -12,15 +12,15 @@ from corpus.rubric import HELPFULNESS  # noqa: E402
 from judges.domain.chains import render_answer  # noqa: E402
 from tests.training.trainers.scored import CHAINS, export_scores  # noqa: E402
 from tests.training_sets import ask  # noqa: E402
-from training.erank.chains import ChainPrompt, measure_answers, score_positions  # noqa: E402
 from training.erank.sft import ErankSft, encode_chain, split_step  # noqa: E402
+from training.published.base import load_tokenizer  # noqa: E402
+from training.published.causal import load_causal  # noqa: E402
+from training.published.chains import ChainPrompt, measure_answers, score_positions  # noqa: E402
+from training.published.tiny_bases import tiny_base  # noqa: E402
+from training.published.tokens import EncodedRow  # noqa: E402
 from training.recipes import erank_prompt  # noqa: E402
 from training.recipes.erank_data import ScoredExample, group_by_query, read_erank_set  # noqa: E402
 from training.recipes.table import recipe_options  # noqa: E402
-from training.trainers.base import load_tokenizer  # noqa: E402
-from training.trainers.causal import load_causal  # noqa: E402
-from training.trainers.tiny_bases import tiny_base  # noqa: E402
-from training.trainers.tokens import EncodedRow  # noqa: E402
 from training.trainers.training import prepare_task  # noqa: E402
 
 

@@ -9,12 +9,12 @@ torch = pytest.importorskip("torch")
 
 from corpus.errors import BadInput  # noqa: E402
 from tests.training.trainers.learnable import export  # noqa: E402
-from training.jobs.folder import JobFolder, TrainingCancelled  # noqa: E402
+from training.published.margins import generate_answers  # noqa: E402
+from training.published.tiny_bases import tiny_base  # noqa: E402
 from training.recipes import data, rendering  # noqa: E402
+from training.recipes.job_folder import JobFolder, TrainingCancelled  # noqa: E402
 from training.trainers import outputs_job  # noqa: E402
-from training.trainers.margins import generate_answers  # noqa: E402
 from training.trainers.outputs_job import OutputWriter, write_outputs  # noqa: E402
-from training.trainers.tiny_bases import tiny_base  # noqa: E402
 
 
 @pytest.fixture(scope="module")

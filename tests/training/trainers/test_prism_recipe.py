@@ -14,15 +14,15 @@ from corpus.bundled.passages import cut_passages  # noqa: E402
 from corpus.errors import BadInput  # noqa: E402
 from tests.stages import first_quick  # noqa: E402
 from tests.training_sets import write_set  # noqa: E402
-from training.jobs.folder import JobFolder  # noqa: E402
+from training.published.base import load_tokenizer  # noqa: E402
+from training.published.batching import Epochs, pack_batches  # noqa: E402
+from training.published.tiny_bases import tiny_base, tiny_encoder  # noqa: E402
 from training.recipes import data, rendering, table  # noqa: E402
-from training.trainers.base import load_tokenizer  # noqa: E402
-from training.trainers.batching import Epochs, pack_batches  # noqa: E402
+from training.recipes.job_folder import JobFolder  # noqa: E402
 from training.trainers.callback import JobCallback  # noqa: E402
 from training.trainers.memory import DoesNotFit  # noqa: E402
 from training.trainers.prism import PrismRecipe, label_states  # noqa: E402
 from training.trainers.recipe import TrainingTask  # noqa: E402
-from training.trainers.tiny_bases import tiny_base, tiny_encoder  # noqa: E402
 
 SHAPES = ("qwen3", "qwen3.5")
 

@@ -14,15 +14,15 @@ from tests.stages import first_slow  # noqa: E402
 from tests.training.recipes.test_bundles import row, write  # noqa: E402
 from tests.training.trainers.scored import export_scores  # noqa: E402
 from tests.training_sets import ask, write_set  # noqa: E402
-from training.jobs.folder import JobFolder, read_lines  # noqa: E402
-from training.trainers.tiny_bases import tiny_base, tiny_encoder  # noqa: E402
+from training.published.tiny_bases import tiny_base, tiny_encoder  # noqa: E402
+from training.recipes.job_folder import JobFolder, read_lines  # noqa: E402
 
 SHARED = """
 import sys
 from pathlib import Path
 import torch
 torch.set_num_threads(1)
-from training.jobs.folder import JobFolder
+from training.recipes.job_folder import JobFolder
 from training.recipes import data, table
 from training.trainers.callback import JobCallback
 from training.trainers.processes import is_leading, place_in_world, share_training
@@ -89,7 +89,7 @@ from pathlib import Path
 import torch
 torch.set_num_threads(1)
 from training.erank.grpo import ErankGrpo, RoundCallback
-from training.jobs.folder import JobFolder
+from training.recipes.job_folder import JobFolder
 from training.trainers.processes import is_leading, place_in_world, share_training
 from training.trainers.training import prepare_task
 folder, size = JobFolder(Path(sys.argv[1])), int(sys.argv[2])
@@ -155,7 +155,7 @@ import sys
 from pathlib import Path
 import torch
 torch.set_num_threads(1)
-from training.jobs.folder import JobFolder
+from training.recipes.job_folder import JobFolder
 from training.trainers import callback, rtriever
 from training.trainers.contrastive import InBatchLoss
 from training.trainers.processes import is_leading, place_in_world, share_training

@@ -13,16 +13,16 @@ from safetensors.torch import load_file, save_file  # noqa: E402
 
 from tests.published import PAIRS, by_cross_encoder, by_transformers, scores_by_cross_encoder  # noqa: E402
 from tests.tiny_models import adapter_of, dev_rows, tiny, with_vision  # noqa: E402
-from training.jobs.folder import write_folder  # noqa: E402
+from training.published import publishing  # noqa: E402
+from training.published.causal import LoraTrained  # noqa: E402
+from training.published.margins import PromptTokens  # noqa: E402
+from training.published.publication import Record  # noqa: E402
 from training.recipes.calibration import Calibration  # noqa: E402
 from training.recipes.data import Example  # noqa: E402
+from training.recipes.job_folder import write_folder  # noqa: E402
 from training.recipes.rendering import QUORUM  # noqa: E402
 from training.recipes.table import recipe_options  # noqa: E402
-from training.serving.publication import Record  # noqa: E402
-from training.trainers import publishing  # noqa: E402
-from training.trainers.causal import LoraTrained  # noqa: E402
 from training.trainers.finishing import finish_training  # noqa: E402
-from training.trainers.margins import PromptTokens  # noqa: E402
 
 LENGTH = 320
 
@@ -71,7 +71,7 @@ def test_the_instruction_is_cross_encoders_prompt(published):
 def test_too_long_documents_are_cut_alike_and_the_end_of_the_prompt_stays(published):
     from transformers import AutoTokenizer
 
-    from training.trainers.causal import load_causal
+    from training.published.causal import load_causal
 
     out, _ = published
     found = json.loads((out / "reranker.json").read_text())
@@ -197,7 +197,7 @@ def test_what_does_not_fit_on_the_gpu_is_published_on_the_cpu(tmp_path, monkeypa
     """No GPU is needed: the device is a word here, and the error is torch's own, raised by the test."""
     from types import SimpleNamespace
 
-    from training.jobs.folder import JobFolder
+    from training.recipes.job_folder import JobFolder
     from training.trainers import training
 
     one = trained(tmp_path, "qwen3")

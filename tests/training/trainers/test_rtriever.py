@@ -12,9 +12,9 @@ from corpus.errors import BadInput  # noqa: E402
 from tests.training.recipes.test_bundles import row, write  # noqa: E402
 from tests.training.serving.test_embeddings_service import ask as send  # noqa: E402
 from tests.training_sets import ask  # noqa: E402
+from training.published.embedder import open_embedder, read_query_prefix  # noqa: E402
+from training.published.opening import open_scorer  # noqa: E402
 from training.serving.app import Served  # noqa: E402
-from training.serving.embedder import open_embedder, read_query_prefix  # noqa: E402
-from training.serving.opening import open_scorer  # noqa: E402
 from training.trainers.training import train_model  # noqa: E402
 
 torch.set_num_threads(1)

@@ -20,12 +20,12 @@ from corpus.errors import BadInput  # noqa: E402
 from tests import training_sets  # noqa: E402
 from tests.instances import PATIENCE  # noqa: E402
 from tests.training.recipes.test_bundles import row, write  # noqa: E402
-from training.jobs.folder import JobFolder, TrainingCancelled  # noqa: E402
+from training.published.embedder import open_embedder  # noqa: E402
+from training.published.tiny_bases import tiny_encoder  # noqa: E402
+from training.recipes.job_folder import JobFolder, TrainingCancelled  # noqa: E402
 from training.recipes.table import RetrieverOptions, recipe_options  # noqa: E402
-from training.serving.embedder import open_embedder  # noqa: E402
 from training.trainers.contrastive import InBatchLoss  # noqa: E402
 from training.trainers.rtriever import EmbedderTrained, load_embedder, published_length  # noqa: E402
-from training.trainers.tiny_bases import tiny_encoder  # noqa: E402
 from training.trainers.training import open_recipe, prepare_task, train_model  # noqa: E402
 
 torch.set_num_threads(1)

@@ -14,7 +14,7 @@ from tests.stages import first_quick  # noqa: E402
 from tests.training.recipes.test_bundles import row, write  # noqa: E402
 from tests.training.trainers.scored import export_scores  # noqa: E402
 from tests.training_sets import ask, write_set  # noqa: E402
-from training.jobs.folder import JobFolder, TrainingCancelled  # noqa: E402
+from training.recipes.job_folder import JobFolder, TrainingCancelled  # noqa: E402
 from training.recipes.table import RECIPES  # noqa: E402
 from training.trainers import token_tables  # noqa: E402
 from training.trainers.training import open_recipe, prepare_task  # noqa: E402

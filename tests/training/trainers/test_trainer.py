@@ -23,9 +23,9 @@ from tests.stages import first_slow  # noqa: E402
 from tests.training.trainers.scored import export_scores  # noqa: E402
 from tests.training_sets import ask, write_set  # noqa: E402
 from training import trainer  # noqa: E402
-from training.jobs.folder import JobFolder, TrainingCancelled, read_lines  # noqa: E402
+from training.published.tiny_bases import tiny_base  # noqa: E402
 from training.recipes.data import read_training_set  # noqa: E402
-from training.trainers.tiny_bases import tiny_base  # noqa: E402
+from training.recipes.job_folder import JobFolder, TrainingCancelled, read_lines  # noqa: E402
 
 OPTIONS = {"max_steps": 40, "lora_rank": 4, "checkpoint_every": 4, "evaluate_every": 20}
 LONG = {"max_steps": 2000, "epochs": 1000, "evaluate_every": 1000, "processes": 2}
@@ -199,7 +199,7 @@ def test_what_cannot_be_done_is_refused_with_the_reason(
 def test_a_hub_id_comes_from_the_local_cache_alone(
     parts: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from training.trainers.base import find_base
+    from training.published.base import find_base
 
     cache = tmp_path / "hub" / "models--birds--owl"
     snapshot = cache / "snapshots" / "0123456789abcdef0123456789abcdef01234567"

@@ -15,11 +15,11 @@ from corpus.models import Collection
 from training.curves import services
 from training.curves.options import CurveOptions
 from training.curves.results import describe_last, describe_next, draw_curve, result_document
-from training.curves.subsets import order_queries, plan_subsets
 from training.jobs import lifecycle, worker_pool
-from training.jobs.folder import write_atomically
 from training.jobs.options import read_config
 from training.models import CurvePoint, Job, LearningCurve
+from training.recipes.job_folder import write_atomically
+from training.recipes.subsets import order_queries, plan_subsets
 from training.recipes.table import RECIPES, recipe_options
 
 

@@ -9,10 +9,10 @@ from benchmark.measures.rankings import evaluate_run
 from benchmark.runs.files import read_qrels, read_run
 from corpus.commands import QuorumCommand, collection_named
 from corpus.errors import BadInput
-from training.distillation.comparison import BASE, MEASURE, read_variants, result_lines, write_tables
+from training.jobs.loss_comparison import BASE, MEASURE, read_variants, result_lines, write_tables
 from training.jobs.reranking import add_scoring, describe_rerank, rerank_run
+from training.published.scorer import choose_prompt
 from training.recipes import base_models
-from training.serving.scorer import choose_prompt
 
 
 class Command(QuorumCommand):
@@ -45,7 +45,7 @@ class Command(QuorumCommand):
         members = check_members(options["member"])
         out: Path = options["out"]
         out.mkdir(parents=True, exist_ok=True)
-        from training.trainers.base import find_base
+        from training.published.base import find_base
         from training.trainers.scoring_job import base_prompt
 
         base = find_base(base_models.of_command(options["base"]), out / "bases")

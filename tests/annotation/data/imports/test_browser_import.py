@@ -10,9 +10,9 @@ from annotation.models.imports import FileImport, Upload
 from config.env import ROOT
 from corpus.models import Document
 from jobs.processes import spawn_child, stop_children
-from judges.engine import worker_pool
 from judges.models import Campaign, Work
 from judges.panels.offline_panel import ensure_offline
+from judges.workers import worker_pool
 from tests.engine_parts import FAST
 from tests.factories import make_collection, make_member, make_user
 from tests.instances import until

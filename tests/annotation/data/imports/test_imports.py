@@ -26,7 +26,7 @@ from corpus.importing import columns, detection
 from corpus.models import Assessor, Document, Judgment, Label, Pair, Query
 from jobs import leases
 from jobs.processes import spawn_child, stop_children
-from judges.engine import worker_pool
+from judges.workers import worker_pool
 from tests.engine_parts import FAST
 from tests.factories import client_of, make_collection, make_member
 from tests.imported_files import bring, correct, start, work_off

@@ -19,13 +19,13 @@ from config.env import ROOT
 from corpus.models import Document, Pair
 from jobs import leases
 from jobs.processes import spawn_child, stop_children
-from judges.engine import worker_pool
 from judges.management.job_command import JobCommand
 from judges.models import JudgeVersion
 from judges.models.retrieval import RetrievalCall
 from judges.panels import judges_file
 from judges.prompts.render import vote_prompt
 from judges.records import Inputs
+from judges.workers import worker_pool
 from tests.called import call
 from tests.engine_parts import FAST
 from tests.factories import make_collection, make_document, make_member, make_query

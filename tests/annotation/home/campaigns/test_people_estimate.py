@@ -5,9 +5,9 @@ import pytest
 from annotation.home.campaigns.selectors import ESCALATED, PERSON_SECONDS, estimate_people
 from annotation.models import Role
 from corpus.models import Collection
-from judges.campaigns import counters
 from judges.campaigns.configurations import build_configuration
 from judges.campaigns.options import JUDGING
+from judges.costs import counters
 from judges.models import Campaign
 from judges.panels.offline_panel import ensure_offline
 from tests.factories import make_collection, make_document, make_member, make_pair, make_query

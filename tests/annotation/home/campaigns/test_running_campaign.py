@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from annotation.models import Role
 from jobs.notifications import redis_client
-from judges.campaigns import counters
+from judges.costs import counters
 from judges.engine.limits import limit_keys
 from judges.models import Campaign, JudgeVersion
 from tests.factories import make_collection, make_member

@@ -20,9 +20,9 @@ from annotation.models import Role
 from annotation.quality.costs.labels import JUDGES, TOGETHER, against_gold, per_label, with_people
 from annotation.quality.costs.report import cost_report
 from corpus.models import Collection, Item
-from judges.campaigns import counters
 from judges.campaigns.progress import summary_lines
 from judges.campaigns.selectors import campaign_status
+from judges.costs import counters
 from judges.costs.accounting import Paid, of_calls
 from judges.costs.collection_budgets import collection_budget
 from judges.domain.routing import EscalationReason

@@ -15,7 +15,7 @@ from jobs import background
 from jobs.models import BackgroundJob
 from jobs.processes import spawn_child, stop_children
 from jobs.workers import live_workers
-from judges.engine import worker_pool
+from judges.workers import worker_pool
 from tests.engine_parts import FAST
 from tests.evidence import make_assessor, make_judgment
 from tests.instances import until

@@ -15,8 +15,9 @@ from annotation.models.snapshots import Snapshot
 from annotation.quality.policies.report import answered_campaigns
 from api.tokens import make_token
 from corpus.models import Collection, Label, Pair
-from judges.campaigns import counters, lifecycle
+from judges.campaigns import lifecycle
 from judges.campaigns.selectors import debate_of
+from judges.costs import counters
 from judges.models import Campaign, Work
 from tests.admin_site import audited, only_collection, people_at_work
 from tests.called import call

@@ -15,9 +15,10 @@ from annotation.work.queue.annotators import AnnotatorContext, SubmittedAnswer
 from annotation.work.queue.undo import undo_decision
 from corpus.labels import rebuild_labels
 from corpus.models import Label, Pair
-from judges.campaigns import counters, lifecycle
+from judges.campaigns import lifecycle
 from judges.campaigns.pair_states import PairState, count_states, recent_states, states_of
 from judges.campaigns.selectors import collection_status
+from judges.costs import counters
 from judges.engine.rows import LOCK_PAIRS, STORE_OUTCOMES
 from judges.models import Campaign, Work
 from tests.engine_parts import sums_up

@@ -13,7 +13,8 @@ from annotation.quality.label_quality.statistics import cached_statistics
 from annotation.tasks import compute_statistics
 from corpus.collections.task_order import next_place
 from corpus.models import Collection, Item
-from judges.campaigns import counters, selectors
+from judges.campaigns import selectors
+from judges.costs import counters
 from judges.domain.audits import Route, route_of
 from judges.models import Audit, Work
 from tests.evidence import make_assessor, make_attempt, make_campaign, make_judge, make_judgment, make_votes

@@ -7,7 +7,7 @@ import pytest
 
 from config.celery import app
 from corpus.models import Collection, Item
-from judges.campaigns import counters
+from judges.costs import counters
 from judges.engine.notifications import DRAIN
 from judges.models import Attempt, Audit, Campaign
 from tests.called import call

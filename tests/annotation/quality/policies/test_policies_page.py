@@ -17,7 +17,7 @@ from annotation.quality.policies.crossing import CrossingCell, SimulatedPeople, 
 from annotation.tasks import compare_policies
 from jobs import background
 from jobs.models import BackgroundJob
-from judges.campaigns import counters
+from judges.costs import counters
 from judges.models import Campaign, Work
 from tests.annotation.quality.policies.policies_scene import scripted_campaign
 from tests.annotation.quality.policies.test_lara import believing_campaign

@@ -9,7 +9,8 @@ from annotation.models import Assignment, Membership, Role
 from corpus.collections.task_order import LAST
 from corpus.evidence.targets import newest_targets
 from corpus.models import Collection, Item, Judgment, Label, Pair, Target
-from judges.campaigns import counters, selectors
+from judges.campaigns import selectors
+from judges.costs import counters
 from judges.models import Campaign
 from tests.annotation.work.judging.test_judging_pages import HTMX, claim, signed_in
 from tests.factories import make_collection, make_document, make_item, make_member, make_pair, make_query

@@ -18,7 +18,7 @@ from corpus.collections.removal import delete_collection
 from corpus.errors import BadInput
 from corpus.labels import rebuild_labels
 from corpus.models import Item, Judgment, Label
-from judges.campaigns import counters
+from judges.costs import counters
 from tests.factories import make_collection, make_item, make_member, make_pair
 from tests.judging_scene import make_scene
 from tests.queue_scene import claim, submit

@@ -1,0 +1,131 @@
+"""Data of a system's page: measures before and after, largest changes, holes, cost."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from django.db import connection
+
+from benchmark.models import QrelsRow, Run
+from benchmark.report import reports
+from benchmark.report.naming import label_in
+from benchmark.report.systems import chosen
+from benchmark.report.systems.chosen import StoredReport
+from benchmark.report.systems.figures import MEASURE
+from benchmark.report.tabling import headline_result
+from benchmark.runs.costs import run_cost
+from corpus.models import Collection, Document, Query
+from store.sql import read_sql
+
+SHOWN = 20  # Queries in a list.
+HOLES = 30  # Holes in a list.
+
+NEW_AND_RELEVANT = read_sql(__file__, "read_new_relevant")
+
+
+class Hole(NamedTuple):
+    """A relevant document among the first k of a query that the earlier qrels did not judge.
+
+    `was_judged`: they judged other documents of the query. Otherwise every relevant document is a hole.
+    """
+
+    query: Query
+    document: Document
+    rank: int
+    grade: int
+    origin: str
+    was_judged: bool
+
+
+@dataclass(frozen=True)
+class SystemPage:
+    """Data of a run's page. Without a report there are only the run and its cost."""
+
+    run: Run
+    cost: dict[str, Any]
+    stored: StoredReport | None = None
+    values: Sequence[tuple[str, str, dict[str, Any]]] = ()  # measure, its name, and before, after, change
+    missing: int = 0  # queries without a result, which count 0
+    queries: int = 0
+    common: int = 0  # of these, judged in both versions and answered by every system: the values are of them, if any
+    one_sided: int = 0  # of these, judged in only one version: they have no change
+    changes: Sequence[dict[str, Any]] = ()  # query, before, after, change
+    holes: Sequence[Hole] = ()
+    more_holes: int = 0
+    compares: bool = True  # Two versions of the qrels; otherwise one, whose means have intervals.
+
+
+def system_page(collection: Collection, run: Run, *, whole: str = "") -> SystemPage:
+    """Read the data of a system's page in about twelve statements. `whole`: the key of a table to read in full."""
+    newest = (chosen.newest_report(collection, compares=compares) for compares in (True, False))
+    stored = (chosen.stored_report(report, [run]) for report in newest)
+    report = next((candidate for candidate in stored if candidate is not None and candidate.is_ready), None)
+    compares = report is not None and report.report.before_id != report.report.after_id
+    # A query that one version lacks counts 0 there; a change from or to that 0 is not an effect of judging.
+    systems = (headline_result(report.result) if compares else report.result)["systems"] if report else []
+    own_result = next((system for system in systems if system["run"] == run.pk), None)
+    if report is None or own_result is None:
+        return SystemPage(run, run_cost(run))
+    position = [system["run"] for system in systems].index(run.pk)
+    values = []
+    for key in report.result["measures"]:
+        value = chosen.complete_figures(own_result["values"][key])
+        if not compares:
+            intervals = report.result["intervals"].get(key)
+            value["low"], value["high"] = intervals[position] if intervals else (None, None)
+        values.append((key, label_in(report.result, key), value))
+    holes, more = _holes_by_query(report, run, whole=whole == "holes")
+    queries: list[int] = report.result["queries"]
+    # The queries with judgments in both versions.
+    rows, pair = QrelsRow.objects.exclude(documents=[]), (report.report.before_id, report.report.after_id)
+    before, after = (set(rows.filter(qrels=version).values_list("query", flat=True)) for version in pair)
+    judged = before & after
+    changes = _largest_changes(report, run, judged, None if whole == "changes" else SHOWN)
+    common = report.result["common"]["queries"] if compares else len(queries)
+    counts = (own_result["missing"], len(queries), common, len(set(queries) - judged))
+    return SystemPage(run, run_cost(run), report, values, *counts, changes, holes, more, compares)
+
+
+def _largest_changes(report: StoredReport, run: Run, judged: set[int], limit: int | None) -> list[dict[str, Any]]:
+    """Return the `judged` queries whose nDCG@k changed, the largest change first; at most `limit`, if not None."""
+    before, after = reports.query_values(report.report, run, MEASURE)
+    magnitudes = np.abs(after - before)
+    query_keys: list[int] = report.result["queries"]
+    moves = (int(index) for index in np.argsort(-magnitudes, kind="stable") if magnitudes[index] > 1e-9)
+    order = [index for index in moves if query_keys[index] in judged][:limit]
+    keys = [query_keys[index] for index in order]
+    queries = Query.objects.in_bulk(keys)  # a query may have been deleted since the report was made
+    return [
+        {"query": queries[key], "before": value_before, "after": value_after, "change": value_after - value_before}
+        for key, value_before, value_after in zip(keys, before[order].tolist(), after[order].tolist(), strict=True)
+        if key in queries
+    ]
+
+
+def _holes_by_query(report: StoredReport, run: Run, *, whole: bool) -> tuple[list[Hole], int]:
+    """Return holes of the queries with most of them, and the number of other queries with holes. `whole`: all holes."""
+    _before, shares = reports.query_values(report.report, run, "hole")
+    order = [
+        int(index) for index in np.argsort(-shares, kind="stable")[: None if whole else SHOWN] if shares[index] > 0
+    ]
+    values: dict[str, int | list[int]] = {
+        "keys": [report.result["queries"][index] for index in order],
+        "run": run.pk,
+        "before": report.report.before_id,
+        "after": report.report.after_id,
+        "k": report.k,
+        "relevant": int(report.result.get("relevant_from", 1)),
+    }
+    with connection.cursor() as cursor:
+        # In the order of the queries, then of the ranking; one statement even for some thousand queries.
+        cursor.execute(NEW_AND_RELEVANT, values)
+        holes = [
+            Hole(
+                Query(pk=query, external_id=query_name, text=text),
+                Document(pk=key, external_id=name, title=title),
+                *rest,
+            )
+            for query, query_name, text, key, name, title, *rest in cursor.fetchall()
+        ][: None if whole else HOLES]
+    return holes, int((shares > 0).sum()) - len({hole.query.pk for hole in holes})

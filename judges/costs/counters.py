@@ -1,0 +1,69 @@
+"""Counters of a campaign, written in the transaction of what they count; status pages read only these.
+
+Keys: `pairs`, `written` (good targets of an evidence campaign), `labelled:<0|1>`, `escalated:<reason>`, `failed`,
+`agreed:<round>`, `settled` (items of the campaign that people settled, but for audits), `audited` (audits that they
+settled), `route:<stratum>` (labelled pairs by how they came to the label, judges.domain.audits; `escalated:audit` are
+those drawn), `stopped:<stratum>` and `resumed:<stratum>` (judges.engine.route_breakers), `moved` (open items that a
+later campaign escalated again and took over), `calls`, `calls_failed`, `calls_cached`, `calls_without_price` (of
+unknown cost), of these `calls_assumed`, for which `cost_assumed` stands (the most that they can have cost),
+`calls_possible` and `cost_possible` (what workers of a lost machine held, at most: judges.engine.budget), `tokens_in`,
+of them `tokens_cached` and `tokens_written`, `tokens_out`, `tokens_reasoning`, `cost`,
+`answered:<judge's id>:<model>` (calls that another model answered under the judge's name).
+
+What a campaign spent is their sum (`COSTS`, `CALLS`), read when it is asked for; of a collection it
+stands in shards of its own (judges.models.costs.CollectionTally), because a collection may have
+thousands of campaigns.
+"""
+
+import random
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Any
+
+from psycopg import Connection
+
+from store.sql import execute, fetch_rows
+
+# More than the worker processes of a usual instance; a read adds up as many rows for each key (docs/adr/0025).
+SHARDS = 16
+COSTS = ("cost", "cost_assumed", "cost_possible")  # Keys that add up to what a campaign spent, in USD.
+CALLS = ("calls", "calls_possible")  # Keys that add up to the calls that its limit counts.
+
+# The first shard that no other session holds; the lock ends with the session.
+CLAIM_SHARD = "SELECT shard FROM unnest(%s::int[]) AS shard WHERE pg_try_advisory_lock(7111, shard) LIMIT 1"
+
+ADD = """
+INSERT INTO judges_tally AS t (campaign_id, shard, key, value) VALUES (%(campaign)s, %(shard)s, %(key)s, %(value)s)
+ON CONFLICT (campaign_id, shard, key) DO UPDATE SET value = t.value + EXCLUDED.value
+"""
+SUMS = "SELECT key, sum(value) FROM judges_tally WHERE campaign_id = %(campaign)s GROUP BY key"
+
+
+def random_shard() -> int:
+    """Return a shard by chance, so that concurrent writers rarely meet on a row."""
+    return random.randrange(SHARDS)
+
+
+def claim_shard(connection: Connection[Any]) -> int:
+    """Claim a shard that no other living process writes to, as long as the connection stands.
+
+    Where all are claimed it is one of them, shared.
+    """
+    row = connection.execute(CLAIM_SHARD, [random.sample(range(SHARDS), SHARDS)]).fetchone()
+    return int(row[0]) if row else random_shard()
+
+
+def add(campaign: int, key: str, value: float, *, on: int | None = None) -> None:
+    """Add to one counter, in the caller's transaction; on any shard unless one is named."""
+    place = random_shard() if on is None else on
+    execute(ADD, campaign=campaign, shard=place, key=key, value=value)
+
+
+def read(campaign: int) -> dict[str, float]:
+    """Return every counter of the campaign; a key that was never added to counts 0."""
+    return defaultdict(float, fetch_rows(SUMS, campaign=campaign))
+
+
+def total_cost(sums: Mapping[str, float]) -> float:
+    """Return what a campaign with these counters spent, in USD, with what is assumed of calls whose cost is unknown."""
+    return sum(sums.get(key, 0.0) for key in COSTS)

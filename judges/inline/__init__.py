@@ -1,1 +1,0 @@
-"""Model calls outside campaigns, run in the calling process: gold arguments, studies, query expansion."""

@@ -1,0 +1,88 @@
+"""An encoder base and its tuned copy as finishing needs them (recipe `cross-encoder`)."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer
+from transformers.models.auto.modeling_auto import MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING
+
+from corpus.errors import BadInput
+from training.published.base import dtype_of
+from training.published.margins import encoder_margins
+from training.published.publication import Kind
+from training.published.publishing import save_model
+
+HEAD = "ForSequenceClassification"
+LONGEST = 512  # Where neither tokenizer nor config names a limit.
+
+
+def load_encoder(folder: Path, device: str = "cpu", *, seed: int = 0, precision: str = "fp32") -> Any:
+    """Load a sequence classifier of one label; a base without such a head gets a seeded one.
+
+    Raises BadInput for causal models (recipe `prism`) and for classifiers of several labels.
+    """
+    config = AutoConfig.from_pretrained(folder)
+    names = list_architectures(config)
+    if any(name.endswith(("ForCausalLM", "ForConditionalGeneration")) for name in names):
+        raise BadInput(f"{folder.name} is a causal model ({names[0]}): train it with the recipe prism")
+    if type(config) not in MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING:
+        raise BadInput(f"{folder.name} ({config.model_type}) has no form that scores a pair: name an encoder")
+    if any(name.endswith(HEAD) for name in names) and config.num_labels != 1:
+        raise BadInput(f"{folder.name} classifies into {config.num_labels} labels: name an encoder without a head")
+    config.num_labels = 1
+    # The new head must be the same whenever this base is loaded: it is measured as the base.
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        model: Any = AutoModelForSequenceClassification.from_pretrained(
+            folder, config=config, dtype=dtype_of(precision)
+        )
+    return model.to(device).eval()
+
+
+def list_architectures(config: Any) -> list[str]:
+    """Return the classes that a config names; some name none."""
+    return list(getattr(config, "architectures", None) or [])
+
+
+def longest_input(folder: Path, tokenizer: Any, wanted: int | None = None) -> int:
+    """Return the least of what is wanted, what the tokenizer says and what the positions allow."""
+    config = AutoConfig.from_pretrained(folder)
+    limits = [wanted or LONGEST, int(tokenizer.model_max_length)]
+    positions = getattr(config, "max_position_embeddings", None)
+    if positions:
+        # RoBERTa's positions begin after the padding index.
+        offset = 2 if config.model_type in {"roberta", "xlm-roberta", "camembert"} else 0
+        limits.append(int(positions) - offset)
+    return min(limit for limit in limits if limit > 0)
+
+
+class EncoderTrained:
+    """`finishing.Trained` of a base folder and the folder of the chosen checkpoint."""
+
+    kind: Kind = "encoder"
+    has_adapter = False
+
+    def __init__(self, base: Path, tuned: Path, *, max_length: int, device: str = "cpu", seed: int = 0) -> None:
+        self.base, self.tuned, self.max_length, self.device, self.seed = base, tuned, max_length, device, seed
+        self.tokenizer = AutoTokenizer.from_pretrained(base)
+        # Else `load_encoder` gives it a seeded one.
+        names = list_architectures(AutoConfig.from_pretrained(base))
+        self.random_head = not any(name.endswith(HEAD) for name in names)
+
+    def base_margins(self, rows: Sequence[Any]) -> list[float]:
+        return self._margins(load_encoder(self.base, self.device, seed=self.seed), self.tokenizer, rows)
+
+    def trained_margins(self, rows: Sequence[Any]) -> list[float]:
+        return self._margins(load_encoder(self.tuned, self.device), self.tokenizer, rows)
+
+    def write(self, folder: Path) -> None:
+        save_model(folder, load_encoder(self.tuned, "cpu"), self.tokenizer, self.max_length)
+
+    def published_margins(self, folder: Path, rows: Sequence[Any]) -> list[float]:
+        return self._margins(load_encoder(folder, self.device), AutoTokenizer.from_pretrained(folder), rows)
+
+    def _margins(self, model: Any, tokenizer: Any, rows: Sequence[Any]) -> list[float]:
+        pairs = [(row.query, row.document) for row in rows]
+        return encoder_margins(model, tokenizer, pairs, max_length=self.max_length)
