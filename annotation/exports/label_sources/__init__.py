@@ -1,1 +1,1 @@
-"""Sources of an export's labels: all grades, a version of the qrels, failed routes."""
+"""Sources of an export's labels: aggregated grades, versions of the qrels, and labels of failed routes."""

@@ -1,6 +1,6 @@
-"""Labels made of all grades: the majority, Dawid-Skene, or the resolved labels, each with its posterior.
+"""Labels aggregated from all grades: majority, Dawid-Skene, or the resolved labels, each with its posterior.
 
-The grades are those whose agreement is measured: judges' votes, people and imports (annotation.agreement).
+The grades are those whose agreement is measured: votes of judges, people and imports (annotation.agreement).
 """
 
 from collections.abc import Sequence
@@ -17,24 +17,24 @@ from annotation.agreement.resampling import MISSING
 from corpus.errors import BadOption
 from corpus.models import Collection, Label
 
-# Decimals of a posterior: those after them differ between machines, and the same rows must give the same file.
+# Decimals of a posterior: further ones differ between machines, and the same rows must give the same file.
 PLACES = 6
 
 
 @dataclass(frozen=True, slots=True)
 class AggregatedLabels:
-    """A label for each pair, with Dawid-Skene's probability of its grade; None if unknown."""
+    """Labels of pairs, each with Dawid-Skene's probability of its grade (None: unknown)."""
 
     pairs: list[int]
     grades: list[int]
     origins: list[str]
     posteriors: list[float | None]
-    ties: int = 0  # Pairs that were graded and have no majority.
-    described: dict[str, Any] = field(default_factory=dict)  # What the manifest says of it.
+    ties: int = 0  # Number of graded pairs without a majority.
+    described: dict[str, Any] = field(default_factory=dict)  # Description for the manifest.
 
     @property
     def columns(self) -> dict[str, list[Any]]:
-        """Return the columns as the statements of exports take them."""
+        """Columns for the SQL statements of exports."""
         return {
             "label_pairs": self.pairs,
             "label_grades": self.grades,
@@ -44,39 +44,35 @@ class AggregatedLabels:
 
 
 def aggregate_labels(collection: Collection, how: str, assessors: Sequence[str] = ()) -> AggregatedLabels:
-    """Make the labels of a collection anew. `how`: majority, dawid-skene or resolved.
+    """Aggregate the grades of a collection. `how`: majority, dawid-skene or resolved.
 
-    `assessors`: whose grades, by their names, and `people` or `judges` for all of them; none:
-    everybody's. Raises BadInput where nobody has such a name or graded anything, and for
-    Dawid-Skene where it cannot be fitted or has collapsed.
+    `assessors`: names of those whose grades count, and `people` or `judges` for all of these; by default all.
+    Raises BadInput for an unknown name, without grades, and for Dawid-Skene if the fit failed or collapsed.
     """
     kinds = {kind: kind in assessors for kind in ("people", "judges")}
     names = [name for name in assessors if name not in kinds]
     matrix = load_grade_matrix(collection, choose_assessors(known_assessors(collection), names=names, **kinds))
-    found = fit_matrix(matrix, tuple(one.name for one in matrix.assessors))
-    usable = found.solution is not None and not found.solution.collapsed
-    why = found.reason or (found.solution.collapsed if found.solution is not None else "")
+    fit = fit_matrix(matrix, tuple(assessor.name for assessor in matrix.assessors))
+    is_usable = fit.solution is not None and not fit.solution.collapsed
+    reason = fit.reason or (fit.solution.collapsed if fit.solution is not None else "")
     graded = int((matrix.grades != MISSING).any(axis=0).sum())
     described: dict[str, Any] = {
-        "assessors": list(found.names),
+        "assessors": list(fit.names),
         "graded": graded,
-        "ties": found.ties,
-        "posterior": None if usable else why,
+        "ties": fit.ties,
+        "posterior": None if is_usable else reason,
     }
     if how == "resolved":
-        return _resolved_labels(collection, found, usable, described)
-    if how == "dawid-skene" and not usable:
+        return _resolved_labels(collection, fit, is_usable, described)
+    if how == "dawid-skene" and not is_usable:
         words = _("Dawid-Skene has no labels for %(name)s: %(why)s. Use majority or resolved.")
-        raise BadOption("aggregate", words % {"name": collection.name, "why": why})
-    pairs, grades = (
-        (found.pairs, found.labels) if how == "dawid-skene" else _count_majority(matrix.pairs, matrix.grades)
-    )
+        raise BadOption("aggregate", words % {"name": collection.name, "why": reason})
+    pairs, grades = (fit.pairs, fit.labels) if how == "dawid-skene" else _count_majority(matrix.pairs, matrix.grades)
     if not len(pairs):
         words = _("Nobody has graded a pair of %(name)s yet.")
         raise BadOption("aggregate", words % {"name": collection.name})
-    # ADR 0016: the posterior is always Dawid-Skene's, whichever way the grade was chosen, so the
-    # column has one meaning.
-    posteriors = found.posterior_of(pairs, grades) if usable else np.full(len(pairs), np.nan)
+    # ADR 0016: the posterior is always Dawid-Skene's, also of grades by majority, so that the column has one meaning.
+    posteriors = fit.posterior_of(pairs, grades) if is_usable else np.full(len(pairs), np.nan)
     ties = graded - len(pairs)
     described["ties"] = ties
     origins = [how] * len(pairs)
@@ -84,26 +80,25 @@ def aggregate_labels(collection: Collection, how: str, assessors: Sequence[str] 
 
 
 def _count_majority(pairs: NDArray[np.int64], grades: NDArray[np.int16]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the pairs of which one grade was given more often than any other, and that grade."""
+    """Return the pairs on which one grade has more votes than any other, and that grade."""
     classes = np.unique(grades[grades != MISSING])
-    votes = np.stack([(grades == one).sum(axis=0) for one in classes]) if len(classes) else np.zeros((1, len(pairs)))
-    most = votes.max(axis=0)
-    # A tie is nobody's majority, and gets no label.
-    alone = (most > 0) & ((votes == most).sum(axis=0) == 1)
-    return pairs[alone], classes[votes.argmax(axis=0)[alone]].astype(np.int64)
+    votes = (
+        np.stack([(grades == grade).sum(axis=0) for grade in classes]) if len(classes) else np.zeros((1, len(pairs)))
+    )
+    largest = votes.max(axis=0)
+    has_majority = (largest > 0) & ((votes == largest).sum(axis=0) == 1)
+    return pairs[has_majority], classes[votes.argmax(axis=0)[has_majority]].astype(np.int64)
 
 
-def _resolved_labels(
-    collection: Collection, found: Second, usable: bool, described: dict[str, Any]
-) -> AggregatedLabels:
+def _resolved_labels(collection: Collection, fit: Second, usable: bool, described: dict[str, Any]) -> AggregatedLabels:
     rows = Label.objects.filter(pair__collection=collection, aspect=None).order_by("pair_id")
     columns = list(zip(*rows.values_list("pair_id", "grade", "origin"), strict=True)) or [(), (), ()]
     pairs, grades, origins = map(list, columns)
     posteriors = np.full(len(pairs), np.nan)
     if usable:
-        posteriors = found.posterior_of(np.array(pairs, dtype=np.int64), np.array(grades, dtype=np.int64))
+        posteriors = fit.posterior_of(np.array(pairs, dtype=np.int64), np.array(grades, dtype=np.int64))
     return AggregatedLabels(pairs, grades, origins, _rounded(posteriors), 0, described)
 
 
 def _rounded(posteriors: NDArray[np.float64]) -> list[float | None]:
-    return [None if np.isnan(one) else round(float(one), PLACES) for one in posteriors]
+    return [None if np.isnan(posterior) else round(float(posterior), PLACES) for posterior in posteriors]

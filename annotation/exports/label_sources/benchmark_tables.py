@@ -1,4 +1,4 @@
-"""Versions of the qrels and stored runs, read from the benchmark's tables, which this app shares by SQL alone."""
+"""Reader of the benchmark's versions of the qrels and stored runs, by SQL: the app may not import the benchmark."""
 
 import json
 from collections.abc import Iterator
@@ -15,13 +15,13 @@ from corpus.errors import BadOption
 from corpus.models import Collection
 from store.sql import fetch_rows
 
-VERSIONS = """
+LIST_VERSIONS = """
     SELECT number, kind, note, content_hash, counts FROM benchmark_qrels WHERE collection_id = %(collection)s
     ORDER BY number
 """
-NAMES = "SELECT name FROM benchmark_run WHERE collection_id = %(collection)s AND NOT is_deleted ORDER BY id DESC"
-# In the order of a query's ranking, which is trec_eval's.
-LINES = """
+LIST_RUNS = "SELECT name FROM benchmark_run WHERE collection_id = %(collection)s AND NOT is_deleted ORDER BY id DESC"
+# In the order of each ranking, which is trec_eval's.
+READ_RUN = """
 SELECT q.external_id, d.external_id, ranked.score, ranked.place
 FROM benchmark_run r JOIN benchmark_ranking b ON b.run_id = r.id JOIN corpus_query q ON q.id = b.query_id
 CROSS JOIN LATERAL unnest(b.documents, b.scores) WITH ORDINALITY AS ranked(document, score, place)
@@ -31,7 +31,7 @@ WHERE r.collection_id = %s AND r.name = %s AND NOT r.is_deleted ORDER BY q.exter
 
 
 def find_version(collection: Collection, number: int) -> dict[str, Any]:
-    """Return what the manifest says of a qrels version. BadInput names the others."""
+    """Return the description of a qrels version for the manifest. Raises BadOption for an unknown number."""
     versions = {version["number"]: version for version in list_versions(collection)}
     if number not in versions:
         names = ", ".join(map(str, list(versions)[:20])) or _("none yet")
@@ -41,34 +41,34 @@ def find_version(collection: Collection, number: int) -> dict[str, Any]:
 
 
 def list_versions(collection: Collection) -> list[dict[str, Any]]:
-    """Return the versions of the qrels, the oldest first: number, kind, note, sha256 and how many pairs are judged."""
+    """Return the versions of the qrels, the oldest first: number, kind, note, sha256 and number of judged pairs."""
     versions = []
-    for number, kind, note, digest, counts in fetch_rows(VERSIONS, collection=collection.pk):
-        # A cursor of Django's gives JSON as text.
-        read = json.loads(counts) if isinstance(counts, str) else counts
+    for number, kind, note, digest, stored in fetch_rows(LIST_VERSIONS, collection=collection.pk):
+        # Django's cursors return JSON as text.
+        counts = json.loads(stored) if isinstance(stored, str) else stored
         version = {"number": number, "kind": kind, "note": note, "sha256": digest}
-        versions.append({**version, "judged": int(read.get("judged", 0))})
+        versions.append({**version, "judged": int(counts.get("judged", 0))})
     return versions
 
 
 @contextmanager
-def run_file(collection: Collection, written: str) -> Iterator[str]:
-    """Yield the path of a run: a file as it was written, or a stored run of that name as a file while this lasts.
+def run_file(collection: Collection, run: str) -> Iterator[str]:
+    """Yield the path of a run. `run`: the path of a file, or the name of a stored run, written to a temporary file.
 
-    Raises BadInput where there is neither.
+    Raises BadOption where it is neither.
     """
-    if Path(written).exists():
-        yield written
+    if Path(run).exists():
+        yield run
         return
-    names = [name for (name,) in fetch_rows(NAMES, collection=collection.pk)]
-    if written not in names:
+    names = [name for (name,) in fetch_rows(LIST_RUNS, collection=collection.pk)]
+    if run not in names:
         words = _("%(run)s is neither a file nor a stored run of %(collection)s; stored runs are: %(names)s.")
-        known = ", ".join(names[:10]) or _("none yet")
-        raise BadOption("run", words % {"run": written, "collection": collection.name, "names": known})
+        stored_names = ", ".join(names[:10]) or _("none yet")
+        raise BadOption("run", words % {"run": run, "collection": collection.name, "names": stored_names})
     with TemporaryDirectory(dir=settings.VAR) as folder:
-        path = Path(folder) / f"{written}.run"
+        path = Path(folder) / f"{run}.run"
         with path.open("w", encoding="utf-8") as file, connection.cursor() as cursor:
-            cursor.execute(LINES, [collection.pk, written])
-            for query, document, score, place in cursor:
-                file.write(f"{query} Q0 {document} {place} {score!r} {written}\n")
+            cursor.execute(READ_RUN, [collection.pk, run])
+            for query, document, score, rank in cursor:
+                file.write(f"{query} Q0 {document} {rank} {score!r} {run}\n")
         yield str(path)

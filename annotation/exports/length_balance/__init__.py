@@ -1,1 +1,1 @@
-"""Training sets where length says nothing about the score (Prism 3.4): cells are capped."""
+"""Balanced training sets, in which the length of a text says little about its score (Prism 3.4)."""

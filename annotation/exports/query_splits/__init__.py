@@ -1,1 +1,1 @@
-"""Queries with a fixed split: lists that a collection keeps out of training, and their page."""
+"""Queries with a fixed split: lists of queries that a collection holds out of training sets, and their page."""

@@ -1,4 +1,4 @@
-"""The form of a kept list: its name, and query ids typed or in a file."""
+"""The form of a held-out list: its name, and query ids as text or in a file."""
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -10,12 +10,12 @@ from annotation.exports.query_splits import lists
 from corpus.errors import BadInput
 from corpus.formats.files import FileSource
 
-# About a million ids, which are held in memory, and then in one row.
+# About a million ids, which are read into memory and stored in one row.
 MOST_BYTES = 20_000_000
 
 
 class KeptListForm(forms.Form):
-    """A list of queries that stay out of training sets."""
+    """Form of a list of queries that are held out of training sets."""
 
     name = forms.SlugField(
         max_length=40,
@@ -26,14 +26,14 @@ class KeptListForm(forms.Form):
     file = forms.FileField(required=False, label=_("Or a file of query ids"))
 
     def read_ids(self) -> list[str]:
-        """Return the ids of both. Raises BadInput for a file that is none, or too large."""
+        """Return the ids of the text and of the file. Raises BadInput for an invalid or too large file."""
         ids: list[str] = self.cleaned_data["ids"].split("\n")
         upload = self.cleaned_data["file"]
         if upload is None:
             return ids
         if upload.size > MOST_BYTES:
             raise BadInput(_("%(name)s is too large for a list of query ids") % {"name": upload.name})
-        # On the disk, because FileSource tells gzip and foreign files by their bytes and opens them by their path.
+        # FileSource opens files by their path, and recognises gzip and other kinds by their bytes.
         with TemporaryDirectory() as folder:
             path = Path(folder) / "ids"
             path.write_bytes(upload.read())

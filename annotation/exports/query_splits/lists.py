@@ -1,6 +1,6 @@
-"""Queries whose split is fixed: lists that a collection keeps, and queries that carry the name of their split.
+"""Queries with a fixed split: held-out lists of a collection, and queries whose metadata names their split.
 
-A kept list is held out: its queries enter neither train nor dev of any set, unless `--split train=NAME` says so.
+Queries of a held-out list enter neither train nor dev of any set, unless the option `split` assigns the list to it.
 """
 
 import re
@@ -20,9 +20,9 @@ from corpus.models import Collection, Query
 from store.sql import fetch_rows
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}", re.ASCII)
-SHOWN = 20  # Names or ids in a message.
-MOST = 200  # Names that are offered.
-CARRIED = """
+SHOWN = 20  # Most names or ids in a message.
+MOST = 200  # Most names that are offered.
+LIST_METADATA_NAMES = """
     SELECT DISTINCT metadata ->> 'split' AS name FROM corpus_query
     WHERE collection_id = %(collection)s AND is_current AND jsonb_typeof(metadata -> 'split') = 'string'
       AND metadata ->> 'split' <> '' ORDER BY 1 LIMIT %(most)s
@@ -31,16 +31,16 @@ CARRIED = """
 
 @dataclass(frozen=True, slots=True)
 class NamedQueries:
-    """The queries of a collection that a name stands for."""
+    """The queries of a collection under the name of a split."""
 
     name: str
     collection: str
     ids: frozenset[str]
-    is_list: bool  # Kept by the collection; else the queries carry the name in their metadata, as `split`.
+    is_list: bool  # A list of the collection; else the name is the `split` of the queries' metadata.
 
     def described(self) -> dict[str, Any]:
-        """Return what the manifest says of them: equal queries have one sha256, in any order."""
-        text = "".join(f"{one}\n" for one in sorted(self.ids))
+        """Return the description for the manifest. The sha256 does not depend on the order of the queries."""
+        text = "".join(f"{query_id}\n" for query_id in sorted(self.ids))
         return {
             "name": self.name,
             "collection": self.collection,
@@ -51,78 +51,77 @@ class NamedQueries:
 
 
 def list_splits(collection: Collection) -> list[QuerySplit]:
-    """Return the kept lists, by name."""
+    """Return the held-out lists, by name."""
     return list(QuerySplit.objects.filter(collection=collection).order_by("name"))
 
 
 def carried_names(collection: Collection) -> list[str]:
-    """Return the names that queries carry as their split."""
-    return [name for (name,) in fetch_rows(CARRIED, collection=collection.pk, most=MOST)]
+    """Return the names of splits in the metadata of queries."""
+    return [name for (name,) in fetch_rows(LIST_METADATA_NAMES, collection=collection.pk, most=MOST)]
 
 
 def find_queries(collection: Collection, name: str) -> NamedQueries | None:
-    """Return a name's queries, those of a kept list first; None where there are none."""
-    # What an admin kept here goes before what imported files say.
-    kept = QuerySplit.objects.filter(collection=collection, name=name).first()
-    if kept is not None:
-        return NamedQueries(name, collection.name, frozenset(kept.query_ids), is_list=True)
-    carried = Query.objects.filter(collection=collection, is_current=True, metadata__split=name)
-    ids = frozenset(carried.values_list("external_id", flat=True))
+    """Return the queries of a split, or None. A held-out list takes precedence over metadata of imported files."""
+    split = QuerySplit.objects.filter(collection=collection, name=name).first()
+    if split is not None:
+        return NamedQueries(name, collection.name, frozenset(split.query_ids), is_list=True)
+    queries = Query.objects.filter(collection=collection, is_current=True, metadata__split=name)
+    ids = frozenset(queries.values_list("external_id", flat=True))
     return NamedQueries(name, collection.name, ids, is_list=False) if ids else None
 
 
 def list_names(collection: Collection) -> list[str]:
-    """Return every name that a split can be given."""
-    kept = QuerySplit.objects.filter(collection=collection).order_by("name").values_list("name", flat=True)
-    return sorted({*kept[:MOST], *carried_names(collection)})[:MOST]
+    """Return all names of splits."""
+    names = QuerySplit.objects.filter(collection=collection).order_by("name").values_list("name", flat=True)
+    return sorted({*names[:MOST], *carried_names(collection)})[:MOST]
 
 
 def keep_split(
     by: SomeScope | None, collection: Collection, name: str, query_ids: Iterable[str], *, made_by: str
 ) -> QuerySplit:
-    """Keep a list of queries under a name, in place of the one that had it.
+    """Store a held-out list of queries, in place of the list of the same name.
 
-    Raises BadInput, and changes nothing, for a name that is none, no id, and ids of no query.
+    Raises BadInput, and changes nothing, for an invalid name, without ids, and for ids of no query.
     """
     if not NAME.fullmatch(name):
         raise BadInput(_("%(name)s is no name of a list; use at most 40 letters, digits, - and _") % {"name": name})
-    # ADR 0016: ids of files and not rows, so that a query whose text is updated stays on its list.
-    wanted = sorted({one for text in query_ids if (one := text.strip())})
-    if not wanted:
+    # ADR 0016: external ids and not keys of rows, so that a query whose text is updated remains on its list.
+    ids = sorted({query_id for text in query_ids if (query_id := text.strip())})
+    if not ids:
         raise BadInput(_("The list has no query id; give one id per line"))
-    known = set(
-        Query.objects.filter(collection=collection, is_current=True, external_id__in=wanted).values_list(
+    existing_ids = set(
+        Query.objects.filter(collection=collection, is_current=True, external_id__in=ids).values_list(
             "external_id", flat=True
         )
     )
-    if unknown := [one for one in wanted if one not in known]:
+    if unknown := [query_id for query_id in ids if query_id not in existing_ids]:
         raise BadInput(
             _("%(n)s of %(of)s ids are no queries of %(collection)s: %(first)s")
-            % {"n": len(unknown), "of": len(wanted), "collection": collection.name, "first": _join(unknown)}
+            % {"n": len(unknown), "of": len(ids), "collection": collection.name, "first": _join(unknown)}
         )
     with transaction.atomic():
-        kept, _made = QuerySplit.objects.update_or_create(
-            collection=collection, name=name, defaults={"query_ids": wanted, "made_by": made_by}
+        split, _made = QuerySplit.objects.update_or_create(
+            collection=collection, name=name, defaults={"query_ids": ids, "made_by": made_by}
         )
-        record(by, "export.split-kept", collection, split=name, queries=len(wanted))
-    return kept
+        record(by, "export.split-kept", collection, split=name, queries=len(ids))
+    return split
 
 
 def delete_split(by: SomeScope | None, collection: Collection, name: str) -> None:
-    """Delete a kept list: training sets may hold its queries from now on. Raises BadInput where there is none."""
+    """Delete a held-out list: training sets may contain its queries from now on. Raises BadInput without the list."""
     with transaction.atomic():
-        gone, _rows = QuerySplit.objects.filter(collection=collection, name=name).delete()
-        if not gone:
-            known = _join([one.name for one in list_splits(collection)]) or _("none yet")
+        deleted, _rows = QuerySplit.objects.filter(collection=collection, name=name).delete()
+        if not deleted:
+            names = _join([split.name for split in list_splits(collection)]) or _("none yet")
             raise BadInput(
                 _("%(collection)s keeps no list named %(name)s; there are: %(known)s")
-                % {"collection": collection.name, "name": name, "known": known}
+                % {"collection": collection.name, "name": name, "known": names}
             )
         record(by, "export.split-deleted", collection, split=name)
 
 
 def read_ids(source: FileSource) -> list[str]:
-    """Return a file's query ids, one a line. BadInput names the line of what is no id."""
+    """Return the query ids of a file, one per line. Raises BadInput with the line of an invalid id."""
     return [source.identifier(number, line.strip(), "query id") for number, line in source.texts()]
 
 

@@ -1,4 +1,4 @@
-"""Names of splits in a set: the queries of each, by the ids that the set has, and those that kept lists hold out."""
+"""Splits of a training set by name: the ids of their queries in the set, and those of held-out lists."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -10,51 +10,55 @@ from corpus.errors import BadOption
 from corpus.models import Collection, Label
 
 SPLIT = 0.9
-# With a relevant document: a split by near-duplicates and chance leaves ten of them at least.
+# Number of dev queries with a relevant document, of which a split by near-duplicates and chance leaves at least ten.
 DEV_QUERIES = 16
 
 
 def find_named(
     sources: Sequence[tuple[Collection, str]], side: str, name: str
 ) -> tuple[set[str], list[dict[str, Any]]]:
-    """Return the ids of the queries that a name stands for, and what the manifest says of them.
+    """Return the ids of the queries of a named split, and the description of the split for the manifest.
 
-    `sources`: collections, and what their ids begin with in the set. Raises BadInput where none has the name.
+    `sources`: collections, each with the prefix of its ids in the set. Raises BadOption where none has the name.
     """
-    found = [(prefix, queries) for one, prefix in sources if (queries := find_queries(one, name)) is not None]
-    if not found:
-        known = ", ".join(sorted({known for one, _prefix in sources for known in list_names(one)})[:20])
+    matches = [
+        (prefix, queries) for collection, prefix in sources if (queries := find_queries(collection, name)) is not None
+    ]
+    if not matches:
+        names = {split_name for collection, _prefix in sources for split_name in list_names(collection)}
+        known_names = ", ".join(sorted(names)[:20]) or _("none yet")
         words = _("No kept list and no query's split is named %(name)s (for %(side)s). There are: %(known)s.")
-        raise BadOption("split", words % {"name": name, "side": side, "known": known or _("none yet")})
-    return {prefix + pk for prefix, queries in found for pk in queries.ids}, [q.described() for _prefix, q in found]
+        raise BadOption("split", words % {"name": name, "side": side, "known": known_names})
+    ids = {prefix + query_id for prefix, queries in matches for query_id in queries.ids}
+    return ids, [queries.described() for _prefix, queries in matches]
 
 
 def hold_out(collection: Collection, prefix: str, names: Iterable[str]) -> tuple[set[str], list[dict[str, Any]]]:
-    """Return the ids of queries on kept lists that are not among `names`, and what the manifest says of the lists."""
-    named = set(names)
-    kept = [row for row in list_splits(collection) if row.name not in named]
-    lists = [NamedQueries(row.name, collection.name, frozenset(row.query_ids), is_list=True) for row in kept]
-    # A query on two lists is in the set as soon as one of them is named.
-    held = {prefix + pk for queries in lists for pk in queries.ids} - fixed_ids(collection, prefix, named)
-    return held, [queries.described() for queries in lists]
+    """Return the ids of queries on held-out lists other than `names`, and the lists' descriptions for the manifest."""
+    used_names = set(names)
+    splits = [row for row in list_splits(collection) if row.name not in used_names]
+    lists = [NamedQueries(row.name, collection.name, frozenset(row.query_ids), is_list=True) for row in splits]
+    ids = {prefix + query_id for queries in lists for query_id in queries.ids}
+    # A query on two lists is in the set if one of them is named.
+    return ids - fixed_ids(collection, prefix, used_names), [queries.described() for queries in lists]
 
 
 def fixed_ids(collection: Collection, prefix: str, names: Iterable[str]) -> set[str]:
-    """Return the ids of the queries that names of splits stand for."""
-    named = [find_queries(collection, name) for name in names]
-    return {prefix + pk for queries in named if queries is not None for pk in queries.ids}
+    """Return the ids of the queries of named splits."""
+    splits = [find_queries(collection, name) for name in names]
+    return {prefix + query_id for queries in splits if queries is not None for query_id in queries.ids}
 
 
 def suggest_split(collection: Collection) -> float:
-    """Return the share of queries for training that leaves enough for a test of the gain: 0.9, or less where few are.
+    """Return the share of queries for training that leaves enough for a test: 0.9, or less of few queries.
 
-    Half of the dev queries choose the checkpoint and the others test it, so that fewer than ten make no test.
+    Half of the dev queries choose the checkpoint and the others test it, so fewer than ten are no test.
     """
     relevant = Label.objects.filter(
         pair__collection=collection, pair__query__is_current=True, aspect=None, grade__gte=collection.relevant_from
     )
     queries = relevant.values("pair__query").distinct().count()
-    # Too few for both: half of them train.
+    # Half of them train where they are too few for both.
     if queries < 2 * DEV_QUERIES:
         return 0.5 if queries else SPLIT
     return round(min(SPLIT, 1 - DEV_QUERIES / queries), 2)

@@ -1,4 +1,4 @@
-"""Addresses: queries that are kept out of training sets."""
+"""Addresses of queries that are held out of training sets."""
 
 from django.urls import URLPattern, path
 

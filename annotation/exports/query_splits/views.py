@@ -1,4 +1,4 @@
-"""The page of queries that are kept out of training sets."""
+"""The page of queries that are held out of training sets."""
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
@@ -17,21 +17,21 @@ from corpus.errors import BadInput
 @action("admin")
 @require_http_methods(["GET", "POST"])
 def query_lists(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Show the kept lists; POST keeps one."""
+    """Show the held-out lists; POST stores one."""
     form = KeptListForm(request.POST, request.FILES) if request.method == "POST" else KeptListForm()
     if form.is_valid():
-        name, by = form.cleaned_data["name"], scope.user.username
+        name = form.cleaned_data["name"]
         try:
-            kept = keep_split(scope, scope.collection, name, form.read_ids(), made_by=by)
+            split = keep_split(scope, scope.collection, name, form.read_ids(), made_by=scope.user.username)
         except BadInput as error:
             show_refusal(form, error)
         else:
             words = ngettext(
                 "%(n)s query of “%(name)s” stays out of training sets.",
                 "%(n)s queries of “%(name)s” stay out of training sets.",
-                len(kept.query_ids),
+                len(split.query_ids),
             )
-            messages.success(request, words % {"n": f"{len(kept.query_ids):,}", "name": kept.name})
+            messages.success(request, words % {"n": f"{len(split.query_ids):,}", "name": split.name})
             return redirect("query_lists", scope.collection.name)
     context = {"scope": scope, "lists": list_splits(scope.collection), "form": form}
     return render(request, "query_splits/lists.html", context, status=422 if form.is_bound else 200)
@@ -40,7 +40,7 @@ def query_lists(request: HttpRequest, scope: Scope) -> HttpResponse:
 @action("admin")
 @require_POST
 def delete_query_list(request: HttpRequest, scope: Scope, split: str) -> HttpResponse:
-    """Delete a list: training sets may hold its queries from now on."""
+    """Delete a list: training sets may contain its queries from now on."""
     try:
         delete_split(scope, scope.collection, split)
     except BadInput as error:

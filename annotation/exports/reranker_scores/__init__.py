@@ -1,1 +1,1 @@
-"""Reranker scores as training targets: asked of a rerank API once, every answer kept."""
+"""Reranker scores as training targets: each pair is scored once by a rerank API, and every answer is stored."""

@@ -1,4 +1,4 @@
-"""Client of a rerank API: each call returns the raw answer or raises what it means. Retries belong to the service."""
+"""Client of a rerank API. A call returns the raw answer or raises a ProviderError; retries are up to the caller."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -23,7 +23,7 @@ TIMEOUT_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Teacher:
-    """A model of a rerank API. Its key is read when a call is made, and kept nowhere."""
+    """A model of a rerank API. Its key is read when a client is made, and stored nowhere."""
 
     api: Api
     url: str
@@ -35,14 +35,16 @@ class Teacher:
         return urlsplit(self.url).netloc
 
     def key(self) -> str:
-        """Return the API key. Raises BadInput when it is not set, or where calls to other machines are forbidden."""
+        """Return the API key. Raises BadInput without a valid key, and where calls to other machines are forbidden."""
         if only_loopback() and not is_loopback(self.url):
-            raise BadInput(f"{self.host} is not on this machine, and QUORUM_LOOPBACK_ONLY forbids such calls")
+            raise BadInput(f"{self.host} is not on this machine, and QUORUM_LOOPBACK_ONLY forbids such calls.")
         key = read_secret(self.key_env)
         if not key and not is_loopback(self.url):
-            raise BadInput(f"Set the environment variable {self.key_env} to the API key of {self.host}")
+            raise BadInput(f"Set the environment variable {self.key_env} to the API key of {self.host}.")
         if key and (not key.isascii() or not key.isprintable() or " " in key):
-            raise BadInput(f"The environment variable {self.key_env} holds characters that no key has")
+            raise BadInput(
+                f"The environment variable {self.key_env} contains characters that no API key has: copy the key again."
+            )
         return key
 
 
@@ -52,7 +54,7 @@ class Client:
     def __init__(self, teacher: Teacher) -> None:
         import httpx2
 
-        proxy_for(teacher.url)  # httpx2 reads it itself; what is wrong with it is said here in one line
+        proxy_for(teacher.url)  # httpx2 reads the proxy itself; this raises a readable error if it is invalid.
         verify = tls_context(teacher.url) or True
         self.teacher, self._key = teacher, teacher.key()
         headers = {"authorization": f"Bearer {self._key}"} if self._key else {}
@@ -60,7 +62,7 @@ class Client:
         self._http = httpx2.Client(timeout=TIMEOUT_S, follow_redirects=False, headers=headers, verify=verify)
 
     def send(self, body: dict[str, Any]) -> str:
-        """Return a successful answer's body, without the key. ProviderError with the raw body."""
+        """Return the body of a successful answer, without the key. Raises a ProviderError with the raw body."""
         import httpx2
 
         data = bytearray()
@@ -68,30 +70,27 @@ class Client:
             with self._http.stream("POST", self.teacher.url, json=body) as response:
                 for chunk in response.iter_bytes():
                     data += chunk
-                    # Leaving the block closes the connection: an endless answer costs no more memory than this.
+                    # Leaving the block closes the connection, so an endless answer takes no more memory.
                     if len(data) > MAX_BODY:
                         break
         except httpx2.TransportError as error:
-            failed = Unreachable(f"{self.teacher.host}: {describe_failure(error, begun=bool(data))}")
-            # Only a call that never connected is surely free; any other may have been answered, and so paid for.
-            failed.billed = not isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout)
-            raise failed from None
-        raw = self._text(bytes(data[:MAX_BODY]))
+            failure = Unreachable(f"{self.teacher.host}: {describe_failure(error, begun=bool(data))}")
+            # Only a call that never connected is surely free; any other may have been billed.
+            failure.billed = not isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout)
+            raise failure from None
+        # Text that the database can store, without the key, which a server may repeat.
+        raw = data[:MAX_BODY].decode("utf-8", "replace").replace("\0", "\ufffd")
+        raw = raw.replace(self._key, "[key]") if self._key else raw
         status = response.status_code
         if not 200 <= status < 300:
             refusal = refusal_error(self.teacher.host, status, raw, retry_after(response.headers))
-            # Who set the wrong key learns which variable it came from.
+            # The message names the variable of the wrong key.
             if status in (401, 403):
                 refusal.args = (f"{refusal} (key: {self.teacher.key_env})",)
             raise refusal
         if len(data) > MAX_BODY:
             raise BadAnswer(f"{self.teacher.host}: the answer is longer than {MAX_BODY} bytes", status=200, raw=raw)
         return raw
-
-    def _text(self, data: bytes) -> str:
-        """Return text that the database can hold, without the key should the server repeat it."""
-        text = data.decode("utf-8", "replace").replace("\0", "\ufffd")
-        return text.replace(self._key, "[key]") if self._key else text
 
     def close(self) -> None:
         self._http.close()

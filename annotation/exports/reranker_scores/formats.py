@@ -1,4 +1,4 @@
-"""Wire formats of three rerank APIs: Cohere's, Jina's and Voyage's. Pure."""
+"""Wire formats of the rerank APIs of Cohere, Jina and Voyage. Pure."""
 
 import json
 import math
@@ -11,18 +11,18 @@ from judges.errors import BadAnswer
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """The wire format of one API: how it is asked, and the fields of its answers."""
+    """The wire format of an API: its address, and the fields of requests and answers."""
 
     name: str
     home: str
     path: str
     key_env: str
-    top: str  # The field that says how many results are wanted.
-    results: str  # The field that holds them.
-    extra: tuple[tuple[str, Any], ...] = ()
+    top: str  # Name of the field with the number of results.
+    results: str  # Name of the field with the results.
+    extra: tuple[tuple[str, Any], ...] = ()  # Further fields of requests.
 
     def address(self, base: str) -> str:
-        """Return the address of the call: a whole one as it is, a base with or without its version completed."""
+        """Return the address of calls. `base`: an address with or without the version and the path; empty: `home`."""
         base = (base or self.home).rstrip("/")
         if base.endswith("/rerank"):
             return base
@@ -31,12 +31,11 @@ class Api:
         return base + self.path
 
     def body(self, model: str, query: str, documents: Sequence[str]) -> dict[str, Any]:
-        """Return a request for the scores of all documents of one query."""
-        asked: dict[str, Any] = {"model": model, "query": query, "documents": list(documents)}
-        return {**asked, self.top: len(documents), **dict(self.extra)}
+        """Return the request for the scores of a query's documents."""
+        fields: dict[str, Any] = {"model": model, "query": query, "documents": list(documents)}
+        return {**fields, self.top: len(documents), **dict(self.extra)}
 
 
-# Fields that some requests have besides.
 _SCORES_ONLY = ("return_documents", False)
 _CUT = ("truncation", True)
 _ALL = (
@@ -48,9 +47,10 @@ APIS = {api.name: api for api in _ALL}
 
 
 def scores_of(api: Api, raw: str, documents: int) -> dict[int, float]:
-    """Return the score of each document by its place in the request; there may be fewer than were sent.
+    """Return the scores by position of the document in the request; some may be missing.
 
-    Raises BadAnswer for an index twice or out of range, or a score that is no number: then nothing in it is trusted.
+    Raises BadAnswer for an index that is repeated or out of range and for a score that is not a number: such
+    an answer is not trusted at all.
     """
     try:
         body = json.loads(raw)
@@ -59,15 +59,15 @@ def scores_of(api: Api, raw: str, documents: int) -> dict[int, float]:
     results = body.get(api.results) if isinstance(body, dict) else None
     if not isinstance(results, list):
         raise BadAnswer(f'the answer has no list "{api.results}"', raw=raw)
-    found: dict[int, float] = {}
+    scores: dict[int, float] = {}
     for result in results:
         fields = result if isinstance(result, dict) else {}
         index, score = fields.get("index"), fields.get("relevance_score")
         if isinstance(index, bool) or not isinstance(index, int) or not 0 <= index < documents:
             raise BadAnswer(f"the index {index!r} is not one of the {documents} documents sent", raw=raw)
-        if index in found:
-            raise BadAnswer(f"the index {index} stands twice", raw=raw)
+        if index in scores:
+            raise BadAnswer(f"the index {index} is repeated", raw=raw)
         if isinstance(score, bool) or not isinstance(score, int | float) or not math.isfinite(score):
             raise BadAnswer(f"the score {score!r} of index {index} is not a number", raw=raw)
-        found[index] = float(score)
-    return found
+        scores[index] = float(score)
+    return scores

@@ -1,1 +1,1 @@
-"""Costs of labels: the ledger of calls and people's time, prices, cost per correct label."""
+"""Costs of labels: the ledger of calls, people's time, prices, and the cost per correct label."""

@@ -1,4 +1,4 @@
-"""The ledger page's chart, its sentence on budgets, and the CSV of its entries. No database."""
+"""The chart of the ledger page, its sentence about budgets, and the ledger as CSV. No database."""
 
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -12,7 +12,7 @@ from charts.cells import csv_line
 from judges.costs.accounting import format_cost
 from judges.costs.ledger import LedgerRow
 
-# The columns of the file in their order, with the fields of an entry that stand in them.
+# The columns of the CSV, with the field of an entry that each shows.
 COLUMNS = {
     "judge": "judge",
     "model": "model",
@@ -31,13 +31,15 @@ COLUMNS = {
     "tokens_written": "tokens_written",
     "tokens_reasoning": "tokens_reasoning",
 }
-SHOWN = 12  # Judges in the picture; the table has all.
+SHOWN = 12  # Number of judges in the chart; the table has all.
 
 
-def judge_cost_chart(found: CostReport) -> Chart | None:
-    """Draw the bar chart of USD by judge; None where no judge was asked."""
-    # Unknown prices first: what is missing from the sum must not be cut off.
-    lines = sorted(found.by_judge, key=lambda one: (one.paid.usd is not None, -(one.paid.usd or 0.0)))[:SHOWN]
+def judge_cost_chart(report: CostReport) -> Chart | None:
+    """Draw the bar chart of USD by judge; None without calls."""
+    # Judges without a price come first, because their cost is missing from the sum.
+    lines = sorted(
+        report.by_judge, key=lambda judge_sum: (judge_sum.paid.usd is not None, -(judge_sum.paid.usd or 0.0))
+    )[:SHOWN]
     if not lines:
         return None
     rows = []
@@ -45,21 +47,22 @@ def judge_cost_chart(found: CostReport) -> Chart | None:
         calls = ngettext("%(calls)s call", "%(calls)s calls", line.calls) % {"calls": f"{line.calls:,}"}
         detail = f"{calls}, {', '.join(line.paid.missing)}" if line.paid.at_least else calls
         rows.append(Bar(line.name, line.paid.usd, words=_("price unknown"), detail=detail))
-    values = {"collection": found.collection.name, "campaign": found.campaign.number}
+    values = {"collection": report.collection.name, "campaign": report.campaign.number}
     source = _("%(collection)s, campaign %(campaign)s") % values
-    summary = _("All judges: %(text)s.") % {"text": found.machine.text}
+    summary = _("All judges: %(text)s.") % {"text": report.machine.text}
     return draw_bars("spending", _("Cost by judge"), rows, x="USD", summary=summary, source=source)
 
 
 def csv_lines(entries: list[LedgerRow]) -> Iterator[str]:
-    """The ledger as CSV; `usd` is empty where no cost is known, and leaves out calls of unknown cost.
+    """Yield the lines of the ledger as CSV.
 
-    `usd_assumed`: what stands for those of known price in budgets, the most that they can have cost.
+    `usd`: the known cost, without calls of unknown cost; empty where none is known. `usd_assumed`: the most
+    that calls of unknown cost can have cost, which counts against budgets.
     """
     yield csv_line(list(COLUMNS))
-    for one in entries:
-        values = asdict(one) | {"cost_assumed": _format_usd(one.cost_assumed)}
-        values["cost"] = "" if one.paid.usd is None else _format_usd(one.cost)
+    for entry in entries:
+        values = asdict(entry) | {"cost_assumed": _format_usd(entry.cost_assumed)}
+        values["cost"] = "" if entry.paid.usd is None else _format_usd(entry.cost)
         yield csv_line([values[field] for field in COLUMNS.values()])
 
 
@@ -67,18 +70,21 @@ def _format_usd(usd: float) -> str:
     return f"{usd:.10f}".rstrip("0").rstrip(".")
 
 
-def describe_budget_left(found: CostReport) -> str:
-    """Describe what the budgets still allow, in a sentence; "" without a budget."""
-    caps, campaign, told = found.caps, found.campaign, []
+def describe_budget_left(report: CostReport) -> str:
+    """Return a sentence about the remaining budgets; empty without a budget."""
+    collection_budget, campaign, parts = report.caps, report.campaign, []
     if campaign.budget is not None:
-        left = max(0.0, campaign.budget - found.spent)
-        values = {"max": format_cost(left), "budget": format_cost(campaign.budget)}
-        told.append(_("%(max)s of the campaign's %(budget)s") % values)
-    if caps.left is not None:
-        values = {"left": format_cost(caps.left), "budget": format_cost(caps.budget)}
-        told.append(_("%(left)s of the collection's %(budget)s") % values)
-    if caps.left_today is not None:
-        values = {"left_today": format_cost(caps.left_today), "daily_budget": format_cost(caps.daily_budget)}
-        values["day"] = f"{caps.day:%-d %b}"
-        told.append(_("%(left_today)s of %(daily_budget)s for today, %(day)s (UTC)") % values)
-    return _("Remaining: %(join)s.") % {"join": "; ".join(told)} if told else ""
+        remaining = max(0.0, campaign.budget - report.spent)
+        values = {"max": format_cost(remaining), "budget": format_cost(campaign.budget)}
+        parts.append(_("%(max)s of the campaign's %(budget)s") % values)
+    if collection_budget.left is not None:
+        values = {"left": format_cost(collection_budget.left), "budget": format_cost(collection_budget.budget)}
+        parts.append(_("%(left)s of the collection's %(budget)s") % values)
+    if collection_budget.left_today is not None:
+        values = {
+            "left_today": format_cost(collection_budget.left_today),
+            "daily_budget": format_cost(collection_budget.daily_budget),
+            "day": f"{collection_budget.day:%-d %b}",
+        }
+        parts.append(_("%(left_today)s of %(daily_budget)s for today, %(day)s (UTC)") % values)
+    return _("Remaining: %(join)s.") % {"join": "; ".join(parts)} if parts else ""

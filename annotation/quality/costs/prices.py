@@ -1,4 +1,4 @@
-"""Prices as pages show them: for each judge the one that holds and its source, the form of a new one, its changes."""
+"""Prices on pages: each judge's current price and its source, the form of a new price, and its changes."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,7 +12,6 @@ from judges.costs.price_entries import HIGHEST, PRICES, incomplete_price
 from judges.costs.prices import PAID_BY_CALL, describe_price_source, is_batched, price_for_judge
 from judges.records import Judge
 
-# As people know the prices.
 NAMES = {
     "input_price": gettext_lazy("Input"),
     "output_price": gettext_lazy("Output"),
@@ -37,7 +36,7 @@ HELP = {
 
 
 class PriceForm(forms.Form):
-    """An empty field says nothing of this kind of tokens."""
+    """Form of a judge's price. An empty field sets no price of this kind of tokens."""
 
     note = forms.CharField(
         required=False,
@@ -59,16 +58,17 @@ class PriceForm(forms.Form):
             )
             for key in PRICES
         }
-        # The note is declared on the class and would stand before the prices.
+        # The note is declared on the class, so it would come before the prices.
         self.fields = {**fields, **self.fields}
 
     @classmethod
     def of(cls, judge: Judge) -> "PriceForm":
+        """Return the form with the judge's current price."""
         return cls(initial={key: getattr(judge, key) for key in PRICES})
 
     @property
     def prices(self) -> dict[str, float]:
-        """Return the prices that were entered, by field; empty fields are left out."""
+        """The entered prices by field, without empty fields."""
         return {key: self.cleaned_data[key] for key in PRICES if self.cleaned_data.get(key) is not None}
 
     def clean(self) -> dict[str, Any]:
@@ -78,40 +78,47 @@ class PriceForm(forms.Form):
 
 
 def judge_price(judge: Judge) -> dict[str, Any]:
-    """The judge with the price that holds for it, and costs other than input and output."""
-    usual = price_for_judge(judge)
-    # None where its provider has no batch endpoint that is used.
+    """Return the judge with its current price. `parts`: names and values of prices other than input and output."""
+    price = price_for_judge(judge)
+    # None where batches are not used.
     batch = price_for_judge(judge, batch=True) if is_batched(judge) else None
-    told: dict[str, float | None] = {}
-    by_call = judge.provider in PAID_BY_CALL
-    if usual is not None and not by_call:
-        told = {
-            "cached_input_price": usual.cached if usual.cached != usual.input else None,
-            "written_input_price": usual.written,
-            "reasoning_price": usual.reasoning,
+    other_prices: dict[str, float | None] = {}
+    is_paid_by_call = judge.provider in PAID_BY_CALL
+    if price is not None and not is_paid_by_call:
+        other_prices = {
+            "cached_input_price": price.cached if price.cached != price.input else None,
+            "written_input_price": price.written,
+            "reasoning_price": price.reasoning,
             "batch_input_price": batch.input if batch else None,
             "batch_output_price": batch.output if batch else None,
             "batch_cached_input_price": batch.cached if batch and batch.cached != batch.input else None,
         }
     # USD per million tokens.
-    parts = [(str(NAMES[key]), value) for key, value in told.items() if value is not None]
-    if usual is not None and by_call:
-        parts.append((_("Each call"), usual.call))
-    source = describe_price_source(judge)
-    return {"judge": judge, "known": usual, "batch": batch, "parts": parts, "source": source, "by_call": by_call}
+    parts = [(str(NAMES[key]), value) for key, value in other_prices.items() if value is not None]
+    if price is not None and is_paid_by_call:
+        parts.append((_("Each call"), price.call))
+    return {
+        "judge": judge,
+        "known": price,
+        "batch": batch,
+        "parts": parts,
+        "source": describe_price_source(judge),
+        "by_call": is_paid_by_call,
+    }
 
 
-def price_changes(judge: Judge, wanted: Mapping[str, float]) -> list[tuple[str, str, str]]:
-    """(what, now, then) of what a new row would change; "" for what is not said."""
-    now = {key: getattr(judge, key) for key in PRICES}
+def price_changes(judge: Judge, new_prices: Mapping[str, float]) -> list[tuple[str, str, str]]:
+    """Return the changes that new prices make: name, current price and new price; empty for no price."""
+    current = {key: getattr(judge, key) for key in PRICES}
     return [
-        (str(NAMES[key]), format_price(now[key]), format_price(wanted.get(key)))
+        (str(NAMES[key]), format_price(current[key]), format_price(new_prices.get(key)))
         for key in PRICES
-        if now[key] != wanted.get(key)
+        if current[key] != new_prices.get(key)
     ]
 
 
 def describe_prices(prices: Mapping[str, float | None]) -> str:
+    """Return a row of the history of prices in words."""
     if prices.get("input_price") is None:
         return _("removed")
     return ", ".join(f"{NAMES[key]} {format_price(prices[key])}" for key in PRICES if prices.get(key) is not None)

@@ -1,6 +1,6 @@
-"""The money of a campaign, for command and page: ledger, people, cost per correct label."""
+"""The costs of a campaign, for the command and the page: ledger, people's work, cost per correct label."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -24,51 +24,50 @@ from judges.engine.plan import LABEL_NOTHING
 from judges.models import Campaign
 from store.sql import fetch_row, read_sql
 
-GOLD = read_sql(__file__, "count_gold")
+COUNT_GOLD = read_sql(__file__, "count_gold")
 
 NO_AUDIT = gettext_noop("not measured: no audit is completed yet")
 
 
 @dataclass(frozen=True, slots=True)
 class HumanCost:
-    """People's work on one campaign: judgments on its escalated pairs and on its audits, at the median time of one."""
+    """People's work on a campaign, at the median time of a judgment."""
 
-    settling: int
-    auditing: int
-    seconds: float | None
-    hourly_rate: float | None
+    settling: int  # Number of judgments on escalated pairs.
+    auditing: int  # Number of judgments in label audits.
+    seconds: float | None  # Median time of a judgment.
+    hourly_rate: float | None  # USD.
 
     @classmethod
     def of(cls, collection: Collection, counts: Mapping[str, float], seconds: float | None) -> "HumanCost":
         """Return people's work on the campaign with these counters. `seconds`: the median time of a judgment."""
-        # By settled pairs, each judged by `overlap` people: judgments on pairs that are still open come later.
+        # Only judgments on resolved pairs are counted, each of which took `overlap` people.
         settling, auditing = counts.get("settled", 0) * collection.overlap, counts.get("audited", 0) * OVERLAP
         return cls(int(settling), int(auditing), seconds, collection.hourly_rate)
 
     @property
     def hours(self) -> float:
-        """Return the hours that people worked, without pauses."""
+        """Hours of work, without pauses."""
         return (self.settling + self.auditing) * (self.seconds or 0.0) / 3600
 
     @property
     def paid(self) -> Paid:
-        """Return the cost of people's work at the collection's hourly rate."""
+        """Cost of people's work at the collection's hourly rate."""
         judgments = self.settling + self.auditing
         if not judgments:
             return Paid(0.0)
         if self.seconds is None:
-            unknown = _("no time recorded for %(judgments)s judgments")
-            return Paid(None, (unknown % {"judgments": f"{judgments:,}"},))
+            reason = _("no time recorded for %(judgments)s judgments")
+            return Paid(None, (reason % {"judgments": f"{judgments:,}"},))
         if self.hourly_rate is None:
-            return Paid(
-                None, (_("%(hours)s hours of people's work without an hourly rate") % {"hours": f"{self.hours:,.1f}"},)
-            )
+            reason = _("%(hours)s hours of people's work without an hourly rate")
+            return Paid(None, (reason % {"hours": f"{self.hours:,.1f}"},))
         return Paid(self.hours * self.hourly_rate)
 
 
 @dataclass(frozen=True)
 class CostReport:
-    """Costs of a campaign, of judges and people. `pairs` is None where there are too many calls to list them."""
+    """Costs of a campaign, of judges and people. `pairs`: None where there are too many calls to list them."""
 
     collection: Collection
     campaign: Campaign
@@ -79,33 +78,36 @@ class CostReport:
     people: HumanCost
     labels: list[PerLabel]
     caps: CollectionBudget
-    spent: float  # USD that count against the campaign's budget: with what is assumed of calls of unknown cost.
+    spent: float  # USD that count against the campaign's budget, with assumed costs of calls of unknown cost.
 
     @property
     def machine(self) -> Paid:
+        """Cost of the judges."""
         return of_status(self.status)
 
     @property
     def together(self) -> Paid:
+        """Cost of judges and people."""
         return self.machine + self.people.paid
 
     @property
     def wasted(self) -> Sum:
-        """Calls that brought nothing: unparsed, refused, out of range, failed."""
+        """Sum over calls without a verdict: unparsed, refused, out of range, failed."""
         return ledger.sum_rows(_("without a verdict"), [entry for entry in self.entries if entry.outcome != "labelled"])
 
     @property
     def by_judge(self) -> list[Sum]:
-        return sorted(ledger.sum_by(self.entries, lambda entry: entry.judge), key=lambda one: one.name)
+        """Sums by judge, by name."""
+        return sorted(ledger.sum_by(self.entries, lambda entry: entry.judge), key=lambda judge_sum: judge_sum.name)
 
     @property
     def by_step(self) -> list[Sum]:
-        """Sums by what was asked: rounds of the debate, votes and others."""
+        """Sums by kind of call: rounds of the debate, votes and others."""
         return ledger.sum_by(self.entries, lambda entry: entry.step)
 
     @property
     def groups(self) -> list[tuple[str, str, list[Sum]]]:
-        """Return the three cost tables: heading, header of the first column, lines."""
+        """The three cost tables: heading, header of the first column, lines."""
         by_outcome = ledger.sum_by(self.entries, lambda entry: entry.outcome)
         return [
             (_("By judge"), _("Judge"), self.by_judge),
@@ -115,20 +117,20 @@ class CostReport:
 
 
 def cost_report(campaign: Campaign, *, most: int | None = None) -> CostReport:
-    """The money of the campaign; pairs are read up to `most` calls (None: always)."""
+    """Return the costs of a campaign; those by pair only for up to `most` calls (None: always)."""
     collection = campaign.collection
     status = selectors.campaign_status(collection, campaign)
     counts = counters.read(campaign.pk)
     people = HumanCost.of(collection, counts, median_seconds(collection))
-    # Costs by pair read every call; the command takes that time, a page does not.
-    few = most is None or status["calls"] + status["calls_cached"] <= most
+    # Costs by pair read every call, for which a page of a large campaign has no time.
+    reads_pairs = most is None or status["calls"] + status["calls_cached"] <= most
     return CostReport(
         collection=collection,
         campaign=campaign,
         status=status,
         entries=ledger.ledger_rows(campaign),
         days=ledger.daily_costs(campaign),
-        pairs=ledger.costs_by_outcome(campaign) if few else None,
+        pairs=ledger.costs_by_outcome(campaign) if reads_pairs else None,
         people=people,
         labels=_costs_per_label(campaign, status, counts, people),
         caps=collection_budget(collection),
@@ -139,89 +141,97 @@ def cost_report(campaign: Campaign, *, most: int | None = None) -> CostReport:
 def _costs_per_label(
     campaign: Campaign, status: dict[str, Any], counts: dict[str, float], people: HumanCost
 ) -> list[PerLabel]:
-    """Four figures: judges' labels, and all with people's work; each by gold and by audits."""
-    # Evidence and retrieval give no labels by which their cost could be divided.
+    """Return four costs per label: judges' labels, and all labels with people's work, each by gold and by audits."""
+    # Campaigns that write evidence or retrieve give no labels.
     if campaign.policy in LABEL_NOTHING:
         return []
-    audits = measure_audits(campaign.collection, campaign, counts)
-    of_judges, of_all = costs_by_audits(status, counts, people, audits)
-    known, right, known_people, right_people = _count_gold(campaign)
-    # Two strata, because gold covers the judges' labels and people's in different shares.
-    settled = of_all.labels - of_judges.labels
-    judged = Stratum(of_judges.labels, known, right)
-    whole = Stratum(settled, known_people, right_people)
-    ours, all_of = _describe_labels(of_judges.labels, settled)
-    words = _("%(known)s of %(ours)s have gold labels") % {"known": f"{known:,}", "ours": ours}
-    words_all = _("%(known)s of %(all_of)s have gold labels") % {"known": f"{known + known_people:,}", "all_of": all_of}
+    collection = campaign.collection
+    audits = measure_audits(collection, campaign, counts)
+    judges_cost, total_cost = costs_by_audits(status, counts, people, audits)
+    judges_gold, judges_correct, people_gold, people_correct = fetch_row(
+        COUNT_GOLD, campaign=campaign.pk, collection=collection.pk, relevant=collection.relevant_from
+    )
+    # Two strata, because gold covers different shares of the judges' labels and of people's.
+    resolved = total_cost.labels - judges_cost.labels
+    judges_stratum = Stratum(judges_cost.labels, judges_gold, judges_correct)
+    people_stratum = Stratum(resolved, people_gold, people_correct)
+    judges_labels, all_labels = _describe_labels(judges_cost.labels, resolved)
+    judges_words = _("%(known)s of %(ours)s have gold labels") % {"known": f"{judges_gold:,}", "ours": judges_labels}
+    all_words = _("%(known)s of %(all_of)s have gold labels")
+    all_words %= {"known": f"{judges_gold + people_gold:,}", "all_of": all_labels}
+    judges_accuracy, accuracy = against_gold([judges_stratum]), against_gold([judges_stratum, people_stratum])
     return [
-        per_label(JUDGES, "gold", of_judges.labels, of_judges.paid, against_gold([judged]), words),
-        of_judges,
-        per_label(TOGETHER, "gold", of_all.labels, of_all.paid, against_gold([judged, whole]), words_all),
-        of_all,
+        per_label(JUDGES, "gold", judges_cost.labels, judges_cost.paid, judges_accuracy, judges_words),
+        judges_cost,
+        per_label(TOGETHER, "gold", total_cost.labels, total_cost.paid, accuracy, all_words),
+        total_cost,
     ]
 
 
 def costs_by_audits(
     status: Mapping[str, Any], counts: Mapping[str, float], people: HumanCost, audits: Audits | None
 ) -> tuple[PerLabel, PerLabel]:
-    """Return what a correct label cost by audits: judges' labels, and all with people."""
+    """Return the costs per correct label by audits: of judges' labels, and of all labels with people's work."""
     machine = of_status(status)
-    labelled, settled = sum(status["labels"].values()), int(counts.get("settled", 0))
-    audited = audits.overall if audits else Statistic(None, None, None, 0, NO_AUDIT)
-    covered = audits.covered if audits else 0.0  # The share of labels for whose routes the audits speak.
-    ours, _rest = _describe_labels(labelled, settled)
-    values = {"ours": ours, "n": f"{audited.n:,}", "covered": f"{covered:.0%}"}
-    was_audited = _("%(n)s of %(ours)s were audited") % values
+    labelled, resolved = sum(status["labels"].values()), int(counts.get("settled", 0))
+    accuracy = audits.overall if audits else Statistic(None, None, None, 0, NO_AUDIT)
+    covered = audits.covered if audits else 0.0  # Share of the labels whose routes have a resolved audit.
+    judges_labels, _all_labels = _describe_labels(labelled, resolved)
+    values = {"ours": judges_labels, "n": f"{accuracy.n:,}", "covered": f"{covered:.0%}"}
+    judges_words = _("%(n)s of %(ours)s were audited") % values
     if 0 < covered < 1:
-        was_audited = _("%(n)s of %(ours)s were audited, covering routes with %(covered)s of the labels") % values
-    by_people = _("the %(settled)s labels by people count as correct") % {"settled": f"{settled:,}"}
-    with_settled, by_all = f"{was_audited}; {by_people}", (labelled + settled, machine + people.paid)
+        judges_words = _("%(n)s of %(ours)s were audited, covering routes with %(covered)s of the labels") % values
+    people_words = _("the %(settled)s labels by people count as correct") % {"settled": f"{resolved:,}"}
     return (
-        per_label(JUDGES, "audits", labelled, machine, audited, was_audited),
-        per_label(TOGETHER, "audits", *by_all, with_people(audited, labelled, settled), with_settled),
+        per_label(JUDGES, "audits", labelled, machine, accuracy, judges_words),
+        per_label(
+            TOGETHER,
+            "audits",
+            labelled + resolved,
+            machine + people.paid,
+            with_people(accuracy, labelled, resolved),
+            f"{judges_words}; {people_words}",
+        ),
     )
 
 
-def _describe_labels(labelled: int, settled: int) -> tuple[str, str]:
-    ours = _("%(labelled)s labels by judges") % {"labelled": f"{labelled:,}"}
-    return ours, _("%(ours)s and %(settled)s by people") % {"ours": ours, "settled": f"{settled:,}"}
+def _describe_labels(labelled: int, resolved: int) -> tuple[str, str]:
+    """Return words for the judges' labels, and for all labels."""
+    judges_labels = _("%(labelled)s labels by judges") % {"labelled": f"{labelled:,}"}
+    values = {"ours": judges_labels, "settled": f"{resolved:,}"}
+    return judges_labels, _("%(ours)s and %(settled)s by people") % values
 
 
-def _count_gold(campaign: Campaign) -> Sequence[int]:
-    collection = campaign.collection
-    return fetch_row(GOLD, campaign=campaign.pk, collection=collection.pk, relevant=collection.relevant_from)
-
-
-SPENT = (
+STATUS_KEYS = (
     *("calls", "calls_cached", "calls_failed", "calls_without_price", "calls_assumed"),
     *("cost", "cost_assumed", "tokens"),
 )
 
 
-def build_json_document(found: CostReport) -> dict[str, Any]:
-    """The report as the command prints it with --json; USD, None: unknown."""
-    status, people = found.status, found.people
+def build_json_document(report: CostReport) -> dict[str, Any]:
+    """Return the report as JSON. Costs are in USD; None: unknown."""
+    status, people = report.status, report.people
     return {
-        "collection": found.collection.name,
-        "campaign": found.campaign.number,
+        "collection": report.collection.name,
+        "campaign": report.campaign.number,
         "policy": status["policy"],
         "state": status["state"],
         "stopped_by": status.get("stopped_by", ""),
-        **{key: status[key] for key in SPENT},
-        "cost_is_lower_bound": found.machine.at_least,
+        **{key: status[key] for key in STATUS_KEYS},
+        "cost_is_lower_bound": report.machine.at_least,
         **{
-            key: [{**asdict(one), **_paid_document(one.paid)} for one in lines]
-            for key, (_title, _head, lines) in zip(("by_judge", "by_round", "by_outcome"), found.groups, strict=True)
+            key: [{**asdict(line), **_paid_document(line.paid)} for line in lines]
+            for key, (_title, _head, lines) in zip(("by_judge", "by_round", "by_outcome"), report.groups, strict=True)
         },
-        "by_pair": None if found.pairs is None else [_part_document(one) for one in found.pairs],
-        "by_day": [_part_document(one) | {"day": one["day"].isoformat()} for one in found.days],
+        "by_pair": None if report.pairs is None else [_part_document(part) for part in report.pairs],
+        "by_day": [_part_document(part) | {"day": part["day"].isoformat()} for part in report.days],
         "people": {
             "judgments": people.settling + people.auditing,
             "hours": people.hours,
             "hourly_rate": people.hourly_rate,
             **_paid_document(people.paid),
         },
-        "together": _paid_document(found.together),
+        "together": _paid_document(report.together),
         "cost_per_correct_label": [
             {
                 "labels_of": label.who,
@@ -232,10 +242,10 @@ def build_json_document(found: CostReport) -> dict[str, Any]:
                 "per_correct_label": asdict(label.cost),
                 "population": label.population,
             }
-            for label in found.labels
+            for label in report.labels
         ],
-        "caps": {**asdict(found.caps), "day": found.caps.day.isoformat()},
-        "ledger": [{**asdict(entry), "cost": entry.paid.usd} for entry in found.entries],
+        "caps": {**asdict(report.caps), "day": report.caps.day.isoformat()},
+        "ledger": [{**asdict(entry), "cost": entry.paid.usd} for entry in report.entries],
     }
 
 
@@ -243,5 +253,5 @@ def _paid_document(paid: Paid) -> dict[str, Any]:
     return {"cost": paid.usd, "cost_is_lower_bound": paid.at_least, "not_in_it": list(paid.missing)}
 
 
-def _part_document(one: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in one.items() if key != "paid"} | _paid_document(one["paid"])
+def _part_document(part: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in part.items() if key != "paid"} | _paid_document(part["paid"])

@@ -1,4 +1,4 @@
-"""Addresses: the ledger of a campaign, the caps of a collection, the prices of judges."""
+"""Addresses of the ledger of a campaign and of the prices of judges."""
 
 from django.urls import URLPattern, path
 

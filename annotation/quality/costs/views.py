@@ -1,4 +1,4 @@
-"""The ledger of a campaign; what each judge costs, and entering what the list of prices does not know or has wrong."""
+"""Pages of the ledger of a campaign and of judges' prices, with the form that sets a price."""
 
 from django.contrib import messages
 from django.db import transaction
@@ -29,17 +29,17 @@ from judges.records import Judge
 @action("admin")
 @require_GET
 def ledger(request: HttpRequest, scope: Scope, campaign: int) -> HttpResponse:
-    """Show the campaign's cost by judge, round and outcome, people's work, per correct label."""
-    found = cost_report(_get_campaign(scope, campaign), most=FEW_CALLS)
-    chart = page.judge_cost_chart(found)
+    """Show the campaign's cost by judge, round and outcome, of people's work, and per correct label."""
+    report = cost_report(_get_campaign(scope, campaign), most=FEW_CALLS)
+    chart = page.judge_cost_chart(report)
     if file := download(request, [chart]):
         return file
     context = {
         "scope": scope,
-        "campaign": found.campaign,
-        "found": found,
+        "campaign": report.campaign,
+        "found": report,
         "chart": chart,
-        "left": page.describe_budget_left(found),
+        "left": page.describe_budget_left(report),
     }
     return render(request, "costs/ledger.html", context)
 
@@ -57,14 +57,14 @@ def ledger_csv(request: HttpRequest, scope: Scope, campaign: int) -> HttpRespons
 
 
 def _get_campaign(scope: Scope, campaign: int) -> Campaign:
-    known = Campaign.objects.select_related("collection")
-    return numbered_or_404(known, scope.collection, campaign, _("Campaign not found."))
+    campaigns = Campaign.objects.select_related("collection")
+    return numbered_or_404(campaigns, scope.collection, campaign, _("Campaign not found."))
 
 
 @action("admin")
 @require_GET
 def prices(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """The price that holds for each judge, and where it is from."""
+    """Show the current price of each judge, and its source."""
     judges = records_of(JudgeVersion.objects.filter(is_current=True).order_by("name"))
     lines = [judge_price(judge) for judge in judges]
     context = {"scope": scope, "lines": lines, "list": list_version()}
@@ -74,54 +74,56 @@ def prices(request: HttpRequest, scope: Scope) -> HttpResponse:
 @action("admin")
 @require_http_methods(["GET", "POST"])
 def price(request: HttpRequest, scope: Scope, version: int) -> HttpResponse:
-    """Show or change a judge's price, with its history. A confirmed change appends a row."""
-    # Offline judges are free, search services are paid by the call: neither has token prices.
+    """Show a judge's price and its history; POST shows the changes of a new price, and saves it once confirmed."""
+    # Offline judges are free and search services are paid by the call, so they have no token prices.
     judge = judge_of(
         get_object_or_404(JudgeVersion.objects.exclude(provider__in=("offline", *PAID_BY_CALL)), pk=version)
     )
     if request.method != "POST":
         return _render_price(request, scope, judge, PriceForm.of(judge))
     form = PriceForm(request.POST)
-    # `away` takes the entered price back, so the fields of the form are not read.
-    away = "away" in request.POST
-    if not away and not form.is_valid():
+    # `away` removes the entered price, so the fields of the form are not read.
+    is_removal = "away" in request.POST
+    if not is_removal and not form.is_valid():
         return _render_price(request, scope, judge, form, status=422)
-    wanted = {} if away else form.prices
-    # A price holds for all judges of the model on the site: the page before has named them.
+    new_prices = {} if is_removal else form.prices
+    # A price applies to all judges of the model on the site, which the page has listed before.
     if "confirm" in request.POST:
-        return _save_price(request, scope, judge, wanted, "" if away else form.cleaned_data["note"])
-    # The prices that count again when the entered one is taken away.
-    row = taken_over(provider=judge.provider, base_url=judge.base_url, model=judge.model) if away else None
-    before = {key: value for key in PRICES if row and (value := getattr(row, key)) is not None}
+        return _save_price(request, scope, judge, new_prices, "" if is_removal else form.cleaned_data["note"])
+    # After a removal the price applies that the entered one replaced.
+    row = taken_over(provider=judge.provider, base_url=judge.base_url, model=judge.model) if is_removal else None
+    replaced = {key: value for key in PRICES if row and (value := getattr(row, key)) is not None}
     context = {
         "scope": scope,
         "judge": judge,
-        "away": away,
-        "changes": price_changes(judge, before if away else wanted),
+        "away": is_removal,
+        "changes": price_changes(judge, replaced if is_removal else new_prices),
         "others": judges_sharing(judge),
         "hidden": [(name, request.POST.get(name, "")) for name in form.fields],
     }
     return render(request, "costs/price_confirm.html", context)
 
 
-def _save_price(request: HttpRequest, scope: Scope, judge: Judge, wanted: dict[str, float], note: str) -> HttpResponse:
+def _save_price(
+    request: HttpRequest, scope: Scope, judge: Judge, new_prices: dict[str, float], note: str
+) -> HttpResponse:
     try:
         with transaction.atomic():
             change = enter_price(
                 provider=judge.provider,
                 base_url=judge.base_url,
                 model=judge.model,
-                prices=wanted,
+                prices=new_prices,
                 source=PriceRow.Source.PAGE,
                 note=note,
             )
-            said = [f"{key} {value:g}" for key, value in wanted.items()]
-            record(scope, "price.changed", provider=judge.provider, model=judge.model, prices=said)
+            price_texts = [f"{key} {value:g}" for key, value in new_prices.items()]
+            record(scope, "price.changed", provider=judge.provider, model=judge.model, prices=price_texts)
     except BadInput as error:
         messages.error(request, _("Nothing was changed: %(error)s.") % {"error": error})
     else:
-        told = _("Nothing was changed.") if change == "unchanged" else _("Saved. Applies to new calls.")
-        messages.success(request, told)
+        message = _("Nothing was changed.") if change == "unchanged" else _("Saved. Applies to new calls.")
+        messages.success(request, message)
     return redirect("prices", scope.collection.name)
 
 

@@ -1,1 +1,1 @@
-"""Grading-scale study: the worth of a judge's finer scale, and its scores (ERank 3.2)."""
+"""Grading-scale study: scores of judges on finer and coarser scales (ERank 3.2)."""
