@@ -116,7 +116,7 @@ class RunFile:
         self.lines = 0
         self._read(path if isinstance(path, FileSource) else FileSource(path, fields=fields))
         if not self.lines and not self.problems:
-            raise BadInput(_("%(file)s holds no line: it is not a run") % {"file": path})
+            raise BadInput(_("%(file)s contains no lines and is not a run") % {"file": path})
 
     def _read(self, source: FileSource) -> None:
         positions: dict[str, int] = {}

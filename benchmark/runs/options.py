@@ -182,7 +182,8 @@ class RunOptions(PaidOptions):
             methods = ", ".join(METHODS[Kind(self.system)])
             raise BadOption("method", _("Choose one of %(known)s.") % {"known": methods})
         if self.instruction and self.query_prefix:
-            raise BadOption("query_prefix", _("An instruction and a prefix both stand before the query: set only one."))
+            message = _("An instruction and a prefix are both put before the query. Set only one.")
+            raise BadOption("query_prefix", message)
         return self
 
     @property

@@ -176,7 +176,7 @@ def pattern_entities(text: str) -> tuple[str, ...]:
 
 
 def occurs_in(entity: str, document: str, *, whole: bool = True) -> bool:
-    """Return whether the entity is in the document; `whole`: not inside a longer number, as the paper allows."""
+    """Return whether the entity is in the document; `whole`: not inside a longer number, unlike in the paper."""
     if not whole or not entity:
         return entity in document
     # Adjacent digits and separators belong to a number: 200 occurs neither in 1,200 nor in 200.5.

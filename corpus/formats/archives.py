@@ -52,7 +52,7 @@ def list_members(source: FileSource) -> list[str]:
     # Members may overlap in the archive: each one passes the check, but together they are a bomb.
     size_limit = max(files.UNPACKED, files.MAX_RATIO * path.stat().st_size)
     if sum(member.file_size for member in members) > size_limit:
-        message = _("%(file)s: its files unpack to more than %(ratio)s times its size; look at it yourself")
+        message = _("%(file)s: its files unpack to more than %(ratio)s times its size; check the archive")
         raise BadInput(message % {"file": name, "ratio": files.MAX_RATIO})
     return [member.filename for member in members]
 
@@ -70,7 +70,7 @@ def list_folder(folder: Path) -> list[Path]:
             message = _("%(file)s: more than %(most)s files in it; name the files themselves")
             raise BadInput(message % {"file": folder, "most": f"{MAX_FILES:,}"})
     if not paths:
-        raise BadInput(_("%(file)s: the folder holds no file") % {"file": folder})
+        raise BadInput(_("%(file)s: the folder contains no files") % {"file": folder})
     return paths
 
 
@@ -79,7 +79,7 @@ def _problem_of(member: zipfile.ZipInfo) -> str:
     # Programs on Windows write backslashes: a name is refused if it leads outside on any system.
     name = member.orig_filename.replace("\\", "/")
     if name.startswith("/") or ":" in name or ".." in name.split("/"):
-        return _('%(file)s: "%(member)s" in it lies outside the archive; make it again without such paths')
+        return _('%(file)s: "%(member)s" has a path outside the archive; make it again without such paths')
     if member.flag_bits & 1:
         return _('%(file)s: "%(member)s" in it is encrypted; make the archive without a password')
     if member.file_size > max(files.UNPACKED, files.MAX_RATIO * member.compress_size):

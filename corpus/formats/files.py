@@ -293,7 +293,7 @@ class FileSource:
             raise self.bad(number, _('"%(field)s" is empty') % {"field": field})
         if _WHITE.search(value):
             raise self.bad(
-                number, _('"%(field)s" holds white space: %(value)r') % {"field": field, "value": value[:60]}
+                number, _('"%(field)s" contains white space: %(value)r') % {"field": field, "value": value[:60]}
             )
         if len(value) > MAX_ID:
             message = _('"%(field)s" is longer than %(most)s characters')

@@ -19,7 +19,7 @@ class KnownFormat(NamedTuple):
         return message % {"what": _(self.what), "do": _(self.do)}
 
 
-_UNPACK = gettext_noop("unpack it and name the file that it holds")
+_UNPACK = gettext_noop("unpack it and name the file in it")
 _AS_LINES = gettext_noop("write its rows as JSON lines or columns, as docs/import.md shows them")
 _AS_TEXT = gettext_noop("save it as text in UTF-8")
 _NAME_TEXT = gettext_noop("choose a text file")

@@ -141,7 +141,7 @@ def test_files_that_are_named_are_never_left_out_in_silence(db: None, tmp_path: 
 )
 def test_a_member_outside_of_the_archive_is_refused(tmp_path: Path, name: str) -> None:
     path = zip_of(tmp_path / "x.zip", {"corpus.jsonl": DOCUMENTS, name: "x"})
-    with pytest.raises(BadInput, match=r"x\.zip: \".*\" in it lies outside the archive"):
+    with pytest.raises(BadInput, match=r"x\.zip: \".*\" has a path outside the archive"):
         archives.list_members(FileSource(path, name="x.zip"))
 
 
@@ -209,5 +209,5 @@ def test_a_folder_is_read_as_an_archive_is_and_links_out_of_it_are_not(db: None,
     assert report["new"] == {"documents": 2, "queries": 2, "pairs": 2, "judgments": 2}
     assert f"{folder}/README.md, line 1: not JSON" in said and "a.jsonl" not in said and "hidden" not in said
     (tmp_path / "none").mkdir()
-    with pytest.raises(BadInput, match="the folder holds no file"):
+    with pytest.raises(BadInput, match="the folder contains no files"):
         list_sources(tmp_path / "none")

@@ -476,7 +476,7 @@ DAMAGED: list[tuple[str, Content, str]] = [
     ("conflict.jsonl", lines({"query": "W?", "pos": ["A."], "neg": ["A."]}), "the pair stands in line 1 with another"),
     ("topics.xml", TOPICS[:-40], "line 8: a <topic> that does not end"),
     ("studio.json", json.dumps([TASK]).replace("Not relevant", "Perhaps"), "line 1: the grade is not an integer"),
-    ("argilla.json", json.dumps([RECORD]).replace('"d1"', '"d 1"'), 'line 1: "doc_id" holds white space'),
+    ("argilla.json", json.dumps([RECORD]).replace('"d1"', '"d 1"'), 'line 1: "doc_id" contains white space'),
     ("judgments.jsonl", lines(JUDGMENT, {**JUDGMENT, "kind": "ghost", "doc_id": "d2"}), "line 2: the kind is 'ghost'"),
     ("judgments2.jsonl", lines(JUDGMENT, {**JUDGMENT, "doc_id": "d9"}), 'line 2: no document has the id "d9"'),
     ("bm25.tsv", "1\t101\t1\n1\t102\tx\n", ""),

@@ -106,7 +106,7 @@ READ = {
     "an empty grade": "q.tsv, line 2: the grade is empty",
     "an empty grade first": "q.tsv, line 1: the grade is empty",
     "an open quote": ('m.csv, line 2: a quoted text that does not end; write a quote inside a quoted text twice: ""'),
-    "a JSON list in one line": "m.json, line 1: \"doc_id\" holds white space: 'd 2' (object 2)",
+    "a JSON list in one line": "m.json, line 1: \"doc_id\" contains white space: 'd 2' (object 2)",
     "ids with zeros in a workbook": 'documents d1[00007||Tea|{"made": "2023-03-15", "share": "25%"}]',
     "web topics": (
         'queries q1[1|obama family tree|{"description": "Find information.", "subtopic": "Find the photo essay."}]'

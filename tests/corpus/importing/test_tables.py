@@ -106,7 +106,7 @@ def test_grades_from_a_table_may_name_who_gave_them(tmp_path: Path) -> None:
         ("id,words\n1,x\n", 'given.csv: no column is "text" among id, words: map "id" to it'),
         (TEXTS.encode() + b"d3,,caf\xe9,\n", "given.csv, line 5: byte 8 is not UTF-8; convert the file"),
         (TEXTS.encode("utf-16"), "given.csv: this is text in UTF-16"),
-        (TEXTS + "d 3,,x,\n", 'given.csv, line 5: "doc_id" holds white space'),
+        (TEXTS + "d 3,,x,\n", 'given.csv, line 5: "doc_id" contains white space'),
         ("query,text,qid\na,x,1\nb,x,1\n", 'given.csv, line 3: "1" has another text than in line 2'),
         ("", "given.csv: the file is empty"),
     ],
