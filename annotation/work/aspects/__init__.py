@@ -1,1 +1,1 @@
-"""Aspects of a query: decomposing it, passages from the web, the second person's review."""
+"""Aspects of a query: decomposing the query, adding passages from the web, a second person's review."""

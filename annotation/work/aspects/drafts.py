@@ -1,4 +1,4 @@
-"""Passage drafts: fetched pages and uploaded files until a person refines them into documents."""
+"""Passage drafts: fetched pages and uploaded files that a person refines into documents."""
 
 from datetime import timedelta
 from pathlib import PurePath
@@ -23,18 +23,18 @@ from jobs import background
 FETCH = "annotation.fetch_passage"
 State = PassageDraft.State
 PENDING = (State.WAITING, State.FETCHING)
-MOST_PENDING = 5  # Pages that one person may wait for at a time.
-MOST_UPLOADED = 2_000_000  # Bytes of an uploaded file.
-SILENT = timedelta(seconds=60)  # After this long without news somebody may ask again.
-TOLD_SECONDS = 0.5  # Between two notes of how many bytes have come.
+MOST_PENDING = 5  # The most pages that are fetched for a person at a time.
+MOST_UPLOADED = 2_000_000  # The most bytes of an uploaded file.
+SILENT = timedelta(seconds=60)  # After so long without progress a person may retry a fetch.
+PROGRESS_SECONDS = 0.5  # Between two updates of the number of received bytes.
 
 
 @transaction.atomic
 def request_page(member: Membership, query: Query, url: str) -> PassageDraft:
-    """Ask a worker to fetch a page. Raises BadInput for an address that is none, and for too many pages at once."""
+    """Queue the fetch of a page. Raises BadInput for a wrong address and for too many pages at a time."""
     url = url.strip()
     check_url(url)
-    # What no worker took within a minute does not count: this person would wait for nothing.
+    # A page that no worker took within a minute does not count, because nobody fetches it.
     waiting = PassageDraft.objects.filter(asked_by=member, state__in=PENDING, asked_at__gt=timezone.now() - SILENT)
     if waiting.count() >= MOST_PENDING:
         raise BadInput(
@@ -48,52 +48,52 @@ def request_page(member: Membership, query: Query, url: str) -> PassageDraft:
 
 @transaction.atomic
 def retry_fetch(draft: PassageDraft) -> None:
-    """Fetch once more what failed, or what nobody was heard of."""
+    """Queue the fetch of a page again, after a failure or a minute without progress. Raises BadInput."""
     if not (draft.state == State.FAILED or is_silent(draft)) or not draft.url:
         raise BadInput(_("This page is already being fetched. Wait a moment."))
-    fresh: dict[str, Any] = {"asked_at": timezone.now(), "started_at": None, "error": "", "bytes": 0}
-    PassageDraft.objects.filter(pk=draft.pk).update(state=State.WAITING, **fresh)
+    reset: dict[str, Any] = {"asked_at": timezone.now(), "started_at": None, "error": "", "bytes": 0}
+    PassageDraft.objects.filter(pk=draft.pk).update(state=State.WAITING, **reset)
     background.enqueue(FETCH, draft.pk)
 
 
 def dismiss(draft: PassageDraft) -> None:
-    """Dismiss a passage draft that is not used yet; its row stays."""
+    """Dismiss a passage draft that is not used yet; the row stays."""
     PassageDraft.objects.filter(pk=draft.pk).exclude(state=State.USED).update(state=State.DISMISSED)
 
 
 def is_silent(draft: PassageDraft) -> bool:
-    """Return whether the passage waits too long: no worker took it, or the one that did is gone."""
+    """Return whether the fetch is pending for too long: no worker took it, or its worker was lost."""
     return draft.state in PENDING and (draft.started_at or draft.asked_at) < timezone.now() - SILENT
 
 
 def fetch_draft(draft: int, limits: FetchLimits | None = None) -> None:
-    """Fetch a page that was asked for; do nothing when it is here already or wanted no longer."""
+    """Fetch the page of a pending draft; do nothing where it is fetched or dismissed already."""
     now = timezone.now()
-    mine = PassageDraft.objects.filter(pk=draft, state__in=PENDING)
-    if not mine.update(state=State.FETCHING, started_at=now, bytes=0):
+    pending = PassageDraft.objects.filter(pk=draft, state__in=PENDING)
+    if not pending.update(state=State.FETCHING, started_at=now, bytes=0):
         return
-    # A second, later worker moves `started_at`: from then on nothing of this one is written.
-    held = PassageDraft.objects.filter(pk=draft, state=State.FETCHING, started_at=now)
+    # A later worker sets another `started_at`, after which this one writes nothing more.
+    fetching = PassageDraft.objects.filter(pk=draft, state=State.FETCHING, started_at=now)
     row = PassageDraft.objects.get(pk=draft)
-    told = monotonic()
+    updated_at = monotonic()
 
-    def tell(received: int) -> None:
-        nonlocal told
-        if monotonic() - told > TOLD_SECONDS:
-            told = monotonic()
-            held.update(bytes=received)
+    def update_progress(received: int) -> None:
+        nonlocal updated_at
+        if monotonic() - updated_at > PROGRESS_SECONDS:
+            updated_at = monotonic()
+            fetching.update(bytes=received)
 
     try:
-        page = fetch_page(row.url, limits, tell)
+        page = fetch_page(row.url, limits, update_progress)
         title, text = texts.extract_text(page)
     except NoPage as problem:
-        held.update(state=State.FAILED, error=problem.stored)
-    # Whatever the parser of a stranger's page does, the person is told; the log has the error.
+        fetching.update(state=State.FAILED, error=problem.stored)
+    # The parser of a page may fail in any way: the draft fails with a message, and the error is logged.
     except Exception:
-        held.update(state=State.FAILED, error=NoPage("reader").stored)
+        fetching.update(state=State.FAILED, error=NoPage("reader").stored)
         raise
     else:
-        held.update(
+        fetching.update(
             state=State.READY, final_url=page.url[:2000], title=title, text=text, sha256=page.sha256,
             bytes=len(page.body), fetched_at=timezone.now(),
         )  # fmt: skip
@@ -101,14 +101,14 @@ def fetch_draft(draft: int, limits: FetchLimits | None = None) -> None:
 
 @transaction.atomic
 def store_upload(member: Membership, query: Query, name: str, body: bytes) -> PassageDraft:
-    """Keep a file of text or HTML, to be refined. BadInput: it is neither, too large or empty."""
+    """Store an uploaded text or HTML file as a draft. Raises BadInput for other, too large or empty files."""
     if len(body) > MOST_UPLOADED:
         raise BadInput(
             _("The file is larger than %(most)d MB. Shorten it first.") % {"most": MOST_UPLOADED // 1_000_000}
         )
-    if known := recognition.recognise_format(body, pages=True):
+    if file_format := recognition.recognise_format(body, pages=True):
         raise BadInput(
-            _("This file is %(what)s, not text. Save it as plain text or as a web page.") % {"what": known.what}
+            _("This file is %(what)s, not text. Save it as plain text or as a web page.") % {"what": file_format.what}
         )
     if b"\0" in body:
         raise BadInput(_("This is not a text file. Save it as plain text or as a web page."))
@@ -121,11 +121,11 @@ def store_upload(member: Membership, query: Query, name: str, body: bytes) -> Pa
 
 
 def source_metadata(draft: PassageDraft) -> dict[str, str]:
-    """Return the source that a passage's metadata keeps: its address or file, time and hash."""
-    at = draft.fetched_at.isoformat(timespec="seconds") if draft.fetched_at else ""
+    """Return the source for a passage's metadata: address or file, time and hash."""
+    fetched_at = draft.fetched_at.isoformat(timespec="seconds") if draft.fetched_at else ""
     if draft.url:
         redirected = {"asked_url": draft.url} if draft.final_url != draft.url else {}
-        found = {"kind": "url", "url": draft.final_url, **redirected}
+        source = {"kind": "url", "url": draft.final_url, **redirected}
     else:
-        found = {"kind": "upload", "file": draft.file}
-    return {**found, "fetched_at": at, "sha256": draft.sha256}
+        source = {"kind": "upload", "file": draft.file}
+    return {**source, "fetched_at": fetched_at, "sha256": draft.sha256}

@@ -1,4 +1,4 @@
-"""Kappa of two people's importances and decisions; the bootstrap draws whole queries (BRIGHT-Pro 3.3). Pure."""
+"""Kappa of two people's importances or decisions; the bootstrap resamples whole queries (BRIGHT-Pro 3.3). Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from annotation.agreement.resampling import Floats, Grades, percentile_interval
 RESAMPLES = 2_000
 LEVELS = range(1, 6)
 
-# For each query its aspects' importances, or its decisions: (the first person's, the second's).
+# The importances, or decisions, of each query: (the first person's, the second's).
 Readings = Sequence[Sequence[tuple[int, int]]]
 
 
@@ -32,9 +32,9 @@ class Agreement:
 def importance_agreement(
     readings: Readings, *, resamples: int = RESAMPLES, seed: int = 0, levels: range = LEVELS
 ) -> Agreement:
-    """Plain, linear and quadratic weighted kappa and percent agreement, with 95% intervals.
+    """Compute plain, linear and quadratic weighted kappa and percent agreement, with 95% intervals.
 
-    `levels`: other than importances, as 0 and 1 of decisions, of which all weighted kinds equal the plain one.
+    `levels`: the values, such as 0 and 1 for decisions, for which the weighted kappas equal the plain one.
     """
     readings = [reading for reading in readings if reading]
     pairs = [pair for reading in readings for pair in reading]
@@ -42,10 +42,10 @@ def importance_agreement(
     values = _kappa_values(np.ones((1, len(pairs))), grades)[:, 0] if pairs else np.full(4, np.nan)
     low = high = values * np.nan
     if resamples > 0 and len(readings) > 1:
-        # Each resample draws as many queries, with all their aspects.
+        # Each resample draws as many queries as there are, with all their aspects.
         owner = np.repeat(np.arange(len(readings)), [len(reading) for reading in readings])
-        chances = np.full(len(readings), 1 / len(readings))
-        drawn = np.random.default_rng(seed).multinomial(len(readings), chances, size=resamples)
+        probabilities = np.full(len(readings), 1 / len(readings))
+        drawn = np.random.default_rng(seed).multinomial(len(readings), probabilities, size=resamples)
         low, high = percentile_interval(_kappa_values(drawn[:, owner].astype(np.float64), grades).T)
     plain, linear, quadratic, percent = (
         build_statistic(values[k], low[k], high[k], len(pairs), NO_ITEM) for k in range(4)
@@ -55,6 +55,6 @@ def importance_agreement(
 
 
 def _kappa_values(weights: Floats, grades: Grades) -> Floats:
-    """(plain, linear, quadratic, percent) x resamples."""
-    found = cohen_kappas(weights, grades, [(0, 1)])
-    return np.stack([found.kappa[:, 0], found.linear[:, 0], found.quadratic[:, 0], found.percent[:, 0]])
+    """Return (plain, linear, quadratic, percent) x resamples."""
+    kappas = cohen_kappas(weights, grades, [(0, 1)])
+    return np.stack([kappas.kappa[:, 0], kappas.linear[:, 0], kappas.quadratic[:, 0], kappas.percent[:, 0]])

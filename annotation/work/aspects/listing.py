@@ -1,4 +1,4 @@
-"""The list of queries in the workshop: how far each is, filters in the URL, pages by key."""
+"""The list of queries with their progress in the aspects workspace: filters in the URL, pages by id."""
 
 from typing import Any
 
@@ -16,43 +16,47 @@ STATES = ("none", "review", "done")
 def list_queries(
     collection: Collection, *, q: str = "", state: str = "", after: int = 0, before: int = 0
 ) -> dict[str, Any]:
-    """Queries in the order of their import; `q` searches ids and texts."""
-    found = Query.objects.filter(collection=collection, is_current=True)
+    """Return a page of the queries in the order of their import; `q` searches ids and texts."""
+    queries = Query.objects.filter(collection=collection, is_current=True)
     if q:
-        found = found.filter(Q(external_id__startswith=q) | Q(text__icontains=q))
-    has = Exists(Aspect.objects.filter(query=OuterRef("pk"), is_current=True))
+        queries = queries.filter(Q(external_id__startswith=q) | Q(text__icontains=q))
+    has_aspects = Exists(Aspect.objects.filter(query=OuterRef("pk"), is_current=True))
     waiting = Exists(unreviewed_pairs(Q(query=OuterRef("pk")), collection))
-    found = found.filter({"none": ~has, "review": has & waiting, "done": has & ~waiting}.get(state, Q()))
-    # Backwards from the key, then turned round; one more than a page tells if there are others.
-    found = found.filter(pk__lt=before).order_by("-pk") if before else found.filter(pk__gt=after).order_by("pk")
-    keys = list(found.values_list("pk", flat=True)[: PAGE + 1])
-    more = len(keys) > PAGE
-    more_before, more_after = (more, True) if before else (bool(after), more)
-    keys = sorted(keys[:PAGE])
+    queries = queries.filter(
+        {"none": ~has_aspects, "review": has_aspects & waiting, "done": has_aspects & ~waiting}.get(state, Q())
+    )
+    # One more than a page, which tells whether there are others.
+    queries = queries.filter(pk__lt=before).order_by("-pk") if before else queries.filter(pk__gt=after).order_by("pk")
+    ids = list(queries.values_list("pk", flat=True)[: PAGE + 1])
+    has_more = len(ids) > PAGE
+    has_before, has_after = (has_more, True) if before else (bool(after), has_more)
+    ids = sorted(ids[:PAGE])
     return {
-        "lines": _load_lines(collection, keys),
-        "before": keys[0] if keys and more_before else None,
-        "after": keys[-1] if keys and more_after else None,
+        "lines": _load_lines(collection, ids),
+        "before": ids[0] if ids and has_before else None,
+        "after": ids[-1] if ids and has_after else None,
     }
 
 
 def unreviewed_pairs(query: Q, collection: Collection) -> QuerySet[Pair]:
-    """Pairs to be reviewed about which nobody has said anything under an aspect that holds."""
-    said = CurrentJudgment.objects.filter(pair=OuterRef("pk"), aspect__is_current=True)
-    return reviewable_pairs(query, collection.relevant_from).exclude(Exists(said))
+    """Return the pairs to review that have no judgment under a current aspect."""
+    judgments = CurrentJudgment.objects.filter(pair=OuterRef("pk"), aspect__is_current=True)
+    return reviewable_pairs(query, collection.relevant_from).exclude(Exists(judgments))
 
 
-def _load_lines(collection: Collection, keys: list[int]) -> list[dict[str, Any]]:
+def _load_lines(collection: Collection, ids: list[int]) -> list[dict[str, Any]]:
     labels = Label.objects.filter(pair=OuterRef("pk"), aspect__is_current=True, grade__gte=collection.relevant_from)
-    counted: dict[str, QuerySet[Any]] = {
-        "aspects": Aspect.objects.filter(query__in=keys, is_current=True),
-        "kept": Pair.objects.filter(Exists(labels), query__in=keys, document__is_current=True),
-        "to_review": unreviewed_pairs(Q(query__in=keys), collection),
+    counted_rows: dict[str, QuerySet[Any]] = {
+        "aspects": Aspect.objects.filter(query__in=ids, is_current=True),
+        "kept": Pair.objects.filter(Exists(labels), query__in=ids, document__is_current=True),
+        "to_review": unreviewed_pairs(Q(query__in=ids), collection),
     }
-    counts = {name: dict(rows.order_by().values_list("query").annotate(Count("pk"))) for name, rows in counted.items()}
-    queries = Query.objects.filter(pk__in=keys).annotate(begin=Left("text", 300)).order_by("pk")
+    counts = {
+        name: dict(rows.order_by().values_list("query").annotate(Count("pk"))) for name, rows in counted_rows.items()
+    }
+    queries = Query.objects.filter(pk__in=ids).annotate(begin=Left("text", 300)).order_by("pk")
     newest = AspectRevision.objects.filter(query=OuterRef("query")).order_by("-number").values("pk")[:1]
-    submitted = AspectReview.objects.filter(query__in=keys, state=AspectReview.State.SUBMITTED).order_by("pk")
+    submitted = AspectReview.objects.filter(query__in=ids, state=AspectReview.State.SUBMITTED).order_by("pk")
     reviewed = dict(
         submitted.annotate(holds=ExpressionWrapper(Q(final=Subquery(newest)), BooleanField())).values_list(
             "query", "holds"

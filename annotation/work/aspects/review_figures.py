@@ -1,4 +1,4 @@
-"""Figures of all reviews of aspects: shares accepted, kappa of weights and of decisions; their table as a file."""
+"""Figures of all reviews of aspects: accepted shares, kappa of weights and decisions; their table as a file."""
 
 import json
 from collections.abc import Iterator
@@ -40,62 +40,70 @@ ROWS = {
     "decisions_kappa": gettext_noop("Decisions: kappa"),
     "decisions_equal": gettext_noop("Decisions: equal"),
 }
-"""Lines of the table: a share or a kappa over so many things of so many queries."""
+"""The rows of the table, each a share or a kappa."""
 
 
 def measure_reviews(collection: Collection) -> dict[str, Any]:
-    """Compute the figures over first reviews (weights: blind ones), with 95% intervals; `rows`: the table's lines."""
-    said = list(_first_reviews(collection))
+    """Compute the figures with 95% intervals over the first review of each query, weights over blind ones."""
+    reviewed = list(_first_reviews(collection))
     first_and_own, accepted = [], []
-    for review, steps in said:
+    for review, steps in reviewed:
         own = steps[Kind.WEIGHTS].answers["importances"]
         if review.blind:
             entries = load_aspects(review.revision.aspects)
             first_and_own.append([(entry.importance, own[entry.id]) for entry in entries])
-        # 1: the document supports the aspect. Who accepts decides as the first person did.
-        found = [(bool(one["aspect"]), one["accept"]) for one in steps[Kind.DOCUMENTS].answers["decisions"]]
-        accepted.append(found)
+        # Whether the document supports the aspect, and whether the reviewer accepts that.
+        decisions_of_query = [
+            (bool(decision["aspect"]), decision["accept"]) for decision in steps[Kind.DOCUMENTS].answers["decisions"]
+        ]
+        accepted.append(decisions_of_query)
     weights = importance_agreement(first_and_own)
-    pairs = [[(int(keeps), int(keeps == accepts)) for keeps, accepts in some] for some in accepted]
-    decisions = importance_agreement(pairs, levels=range(2))
-    shares = {key: [steps[Kind.ASPECTS].answers["criteria"][key]["accept"] for _r, steps in said] for key in CRITERIA}
+    pairs = [[(int(keeps), int(keeps == accepts)) for keeps, accepts in decisions] for decisions in accepted]
+    agreement = importance_agreement(pairs, levels=range(2))
+    shares = {
+        key: [steps[Kind.ASPECTS].answers["criteria"][key]["accept"] for _r, steps in reviewed] for key in CRITERIA
+    }
     for key, is_kept in (("kept", True), ("discarded", False)):
-        shares[key] = [accepts for some in accepted for keeps, accepts in some if keeps is is_kept]
-    figures = {key: (share_statistic(hits, NO_REVIEW), len(said)) for key, hits in shares.items()} | {
+        shares[key] = [accepts for decisions in accepted for keeps, accepts in decisions if keeps is is_kept]
+    figures = {key: (share_statistic(hits, NO_REVIEW), len(reviewed)) for key, hits in shares.items()} | {
         "weights_quadratic": (weights.quadratic, weights.queries),
         "weights_linear": (weights.linear, weights.queries),
         "weights_equal": (weights.percent, weights.queries),
-        "decisions_kappa": (decisions.plain, decisions.queries),
-        "decisions_equal": (decisions.percent, decisions.queries),
+        "decisions_kappa": (agreement.plain, agreement.queries),
+        "decisions_equal": (agreement.percent, agreement.queries),
     }
     rows = [
         {"key": key, "name": name, "one": figures[key][0], "queries": figures[key][1]} for key, name in ROWS.items()
     ]
-    return {"rows": rows, "weights": weights, "decisions": decisions, "queries": len(said)}
+    return {"rows": rows, "weights": weights, "decisions": agreement, "queries": len(reviewed)}
 
 
 def _first_reviews(collection: Collection) -> Iterator[tuple[AspectReview, dict[str, ReviewStep]]]:
-    """The first submitted review of each query, with steps by kind: later are not blind."""
+    """Yield the first submitted review of each query with its steps by kind; later reviews are not blind."""
     submitted = AspectReview.objects.filter(query__collection=collection, state=State.SUBMITTED, query__is_current=True)
-    # DISTINCT ON keeps the first row of each query in this order: its oldest review.
-    first = list(submitted.select_related("revision").order_by("query", "pk").distinct("query"))
-    steps: dict[int, dict[str, ReviewStep]] = {review.pk: {} for review in first}
-    for step in ReviewStep.objects.filter(review__in=first, undone_by=None).order_by("pk"):
+    # DISTINCT ON keeps the first row of each query in this order, which is its oldest review.
+    first_reviews = list(submitted.select_related("revision").order_by("query", "pk").distinct("query"))
+    steps: dict[int, dict[str, ReviewStep]] = {review.pk: {} for review in first_reviews}
+    for step in ReviewStep.objects.filter(review__in=first_reviews, undone_by=None).order_by("pk"):
         steps[step.review_id][step.kind] = step
-    for review in first:
+    for review in first_reviews:
         yield review, steps[review.pk]
 
 
 def write_table(collection: Collection, form: str) -> str:
-    """The table as a file: CSV and JSON in English for programs, LaTeX in the reader's language."""
+    """Return the table as a file: CSV and JSON in English for programs, LaTeX in the reader's language."""
     rows = measure_reviews(collection)["rows"]
-    cells = [(row["key"], one.value, one.low, one.high, one.n, row["queries"]) for row in rows for one in [row["one"]]]
+    cells = [
+        (row["key"], statistic.value, statistic.low, statistic.high, statistic.n, row["queries"])
+        for row in rows
+        for statistic in [row["one"]]
+    ]
     if form == "json":
-        found = [dict(zip(HEADER, one, strict=True)) for one in cells]
-        return json.dumps({"collection": collection.name, "reviews": found}, indent=1) + "\n"
+        documents = [dict(zip(HEADER, row_cells, strict=True)) for row_cells in cells]
+        return json.dumps({"collection": collection.name, "reviews": documents}, indent=1) + "\n"
     if form == "csv":
-        lines = [HEADER, *(["" if cell is None else cell for cell in one] for one in cells)]
+        lines = [HEADER, *(["" if cell is None else cell for cell in row_cells] for row_cells in cells)]
         return "".join(map(csv_line, lines))
-    named = [(_(row["name"]), *one[1:]) for row, one in zip(rows, cells, strict=True)]
+    named = [(_(row["name"]), *row_cells[1:]) for row, row_cells in zip(rows, cells, strict=True)]
     header = [_("Measure"), _("Value"), _("From"), _("To"), "n", _("Queries")]
     return latex_table(header, named, caption=_("Second review of aspects"), label="aspect-reviews", places=3)

@@ -1,8 +1,8 @@
-"""The three steps of a review, in the paper's order (BRIGHT-Pro app. B): own weights, the aspects, then each document.
+"""The three steps of a review in the paper's order (BRIGHT-Pro app. B): own weights, the aspects, each document.
 
-The first person's weights are not shown before the reviewer gave their own. In the two other steps
-each criterion and each decision is accepted, or changed with a reason; the change is made in the
-same transaction, as a revision.
+The first person's weights are hidden until the reviewer has given their own. In the two other steps
+each criterion and each decision is accepted, or changed with a reason; the change is stored as a
+revision in the same transaction.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ from corpus.errors import BadInput
 from corpus.models import Judgment
 from corpus.models.aspects import AspectReview, AspectRevision, ReviewStep
 
-# What a reviewer says of the aspects (BRIGHT-Pro 3.3, app. B).
+# The criteria by which a reviewer judges the aspects (BRIGHT-Pro 3.3, app. B).
 CRITERIA = {
     "granularity": gettext_lazy("Granularity"),
     "balance": gettext_lazy("Balance"),
@@ -41,12 +41,12 @@ class Verdict:
 
     accept: bool
     reason: str = ""
-    aspects: tuple[str, ...] = ()  # Those that the document supports, where the decision about it is changed.
+    aspects: tuple[str, ...] = ()  # The aspects that the document supports, for a changed decision on it.
 
 
 @dataclass(frozen=True, slots=True)
 class ReviewedDecision:
-    """A decision of the first person: a document kept under an aspect, or discarded (`aspect` ""), with the reason."""
+    """A decision of the first person: a document kept under an aspect, or discarded (`aspect` "") with a reason."""
 
     document: int
     external_id: str
@@ -55,31 +55,31 @@ class ReviewedDecision:
 
     @property
     def key(self) -> str:
-        """Return the step's name in the form: document and aspect."""
+        """Return the decision's name in the form: document and aspect."""
         return f"{self.document}-{self.aspect}"
 
 
 @transaction.atomic
 def give_weights(review: AspectReview, member: Membership, importances: Mapping[str, int]) -> ReviewStep:
-    """Keep the reviewer's importances, given once. BadInput unless every aspect has one."""
+    """Store the reviewer's importances, which can be given once. Raises BadInput unless every aspect has one."""
     _hold(review)
-    # Own weights count only when given blind (BRIGHT-Pro app. B): after this step the first ones are on the page.
-    before = current_steps(review).get(Kind.WEIGHTS)
-    if before is not None and before.answers["importances"] == dict(importances):
-        return before  # The same form sent twice.
-    if before is not None:
+    # Weights count only if given blind (BRIGHT-Pro app. B): after this step the page shows the first person's.
+    earlier_step = current_steps(review).get(Kind.WEIGHTS)
+    if earlier_step is not None and earlier_step.answers["importances"] == dict(importances):
+        return earlier_step  # The same form sent twice.
+    if earlier_step is not None:
         raise BadInput(_("You have already given your weights. They cannot be changed once you saw the first ones."))
     if set(importances) != {entry.id for entry in load_aspects(review.revision.aspects)}:
         raise BadInput(_("Weigh every aspect of the query."))
-    given = {name: check_importance(value) for name, value in importances.items()}
-    return _append(review, member, Kind.WEIGHTS, {"importances": given})
+    checked = {name: check_importance(value) for name, value in importances.items()}
+    return _append(review, member, Kind.WEIGHTS, {"importances": checked})
 
 
 @transaction.atomic
 def judge_aspects(
     review: AspectReview, member: Membership, verdicts: Mapping[str, Verdict], importances: Mapping[str, int], base: int
 ) -> ReviewStep:
-    """Keep what the reviewer says of each criterion, and change the weights where they say so."""
+    """Store the reviewer's verdict on each criterion, and a revision of the weights where they changed them."""
     held = _hold(review)
     _require_next(review, Kind.ASPECTS)
     for name, title in CRITERIA.items():
@@ -87,18 +87,17 @@ def judge_aspects(
             raise BadInput(_("Choose “Accept” or “Change” for: %(criterion)s.") % {"criterion": title})
         _require_reason(verdicts[name], str(title))
     _check_changes(review, held.entries, verdicts, importances)
-    # The form is compared with what holds, so that a weight left as it was makes no revision.
+    # Compared with the current weights, so that unchanged weights make no revision.
     changed = {entry.id for entry in held.entries if importances.get(entry.id, entry.importance) != entry.importance}
     revision = None
     if changed:
         note = f"weights: {verdicts['weights'].reason}"
         revision = revising.apply_review(review.query, review.reviewer, importances=importances, note=note, base=base)
-    # What the revision stored is what the step records.
     final = load_aspects(revision.aspects) if revision else held.entries
     answers = {
         "criteria": {name: asdict(verdicts[name]) for name in CRITERIA},
         "importances": {entry.id: entry.importance for entry in final},
-        # The wordings as judged: judge_documents refuses when they changed afterwards.
+        # The judged wordings: judge_documents refuses the step if they were changed afterwards.
         "set": _wordings(final),
     }
     return _append(review, member, Kind.ASPECTS, answers, revision)
@@ -107,8 +106,8 @@ def judge_aspects(
 def _check_changes(
     review: AspectReview, entries: Entries, verdicts: Mapping[str, Verdict], importances: Mapping[str, int]
 ) -> None:
-    """BadInput unless what is called changed was changed, and what was changed is called so."""
-    # Compared with the revision under review, not with what holds: the reviewer may have edited on the query's page.
+    """Raise BadInput unless the criteria with a changed verdict are those that the reviewer changed."""
+    # Compared with the revision under review, because the reviewer may have edited the aspects on the query's page.
     first = {entry.id: entry.importance for entry in load_aspects(review.revision.aspects)}
     reworded = _wordings(load_aspects(review.revision.aspects)) != _wordings(entries)
     reweighed = any(
@@ -118,65 +117,65 @@ def _check_changes(
         raise BadInput(_("Some weights differ from the first ones. Choose “Change” for the weights and say why."))
     if not (verdicts["weights"].accept or reweighed or reworded):
         raise BadInput(_("The weights are as they were. Change at least one of them, or choose “Accept”."))
-    of_the_set = [name for name in ("granularity", "balance", "coverage") if not verdicts[name].accept]
-    if reworded and not of_the_set:
+    changed_criteria = [name for name in ("granularity", "balance", "coverage") if not verdicts[name].accept]
+    if reworded and not changed_criteria:
         raise BadInput(_("You changed the aspects. Choose “Change” for granularity, balance or coverage and say why."))
-    # An unbalanced set may be mended by weights; granularity and coverage need other words.
-    unmade = [name for name in of_the_set if not (reworded or (name == "balance" and reweighed))]
-    if unmade:
+    # New weights can restore the balance of the aspects; granularity and coverage need other wordings.
+    unchanged = [name for name in changed_criteria if not (reworded or (name == "balance" and reweighed))]
+    if unchanged:
         raise BadInput(
             _("The aspects are as they were. Change them on the page of the query first, or accept: %(criterion)s.")
-            % {"criterion": CRITERIA[unmade[0]]}
+            % {"criterion": CRITERIA[unchanged[0]]}
         )
 
 
 def _wordings(entries: Entries) -> dict[str, list[str]]:
-    """The set without its weights."""
+    """Return the texts and rationales of aspects by id."""
     return {entry.id: [entry.text, entry.rationale] for entry in entries}
 
 
 def decisions_under_review(review: AspectReview) -> list[ReviewedDecision]:
-    """The first person's decisions as they were found: each document kept under an aspect, each document discarded."""
+    """Return the first person's decisions: each document kept under an aspect, and each discarded document."""
     rows = Judgment.objects.filter(pk__in=review.judgments).select_related("aspect", "pair__document")
-    found = []
+    decisions = []
     ordered = rows.order_by("pair__document__external_id", "aspect__place", "pk")
-    # One person's rows on a document lie together after the order above, which groupby needs.
-    for document, some in groupby(ordered, key=lambda row: row.pair.document):
-        said = list(some)
-        kept = [row for row in said if row.grade and row.aspect]
-        # An aspect that was removed since leaves its judgments without one.
+    for document, rows_of_document in groupby(ordered, key=lambda row: row.pair.document):
+        judgments = list(rows_of_document)
+        kept_rows = [row for row in judgments if row.grade and row.aspect]
         name = document.external_id
-        if kept:
-            found += [ReviewedDecision(document.pk, name, row.aspect.external_id) for row in kept if row.aspect]
-        elif said:
-            found.append(
-                ReviewedDecision(document.pk, name, "", next((row.comment for row in said if row.comment), ""))
+        if kept_rows:
+            decisions += [
+                ReviewedDecision(document.pk, name, row.aspect.external_id) for row in kept_rows if row.aspect
+            ]
+        elif judgments:
+            decisions.append(
+                ReviewedDecision(document.pk, name, "", next((row.comment for row in judgments if row.comment), ""))
             )
-    return found
+    return decisions
 
 
 @transaction.atomic
 def judge_documents(review: AspectReview, member: Membership, verdicts: Mapping[str, Verdict], base: int) -> ReviewStep:
-    """Keep what the reviewer says of each decision, change what they changed, submit the review."""
+    """Store the reviewer's verdict on each decision and the changes that follow, and submit the review."""
     held = _hold(review)
     steps = _require_next(review, Kind.DOCUMENTS)
-    # A step that judged other words than the ones that hold would approve what nobody saw.
+    # Else the review would approve wordings that the reviewer did not judge.
     if steps[Kind.ASPECTS].answers["set"] != _wordings(held.entries):
         raise BadInput(_("You changed the aspects after you judged them. Undo that step and judge them again."))
     decisions = decisions_under_review(review)
-    known = {entry.id for entry in held.entries}
-    # All are checked before anything is changed: the page comes back with the first problem and nothing half done.
-    for one in decisions:
-        if (verdict := verdicts.get(one.key)) is None:
-            raise BadInput(_("Choose “Accept” or “Change” for the document %(id)s.") % {"id": one.external_id})
-        _require_reason(verdict, one.external_id)
-        if not verdict.accept and not one.aspect and not verdict.aspects:
-            raise BadInput(_("Choose the aspects that the document %(id)s supports.") % {"id": one.external_id})
+    aspect_ids = {entry.id for entry in held.entries}
+    # All verdicts are checked before anything is changed.
+    for decision in decisions:
+        if (verdict := verdicts.get(decision.key)) is None:
+            raise BadInput(_("Choose “Accept” or “Change” for the document %(id)s.") % {"id": decision.external_id})
+        _require_reason(verdict, decision.external_id)
+        if not verdict.accept and not decision.aspect and not verdict.aspects:
+            raise BadInput(_("Choose the aspects that the document %(id)s supports.") % {"id": decision.external_id})
         for name in verdict.aspects:
-            if name not in known:
+            if name not in aspect_ids:
                 raise BadInput(_("Aspect %(id)s no longer exists. See the latest version.") % {"id": name})
-    changes = _document_changes(decisions, verdicts, known)
-    # What the reviewer already changed on the query's page is not appended a second time.
+    changes = _document_changes(decisions, verdicts, aspect_ids)
+    # Changes that the reviewer already made on the query's page are not stored twice.
     standing = held.current_judgments({change.aspect for change in changes})
     left = []
     for change in changes:
@@ -186,65 +185,68 @@ def judge_documents(review: AspectReview, member: Membership, verdicts: Mapping[
     revision = None
     if left:
         revision = revising.apply_review(review.query, review.reviewer, decisions=left, note="documents", base=base)
-    said = [{**asdict(one), **asdict(verdicts[one.key])} for one in decisions]
-    step = _append(review, member, Kind.DOCUMENTS, {"decisions": said}, revision)
-    said = [*steps[Kind.ASPECTS].answers["criteria"].values(), *step.answers["decisions"]]
+    answers = [{**asdict(decision), **asdict(verdicts[decision.key])} for decision in decisions]
+    step = _append(review, member, Kind.DOCUMENTS, {"decisions": answers}, revision)
+    answers = [*steps[Kind.ASPECTS].answers["criteria"].values(), *step.answers["decisions"]]
     AspectReview.objects.filter(pk=review.pk).update(
         state=State.SUBMITTED,
         submitted_at=timezone.now(),
-        accepted=all(one["accept"] for one in said),
+        accepted=all(answer["accept"] for answer in answers),
         final=AspectRevision.objects.filter(query=review.query).latest("number"),
     )
     return step
 
 
-def _require_reason(verdict: Verdict, what: str) -> None:
+def _require_reason(verdict: Verdict, subject: str) -> None:
     if not verdict.accept and not verdict.reason:
-        raise BadInput(_("Give a reason for the change: %(what)s.") % {"what": what})
+        raise BadInput(_("Give a reason for the change: %(what)s.") % {"what": subject})
 
 
 def _document_changes(
-    decisions: Sequence[ReviewedDecision], verdicts: Mapping[str, Verdict], known: set[str]
+    decisions: Sequence[ReviewedDecision], verdicts: Mapping[str, Verdict], aspect_ids: set[str]
 ) -> list[RevisionDecision]:
     """Return the revision decisions that follow from changed ones. Raises BadInput where two contradict each other."""
     changes: dict[tuple[int, str], RevisionDecision] = {}
-    for one in decisions:
-        verdict = verdicts[one.key]
+    for decision in decisions:
+        verdict = verdicts[decision.key]
         if verdict.accept:
             continue
-        made = [RevisionDecision(one.document, name, True) for name in verdict.aspects]
-        if one.aspect in known:
-            made.append(RevisionDecision(one.document, one.aspect, False, verdict.reason))
-        elif not one.aspect:  # It was discarded from all: from the others it is taken back.
-            made += [RevisionDecision(one.document, name, None) for name in known - set(verdict.aspects)]
-        for change in made:
-            before = changes.setdefault((change.document, change.aspect), change)
-            # Two decisions on a document can meet on one aspect: kept by one, removed by the other.
-            if before.keep != change.keep:
+        revision_decisions = [RevisionDecision(decision.document, name, True) for name in verdict.aspects]
+        if decision.aspect in aspect_ids:
+            revision_decisions.append(RevisionDecision(decision.document, decision.aspect, False, verdict.reason))
+        # The document was discarded from all aspects: for the other ones this is undone.
+        elif not decision.aspect:
+            revision_decisions += [
+                RevisionDecision(decision.document, name, None) for name in aspect_ids - set(verdict.aspects)
+            ]
+        for change in revision_decisions:
+            earlier = changes.setdefault((change.document, change.aspect), change)
+            # Two decisions on a document can keep it under an aspect and remove it from the same aspect.
+            if earlier.keep != change.keep:
                 raise BadInput(
                     _("You both keep and remove the document %(id)s under the aspect %(aspect)s. Choose one.")
-                    % {"id": one.external_id, "aspect": change.aspect}
+                    % {"id": decision.external_id, "aspect": change.aspect}
                 )
     return list(changes.values())
 
 
 @transaction.atomic
 def undo_step(review: AspectReview, member: Membership) -> None:
-    """Undo a review's newest step with what it changed; the reviewer's weights stay."""
+    """Undo a review's newest step and its revision; the reviewer's weights stay. Raises BadInput."""
     held = revising.lock_aspects(review.query)
     review.refresh_from_db()
     steps = current_steps(review)
     last = list(steps.values())[-1] if steps else None
     if last is None or last.kind == Kind.WEIGHTS or review.state not in {State.OPEN, State.SUBMITTED}:
         raise BadInput(_("There is nothing to undo in this review."))
-    # An undo behind somebody else's revision would take back their change too.
+    # The undo would also undo a later revision by another person.
     if review.state == State.SUBMITTED and (held.newest is None or held.newest.pk != review.final_id):
         raise BadInput(_("The aspects were changed after this review. It can no longer be undone."))
     if last.revision:
         revising.undo_revision(review.query, review.reviewer, last.revision.number)
     ReviewStep.objects.create(review=review, kind=Kind.UNDO, undoes=last)
     AspectReview.objects.filter(pk=review.pk).update(
-        # The lease starts anew: the reviewer comes back to work on it.
+        # With a new lease, because the reviewer works on it again.
         state=State.OPEN,
         leased_until=timezone.now() + LEASE,
         accepted=None,
@@ -255,12 +257,12 @@ def undo_step(review: AspectReview, member: Membership) -> None:
 
 
 def _hold(review: AspectReview) -> LockedAspectSet:
-    """Lock the query. BadInput for somebody else's review, or where the aspects changed."""
+    """Lock the query. Raises BadInput where the review is not open, or another person changed the aspects."""
     held = revising.lock_aspects(review.query)
     review.refresh_from_db()
     if review.state != State.OPEN:
         raise BadInput(_("This review is no longer yours to change: it was submitted, released or taken over."))
-    # The reviewer's own revisions, made through this review, are no reason to start again.
+    # Revisions by the reviewer belong to the review.
     since = AspectRevision.objects.filter(query=review.query, number__gt=review.revision.number)
     if since.exclude(author=review.reviewer).exists():
         raise BadInput(_("Another person changed the aspects during your review. Release the query and start again."))
@@ -268,7 +270,7 @@ def _hold(review: AspectReview) -> LockedAspectSet:
 
 
 def _require_next(review: AspectReview, kind: str) -> dict[str, ReviewStep]:
-    """The steps so far. BadInput unless this one comes next."""
+    """Return the steps so far. Raises BadInput unless this kind is the next one."""
     steps = current_steps(review)
     if next_kind(steps) != kind:
         raise BadInput(_("This step is not the next one of the review. Reload the page."))
@@ -276,7 +278,7 @@ def _require_next(review: AspectReview, kind: str) -> dict[str, ReviewStep]:
 
 
 def next_kind(steps: Mapping[str, ReviewStep]) -> str:
-    """The step that comes next; "" when all are done."""
+    """Return the kind of the next step; "" where all are done."""
     return next((kind for kind in (Kind.WEIGHTS, Kind.ASPECTS, Kind.DOCUMENTS) if kind not in steps), "")
 
 
@@ -287,7 +289,7 @@ def _append(
     answers: dict[str, Any],
     revision: AspectRevision | None = None,
 ) -> ReviewStep:
-    # Every step renews the lease: a long review is not taken away while somebody works on it.
+    # Every step renews the lease, so that a long review stays with its reviewer.
     AspectReview.objects.filter(pk=review.pk).update(leased_until=timezone.now() + LEASE)
     record(member.user, "aspects.reviewed", member.collection, query=review.query.external_id, did=kind.value)
     return ReviewStep.objects.create(review=review, kind=kind, answers=answers, revision=revision)

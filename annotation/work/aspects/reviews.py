@@ -1,8 +1,7 @@
-"""The second person's review of every decomposed query (BRIGHT-Pro app. B): who may take which query, and for how long.
+"""A second person's review of every decomposed query (BRIGHT-Pro app. B): who may review which query, and for how long.
 
-One person at a time has a query, for LEASE from their last step. Who worked on a query never
-reviews it; after a review that a later change made outdated, who made that change does not review
-it.
+A query is leased to one person for LEASE from their last step. People who worked on a query never
+review it; nor do those who changed it after a review, which made that review outdated.
 """
 
 from datetime import timedelta
@@ -23,15 +22,15 @@ from corpus.models import Collection, CurrentJudgment, Query
 from corpus.models.aspects import Aspect, AspectReview, AspectRevision, ReviewStep
 
 LEASE = timedelta(hours=1)
-TRIED = 20  # Queries that are tried before somebody is told to come back: others are taking them at this moment.
+TRIED = 20  # The most queries that a claim tries, because others may be claiming them at this moment.
 State = AspectReview.State
 Kind = ReviewStep.Kind
-# How far a query is, in the order in which the page counts them.
+# The states of a query, in their order on the page.
 STATES = ("reviewed", "outdated", "open", "ready", "undecided")
 
 
 def decomposed_queries(collection: Collection) -> QuerySet[Any]:
-    """Queries with aspects, each with `review_state`, one of STATES."""
+    """Return the queries with aspects, annotated with `review_state`, one of STATES."""
     newest = AspectRevision.objects.filter(query=OuterRef("pk")).order_by("-number").values("pk")[:1]
     reviews = AspectReview.objects.filter(query=OuterRef("pk"))
     submitted = reviews.filter(state=State.SUBMITTED)
@@ -54,49 +53,49 @@ def decomposed_queries(collection: Collection) -> QuerySet[Any]:
 
 
 def count_states(collection: Collection) -> dict[str, int]:
-    """Count the decomposed queries by STATES, and `all` of them."""
-    counted = decomposed_queries(collection).order_by().values_list("review_state").annotate(Count("pk"))
-    found = dict.fromkeys(STATES, 0) | dict(counted)
-    return {**found, "all": sum(found.values())}
+    """Count the decomposed queries by state, and `all`."""
+    rows = decomposed_queries(collection).order_by().values_list("review_state").annotate(Count("pk"))
+    counts = dict.fromkeys(STATES, 0) | dict(rows)
+    return {**counts, "all": sum(counts.values())}
 
 
 def count_reviewed(collection: Collection) -> int:
-    """Count the queries whose newest set a second person reviewed."""
+    """Count the queries whose newest aspects a second person reviewed."""
     newest = AspectRevision.objects.filter(query=OuterRef("query")).order_by("-number").values("pk")[:1]
     submitted = AspectReview.objects.filter(query__collection=collection, query__is_current=True, state=State.SUBMITTED)
     return submitted.filter(final=Subquery(newest)).values("query").distinct().count()
 
 
 def reviewable_queries(member: Membership) -> QuerySet[Any]:
-    """The queries that the member may take now, in the order of their import."""
-    before = AspectReview.objects.filter(query=OuterRef("query"), state=State.SUBMITTED).order_by("-pk")
-    # What counts as theirs is what they did since the last review: all, where there was none.
+    """Return the queries that the member may review now, in the order of their import."""
+    last_review = AspectReview.objects.filter(query=OuterRef("query"), state=State.SUBMITTED).order_by("-pk")
+    # Revisions by the member since the last review, or all where there was none.
     own = AspectRevision.objects.filter(
         query=OuterRef("pk"),
         author=member.assessor,
-        number__gt=Coalesce(Subquery(before.values("final__number")[:1]), Value(0)),
+        number__gt=Coalesce(Subquery(last_review.values("final__number")[:1]), Value(0)),
     )
     waiting = decomposed_queries(member.collection).filter(review_state__in=["ready", "outdated"])
     return waiting.exclude(Exists(own)).order_by("pk")
 
 
 def open_review(member: Membership) -> AspectReview | None:
-    """The review that the member has begun and that no other person took over."""
-    begun = AspectReview.objects.filter(reviewer=member.assessor, state=State.OPEN, query__is_current=True)
-    return begun.select_related("query").first()
+    """Return the member's open review; None where there is none."""
+    open_reviews = AspectReview.objects.filter(reviewer=member.assessor, state=State.OPEN, query__is_current=True)
+    return open_reviews.select_related("query").first()
 
 
 @transaction.atomic
 def claim_review(member: Membership) -> AspectReview:
-    """Give the member the next query to review, or the one that they hold. Raises BadInput where no query is left."""
-    # Pressed twice at the same moment, it is one review.
+    """Return the member's open review, renewed, or claim the next query. Raises BadInput where no query is left."""
+    # Locks the membership, so that two presses at the same moment claim one review.
     hold(Membership.objects, member.pk, no_key=True)
     if own := open_review(member):
         AspectReview.objects.filter(pk=own.pk, state=State.OPEN).update(leased_until=timezone.now() + LEASE)
         return own
     for pk in list(reviewable_queries(member).values_list("pk", flat=True)[:TRIED]):
         locked = Query.objects.select_for_update(no_key=True, skip_locked=True).filter(pk=pk).first()
-        # Looked at again, now that nobody else can take it.
+        # Checked again, now that nobody else can claim it.
         if locked and reviewable_queries(member).filter(pk=pk).exists():
             return _create_review(member, locked)
     raise BadInput(_("No query is waiting for your review. Queries that you worked on go to another person."))
@@ -104,17 +103,17 @@ def claim_review(member: Membership) -> AspectReview:
 
 def _create_review(member: Membership, query: Query) -> AspectReview:
     AspectReview.objects.filter(query=query, state=State.OPEN).update(state=State.EXPIRED)
-    worked = AspectRevision.objects.filter(query=query, author=member.assessor)
-    weighed = ReviewStep.objects.filter(review__query=query, review__reviewer=member.assessor)
-    standing = CurrentJudgment.objects.filter(
+    own_revisions = AspectRevision.objects.filter(query=query, author=member.assessor)
+    own_steps = ReviewStep.objects.filter(review__query=query, review__reviewer=member.assessor)
+    judgments = CurrentJudgment.objects.filter(
         aspect__query=query, aspect__is_current=True, pair__document__is_current=True
     )
     review = AspectReview.objects.create(
         query=query,
         revision=AspectRevision.objects.filter(query=query).latest("number"),
-        judgments=list(standing.order_by("pk").values_list("pk", flat=True)),
+        judgments=list(judgments.order_by("pk").values_list("pk", flat=True)),
         reviewer=member.assessor,
-        blind=not (worked.exists() or weighed.exists()),
+        blind=not (own_revisions.exists() or own_steps.exists()),
         leased_until=timezone.now() + LEASE,
     )
     record(member.user, "aspects.reviewed", member.collection, query=query.external_id, did="claim")
@@ -129,21 +128,21 @@ def release_review(member: Membership, review: AspectReview) -> None:
 
 
 def current_steps(review: AspectReview) -> dict[str, ReviewStep]:
-    """The steps that were not taken back, by kind, in their order."""
+    """Return the steps that were not undone by kind, in their order."""
     steps = ReviewStep.objects.filter(review=review, undone_by=None).exclude(kind=Kind.UNDO).select_related("revision")
     return {step.kind: step for step in steps.order_by("pk")}
 
 
 def blind_review_of(member: Membership, query: Query) -> AspectReview | None:
-    """The member's open review of the query whose weights they have not given yet: the first ones stay hidden."""
+    """Return the member's open review of the query before their weights are given; None otherwise."""
     steps = ReviewStep.objects.filter(review=OuterRef("pk"), kind=Kind.WEIGHTS)
-    mine = AspectReview.objects.filter(query=query, reviewer=member.assessor, state=State.OPEN)
-    return mine.exclude(Exists(steps)).first()
+    own = AspectReview.objects.filter(query=query, reviewer=member.assessor, state=State.OPEN)
+    return own.exclude(Exists(steps)).first()
 
 
 def list_reviews(collection: Collection, most: int = 50) -> list[dict[str, Any]]:
-    """The newest reviews, with whether each still holds."""
+    """Return the newest reviews, and whether each is of the query's newest aspects."""
     newest = AspectRevision.objects.filter(query=OuterRef("query")).order_by("-number").values("pk")[:1]
-    found = AspectReview.objects.filter(query__collection=collection).exclude(state=State.EXPIRED)
-    rows = found.select_related("query", "reviewer").annotate(newest_revision=Subquery(newest)).order_by("-pk")[:most]
+    reviews = AspectReview.objects.filter(query__collection=collection).exclude(state=State.EXPIRED)
+    rows = reviews.select_related("query", "reviewer").annotate(newest_revision=Subquery(newest)).order_by("-pk")[:most]
     return [{"review": row, "holds": row.final_id == row.newest_revision} for row in rows]

@@ -1,4 +1,4 @@
-"""Addresses of the workshop of aspects."""
+"""Addresses of the aspects workspace."""
 
 from django.urls import URLPattern, path
 
@@ -8,7 +8,7 @@ urlpatterns: list[URLPattern] = [
     path("c/<slug:name>/aspects/", aspects.queries, name="aspects"),
     path("c/<slug:name>/aspects/export/", aspects.export, name="aspects_export"),
     path("c/<slug:name>/aspects/second-person/", second.sample, name="aspects_sample"),
-    path("c/<slug:name>/aspects/second-person/weigh/", second.weigh_anew, name="aspects_second"),
+    path("c/<slug:name>/aspects/second-person/weigh/", second.weigh, name="aspects_second"),
     path("c/<slug:name>/aspects/review/", reviews.overview, name="aspect_reviews"),
     path("c/<slug:name>/aspects/review/claim/", reviews.claim, name="aspect_review_claim"),
     path("c/<slug:name>/aspects/review/<int:review>/", reviews.review, name="aspect_review"),

@@ -1,4 +1,4 @@
-"""Aspects: the list of queries, the editor of one query's aspects, and every act in it."""
+"""Pages of aspects: the list of queries, the workspace of a query, and every action in it."""
 
 import re
 
@@ -23,7 +23,7 @@ from corpus.aspects.exchange import export_lines
 from corpus.errors import BadInput
 from corpus.models import Document, Query
 
-# Suggested reasons for discarding a document; any other words may be given.
+# Suggested reasons for discarding a document; any other text is accepted too.
 REASONS = [
     gettext_lazy("On topic, but states nothing that an aspect needs"),
     gettext_lazy("Off topic"),
@@ -37,19 +37,19 @@ REASONS = [
 @require_GET
 def queries(request: HttpRequest, scope: Scope) -> HttpResponse:
     """List the queries of a collection with the state of their aspects and passages."""
-    asked = request.GET
-    words = asked.get("q", "").strip()[:200]
-    state = asked.get("state", "") if asked.get("state") in listing.STATES else ""
-    # A bigint has 19 digits at most: a longer number is nobody's key, and PostgreSQL refuses it.
-    told = {name: asked.get(name, "") for name in ("after", "before")}
-    keys = {name: int(value) for name, value in told.items() if re.fullmatch("[0-9]{1,17}", value)}
+    parameters = request.GET
+    search = parameters.get("q", "").strip()[:200]
+    state = parameters.get("state", "") if parameters.get("state") in listing.STATES else ""
+    # Longer numbers are no ids, and PostgreSQL would refuse them.
+    cursors = {name: parameters.get(name, "") for name in ("after", "before")}
+    cursor_ids = {name: int(value) for name, value in cursors.items() if re.fullmatch("[0-9]{1,17}", value)}
     context = {
         "scope": scope,
-        "q": words,
+        "q": search,
         "state": state,
         "totals": listing.count_totals(scope.collection),
         "reviewed": count_reviewed(scope.collection),
-        "listing": listing.list_queries(scope.collection, q=words, state=state, **keys),
+        "listing": listing.list_queries(scope.collection, q=search, state=state, **cursor_ids),
     }
     return render(request, "aspects/queries.html", context)
 
@@ -57,7 +57,7 @@ def queries(request: HttpRequest, scope: Scope) -> HttpResponse:
 @action("adjudicate")
 @require_POST
 def export(request: HttpRequest, scope: Scope) -> StreamingHttpResponse:
-    """The aspects file, as `aspects NAME export F` writes it."""
+    """Download the aspects file, as the command aspects exports it."""
     record(scope, "aspects.exported")
     answer = StreamingHttpResponse(export_lines(scope.collection), content_type="application/x-ndjson; charset=utf-8")
     answer["Content-Disposition"] = f'attachment; filename="{scope.collection.name}-aspects.jsonl"'
@@ -67,25 +67,25 @@ def export(request: HttpRequest, scope: Scope) -> StreamingHttpResponse:
 @action("adjudicate")
 @require_GET
 def workshop(request: HttpRequest, scope: Scope, query: int) -> HttpResponse:
-    """The editor of one query; with HX-Request its body alone, for news of fetched pages."""
-    found = query_of(scope, query)
-    # Who reviews the query gives weights of their own before they see the first ones.
-    if review := blind_review_of(scope.member, found):
+    """Show the workspace of a query."""
+    query_row = query_of(scope, query)
+    # A reviewer of the query must give their own weights before they see the first ones.
+    if review := blind_review_of(scope.member, query_row):
         return redirect("aspect_review", scope.collection.name, review.pk)
-    return render_workspace(request, scope, found, focus=request.GET.get("focus", ""))
+    return render_workspace(request, scope, query_row, focus=request.GET.get("focus", ""))
 
 
 @action("adjudicate")
 @require_GET
 def incoming(request: HttpRequest, scope: Scope, query: int) -> HttpResponse:
-    """News of passages on their way in."""
-    found = query_of(scope, query)
-    context = {"scope": scope, "query": found, "desk": {"incoming": incoming_of(found)}}
+    """Show the passage drafts of a query, for polling."""
+    query_row = query_of(scope, query)
+    context = {"scope": scope, "query": query_row, "desk": {"incoming": incoming_of(query_row)}}
     return render(request, "aspects/_incoming.html", context)
 
 
 def query_of(scope: Scope, query: int) -> Query:
-    """A current query of the collection, or 404."""
+    """Return a current query of the collection. Raises Http404."""
     return get_object_or_404(
         Query.objects.select_related("collection"), pk=query, collection=scope.collection, is_current=True
     )
@@ -94,10 +94,10 @@ def query_of(scope: Scope, query: int) -> Query:
 def render_workspace(
     request: HttpRequest, scope: Scope, query: Query, *, focus: str = "", problem: str = "", failed: str = ""
 ) -> HttpResponse:
-    """Render a query's workspace, whole or as its body for HTMX; a problem answers 422 and keeps what was typed."""
-    part = bool(request.headers.get("HX-Request"))
-    # HTMX swaps the message alone, so that all that was typed stays on the page.
-    if problem and part:
+    """Render a query's workspace, only its body for HTMX; a problem is answered with 422 and keeps what was typed."""
+    is_htmx = bool(request.headers.get("HX-Request"))
+    # HTMX replaces only the message, so that everything typed stays on the page.
+    if problem and is_htmx:
         answer = render(request, "aspects/_problem.html", {"problem": problem}, status=422)
         answer["HX-Retarget"], answer["HX-Reswap"] = "#problem", "innerHTML"
         return answer
@@ -113,42 +113,44 @@ def render_workspace(
         "failed": failed,
         "typed": forms.typed_values(request.POST),
     }
-    template = "aspects/_page.html" if part else "aspects/page.html"
+    template = "aspects/_page.html" if is_htmx else "aspects/page.html"
     return render(request, template, context, status=422 if problem else 200)
 
 
 @action("adjudicate")
 @require_POST
 def act(request: HttpRequest, scope: Scope, query: int, act: str) -> HttpResponse:
-    """Do one act on a query's aspects or documents, and show its workspace with the act done."""
-    found = query_of(scope, query)
+    """Perform an action on a query's aspects or documents, and show its workspace."""
+    query_row = query_of(scope, query)
     try:
         may_work(scope)
         with transaction.atomic():
             base = forms.read_row_number(request.POST, "base") if "base" in request.POST else None
-            focus = _revise_aspects(request, scope, found, act, base) or _put_documents(request, scope, found, act)
-            record(scope, "aspects.revised", query=found.external_id, did=act)
-    except BadInput as wrong:
-        return render_workspace(request, scope, found, problem=str(wrong), failed=act)
+            focus = _revise_aspects(request, scope, query_row, act, base) or _put_documents(
+                request, scope, query_row, act
+            )
+            record(scope, "aspects.revised", query=query_row.external_id, did=act)
+    except BadInput as error:
+        return render_workspace(request, scope, query_row, problem=str(error), failed=act)
     if request.headers.get("HX-Request"):
-        return render_workspace(request, scope, found, focus=focus)
-    return show_workshop(scope, found, focus)
+        return render_workspace(request, scope, query_row, focus=focus)
+    return show_workshop(scope, query_row, focus)
 
 
 def show_workshop(scope: Scope, query: Query, focus: str) -> HttpResponseRedirect:
-    """Redirect to the editor of a query, with the focus on one of its elements."""
+    """Redirect to the workspace of a query, with the focus on one of its elements."""
     address = reverse("aspects_workshop", args=[scope.collection.name, query.pk])
     return HttpResponseRedirect(f"{address}?focus={focus}#{focus}")
 
 
 def may_work(scope: Scope) -> None:
-    """BadInput for a member whose work is paused: nothing of theirs would count."""
-    if why := why_closed(closed(scope.member)):
-        raise BadInput(why)
+    """Raise BadInput for a member whose work is paused."""
+    if reason := why_closed(closed(scope.member)):
+        raise BadInput(reason)
 
 
 def _revise_aspects(request: HttpRequest, scope: Scope, query: Query, act: str, base: int | None) -> str | None:
-    """Do an act on the set as it was at revision `base`; the id of what is focused next, None for another act."""
+    """Revise the aspects of revision `base`; return the id of the element to focus, None for any other action."""
     post, author = request.POST, scope.member.assessor
     name = forms.read_text(post, "aspect")
     match act:
@@ -181,7 +183,7 @@ def _revise_aspects(request: HttpRequest, scope: Scope, query: Query, act: str, 
 
 
 def _put_documents(request: HttpRequest, scope: Scope, query: Query, act: str) -> str:
-    """Do an act on the query's documents; the id of the element that has the focus next."""
+    """Perform an action on the query's documents; return the id of the element to focus. Raises Http404."""
     post, author = request.POST, scope.member.assessor
     aspects = post.getlist("aspects")
     match act:
@@ -196,10 +198,10 @@ def _put_documents(request: HttpRequest, scope: Scope, query: Query, act: str) -
             documents.reopen(query, author, document)
             return f"card-{document.pk}"
         case "join":
-            chosen = [int(value) for value in post.getlist("documents") if value.isdecimal() and len(value) < 18]
-            found = list(Document.objects.filter(pk__in=chosen, collection=scope.collection, is_current=True))
+            document_ids = [int(value) for value in post.getlist("documents") if value.isdecimal() and len(value) < 18]
+            joined = list(Document.objects.filter(pk__in=document_ids, collection=scope.collection, is_current=True))
             name = forms.read_text(post, "aspect")
-            documents.join(query, author, found, name)
+            documents.join(query, author, joined, name)
             return f"aspect-{name}"
         case "paste":
             address = forms.read_text(post, "source").strip()[:2000]
@@ -209,10 +211,10 @@ def _put_documents(request: HttpRequest, scope: Scope, query: Query, act: str) -
             return "passages-h"
         case "bring":
             name = forms.read_text(post, "document").strip()
-            known = Document.objects.filter(collection=scope.collection, external_id=name, is_current=True).first()
-            if known is None:
+            document_row = Document.objects.filter(collection=scope.collection, external_id=name, is_current=True).first()
+            if document_row is None:
                 raise BadInput(_("No document has the id “%(id)s”.") % {"id": name})
-            documents.keep(query, author, known, aspects)
+            documents.keep(query, author, document_row, aspects)
             return "passages-h"
         case "fetch":
             drafts.request_page(scope.member, query, forms.read_text(post, "url"))

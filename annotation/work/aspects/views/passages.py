@@ -25,35 +25,35 @@ from corpus.models import Document, Query
 @action("adjudicate")
 @require_POST
 def upload(request: HttpRequest, scope: Scope, query: int) -> HttpResponse:
-    """A file becomes a text that a person refines on the next page."""
-    found, file = query_of(scope, query), request.FILES.get("file")
+    """Store an uploaded file as a draft, which is refined on the next page."""
+    query_row, file = query_of(scope, query), request.FILES.get("file")
     try:
         may_work(scope)
-        # Before it is read: a large upload lies on the disk and shall not come into memory.
+        # Checked before the file, which may be large, is read into memory.
         if file is None or (file.size or 0) > drafts.MOST_UPLOADED:
             raise BadInput(_("Choose a text file or a web page of at most 2 MB."))
-        draft = drafts.store_upload(scope.member, found, file.name or "", file.read())
-    except BadInput as wrong:
-        return render_workspace(request, scope, found, problem=str(wrong), failed="upload")
+        draft = drafts.store_upload(scope.member, query_row, file.name or "", file.read())
+    except BadInput as error:
+        return render_workspace(request, scope, query_row, problem=str(error), failed="upload")
     return redirect("aspects_draft", scope.collection.name, query, draft.pk)
 
 
 @action("adjudicate")
 @require_http_methods(["GET", "POST"])
 def draft(request: HttpRequest, scope: Scope, query: int, draft: int) -> HttpResponse:
-    """Refine a text and put it under aspects, as a whole or piece by piece."""
-    found = query_of(scope, query)
-    row = get_object_or_404(PassageDraft, pk=draft, query=found)
+    """Refine a draft and assign it to aspects, as a whole or in parts."""
+    query_row = query_of(scope, query)
+    row = get_object_or_404(PassageDraft, pk=draft, query=query_row)
     problem = ""
     if request.method == "POST":
         try:
-            return _save_refined(request, scope, found, row)
-        except BadInput as wrong:
-            problem = str(wrong)
+            return _save_refined(request, scope, query_row, row)
+        except BadInput as error:
+            problem = str(error)
     post = request.POST
     context: dict[str, Any] = {
-        "scope": scope, "query": found, "draft": row, "document": None, "problem": problem,
-        "aspects": list_aspects(found), "chosen": post.getlist("aspects"),
+        "scope": scope, "query": query_row, "draft": row, "document": None, "problem": problem,
+        "aspects": list_aspects(query_row), "chosen": post.getlist("aspects"),
         "title": post.get("title", row.title), "text": post.get("passage", row.text),
     }  # fmt: skip
     template = "aspects/draft.html"
@@ -64,29 +64,29 @@ def draft(request: HttpRequest, scope: Scope, query: int, draft: int) -> HttpRes
 
 
 def _save_refined(request: HttpRequest, scope: Scope, query: Query, row: PassageDraft) -> HttpResponse:
-    """Save the refined text; then store it, or go on to its pieces."""
+    """Save the refined text; then store it as a passage, or show its parts."""
     may_work(scope)
     post = request.POST
     if row.state not in {PassageDraft.State.READY, PassageDraft.State.USED}:
         raise BadInput(_("There is no text yet."))
-    # `s` holds the aspect of each segment: it comes from the page that spreads the text.
+    # `s` has the aspect of each segment, on the page that assigns parts.
     if "s" in post:
-        new = forms.cut_passages(post, row.title, row.text, {"source": drafts.source_metadata(row)})
-        return _store_passages(scope, query, row, new)
+        passages = forms.cut_passages(post, row.title, row.text, {"source": drafts.source_metadata(row)})
+        return _store_passages(scope, query, row, passages)
     title, text = forms.read_text(post, "title"), forms.read_text(post, "passage").replace("\r\n", "\n")
-    # Before the passage is stored and outside its transaction: a refusal loses no refined text.
+    # Outside the transaction that stores the passage, so that the refined text is saved even where that is refused.
     PassageDraft.objects.filter(pk=row.pk).update(title=title, text=text)
     if "spread" in post:
         return redirect(reverse("aspects_draft", args=[scope.collection.name, query.pk, row.pk]) + "?spread=1")
-    new = [NewPassage(title, text, post.getlist("aspects"), {"source": drafts.source_metadata(row)})]
-    return _store_passages(scope, query, row, new)
+    passages = [NewPassage(title, text, post.getlist("aspects"), {"source": drafts.source_metadata(row)})]
+    return _store_passages(scope, query, row, passages)
 
 
 @transaction.atomic
-def _store_passages(scope: Scope, query: Query, row: PassageDraft, new: list[NewPassage]) -> HttpResponse:
-    documents.add_passages(query, scope.member.assessor, new)
+def _store_passages(scope: Scope, query: Query, row: PassageDraft, passages: list[NewPassage]) -> HttpResponse:
+    documents.add_passages(query, scope.member.assessor, passages)
     PassageDraft.objects.filter(pk=row.pk).update(state=PassageDraft.State.USED)
-    record(scope, "aspects.revised", query=query.external_id, did="passage", passages=len(new))
+    record(scope, "aspects.revised", query=query.external_id, did="passage", passages=len(passages))
     return show_workshop(scope, query, "passages-h")
 
 
@@ -94,25 +94,25 @@ def _store_passages(scope: Scope, query: Query, row: PassageDraft, new: list[New
 @require_http_methods(["GET", "POST"])
 def cut(request: HttpRequest, scope: Scope, query: int, document: int) -> HttpResponse:
     """Assign parts of a document to aspects."""
-    found = query_of(scope, query)
+    query_row = query_of(scope, query)
     row = get_object_or_404(Document, pk=document, collection=scope.collection, is_current=True)
     problem = ""
     if request.method == "POST":
         try:
-            return _cut_document(request, scope, found, row)
-        except BadInput as wrong:
-            problem = str(wrong)
-    context = {"scope": scope, "query": found, "document": row, "problem": problem}
-    context |= {"aspects": list_aspects(found), "title": row.title, **_spread_context(row.text, request.POST)}
+            return _cut_document(request, scope, query_row, row)
+        except BadInput as error:
+            problem = str(error)
+    context = {"scope": scope, "query": query_row, "document": row, "problem": problem}
+    context |= {"aspects": list_aspects(query_row), "title": row.title, **_spread_context(row.text, request.POST)}
     return render(request, "aspects/spread.html", context, status=422 if problem else 200)
 
 
 @transaction.atomic
 def _cut_document(request: HttpRequest, scope: Scope, query: Query, row: Document) -> HttpResponse:
     may_work(scope)
-    new = forms.cut_passages(request.POST, row.title, row.text, documents.cut_record(row))
-    documents.cut(query, scope.member.assessor, row, new)
-    record(scope, "aspects.revised", query=query.external_id, did="cut", passages=len(new))
+    passages = forms.cut_passages(request.POST, row.title, row.text, documents.cut_record(row))
+    documents.cut(query, scope.member.assessor, row, passages)
+    record(scope, "aspects.revised", query=query.external_id, did="cut", passages=len(passages))
     return redirect(reverse("aspects_workshop", args=[scope.collection.name, query.pk]) + "?focus=next-card")
 
 
@@ -120,22 +120,22 @@ def _cut_document(request: HttpRequest, scope: Scope, query: Query, row: Documen
 @require_POST
 def again(request: HttpRequest, scope: Scope, query: int, draft: int) -> HttpResponse:
     """Fetch a page again whose fetch failed."""
-    found = query_of(scope, query)
-    row = get_object_or_404(PassageDraft, pk=draft, query=found)
+    query_row = query_of(scope, query)
+    row = get_object_or_404(PassageDraft, pk=draft, query=query_row)
     try:
         drafts.retry_fetch(row)
-    except BadInput as wrong:
-        return render_workspace(request, scope, found, problem=str(wrong))
-    return _show_incoming(request, scope, found)
+    except BadInput as error:
+        return render_workspace(request, scope, query_row, problem=str(error))
+    return _show_incoming(request, scope, query_row)
 
 
 @action("adjudicate")
 @require_POST
 def dismiss(request: HttpRequest, scope: Scope, query: int, draft: int) -> HttpResponse:
     """Dismiss a passage draft."""
-    found = query_of(scope, query)
-    drafts.dismiss(get_object_or_404(PassageDraft, pk=draft, query=found))
-    return _show_incoming(request, scope, found)
+    query_row = query_of(scope, query)
+    drafts.dismiss(get_object_or_404(PassageDraft, pk=draft, query=query_row))
+    return _show_incoming(request, scope, query_row)
 
 
 def _show_incoming(request: HttpRequest, scope: Scope, query: Query) -> HttpResponse:
@@ -145,16 +145,16 @@ def _show_incoming(request: HttpRequest, scope: Scope, query: Query) -> HttpResp
 
 
 def _spread_context(text: str, post: Any) -> dict[str, Any]:
-    """The segments with what was chosen for them, and which text they are of."""
-    chosen = post.getlist("s") if post else []
-    cut = segment_text(text)
+    """Return the segments of a text with their selected aspects, and the hash of the text."""
+    marks = post.getlist("s") if post else []
+    segments = segment_text(text)
     rows = [
         {
-            "number": place,
-            "text": text[one.start : one.end],
-            # Unless something was chosen, a segment goes with the one above it, and the first with none.
-            "mark": chosen[place - 1] if place <= len(chosen) else ("^" if place > 1 else ""),
+            "number": number,
+            "text": text[segment.start : segment.end],
+            # By default a segment has the aspect of the one above it, and the first has none.
+            "mark": marks[number - 1] if number <= len(marks) else ("^" if number > 1 else ""),
         }
-        for place, one in enumerate(cut, 1)
+        for number, segment in enumerate(segments, 1)
     ]
     return {"rows": rows, "text_sha256": forms.hash_text(text)}

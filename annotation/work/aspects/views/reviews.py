@@ -1,4 +1,4 @@
-"""Pages of the second review: progress and results, taking a query, a review's steps."""
+"""Pages of the second person's review: progress and results, claiming a query, the steps of a review."""
 
 from django.contrib import messages
 from django.db import transaction
@@ -20,7 +20,7 @@ REVIEWS = AspectReview.objects.select_related("query__collection", "revision__au
 @action("adjudicate")
 @require_GET
 def overview(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Progress, the figures, the newest reviews; `?as=csv`, `tex` or `json`: the table alone."""
+    """Show progress, figures and the newest reviews; `?as=csv`, `tex` or `json` downloads the table."""
     if form := request.GET.get("as"):
         if form not in review_figures.FORMS:
             raise Http404(_("Choose CSV, LaTeX or JSON."))
@@ -44,12 +44,12 @@ def overview(request: HttpRequest, scope: Scope) -> HttpResponse:
 @action("adjudicate")
 @require_POST
 def claim(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Take the next query to review."""
+    """Claim the next query to review."""
     try:
         may_work(scope)
         review = reviews.claim_review(scope.member)
-    except BadInput as wrong:
-        messages.error(request, str(wrong))
+    except BadInput as error:
+        messages.error(request, str(error))
         return redirect("aspect_reviews", scope.collection.name)
     return redirect("aspect_review", scope.collection.name, review.pk)
 
@@ -57,7 +57,7 @@ def claim(request: HttpRequest, scope: Scope) -> HttpResponse:
 @action("adjudicate")
 @require_http_methods(["GET", "POST"])
 def review(request: HttpRequest, scope: Scope, review: int) -> HttpResponse:
-    """The next step of one's own review, or what was said in a review."""
+    """Show the next step of the member's review, or the answers of a review; POST stores a step."""
     row = get_object_or_404(REVIEWS, pk=review, query__collection=scope.collection)
     mine, problem, status = row.reviewer_id == scope.member.assessor_id, "", 200
     if request.method == "POST":
@@ -66,16 +66,16 @@ def review(request: HttpRequest, scope: Scope, review: int) -> HttpResponse:
             if row.state == AspectReview.State.SUBMITTED:
                 messages.success(request, _("Review submitted."))
             return redirect("aspect_review", scope.collection.name, row.pk)
-        except BadInput as wrong:
-            # Submitted or taken over meanwhile, it is a conflict and no wrong answer.
-            problem, status = str(wrong), 422 if row.state == AspectReview.State.OPEN else 409
+        except BadInput as error:
+            # 409 where the review was submitted or taken over in the meantime.
+            problem, status = str(error), 422 if row.state == AspectReview.State.OPEN else 409
     context = describe_review(row, request.POST, mine=mine)
     context |= {"scope": scope, "mine": mine, "problem": problem}
     return render(request, "aspects/review.html", context, status=status)
 
 
 def _save_step(request: HttpRequest, scope: Scope, row: AspectReview, mine: bool) -> None:
-    """Keep the answers of the step that the form is of."""
+    """Store the answers of a step. Raises BadInput."""
     may_work(scope)
     if not mine:
         raise BadInput(_("Only the reviewer can answer here."))
@@ -85,8 +85,8 @@ def _save_step(request: HttpRequest, scope: Scope, row: AspectReview, mine: bool
             review_steps.give_weights(row, member, forms.read_importances(post))
         case ReviewStep.Kind.ASPECTS:
             base = forms.read_row_number(post, "base")
-            given = forms.read_importances(post)
-            review_steps.judge_aspects(row, member, forms.read_verdicts(post), given, base)
+            importances = forms.read_importances(post)
+            review_steps.judge_aspects(row, member, forms.read_verdicts(post), importances, base)
         case ReviewStep.Kind.DOCUMENTS:
             base = forms.read_row_number(post, "base")
             verdicts = forms.read_document_verdicts(post, review_steps.decisions_under_review(row))
@@ -99,20 +99,20 @@ def _save_step(request: HttpRequest, scope: Scope, row: AspectReview, mine: bool
 @action("adjudicate")
 @require_POST
 def undo(request: HttpRequest, scope: Scope, review: int) -> HttpResponse:
-    """Undo the newest step of one's own review."""
+    """Undo the newest step of the member's review."""
     row = _own_or_404(scope, review)
     try:
         may_work(scope)
         review_steps.undo_step(row, scope.member)
-    except BadInput as wrong:
-        messages.error(request, str(wrong))
+    except BadInput as error:
+        messages.error(request, str(error))
     return redirect("aspect_review", scope.collection.name, row.pk)
 
 
 @action("adjudicate")
 @require_POST
 def release(request: HttpRequest, scope: Scope, review: int) -> HttpResponse:
-    """Release one's own review."""
+    """Release the member's review."""
     with transaction.atomic():
         reviews.release_review(scope.member, _own_or_404(scope, review))
     messages.success(request, _("The query can now be reviewed by another person."))

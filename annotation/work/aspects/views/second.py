@@ -1,4 +1,4 @@
-"""Pages of the second person: weighing a sample blind, and how far the two agree."""
+"""Pages of second readings: weighing the queries of a sample, and the agreement of both people."""
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
@@ -16,16 +16,16 @@ from corpus.errors import BadInput
 @action("adjudicate")
 @require_http_methods(["GET", "POST"])
 def sample(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Agreement so far, and drawing a sample."""
+    """Show the agreement so far; POST draws a sample."""
     newest, problem = second.newest_sample(scope.collection), ""
     if request.method == "POST":
         try:
             size, seed = forms.read_row_number(request.POST, "size"), forms.read_row_number(request.POST, "seed")
-            # As the column holds it: a larger number is a seed too.
+            # Larger seeds do not fit the column.
             second.draw_sample(scope.member, size=size, seed=seed % 2**31)
             return redirect("aspects_second", scope.collection.name)
-        except BadInput as wrong:
-            problem = str(wrong)
+        except BadInput as error:
+            problem = str(error)
     context = {
         "scope": scope,
         "results": second.sample_results(newest) if newest else None,
@@ -38,20 +38,23 @@ def sample(request: HttpRequest, scope: Scope) -> HttpResponse:
 
 @action("adjudicate")
 @require_http_methods(["GET", "POST"])
-def weigh_anew(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """The next query of the newest sample; nobody's weights are on the page."""
+def weigh(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Show the next query of the newest sample without weights; POST stores a second reading."""
     newest, problem = second.newest_sample(scope.collection), ""
     if newest is None:
         return redirect("aspects_sample", scope.collection.name)
     if request.method == "POST":
         try:
             may_work(scope)
-            revision, given = forms.read_row_number(request.POST, "revision"), forms.read_importances(request.POST)
-            second.submit_reading(newest, scope.member, revision, given, forms.read_text(request.POST, "comment"))
+            revision, importances = (
+                forms.read_row_number(request.POST, "revision"),
+                forms.read_importances(request.POST),
+            )
+            second.submit_reading(newest, scope.member, revision, importances, forms.read_text(request.POST, "comment"))
             messages.success(request, _("Saved. Here is the next one."))
             return redirect("aspects_second", scope.collection.name)
-        except BadInput as wrong:
-            problem = str(wrong)
+        except BadInput as error:
+            problem = str(error)
     context = {
         "scope": scope,
         "task": second.next_task(newest, scope.member),
