@@ -8,7 +8,7 @@ from django.dispatch import receiver
 from annotation.access.audit_log.recording import record
 from annotation.access.permissions import administered_collections
 from annotation.models import User
-from annotation.people.accounts.withdrawing import rights_lost, unruled_collections
+from annotation.people.accounts.withdrawing import rights_lost, not_administered
 from api.models import AccessToken, Webhook
 from api.tokens import current_tokens, revoke_token
 from api.webhooks.services import disable_webhook
@@ -30,7 +30,7 @@ def withdraw_made(sender: Any, person: User, by: User | None, **kwargs: Any) -> 
     tokens = list(current_tokens(person).filter(unusable).select_related("collection", "user"))
     for token in tokens:
         revoke_token(token, by=by)
-    rows = Webhook.objects.filter(unruled_collections(person), made_by=person, disabled="").select_related("collection")
+    rows = Webhook.objects.filter(not_administered(person), made_by=person, disabled="").select_related("collection")
     webhooks = list(rows.select_for_update(of=("self",)).order_by("pk"))
     for row in webhooks:
         disable_webhook(row, Webhook.Disabled.BY_PERSON, by=by or person)

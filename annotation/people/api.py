@@ -1,4 +1,4 @@
-"""Members of a collection and the invitations that lead there."""
+"""API of a collection's members and invitations."""
 
 from datetime import datetime
 from typing import Any
@@ -90,13 +90,13 @@ def remove_member(request: HttpRequest, name: str, number: int) -> Any:
     """End a membership. The judgments stay, and so does the row: it can be made active again."""
     with transaction.atomic():
         row = _hold_member(request, number)
-        # Answered with the member and not with 204: the row stays, and can be made active again.
+        # Answered with the member, because the row stays and can be made active again.
         return _change_member(request, row, MemberIn.model_validate({"active": False}))
 
 
 def _change_member(request: HttpRequest, row: Membership, body: MemberIn) -> dict[str, Any]:
     by, role = scope_of(request).user, Role[body.role.upper()] if body.role else Role(row.role)
-    # Checked for the state that all fields together lead to, before any of them changes.
+    # Checked for the result of all fields together, before any of them changes.
     if problem := members.explain_lockout(by, row, role if body.active is not False else None):
         raise BadInput(problem)
     if role != row.role:
@@ -107,7 +107,7 @@ def _change_member(request: HttpRequest, row: Membership, body: MemberIn) -> dic
         exclusion.pause(membership=row, by=by, note=body.note.replace("\x00", ""))
     elif body.paused is False and row.paused_at is not None:
         exclusion.resume(membership=row, by=by)
-    # Only a change is written, so that the audit log tells of changes and not of requests.
+    # Only real changes are stored, so that the audit log has no entries of requests without effect.
     if body.expert is not None and body.expert != row.is_expert:
         Membership.objects.filter(pk=row.pk).update(is_expert=body.expert)
         record(scope_of(request), "member.expert", concerns=row.user, expert=body.expert)
@@ -121,17 +121,17 @@ def _find_member(request: HttpRequest, number: int) -> Membership:
 
 
 def _hold_member(request: HttpRequest, number: int) -> Membership:
-    """Find a member as If-Match says; nobody else changes the row until the transaction ends."""
-    found = hold_row(_find_member(request, number))
-    require_match(request, MemberOut, _show_member(found))
-    return found
+    """Return the locked member, if it matches the header If-Match."""
+    member = hold_row(_find_member(request, number))
+    require_match(request, MemberOut, _show_member(member))
+    return member
 
 
 def _show_member(row: Membership) -> dict[str, Any]:
-    named = {"number": row.pk, "username": row.user.username, "role": Role(row.role).name.lower()}
+    identity = {"number": row.pk, "username": row.user.username, "role": Role(row.role).name.lower()}
     qualified, failed = row.qualified_at is not None, row.failed_at is not None
-    acts = {"active": row.is_active, "paused": row.paused_at is not None, "expert": row.is_expert}
-    return {**named, **acts, "qualified": qualified, "failed": failed}
+    status = {"active": row.is_active, "paused": row.paused_at is not None, "expert": row.is_expert}
+    return {**identity, **status, "qualified": qualified, "failed": failed}
 
 
 @router.get("/collections/{slug:name}/invitations", auth=may("admin"), response=Page[InvitationOut])
@@ -146,10 +146,10 @@ def list_invitations(request: HttpRequest, name: str, after: Cursor = 0, limit: 
 def invite_people(request: HttpRequest, name: str, body: InvitationOptions) -> Any:
     """Make an invitation for each name, or none."""
     scope = scope_of(request)
-    made = members.invite_each(scope.collection, scope.user, body.rank, body.people, body.days)
-    # Mailed from here, where the request knows the address of the site that the links begin with.
-    mail_invitations(request, made)
-    return Status(201, [_show_invitation(request, one) for one in made])
+    invitations = members.invite_each(scope.collection, scope.user, body.rank, body.people, body.days)
+    # Mailed here, because the links begin with the address of the site, which the request knows.
+    mail_invitations(request, invitations)
+    return Status(201, [_show_invitation(request, invitation) for invitation in invitations])
 
 
 @router.post("/collections/{slug:name}/invitations/link", auth=may("admin", MANAGE), response={201: InvitationOut})
@@ -157,10 +157,10 @@ def invite_people(request: HttpRequest, name: str, body: InvitationOptions) -> A
 def make_reusable_link(request: HttpRequest, name: str, body: ReusableLinkOptions) -> Any:
     """Make a link that several people use, up to a limit and a day."""
     scope = scope_of(request)
-    made = members.make_reusable_link(
+    invitation = members.make_reusable_link(
         scope.collection, scope.user, body.rank, note=body.note, limit=body.limit, last_day=body.last_day
     )
-    return Status(201, _show_invitation(request, made))
+    return Status(201, _show_invitation(request, invitation))
 
 
 @router.get("/collections/{slug:name}/invitations/{number}", auth=may("admin"), response=InvitationOut)
@@ -173,11 +173,11 @@ def read_invitation(request: HttpRequest, name: str, number: int) -> Any:
 def revoke_invitation(request: HttpRequest, name: str, number: int) -> Any:
     """Withdraw an invitation: its link stops working."""
     with transaction.atomic():
-        found = hold_row(_find_invitation(request, number))
-        # Used or withdrawn since it was found, it is not open any more.
+        invitation = hold_row(_find_invitation(request, number))
+        # Again, because the invitation may have been used or revoked before it was locked.
         _find_invitation(request, number)
-        require_match(request, InvitationOut, _show_invitation(request, found))
-        members.revoke_invitation(invitation=found, by=scope_of(request).user)
+        require_match(request, InvitationOut, _show_invitation(request, invitation))
+        members.revoke_invitation(invitation=invitation, by=scope_of(request).user)
     return Status(204, None)
 
 

@@ -1,4 +1,4 @@
-"""What inviting can be told: people, each by a link of their own, or one link that several people use."""
+"""Options of invitations: a link for each person, or a reusable link for several people."""
 
 import re
 from datetime import date, timedelta
@@ -30,7 +30,7 @@ class RoleOptions(Options):
 
     @property
     def rank(self) -> Role:
-        """The role as memberships have it."""
+        """Return the role as memberships store it."""
         return Role[self.role.upper()]
 
 
@@ -45,7 +45,7 @@ class InvitationOptions(RoleOptions):
     @field_validator("people", mode="before")
     @classmethod
     def split_lines(cls, value: Any) -> Any:
-        """Return the names in order; the first wrong one is named with its line."""
+        """Split lines into names. Raises BadOption with the line of the first wrong name."""
         names: dict[str, str] = {}
         for number, line in enumerate(value.splitlines() if isinstance(value, str) else value, start=1):
             for name in filter(None, (" ".join(part.split()) for part in re.split(r"[,;]", str(line)))):
@@ -56,18 +56,18 @@ class InvitationOptions(RoleOptions):
                     problem = _("a name has at most %(limit)s characters.") % {"limit": NAME_LENGTH}
                 elif "@" in name and not is_mail_address(name):
                     problem = _("“%(name)s” is not an email address.") % {"name": name}
-                # Whoever reads the list takes Alice and alice for one person.
+                # Alice and alice would be taken for the same person.
                 elif name.casefold() in names:
                     problem = _("“%(name)s” appears twice.") % {"name": name}
                 if problem:
-                    words = _("Line %(number)s: %(problem)s")
-                    raise BadOption("people", words % {"number": number, "problem": problem})
+                    message = _("Line %(number)s: %(problem)s")
+                    raise BadOption("people", message % {"number": number, "problem": problem})
                 names[name.casefold()] = name
         if not names:
             raise BadOption("people", _("Enter at least one name or email address."))
         if len(names) > AT_ONCE:
-            words = _("%(count)s people are too many at once. Invite at most %(limit)s, or make a reusable link.")
-            raise BadOption("people", words % {"count": len(names), "limit": AT_ONCE})
+            message = _("%(count)s people are too many at once. Invite at most %(limit)s, or make a reusable link.")
+            raise BadOption("people", message % {"count": len(names), "limit": AT_ONCE})
         return tuple(names.values())
 
 
@@ -86,7 +86,7 @@ class ReusableLinkOptions(RoleOptions):
     @field_validator("note")
     @classmethod
     def refuse_null(cls, note: str) -> str:
-        """Refuse the character that PostgreSQL cannot store."""
+        """Refuse null characters, which PostgreSQL cannot store."""
         if "\0" in note:
             raise BadOption("note", ProhibitNullCharactersValidator.message)
         return note
@@ -94,7 +94,7 @@ class ReusableLinkOptions(RoleOptions):
     @field_validator("last_day")
     @classmethod
     def refuse_far_days(cls, day: date) -> date:
-        """Refuse a day that is over, or more than a year away."""
+        """Refuse a day in the past or more than a year away."""
         today = timezone.localdate()
         if not today <= day <= today + timedelta(days=LINK_DAYS):
             raise BadOption("last_day", _("Choose a day within the next year."))

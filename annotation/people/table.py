@@ -1,4 +1,4 @@
-"""The rows of the People page: each member with how much, how fast and how well they judge."""
+"""The table of the People page: how much, how fast and how well each member judges."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -20,12 +20,12 @@ from annotation.work.quality_control import exclusion, onboarding
 from annotation.work.queue.annotators import needs_qualification
 from corpus.models import Assessor, Collection
 
-SHOWN = 50  # Acts and batches on a person's page.
+SHOWN = 50  # The most exclusions and batches on a person's page.
 
 
 @dataclass(frozen=True, slots=True)
 class MemberRow:
-    """A line of the table. `quality` None: nothing is measured of this person yet."""
+    """A row of the table. `quality` is None before anything is measured of the member."""
 
     member: Membership
     judged: int
@@ -34,8 +34,7 @@ class MemberRow:
 
     @property
     def alerts(self) -> tuple[str, ...]:
-        """Return why an admin should look at this person's work; empty for those who left."""
-        # Someone who left needs no attention.
+        """Return why an admin should look at this member's work; empty for members who left."""
         if not self.member.is_active:
             return ()
         alarms = self.quality.alarms if self.quality else ()
@@ -43,18 +42,18 @@ class MemberRow:
 
     @property
     def is_failed(self) -> bool:
-        """Return whether the person failed the qualification test and cannot judge."""
+        """Return whether the member failed the qualification test and cannot judge."""
         return self.member.failed_at is not None and needs_qualification(self.member)
 
     @property
     def status(self) -> int:
-        """Return the sort key of the status: 0 active, 1 paused, 2 left."""
+        """Return the sort key of the status: 0 for active, 1 for paused, 2 for left."""
         return 2 if not self.member.is_active else 1 if self.member.paused_at else 0
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column that the table is sorted by: `descending`, what a first click gives."""
+    """A sortable column of the table; `descending`: the order on the first click."""
 
     key: str
     title: Promise
@@ -65,8 +64,8 @@ class Column:
 
 def _measured(name: str) -> Callable[[MemberRow], float | None]:
     def value(row: MemberRow) -> float | None:
-        found = getattr(row.quality, name) if row.quality else None
-        return found.value if isinstance(found, Statistic) else found
+        figure = getattr(row.quality, name) if row.quality else None
+        return figure.value if isinstance(figure, Statistic) else figure
 
     return value
 
@@ -78,7 +77,7 @@ COLUMNS = (
     Column("today", _("Today"), lambda row: row.today),
     Column("agreement", _("Agrees with others"), _measured("majority"), descending=False),
     Column("gold", _("Accuracy on gold"), _measured("gold"), descending=False),
-    # Shares and not counts: who has answered more checks has missed more.
+    # Shares, because the number of missed checks grows with the number of checks.
     Column(
         "checks",
         _("Checks passed"),
@@ -92,7 +91,7 @@ COLUMNS = (
 
 
 def read_statistics(collection: Collection) -> tuple[StoredStatistics, str]:
-    """Read or compute everybody's figures, or say in words why they could not be measured."""
+    """Return the stored or computed figures of all members, or the reason why they cannot be measured."""
     try:
         with measuring(collection):
             return cached_statistics(collection), ""
@@ -101,57 +100,63 @@ def read_statistics(collection: Collection) -> tuple[StoredStatistics, str]:
 
 
 def list_rows(collection: Collection, people: Iterable[PersonQuality], order: str) -> list[MemberRow]:
-    """List members in an order (a column's key, "-": descending); without one alerts first; the unmeasured last."""
-    measured = {one.membership: one for one in people}
+    """List members in the order of a column ("-" before its key: descending), by default those with alerts first.
+
+    Members without a figure in the column come last.
+    """
+    quality_by_member = {person.membership: person for person in people}
     rows = [
-        MemberRow(member, member.judged, member.today, measured.get(member.pk))  # type: ignore[attr-defined]  # annotated
+        MemberRow(member, member.judged, member.today, quality_by_member.get(member.pk))  # type: ignore[attr-defined]  # annotated
         for member in members.list_members(collection)
     ]
-    column = next((one for one in COLUMNS if one.key == order.removeprefix("-")), None)
+    column = next((heading for heading in COLUMNS if heading.key == order.removeprefix("-")), None)
     if column is None:
-        # Who leads stands above who judges where nothing else decides.
+        # Among equal members, those with a higher role come first.
         return sorted(rows, key=lambda row: (row.status == 2, -len(row.alerts), -row.member.role))
-    # Sorted apart, so that a person without a figure is never the best or the worst.
-    known = [row for row in rows if column.value(row) is not None]
-    unknown = [row for row in rows if column.value(row) is None]
-    return sorted(known, key=column.value, reverse=order.startswith("-")) + unknown
+    measured_rows = [row for row in rows if column.value(row) is not None]
+    unmeasured_rows = [row for row in rows if column.value(row) is None]
+    return sorted(measured_rows, key=column.value, reverse=order.startswith("-")) + unmeasured_rows
 
 
 def list_headings(order: str) -> list[dict[str, Any]]:
-    """List the table's headings: each with its order on a click, and the present order."""
-    found = []
+    """List the headings of the table, each with the order on a click and the current order."""
+    headings = []
     for column in COLUMNS:
         first, second = (f"-{column.key}", column.key) if column.descending else (column.key, f"-{column.key}")
-        now = {column.key: "ascending", f"-{column.key}": "descending"}.get(order, "")
-        turn = second if order == first else first
-        found.append({"title": column.title, "number": column.number, "order": turn, "sorted": now})
-    return found
+        current = {column.key: "ascending", f"-{column.key}": "descending"}.get(order, "")
+        next_order = second if order == first else first
+        headings.append({"title": column.title, "number": column.number, "order": next_order, "sorted": current})
+    return headings
 
 
 def find_quality(collection: Collection, member: Membership) -> tuple[StoredStatistics, str, PersonQuality | None]:
-    """Find one person's figures, with all that was read for them and why one is missing."""
-    found, problem = read_statistics(collection)
-    one = next((one for one in found.people or () if one.membership == member.pk), None)
-    # The same rule as in the table, on the person's own page.
-    return found, problem, replace(one, alarms=one.alarms if member.is_active else ()) if one else None
+    """Return the figures of all members, the reason why they are missing, and the figures of one member."""
+    statistics, problem = read_statistics(collection)
+    quality = next((person for person in statistics.people or () if person.membership == member.pk), None)
+    # As in the table, members who left have no alarms.
+    if quality and not member.is_active:
+        quality = replace(quality, alarms=())
+    return statistics, problem, quality
 
 
 def annotator_record(membership: Membership) -> dict[str, Any]:
-    """Read what the page of a person shows. Nine statements."""
+    """Return the context of a member's page. Nine statements."""
     acts = JudgmentExclusion.objects.filter(membership=membership)
     acts = acts.select_related("made_by", "reverses", "reversed_by").order_by("-pk")
     result = onboarding.read_result(membership)
     own = (Assessor.Kind.PERSON, membership.assessor_id)
-    names = (one.name for one in known_assessors(membership.collection) if (one.kind, one.id) == own)
-    standing = membership.assignments.filter(Assignment.judgments()).count()
+    names = (
+        assessor.name for assessor in known_assessors(membership.collection) if (assessor.kind, assessor.id) == own
+    )
+    judgment_count = membership.assignments.filter(Assignment.judgments()).count()
     return {
-        "standing": standing,
-        # With those that are no tasks: under aspects, and an adjudicator's.
-        "excludable": standing > 0 or exclusion.current_judgments(membership).exists(),
+        "standing": judgment_count,
+        # Also judgments under aspects and by adjudicators, which have no assignment.
+        "excludable": judgment_count > 0 or exclusion.current_judgments(membership).exists(),
         "texts": exclusion.current_texts(membership).count(),
         "acts": list(acts[:SHOWN]),
         "batches": list(Batch.objects.filter(membership=membership).order_by("-number")[:SHOWN]),
         "result": result if result.answered else None,
-        # The name under which the list of pairs finds what they graded; empty for nothing.
+        # The name by which the list of pairs filters their grades; empty without grades.
         "listed_as": next(names, ""),
     }

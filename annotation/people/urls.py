@@ -1,4 +1,4 @@
-"""Addresses: the people of a collection, each person, invitations."""
+"""Addresses of a collection's members and invitations."""
 
 from django.urls import URLPattern, path
 

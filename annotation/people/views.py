@@ -1,4 +1,4 @@
-"""The People page: members and their quality, invitations; and each person's page, with what can be done."""
+"""The People page, with members, their quality and invitations; and the page of each member."""
 
 from datetime import timedelta
 from typing import Any, cast
@@ -34,45 +34,45 @@ def people(request: HttpRequest, scope: Scope) -> HttpResponse:
 
 @action("admin", "POST")
 def invite(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Make an invitation a name, or none; mail those that are addresses; links are shown."""
+    """Create an invitation for each name, mail those with an email address, and show the links."""
     form = _invitation_form(request.POST)
     if not form.is_valid():
         return _render_members(request, scope, form=form, status=422)
-    told = cast(InvitationOptions, form.options)
-    made = members.invite_each(scope.collection, scope.user, told.rank, told.people, told.days)
-    # The invitations stand whether or not their mail left: the page shows the links to copy.
-    failed = mail_invitations(request, made)
+    options = cast(InvitationOptions, form.options)
+    invitations = members.invite_each(scope.collection, scope.user, options.rank, options.people, options.days)
+    # Invitations whose mail failed stay valid: the page shows their links.
+    failed = mail_invitations(request, invitations)
     if failed:
         text = _("The email to %(names)s could not be sent. Copy the links and send them yourself.")
-        messages.error(request, text % {"names": ", ".join(one.note for one in failed)})
-    return _show_made(scope, made)
+        messages.error(request, text % {"names": ", ".join(invitation.note for invitation in failed)})
+    return _show_made(scope, invitations)
 
 
 @action("admin", "POST")
 def make_reusable_link(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Make a link that several people use, up to a limit and a day."""
+    """Create a link for several people, up to a limit and a day."""
     form = ActionForm(ReusableLinkOptions, request.POST, prefix="link")
     if not form.is_valid():
         return _render_members(request, scope, link_form=form, status=422)
-    told = cast(ReusableLinkOptions, form.options)
-    made = members.make_reusable_link(
-        scope.collection, scope.user, told.rank, note=told.note, limit=told.limit, last_day=told.last_day
+    options = cast(ReusableLinkOptions, form.options)
+    invitation = members.make_reusable_link(
+        scope.collection, scope.user, options.rank, note=options.note, limit=options.limit, last_day=options.last_day
     )
-    return _show_made(scope, [made])
+    return _show_made(scope, [invitation])
 
 
 @action("admin", "POST")
 def revoke(request: HttpRequest, scope: Scope, invitation: int) -> HttpResponse:
-    """Withdraw an invitation: its link stops working."""
-    found = get_object_or_404(Invitation, pk=invitation, collection=scope.collection)
-    members.revoke_invitation(invitation=found, by=scope.user)
+    """Revoke an invitation, whose link stops working."""
+    row = get_object_or_404(Invitation, pk=invitation, collection=scope.collection)
+    members.revoke_invitation(invitation=row, by=scope.user)
     messages.success(request, _("Invitation withdrawn."))
     return redirect(reverse("members", args=[scope.collection.name]) + "#invitations")
 
 
 @action("admin", "POST")
 def join(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """An owner becomes a member, to be able to judge."""
+    """Make an owner of the site a member, so that they can judge."""
     try:
         members.add_member(user=scope.user, collection=scope.collection, role=Role.ADMIN, by=scope.user)
     except BadInput as error:
@@ -81,15 +81,15 @@ def join(request: HttpRequest, scope: Scope) -> HttpResponse:
     return redirect("members", scope.collection.name)
 
 
-def _invitation_form(*sent: Any) -> ActionForm:
-    form = ActionForm(InvitationOptions, *sent)
+def _invitation_form(*data: Any) -> ActionForm:
+    form = ActionForm(InvitationOptions, *data)
     form.fields["people"].widget.attrs["rows"] = 4
     return form
 
 
-def _show_made(scope: Scope, made: list[Invitation]) -> HttpResponse:
-    # A redirect to the page with these links at its top: loading it again invites nobody twice.
-    numbers = ",".join(str(invitation.pk) for invitation in made)
+def _show_made(scope: Scope, invitations: list[Invitation]) -> HttpResponse:
+    # A redirect to the page with these links at its top, so that reloading it invites nobody twice.
+    numbers = ",".join(str(invitation.pk) for invitation in invitations)
     return redirect(f"{reverse('members', args=[scope.collection.name])}?made={numbers}")
 
 
@@ -102,8 +102,8 @@ def _render_members(
     problem: str = "",
     status: int = 200,
 ) -> HttpResponse:
-    found, failure = table.read_statistics(scope.collection)
-    charts = people_charts(scope.collection.name, found.people or ())
+    statistics, failure = table.read_statistics(scope.collection)
+    charts = people_charts(scope.collection.name, statistics.people or ())
     if file := download(request, charts):
         return file
     order = request.GET.get("order", "")
@@ -111,51 +111,51 @@ def _render_members(
         {"row": row, "link": link_of(request, row), "closed": members.why_closed(row)}
         for row in members.open_invitations(scope.collection)
     ]
-    asked = set(request.GET.get("made", "").split(","))
-    # In the order in which they were made; the list above is newest first.
-    made = [one for one in reversed(invitations) if str(one["row"].pk) in asked]
-    n, usual_end = len(made), timezone.localdate() + timedelta(days=14)
+    made_ids = set(request.GET.get("made", "").split(","))
+    # In the order of their creation; the list above is newest first.
+    made = [entry for entry in reversed(invitations) if str(entry["row"].pk) in made_ids]
+    n, default_end = len(made), timezone.localdate() + timedelta(days=14)
     context = {
         "scope": scope,
-        "rows": table.list_rows(scope.collection, found.people or (), order),
+        "rows": table.list_rows(scope.collection, statistics.people or (), order),
         "headings": table.list_headings(order),
-        "found": found,
+        "found": statistics,
         "failure": failure,
         "population": PEOPLE_POPULATION,
         "charts": charts,
         "invitations": invitations,
         "made": made,
-        "mailed": any(one["row"].mailed_at for one in made),
+        "mailed": any(entry["row"].mailed_at for entry in made),
         "made_title": ngettext("%(n)s invitation is ready", "%(n)s invitations are ready", n) % {"n": n},
         "form": form or _invitation_form(),
-        "link_form": link_form or ActionForm(ReusableLinkOptions, prefix="link", initial={"last_day": usual_end}),
+        "link_form": link_form or ActionForm(ReusableLinkOptions, prefix="link", initial={"last_day": default_end}),
         "problem": problem,
     }
     return render(request, "people/members.html", context, status=status)
 
 
-# One person
+# The page of a member
 
 
 @action("admin", "GET")
 def person(request: HttpRequest, scope: Scope, member: int) -> HttpResponse:
-    """Show one person's figures and batches, and what can be done."""
+    """Show a member's figures and batches, with the actions on them."""
     return _render_person(request, scope, scope.find_member(member))
 
 
 @action("admin", "POST")
 def role(request: HttpRequest, scope: Scope, member: int) -> HttpResponse:
-    """Change a member's role; a lower one needs `confirm`."""
-    row, chosen = scope.find_member(member), request.POST.get("role", "")
-    if chosen not in map(str, Role.values):
+    """Change a member's role; a lower role needs the field `confirm`."""
+    row, new_role = scope.find_member(member), request.POST.get("role", "")
+    if new_role not in map(str, Role.values):
         return _render_person(request, scope, row, problem=_("Choose one of the three roles."))
-    before, new = Role(row.role), Role(int(chosen))
-    if problem := members.explain_lockout(scope.user, row, new):
+    before, after = Role(row.role), Role(int(new_role))
+    if problem := members.explain_lockout(scope.user, row, after):
         return _render_person(request, scope, row, problem=problem)
-    # A lower role takes pages away from somebody, so it is asked about first.
-    if new < before and "confirm" not in request.POST:
-        return _render_person(request, scope, row, smaller=new)
-    if new != before and (withdrawn := str(members.change_role(membership=row, role=new, by=scope.user))):
+    # A lower role must be confirmed, because the member loses access to pages.
+    if after < before and "confirm" not in request.POST:
+        return _render_person(request, scope, row, smaller=after)
+    if after != before and (withdrawn := str(members.change_role(membership=row, role=after, by=scope.user))):
         messages.info(request, withdrawn)
     return redirect(f"{reverse('person', args=[scope.collection.name, row.pk])}?was={before.value}")
 
@@ -175,7 +175,7 @@ def active(request: HttpRequest, scope: Scope, member: int) -> HttpResponse:
 
 @action("admin", "POST")
 def person_pause(request: HttpRequest, scope: Scope, member: int) -> HttpResponse:
-    """Pause somebody, or with `on` let them go on."""
+    """Pause a member, or resume them with the field `on`."""
     row, form = scope.find_member(member), NoteForm(request.POST)
     if "on" in request.POST:
         exclusion.resume(membership=row, by=scope.user)
@@ -190,13 +190,13 @@ def person_pause(request: HttpRequest, scope: Scope, member: int) -> HttpRespons
 
 @action("admin", "POST")
 def exclude_judgments(request: HttpRequest, scope: Scope, member: int) -> HttpResponse:
-    """Set a person's judgments aside, all or from a moment on."""
+    """Exclude a member's judgments, all or those since a time."""
     row, form = scope.find_member(member), NoteForm(request.POST)
     if not form.is_valid():
         return _render_person(request, scope, row, problem=_("Enter a date and a time, or leave the field blank."))
-    given = form.cleaned_data
+    options = form.cleaned_data
     try:
-        act = exclusion.exclude_judgments(membership=row, by=scope.user, note=given["note"], since=given["since"])
+        act = exclusion.exclude_judgments(membership=row, by=scope.user, note=options["note"], since=options["since"])
     except BadInput as error:
         return _render_person(request, scope, row, problem=str(error))
     n = len(act.judgments)
@@ -206,35 +206,37 @@ def exclude_judgments(request: HttpRequest, scope: Scope, member: int) -> HttpRe
 
 @action("admin", "POST")
 def reinstate_judgments(request: HttpRequest, scope: Scope, act: int) -> HttpResponse:
-    """Reinstate what was set aside."""
-    found = get_object_or_404(
+    """Reinstate the judgments of an exclusion."""
+    exclusion_row = get_object_or_404(
         JudgmentExclusion.objects.select_related("membership"), pk=act, membership__collection=scope.collection
     )
     try:
-        back = exclusion.reinstate_judgments(act=found, by=scope.user)
+        reinstatement = exclusion.reinstate_judgments(act=exclusion_row, by=scope.user)
     except BadInput as error:
-        return _render_person(request, scope, scope.find_member(found.membership_id), problem=str(error))
-    n = len(back.judgments)
+        return _render_person(request, scope, scope.find_member(exclusion_row.membership_id), problem=str(error))
+    n = len(reinstatement.judgments)
     messages.success(request, ngettext("%(n)s judgment reinstated.", "%(n)s judgments reinstated.", n) % {"n": n})
-    return redirect("person", scope.collection.name, found.membership_id)
+    return redirect("person", scope.collection.name, exclusion_row.membership_id)
 
 
 def _render_person(
     request: HttpRequest, scope: Scope, row: Membership, *, problem: str = "", smaller: Role | None = None
 ) -> HttpResponse:
-    found, failure, quality = table.find_quality(scope.collection, row)
+    statistics, failure, quality = table.find_quality(scope.collection, row)
     was = request.GET.get("was", "")
     context = {
         "scope": scope,
         "member": row,
         "care": table.annotator_record(row),
-        "found": found,
+        "found": statistics,
         "failure": failure,
         "quality": quality,
         "roles": Role.choices,
         "smaller": smaller,
-        # What was changed a moment ago, to be undone: the role before, or the membership.
-        "role_before": next((one for one in Role if was == str(one.value) and one != row.role), None),
+        # The change made a moment ago, which the page offers to undo: of the role or of the membership.
+        "role_before": next(
+            (candidate for candidate in Role if was == str(candidate.value) and candidate != row.role), None
+        ),
         "changed": was == "inactive" if row.is_active else was == "active",
         "may_hand_link": may_hand_link(scope, row.user),
         "problem": problem,

@@ -1,4 +1,4 @@
-"""The audit log of a collection: who did what."""
+"""API of the audit log of a collection."""
 
 from datetime import date, datetime
 from typing import Annotated, Any

@@ -1,4 +1,4 @@
-"""Objects of the acts in the audit log: in words, and with their page where it still exists."""
+"""The objects of actions in the audit log: their titles, and their pages where they still exist."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -14,20 +14,20 @@ from annotation.models import AuditEntry, Membership
 
 @dataclass(frozen=True, slots=True)
 class ObjectKind:
-    """What details name by a key: how a page calls it, where its row is, which page shows it."""
+    """A kind of object that an entry's details name by a key: its title, its model and its page."""
 
     title: Promise
-    model: str  # By name: what benchmark and training keep is not imported here.
+    model: str  # By name, because models of benchmark and training must not be imported here.
     url: str
-    argument: str = ""  # Of the address beside the collection's name; empty: the page shows all of them.
-    by: str = "number"
+    argument: str = ""  # The object's argument of the address; empty where the page shows all objects.
+    by: str = "number"  # The field by which details name the object.
     anchor: str = ""
 
 
-# The title of an act's object, and its address: "" without a page, or when it is gone.
+# The title of an action's object, and its address: "" without a page or where the object was deleted.
 ActObject = tuple[str, str]
 
-# By the detail that names it; after a room and a dot: a detail that only acts of this room use so.
+# By the name of the detail; with a prefix such as `study.` only in actions whose names begin with it.
 OBJECTS = {
     "campaign": ObjectKind(_("Campaign %(key)s"), "judges.Campaign", "campaigns", anchor="campaign-"),
     "invitation": ObjectKind(
@@ -61,59 +61,61 @@ PAGES = {
     "runs": (_("Runs"), "runs"),
     "aspects": (_("Aspects"), "aspects"),
 }
-"""Of acts without their own row, by the first part of their names: the page of the act."""
+"""The pages of actions without an object of their own, by the first part of the action's name."""
 
 
 def find_objects(entries: Sequence[AuditEntry]) -> dict[int, ActObject]:
-    """Find what each entry was done to, by the entry's number. One statement for each kind of thing on the page."""
-    found: dict[int, ActObject] = {}
+    """Return the object of each entry by the entry's id. One statement for each kind of object."""
+    objects: dict[int, ActObject] = {}
     people = [entry for entry in entries if entry.concerns_id]
     members = Membership.objects.filter(user__in={entry.concerns_id for entry in people}) if people else ()
     pages = {(member.user_id, member.collection_id): member.pk for member in members}
     for entry in people:
         page = pages.get((entry.concerns_id or 0, entry.collection_id or 0))
         url = _find_address("person", entry.collection_name, member=page) if page else ""
-        found[entry.pk] = (entry.concerns.username if entry.concerns else "", url)
-    named: dict[str, list[AuditEntry]] = defaultdict(list)
+        objects[entry.pk] = (entry.concerns.username if entry.concerns else "", url)
+    entries_by_kind: dict[str, list[AuditEntry]] = defaultdict(list)
     for entry in entries:
         details = {*entry.details, *(f"{entry.act.partition('.')[0]}.{key}" for key in entry.details)}
-        key = next((key for key in OBJECTS if key in details), None) if entry.pk not in found else None
+        key = next((key for key in OBJECTS if key in details), None) if entry.pk not in objects else None
         if key:
-            named[key].append(entry)
-        elif entry.pk not in found:
+            entries_by_kind[key].append(entry)
+        elif entry.pk not in objects:
             title, address = PAGES.get(entry.act.partition(".")[0], ("", ""))
             is_page = title and entry.collection_id is not None
             url = _find_address(address, entry.collection_name) if is_page else ""
-            found[entry.pk] = (str(title) if is_page else entry.collection_name, url)
-    for key, rows in named.items():
-        found |= _find_rows(key, rows)
-    return found
+            objects[entry.pk] = (str(title) if is_page else entry.collection_name, url)
+    for key, rows in entries_by_kind.items():
+        objects |= _find_rows(key, rows)
+    return objects
 
 
 def _find_rows(key: str, entries: Sequence[AuditEntry]) -> dict[int, ActObject]:
     kind, detail = OBJECTS[key], key.rpartition(".")[2]
-    # Details are JSON of any age: a value of another type names no row, and is not asked for.
-    kept: type = str if kind.by == "name" else int
+    # Old details may have values of another type, which name no row.
+    value_type: type = str if kind.by == "name" else int
     key_of_page = "number" if kind.by == "number" else "pk"
-    wanted = {entry.details[detail] for entry in entries if isinstance(entry.details[detail], kept)}
-    rows = apps.get_model(kind.model)._default_manager.filter(**{f"{kind.by}__in": wanted})
-    known = {(one, collection): pk for pk, one, collection in rows.values_list(key_of_page, kind.by, "collection")}
-    found = {}
+    values = {entry.details[detail] for entry in entries if isinstance(entry.details[detail], value_type)}
+    rows = apps.get_model(kind.model)._default_manager.filter(**{f"{kind.by}__in": values})
+    pk_by_value = {
+        (value, collection): pk for pk, value, collection in rows.values_list(key_of_page, kind.by, "collection")
+    }
+    objects = {}
     for entry in entries:
         value = entry.details[detail]
-        pk = known.get((value, entry.collection_id)) if isinstance(value, kept) else None
+        pk = pk_by_value.get((value, entry.collection_id)) if isinstance(value, value_type) else None
         url = ""
         if pk is not None:
-            more = {kind.argument: pk} if kind.argument else {}
-            url = _find_address(kind.url, entry.collection_name, **more)
+            arguments = {kind.argument: pk} if kind.argument else {}
+            url = _find_address(kind.url, entry.collection_name, **arguments)
             url += f"#{kind.anchor}{pk}" if kind.anchor else ""
-        found[entry.pk] = (str(kind.title) % {"key": value}, url)
-    return found
+        objects[entry.pk] = (str(kind.title) % {"key": value}, url)
+    return objects
 
 
-def _find_address(url: str, collection: str, **more: object) -> str:
-    """Return the address of a page; "" where the name that the log kept is none that a collection can have today."""
+def _find_address(url: str, collection: str, **arguments: object) -> str:
+    """Return the address of a page; "" for a stored name that collections cannot have any more."""
     try:
-        return reverse(url, kwargs={"name": collection} | more)
+        return reverse(url, kwargs={"name": collection} | arguments)
     except NoReverseMatch:
         return ""

@@ -1,8 +1,8 @@
-"""The audit log: what somebody with power did, appended in the transaction of the act and never changed.
+"""The audit log: actions of people with rights, recorded in the transaction of the action and never changed.
 
-Judgments, drafts, skips and undos are not here: they are history already, row by row
-(annotation/work/judging/page.py). Details are scalars or short lists, never a password, token or key;
-people stand in `person` and `concerns`, by reference.
+Judgments, drafts, skips and undos are not recorded here, because their rows are a history already
+(annotation/work/judging/page.py). Details are scalars or short lists, never a password, token or key.
+The columns `person` and `concerns` refer to people.
 """
 
 from typing import Protocol
@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 from annotation.models import AuditEntry, User
 from corpus.models import Collection
 
-# What is recorded, and how a page says it: "alice ...".
+# The recorded actions, as the page describes them: "alice ...".
 ACTS = {
     "session.in": _("signed in"),
     "session.out": _("signed out"),
@@ -136,7 +136,7 @@ ACTS = {
     "audit.exported": _("exported the audit log"),
 }
 
-# Kinds of acts that the page filters by: a title, and the first parts of the acts' names.
+# Kinds of actions for the filter of the page: a title, and the first parts of the actions' names.
 KINDS = {
     "accounts": (
         _("Sign-in and accounts"),
@@ -162,7 +162,7 @@ KINDS = {
 
 
 class SomeScope(Protocol):
-    """Protocol of any scope (annotation.access.permissions, corpus.access): who, for which collection."""
+    """Protocol of a scope (annotation.access.permissions, corpus.access): the user and the collection."""
 
     @property
     def user(self) -> User | None:
@@ -174,9 +174,9 @@ class SomeScope(Protocol):
 
 
 def acts_of_kind(kind: str) -> list[str]:
-    """Return the acts of a kind (a key of KINDS), in the order of ACTS."""
-    _title, firsts = KINDS[kind]
-    return [act for act in ACTS if act.partition(".")[0] in firsts]
+    """Return the actions of a kind (a key of KINDS) in the order of ACTS."""
+    _title, prefixes = KINDS[kind]
+    return [act for act in ACTS if act.partition(".")[0] in prefixes]
 
 
 def record(
@@ -187,13 +187,13 @@ def record(
     concerns: User | None = None,
     **details: object,
 ) -> int:
-    """Append one act and return its number; call it inside the transaction of the act.
+    """Append an entry and return its id. Call it in the transaction of the action.
 
-    `by`: the scope of the request, a user, or None for a command. `collection` is the scope's
-    unless given. `concerns`: to whom it was done. `act` is a key of ACTS: anything else is a
-    ValueError.
+    `by`: the scope of the request, a user, or None for a command. `collection` defaults to that of the
+    scope. `concerns`: the person affected by the action. Raises ValueError for an `act` that is not a
+    key of ACTS.
     """
-    # A page looks the words up by this key, so a misspelt one would be an act that nobody can read.
+    # The page finds the description of an action by this key.
     if act not in ACTS:
         raise ValueError(f"{act!r} is not in annotation.access.audit_log.recording.ACTS")
     person = by if isinstance(by, User) or by is None else by.user
@@ -203,7 +203,7 @@ def record(
         person=person,
         act=act,
         collection=collection,
-        # By name, too: the log outlives the collection.
+        # Also by name, because the log outlives the collection.
         collection_name=collection.name if collection else "",
         concerns=concerns,
         details=details,

@@ -1,4 +1,4 @@
-"""Reading the audit log: filters, keyset pages, export. `recording` appends."""
+"""Reading the audit log: filters, pages and export."""
 
 import json
 from collections.abc import Iterator
@@ -19,13 +19,13 @@ from charts.cells import csv_line
 from corpus.models import Collection
 
 PAGE = 50
-CHUNK = 2_000  # Rows that an export holds in memory at a time.
+CHUNK = 2_000  # An export reads so many rows at a time.
 COLUMNS = ("id", "at", "who", "act", "collection", "whom", "details")
 
 
 @dataclass(frozen=True, slots=True)
 class AuditLogFilters:
-    """Filters of the page: a kind of acts or one act, who did it, to whom, and days."""
+    """Filters of the audit log: an action or a kind of actions, who did it, whom it affected, and days."""
 
     act: str = ""  # A key of ACTS, or of KINDS.
     actor: str = ""
@@ -34,27 +34,27 @@ class AuditLogFilters:
     until: date | None = None
 
     @classmethod
-    def read(cls, given: QueryDict) -> "AuditLogFilters":
-        """Read an address's filters; what makes no sense is left out: old links still open."""
-        act = given.get("act", "")
+    def read(cls, parameters: QueryDict) -> "AuditLogFilters":
+        """Read the filters of an address, without invalid ones, so that old links still open."""
+        act = parameters.get("act", "")
         return cls(
             act=act if act in ACTS or act in KINDS else "",
-            actor=_parse_name(given.get("actor", "")),
-            person=_parse_name(given.get("person", "")),
-            since=_parse_day(given.get("since", "")),
-            until=_parse_day(given.get("until", "")),
+            actor=_parse_name(parameters.get("actor", "")),
+            person=_parse_name(parameters.get("person", "")),
+            since=_parse_day(parameters.get("since", "")),
+            until=_parse_day(parameters.get("until", "")),
         )
 
     def query(self) -> str:
-        """Return the filters as the query of an address, without the page."""
+        """Return the filters as a query string, without the page."""
         return urlencode({name: value for name, value in asdict(self).items() if value})
 
 
 def load_page(collection: Collection | None, filters: AuditLogFilters, *, before: int | None) -> dict[str, Any]:
-    """Load a page of entries older than number `before` (None: the newest); `collection` None: the whole site."""
-    found = filter_records(collection, filters)
-    # One row more than the page has tells whether there are older ones.
-    rows = list((found.filter(pk__lt=before) if before else found)[: PAGE + 1])
+    """Return a page of entries with ids below `before` (None: the newest), of a collection or the whole site."""
+    matching = filter_records(collection, filters)
+    # One more than a page, which tells whether there are older ones.
+    rows = list((matching.filter(pk__lt=before) if before else matching)[: PAGE + 1])
     older = rows[PAGE - 1].pk if len(rows) > PAGE else None
     objects = find_objects(rows[:PAGE])
     entries = [(row, *objects[row.pk]) for row in rows[:PAGE]]
@@ -62,39 +62,39 @@ def load_page(collection: Collection | None, filters: AuditLogFilters, *, before
 
 
 def filter_records(collection: Collection | None, filters: AuditLogFilters) -> QuerySet[AuditEntry]:
-    """Return the entries that pass the filters, newest first, with people."""
-    found = AuditEntry.objects.select_related("person", "concerns").order_by("-pk")
+    """Return the entries that match the filters, newest first, with their people."""
+    entries = AuditEntry.objects.select_related("person", "concerns").order_by("-pk")
     if collection is not None:
-        found = found.filter(collection=collection)
+        entries = entries.filter(collection=collection)
     if filters.act:
-        found = found.filter(act__in=acts_of_kind(filters.act) if filters.act in KINDS else [filters.act])
+        entries = entries.filter(act__in=acts_of_kind(filters.act) if filters.act in KINDS else [filters.act])
     if filters.actor:
-        found = found.filter(person__username__iexact=filters.actor)
+        entries = entries.filter(person__username__iexact=filters.actor)
     if filters.person:
-        found = found.filter(concerns__username__iexact=filters.person)
+        entries = entries.filter(concerns__username__iexact=filters.person)
     if filters.since:
-        found = found.filter(at__gte=_start_of_day(filters.since))
+        entries = entries.filter(at__gte=_start_of_day(filters.since))
     if filters.until:
-        found = found.filter(at__lt=_start_of_day(filters.until + timedelta(days=1)))
-    return found
+        entries = entries.filter(at__lt=_start_of_day(filters.until + timedelta(days=1)))
+    return entries
 
 
-def csv_lines(found: QuerySet[AuditEntry]) -> Iterator[str]:
-    """Yield the lines of a CSV file that a spreadsheet opens without running anything."""
+def csv_lines(entries: QuerySet[AuditEntry]) -> Iterator[str]:
+    """Yield the lines of a CSV file without cells that a spreadsheet would run as formulas."""
     yield csv_line(COLUMNS)
-    for row in found.iterator(CHUNK):
+    for row in entries.iterator(CHUNK):
         values = record_of(row) | {"details": json.dumps(row.details, ensure_ascii=False)}
         yield csv_line(["" if values[name] is None else str(values[name]) for name in COLUMNS])
 
 
-def json_lines(found: QuerySet[AuditEntry]) -> Iterator[str]:
-    """Yield the lines of a file of JSON objects, one each."""
-    for row in found.iterator(CHUNK):
+def json_lines(entries: QuerySet[AuditEntry]) -> Iterator[str]:
+    """Yield the lines of a JSON Lines file."""
+    for row in entries.iterator(CHUNK):
         yield json.dumps(record_of(row), ensure_ascii=False) + "\n"
 
 
 def record_of(row: AuditEntry) -> dict[str, Any]:
-    """Return an entry with plain values: people and collection by name, None where none."""
+    """Return an entry with plain values; people and collection by name, or None."""
     return {
         "id": row.pk,
         "at": row.at.isoformat(),
@@ -115,7 +115,7 @@ def _parse_day(text: str) -> date | None:
         day = parse_date(text)
     except ValueError:
         return None
-    # The calendar's first and last year have no day before or after them in other time zones.
+    # In another time zone a day of the first or last year may be outside the calendar.
     return day if day is not None and date.min.year < day.year < date.max.year else None
 
 

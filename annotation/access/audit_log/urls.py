@@ -1,4 +1,4 @@
-"""Addresses: the audit log."""
+"""Addresses of the audit log."""
 
 from django.urls import URLPattern, path
 

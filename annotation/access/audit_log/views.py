@@ -1,4 +1,4 @@
-"""The audit log of a collection (its admins) and of the site (owners): page, filters, export."""
+"""Pages of the audit log: of a collection for its admins, of the site for owners."""
 
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
@@ -15,7 +15,7 @@ FORMATS = {
 
 
 def _render_log(request: HttpRequest, scope: Scope | SiteScope) -> HttpResponse:
-    """Show what was done in this collection; the site's page: anywhere, sign-ins, accounts too."""
+    """Show the actions in the collection, or on the whole site with sign-ins and accounts."""
     filters = selectors.AuditLogFilters.read(request.GET)
     before = request.GET.get("before", "")
     key = int(before) if before.isdecimal() and len(before) <= 18 else None
@@ -30,14 +30,14 @@ def _render_log(request: HttpRequest, scope: Scope | SiteScope) -> HttpResponse:
 
 
 def _export_log(request: HttpRequest, scope: Scope | SiteScope) -> HttpResponseBase:
-    """Send the filtered entries as a file. A POST, because it is an act that the log records."""
+    """Download the filtered entries as a file. A POST, because the log records the export."""
     filters = selectors.AuditLogFilters.read(request.POST)
     lines, kind, name = FORMATS.get(request.POST.get("format", ""), FORMATS["csv"])
-    # Before the first line is sent: a download that breaks off took lines with it, too.
+    # Recorded before the first line is sent, because an incomplete download has lines too.
     record(scope, "audit.exported", format=name.rpartition(".")[2], filters=filters.query())
-    found = selectors.filter_records(scope.collection, filters)
+    entries = selectors.filter_records(scope.collection, filters)
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-    return StreamingHttpResponse(lines(found), content_type=kind, headers=headers)
+    return StreamingHttpResponse(lines(entries), content_type=kind, headers=headers)
 
 
 collection_log = action("admin", "GET")(_render_log)

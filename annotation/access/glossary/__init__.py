@@ -1,1 +1,1 @@
-"""The glossary: one page that says what the words of this field mean, and links to it."""
+"""The glossary: a page that explains the terms of this field, and links to it."""

@@ -1,4 +1,4 @@
-"""The glossary: terms that pages use, each in one or two plain sentences; its page and links read it from here."""
+"""The terms of the glossary, each explained in one or two plain sentences."""
 
 from django.utils.translation import gettext_lazy as _
 
@@ -111,4 +111,4 @@ TERMS = {
         _("One judge's answer on a pair: a grade, or relevant or not relevant."),
     ),
 }
-"""For each anchor of the page its term and what it means, by the English alphabet."""
+"""Terms and explanations by the anchor on the page, in the order of the English alphabet."""

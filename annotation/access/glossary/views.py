@@ -1,4 +1,4 @@
-"""The glossary: a page for anybody signed in."""
+"""The page of the glossary."""
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -9,5 +9,5 @@ from annotation.access.permissions import SiteScope, action
 
 @action("site", "GET")
 def glossary(request: HttpRequest, scope: SiteScope) -> HttpResponse:
-    """Show every term with what it means."""
+    """Show every term with its explanation."""
     return render(request, "glossary/glossary.html", {"scope": scope, "terms": TERMS})

@@ -1,6 +1,6 @@
-"""Audit log entries for what Django and allauth do by themselves: sign-ins, passwords, second factors, connections.
+"""Audit log entries of events inside Django and allauth: sign-ins, passwords, second factors, connections.
 
-They tell it by signals, so this is the one place that listens to any. Each receiver only appends to the audit log.
+Both announce events by signals, so this is the only module with receivers. Each only appends to the audit log.
 """
 
 from typing import Any
@@ -19,15 +19,15 @@ from annotation.people.accounts import sessions
 
 TOTP, RECOVERY_CODES = Authenticator.Type.TOTP, Authenticator.Type.RECOVERY_CODES
 
-# Signals of which only the actor is recorded. New recovery codes: the earlier ones no longer work.
+# Signals of which only the person is recorded. `authenticator_reset` replaces the recovery codes.
 PLAIN_ACTS = {
     auth.user_logged_out: "session.out",
     accounts.password_changed: "password.changed",
     accounts.password_reset: "password.reset",
     mfa.authenticator_reset: "recovery-codes.made",
 }
-# A recovery code that is used is a sign that the phone is gone; ordinary codes are part of signing
-# in, and recovery codes that go with the app need no line of their own.
+# The use of a recovery code is recorded, because it suggests a lost phone; the use of ordinary codes is
+# part of signing in, and the removal of recovery codes goes with that of the app.
 FACTOR_ACTS = {
     (mfa.authenticator_added, TOTP): "second-factor.on",
     (mfa.authenticator_added, RECOVERY_CODES): "recovery-codes.made",
@@ -38,13 +38,13 @@ FACTOR_ACTS = {
 
 @receiver(auth.user_logged_in)
 def signed_in(sender: Any, request: HttpRequest, user: User, **kwargs: Any) -> None:
-    """Record that somebody signed in, by password, link or provider."""
+    """Record a sign-in by password, link or provider."""
     record(user, "session.in", address=sessions.client_network(request))
 
 
 @receiver(list(PLAIN_ACTS))
 def record_plain_act(sender: Any, user: User | None, signal: Signal, **kwargs: Any) -> None:
-    """Record an act of which the log keeps only who did it."""
+    """Record an event of which only the person is stored."""
     if user is not None:
         record(user, PLAIN_ACTS[signal])
 
@@ -53,25 +53,25 @@ def record_plain_act(sender: Any, user: User | None, signal: Signal, **kwargs: A
 def record_failed_sign_in(
     sender: Any, credentials: dict[str, Any], request: HttpRequest | None = None, **kwargs: Any
 ) -> None:
-    """Record the account that was aimed at. What was typed is not kept: it may be a password."""
-    named = User.objects.filter(username__iexact=str(credentials.get("username", ""))).first()
-    record(None, "session.failed", concerns=named, address=sessions.client_network(request) if request else "")
+    """Record the account of a failed sign-in. The typed name is not stored, because it may be a password."""
+    user = User.objects.filter(username__iexact=str(credentials.get("username", ""))).first()
+    record(None, "session.failed", concerns=user, address=sessions.client_network(request) if request else "")
 
 
 @receiver([signal for signal, _kind in FACTOR_ACTS])
 def record_factor(sender: Any, user: User, authenticator: Authenticator, signal: Signal, **kwargs: Any) -> None:
-    """Record what became of a second factor, where the log keeps it."""
+    """Record a change or use of a second factor that is listed in FACTOR_ACTS."""
     if act := FACTOR_ACTS.get((signal, authenticator.type)):
         record(user, act)
 
 
 @receiver(mfa.authentication_failed)
 def failed_factor(sender: Any, request: HttpRequest, user: User, **kwargs: Any) -> None:
-    """Record that a password was right and the code after it was not."""
+    """Record a sign-in with the right password and a wrong code."""
     record(None, "session.failed", concerns=user, step="second factor", address=sessions.client_network(request))
 
 
 @receiver(socialaccounts.social_account_added)
 def record_provider_connection(sender: Any, sociallogin: Any, **kwargs: Any) -> None:
-    """Record that an account that was there before was connected to the sign-in provider."""
+    """Record that an existing account was connected to the sign-in provider."""
     record(sociallogin.user, "provider.connected")

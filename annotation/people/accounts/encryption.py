@@ -1,4 +1,4 @@
-"""Secrets that are kept and must be read again: encrypted with keys made from SECRET_KEY, one for each purpose."""
+"""Encryption of stored secrets, with a key derived from SECRET_KEY for each purpose."""
 
 import base64
 import hashlib
@@ -10,7 +10,7 @@ Undecipherable = InvalidToken
 
 
 def encrypt_text(text: str, purpose: str) -> str:
-    """Encrypt a secret: a stolen database alone does not give it."""
+    """Encrypt a secret, so that a stolen database alone does not reveal it."""
     return _build_cipher(purpose).encrypt(text.encode()).decode()
 
 

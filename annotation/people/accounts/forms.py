@@ -1,4 +1,4 @@
-"""Forms of accounts: signing up, one's own mail address."""
+"""Forms of accounts: signing up, and changing the email address."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from annotation.models import User
 
 
 class MailForm(forms.Form):
-    """The form for changing one's own email address; the password confirms it."""
+    """The form for a user's own email address, confirmed by the password."""
 
     email = forms.EmailField(
         required=False, label=_("Email address"), help_text=_("Leave blank to reset your password without email.")
@@ -25,7 +25,7 @@ class MailForm(forms.Form):
         self.user = user
 
     def clean_password(self) -> str:
-        """Check the password, with the same count of tries as at the sign-in page."""
+        """Check the password; wrong ones count towards the limits of the sign-in page."""
         password: str = self.cleaned_data["password"]
         if not get_adapter().reauthenticate(self.user, password):
             raise forms.ValidationError(_("The password is incorrect."))
@@ -33,14 +33,14 @@ class MailForm(forms.Form):
 
 
 class SignUpForm(BaseUserCreationForm):  # type: ignore[type-arg]
-    """User name and password of somebody who was invited."""
+    """The user name and password of an invited person."""
 
     class Meta:
         model = User
         fields = ("username",)
 
     def clean_username(self) -> str:
-        """Refuse a name that is taken in any case: Alice and alice would sign in as one another."""
+        """Refuse a name that differs from an existing one only in case, because sign-in ignores case."""
         username = str(self.cleaned_data["username"])
         if User.objects.filter(username__iexact=username).exists():
             raise forms.ValidationError(_("This user name is taken. Choose another one, or sign in if it is yours."))

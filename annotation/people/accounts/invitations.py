@@ -1,4 +1,4 @@
-"""Accounts come from invitations and from `create_users`: sign-up is closed. Lockout, and links to new passwords."""
+"""Accounts from invitations and from the command create_users; lockout after wrong passwords; password links."""
 
 import itertools
 import logging
@@ -37,26 +37,25 @@ from store.sql import execute
 
 logger = logging.getLogger(__name__)
 
-# Advisory lock: two commands that make accounts at once take their names one after the other.
+# An advisory lock, so that two commands that create accounts at the same moment do not choose the same names.
 NAMES_LOCK = 7_304_118
-# How long five wrong passwords close an account's door (settings, ACCOUNT_RATE_LIMITS).
+# The duration of a lockout after five wrong passwords (settings, ACCOUNT_RATE_LIMITS).
 LOCKED_SECONDS = 300
 
 
 class InvitationOnlyAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth has no types
-    """Refuses open sign-up, shows a page to who is locked out, and lives without a mail server."""
+    """allauth's adapter without open sign-up, with a page for locked-out visitors; a mail server is optional."""
 
     def is_open_for_signup(self, request: HttpRequest) -> bool:
-        """Return False: an account comes from an invitation alone."""
+        """Return False, because accounts need an invitation."""
         return False
 
     def get_password_change_redirect_url(self, request: HttpRequest) -> str:
-        """The account page says that it worked."""
+        """Return the account page, which confirms the change."""
         return reverse("account")
 
     def get_login_redirect_url(self, request: HttpRequest) -> str:
-        """Return the page that opens after sign-in; for members of one collection who only judge, their first pair."""
-        # Two are enough to know that there is more than one.
+        """Return the page after sign-in: for annotators and adjudicators of a single collection their first pair."""
         if request.user.is_authenticated and not request.user.is_owner:
             own = request.user.memberships.filter(is_active=True).select_related("collection")[:2]
             if len(own) == 1 and own[0].role < Role.ADMIN:
@@ -64,10 +63,10 @@ class InvitationOnlyAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # all
         return reverse("home")
 
     def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
-        """Check a password, unless this name is locked out after too many tries. Each lockout is recorded once.
+        """Count an attempt, and answer 429 where the name or the address had too many.
 
-        A try counts for the name before it is checked, and for the address once it was wrong: who
-        signs in from one address with right passwords does not wait for each other's counting.
+        Attempts count for the name before the password is checked, and for the address only if it was
+        wrong, so that people at one address with right passwords do not wait for each other.
         """
         if not rate_limits.is_free(request, "login_failed"):
             self._lock_out(request, credentials)
@@ -77,13 +76,13 @@ class InvitationOnlyAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # all
             self._lock_out(request, credentials)
 
     def authentication_failed(self, request: HttpRequest, **credentials: Any) -> None:
-        """Count a wrong password for the address. Of those that come at once, none beyond the limit is told so."""
+        """Count a wrong password for the address; beyond the limit the answer is 429."""
         if not rate_limits.count(request, "login_failed", "ip"):
             self._lock_out(request, credentials)
 
     def _lock_out(self, request: HttpRequest, credentials: dict[str, Any]) -> NoReturn:
         name = str(credentials.get("username", "")).lower()
-        # Once for each lockout, however often the page is asked for meanwhile.
+        # Each lockout is recorded once.
         if cache.add(f"locked-out:{name}", 1, LOCKED_SECONDS):
             user = User.objects.filter(username__iexact=name).first()
             record(None, "session.locked", concerns=user, address=sessions.client_network(request))
@@ -92,28 +91,28 @@ class InvitationOnlyAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # all
         raise ImmediateHttpResponse(page)
 
     def authenticate(self, request: HttpRequest, **credentials: Any) -> User | None:
-        """Check a name and a password in a turn of its own (annotation.people.accounts.passwords).
+        """Check a name and a password in a hashing turn (annotation.people.accounts.passwords).
 
-        A try counts before its hash, and no more when the password was right: only those whose turn
-        it is are counted so, and a room full of people with right passwords is no attack.
+        Attempts are counted in the turn, before the hash, and no longer once the password was right, so
+        that many people who sign in at the same moment are not taken for an attack.
         """
         with hashing_turn():
             user: User | None = super().authenticate(request, **credentials)
         return user
 
     def _get_login_attempts_cache_key(self, request: HttpRequest, **credentials: Any) -> str:
-        """Return the key of failed sign-ins: one per account, however the Host header spells the site's address."""
+        """Return the key of an account's failed sign-ins, which does not depend on the Host header."""
         return f"login:{str(credentials.get('username', '')).lower()}"
 
     def set_password(self, user: User, password: str) -> None:
-        """A new password ends all sessions but the one that chose it, and opens a locked door."""
+        """Set a password, end all other sessions of the user, and end a lockout."""
         super().set_password(user, password)
         self._delete_login_attempts_cached_email(context.request, username=user.username)
         cache.delete(f"locked-out:{user.username.lower()}")
         sessions.end_others(user, context.request.session.session_key)
 
     def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
-        """A mail server that is away goes to the log: no page may tell who has an account."""
+        """Send a mail; a failure is only logged, because pages must not reveal who has an account."""
         try:
             with without_connection():
                 super().send_mail(template_prefix, email, context)
@@ -123,14 +122,14 @@ class InvitationOnlyAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # all
 
 @transaction.atomic
 def create_accounts(*, role: str, count: int, collection: Collection | None) -> list[dict[str, str]]:
-    """`count` new accounts [{username, password}]; `role` is owner, or a role in `collection`."""
+    """Create accounts and return [{username, password}]; `role`: owner, or a role in `collection`."""
     execute("SELECT pg_advisory_xact_lock(%(lock)s)", lock=NAMES_LOCK)
-    # role-1, role-2 ...: the first that no account has, in any case.
+    # role-1, role-2 and so on: the first names that no account has in any case.
     names = User.objects.filter(username__istartswith=f"{role}-").values_list("username", flat=True)
     taken = {name.lower() for name in names}
-    free = (name for number in itertools.count(1) if (name := f"{role}-{number}") not in taken)
+    free_names = (name for number in itertools.count(1) if (name := f"{role}-{number}") not in taken)
     accounts = []
-    for username in itertools.islice(free, count):
+    for username in itertools.islice(free_names, count):
         password = secrets.token_urlsafe(12)  # 16 characters, 96 bits.
         user = User.objects.create_user(username=username, password=password, is_owner=role == "owner")
         record(None, "account.made", collection, concerns=user, role=role, shell=shell_user())
@@ -150,51 +149,55 @@ def is_mail_address(text: str) -> bool:
 
 
 def link_of(request: HttpRequest, invitation: Invitation) -> str:
-    """The address that the invited person opens."""
+    """Return the address of an invitation."""
     return request.build_absolute_uri(reverse("invitation", args=[invitation.token]))
 
 
-def mail_invitations(request: HttpRequest, made: Sequence[Invitation]) -> list[Invitation]:
-    """Mail stored invitations whose note is an address, where this site sends mail; return those that failed."""
-    asked = [one for one in made if is_mail_address(one.note)] if settings.EMAIL_HOST else []
+def mail_invitations(request: HttpRequest, invitations: Sequence[Invitation]) -> list[Invitation]:
+    """Mail the invitations whose note is an email address, if this site sends mail; return those that failed."""
+    mailable = (
+        [invitation for invitation in invitations if is_mail_address(invitation.note)] if settings.EMAIL_HOST else []
+    )
     failed: list[Invitation] = []
     server = get_connection()
-    for one in asked:
-        where = one.collection.title or one.collection.name if one.collection else request.get_host()
-        context = {"invitation": one, "link": link_of(request, one)}
-        words = _("Invitation to %(name)s") % {"name": " ".join(where.split())}
-        subject = settings.ACCOUNT_EMAIL_SUBJECT_PREFIX + words
+    for invitation in mailable:
+        name = (
+            invitation.collection.title or invitation.collection.name if invitation.collection else request.get_host()
+        )
+        context = {"invitation": invitation, "link": link_of(request, invitation)}
+        title = _("Invitation to %(name)s") % {"name": " ".join(name.split())}
+        subject = settings.ACCOUNT_EMAIL_SUBJECT_PREFIX + title
         text = render_to_string("accounts/invitation_mail.txt", context).strip() + "\n"
         try:
             with without_connection():
-                EmailMessage(subject, text, to=[one.note], connection=server).send()
+                EmailMessage(subject, text, to=[invitation.note], connection=server).send()
         except (OSError, SMTPException) as error:
             logger.error("An invitation could not be sent: %s", error)
-            failed.append(one)
+            failed.append(invitation)
             continue
-        one.mailed_at = timezone.now()
-        one.save(update_fields=["mailed_at"])
+        invitation.mailed_at = timezone.now()
+        invitation.save(update_fields=["mailed_at"])
     return failed
 
 
 def may_hand_link(scope: Scope | SiteScope, person: User) -> bool:
-    """Return whether somebody may create a link that sets a person's password.
+    """Return whether the user of the scope may create a link that sets a person's password.
 
-    Owners, for everybody who is no owner. Admins of a collection, for those who have nothing but
-    what these admins rule over themselves: a link is a way into the account. Nobody for themselves,
-    and nobody for an owner (`manage.py changepassword` does that).
+    Owners may for everybody who is not an owner, admins of collections for members of no other
+    collections, because the link gives access to the account. Nobody may for themselves or for an
+    owner, whose password `manage.py changepassword` sets.
     """
     if person.is_owner or person.pk == scope.user.pk:
         return False
     if scope.user.is_owner:
         return True
-    ruled = Membership.objects.filter(user=scope.user, role=Role.ADMIN, is_active=True).values("collection")
-    return not person.memberships.exclude(collection__in=ruled).exists()
+    administered = Membership.objects.filter(user=scope.user, role=Role.ADMIN, is_active=True).values("collection")
+    return not person.memberships.exclude(collection__in=administered).exists()
 
 
 @transaction.atomic
 def password_link(request: HttpRequest, scope: Scope | SiteScope, person: User) -> str:
-    """An address where `person` sets a new password, once, within a day."""
+    """Return an address where the person can set a new password once within a day."""
     record(scope, "password.link", concerns=person)
     key = PASSWORD_RESET_TOKEN_GENERATOR().make_token(person)
     values = {"uidb36": user_pk_to_url_str(person), "key": key}

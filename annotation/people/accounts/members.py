@@ -1,4 +1,4 @@
-"""Members of a collection: joining, roles, deactivation, and the invitations that lead there."""
+"""Members of a collection: joining, roles, deactivation, and invitations."""
 
 from collections.abc import Sequence
 from datetime import date, datetime, time, timedelta
@@ -22,9 +22,9 @@ INVITATION_DAYS = 14
 
 
 def list_members(collection: Collection) -> QuerySet[Membership]:
-    """Return all members, past ones too, by name, with their judgments in all and `today`."""
+    """Return all members by name, also past ones, with the counts of their judgments, `judged` and `today`."""
     done = Assignment.judgments("assignments__")
-    # In the site's own time zone, as for the annotators themselves.
+    # In the time zone of the site, as on the annotators' pages.
     midnight = timezone.localtime().replace(hour=0, minute=0, second=0, microsecond=0)
     return (
         collection.memberships.select_related("user")
@@ -37,7 +37,7 @@ def list_members(collection: Collection) -> QuerySet[Membership]:
 
 
 def open_invitations(collection: Collection) -> QuerySet[Invitation]:
-    """Invitations not revoked: single ones not used yet, all reusable ones; newest first."""
+    """Return the invitations that are neither revoked nor, if for one person, used; newest first."""
     return (
         collection.invitations.filter(revoked=False)
         .exclude(limit=1, uses_left=0)
@@ -48,22 +48,22 @@ def open_invitations(collection: Collection) -> QuerySet[Invitation]:
 
 @transaction.atomic
 def add_member(*, user: User, collection: Collection, role: Role, by: User | None = None) -> Membership:
-    """Make a user a member, with an assessor under their name. Raises BadInput for somebody who is one already."""
+    """Make a user a member, with an assessor of their name. Raises BadInput for a user who is a member already."""
     if Membership.objects.filter(user=user, collection=collection).exists():
-        words = _("%(user)s is already a member of %(collection)s. Change the role on the People page")
-        raise BadInput(words % {"user": user, "collection": collection})
+        message = _("%(user)s is already a member of %(collection)s. Change the role on the People page")
+        raise BadInput(message % {"user": user, "collection": collection})
     kind = Assessor.Kind.PERSON
     assessor = Assessor.objects.get_or_create(collection=collection, kind=kind, name=user.username)[0]
     record(by, "member.joined", collection, concerns=user, role=role.name.lower())
-    read = Collection.objects.values_list("guideline_version", flat=True).get(pk=collection.pk)
+    guideline_version = Collection.objects.values_list("guideline_version", flat=True).get(pk=collection.pk)
     return Membership.objects.create(
-        user=user, collection=collection, role=role, assessor=assessor, guideline_read=read
+        user=user, collection=collection, role=role, assessor=assessor, guideline_read=guideline_version
     )
 
 
 @transaction.atomic
 def change_role(*, membership: Membership, role: Role, by: User | None = None) -> Withdrawn:
-    """Give a member another role, grades stay; return what was taken back with a role of admin."""
+    """Change a member's role; return what was withdrawn with the role of admin. Grades stay."""
     former = Role(membership.role)
     before, after = former.name.lower(), Role(role).name.lower()
     record(by, "member.role", membership.collection, concerns=membership.user, before=before, after=after)
@@ -73,16 +73,16 @@ def change_role(*, membership: Membership, role: Role, by: User | None = None) -
 
 
 def explain_lockout(user: User, membership: Membership, new: Role | None) -> str:
-    """Explain why an admin may not take this role (None: end the membership) from themselves; "": they may."""
-    own = membership.user_id == user.pk and not user.is_owner
-    if own and (new is None or new < Role.ADMIN):
+    """Return why a user may not give themselves this role (None: end their membership); "" where they may."""
+    is_own = membership.user_id == user.pk and not user.is_owner
+    if is_own and (new is None or new < Role.ADMIN):
         return _("You would lose your own access. Ask another admin to change your role.")
     return ""
 
 
 @transaction.atomic
 def set_active(*, membership: Membership, active: bool, by: User | None = None) -> Withdrawn:
-    """End or renew a membership: judgments stay, an open lease goes back; return what was taken back with it."""
+    """End or renew a membership; return what was withdrawn with it. Judgments stay, open leases are returned."""
     if not active:
         end_lease(membership)
     record(by, "member.active", membership.collection, concerns=membership.user, active=active)
@@ -96,16 +96,16 @@ def invite(
     *, collection: Collection, role: Role, author: User, note: str = "", days: int = INVITATION_DAYS
 ) -> Invitation:
     """Create an invitation to a collection: a link that one person can use within `days` days."""
-    made = Invitation.objects.create(
+    invitation = Invitation.objects.create(
         collection=collection, role=role, note=note, invited_by=author, expires_at=timezone.now() + timedelta(days=days)
     )
-    record(author, "invitation.made", collection, invitation=made.pk, role=role.name.lower(), days=days)
-    return made
+    record(author, "invitation.made", collection, invitation=invitation.pk, role=role.name.lower(), days=days)
+    return invitation
 
 
 @transaction.atomic
 def invite_each(collection: Collection, author: User, role: Role, notes: Sequence[str], days: int) -> list[Invitation]:
-    """Make an invitation for each name or address, or none at all."""
+    """Create an invitation for each name or address, all in one transaction."""
     return [invite(collection=collection, role=role, author=author, note=note, days=days) for note in notes]
 
 
@@ -113,27 +113,27 @@ def invite_each(collection: Collection, author: User, role: Role, notes: Sequenc
 def make_reusable_link(
     collection: Collection, author: User, role: Role, *, note: str, limit: int, last_day: date
 ) -> Invitation:
-    """Make a link for at most `limit` people, until the end of `last_day` here."""
-    # The first moment of the day after, so that the last day counts whole.
+    """Create a link for at most `limit` people, valid until the end of `last_day` in the site's time zone."""
+    # The start of the next day, so that the whole last day is included.
     end = timezone.make_aware(datetime.combine(last_day + timedelta(days=1), time.min))
     people = {"limit": limit, "uses_left": limit, "role": role, "note": note}
-    made = Invitation.objects.create(collection=collection, invited_by=author, expires_at=end, **people)
+    invitation = Invitation.objects.create(collection=collection, invited_by=author, expires_at=end, **people)
     name, last = role.name.lower(), last_day.isoformat()
-    record(author, "invitation.made", collection, invitation=made.pk, role=name, limit=limit, last_day=last)
-    return made
+    record(author, "invitation.made", collection, invitation=invitation.pk, role=name, limit=limit, last_day=last)
+    return invitation
 
 
 @transaction.atomic
 def revoke_invitation(*, invitation: Invitation, by: User | None = None) -> None:
-    """Stop an invitation's link from working; whoever used it before stays."""
-    # Conditional, because somebody may accept it at this moment: then there is nothing to revoke, or to record.
-    found = Invitation.objects.filter(pk=invitation.pk, revoked=False).exclude(limit=1, uses_left=0)
-    if found.update(revoked=True):
+    """Revoke an invitation; people who used its link before stay members."""
+    # Conditional, because somebody may accept the invitation at this moment; then nothing is revoked or recorded.
+    open_invitation = Invitation.objects.filter(pk=invitation.pk, revoked=False).exclude(limit=1, uses_left=0)
+    if open_invitation.update(revoked=True):
         record(by, "invitation.revoked", invitation.collection, invitation=invitation.pk)
 
 
 def why_closed(invitation: Invitation) -> str:
-    """Explain why an invitation cannot be accepted any more; return "" when it can."""
+    """Return why an invitation cannot be accepted any more; "" where it can."""
     if invitation.revoked:
         return _("This invitation was withdrawn.")
     if not invitation.uses_left and invitation.limit > 1:
@@ -146,7 +146,7 @@ def why_closed(invitation: Invitation) -> str:
 
 
 def home_of(invitation: Invitation) -> str:
-    """Return the page after an invitation is accepted; for annotators, of their first pair."""
+    """Return the page after an invitation is accepted: for annotators the judging page."""
     if invitation.collection is None:
         return reverse("home")
     if invitation.role == Role.ANNOTATOR:
@@ -155,14 +155,14 @@ def home_of(invitation: Invitation) -> str:
 
 
 def first_pair_url(collection: Collection) -> str:
-    """Return the address of the judging page that asks for a pair by itself; GET claims none."""
+    """Return the address of the judging page that claims a pair by itself, with a POST."""
     return reverse("judge", args=[collection.name]) + "?start"
 
 
 @transaction.atomic
 def accept_invitation(*, invitation: Invitation, user: User) -> None:
-    """Join by an invitation. Raises BadInput that says why not."""
-    # People with the same link wait here for each other; each finds what the one before left.
+    """Join a collection or the site by an invitation. Raises BadInput with the reason why the user cannot."""
+    # Locked, so that people with the same link cannot exceed its limit.
     invitation = hold(Invitation.objects, invitation.pk)
     if reason := why_closed(invitation):
         raise BadInput(reason)
@@ -177,8 +177,11 @@ def accept_invitation(*, invitation: Invitation, user: User) -> None:
 
 
 def sign_up(*, invitation: Invitation, username: str, password: str) -> User:
-    """Make an account that joins by an invitation; nothing stays when that is closed."""
-    # Before the transaction, which would hold a connection while the password is hashed.
+    """Create an account that joins by an invitation, or nothing where the invitation is closed.
+
+    Raises BadInput, and IntegrityError for a name that is taken.
+    """
+    # Hashed before the transaction, which would hold a connection in the meantime.
     hashed = make_password(password)
     with transaction.atomic():
         user = User.objects.create(username=User.normalize_username(username), password=hashed)

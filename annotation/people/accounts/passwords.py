@@ -1,8 +1,8 @@
-"""Passwords are hashed a few at a time, and without a database connection.
+"""Password hashing, a few hashes at a time and without a database connection.
 
-A hash takes a processor and memory, on purpose. When forty people sign in at once, or a stranger
-tries passwords, hashes wait for each other here and not in the pool of connections, where everybody
-else would wait too (docs/adr/0028).
+A hash deliberately takes processor time and memory. When forty people sign in at the same moment, or
+an attacker tries passwords, the hashes wait here and not in the connection pool, where all other
+requests would wait too (docs/adr/0028).
 """
 
 import threading
@@ -13,9 +13,8 @@ from django.contrib.auth.hashers import Argon2PasswordHasher
 
 from jobs.connections import without_connection
 
-# In each web process, of which there is one for each processor. Beside another program that keeps
-# it busy, hashes get three quarters of it, so that a class comes in; beside hashes alone, a page
-# still gets its share.
+# In each web process, of which there is one for each processor. Beside another busy program three
+# hashes get three quarters of the processor, and a page still gets its share beside three hashes.
 AT_ONCE = 3
 _turns = threading.BoundedSemaphore(AT_ONCE)
 _thread = threading.local()
@@ -23,7 +22,7 @@ _thread = threading.local()
 
 @contextmanager
 def hashing_turn() -> Iterator[None]:
-    """Wait until this thread may hash a password; who has a turn already goes on."""
+    """Wait until this thread may hash a password; a thread that has a turn already does not wait."""
     if getattr(_thread, "has_turn", False):
         yield
         return
@@ -45,11 +44,11 @@ class PasswordHasher(Argon2PasswordHasher):
     parallelism = 1
 
     def encode(self, password: str, salt: str) -> str:
-        """Hash a password in a turn of its own."""
+        """Hash a password in a hashing turn."""
         with hashing_turn(), without_connection():
             return super().encode(password, salt)
 
     def verify(self, password: str, encoded: str) -> bool:
-        """Compare a password with a hash in a turn of its own."""
+        """Compare a password with a hash in a hashing turn."""
         with hashing_turn(), without_connection():
             return super().verify(password, encoded)

@@ -1,9 +1,8 @@
-"""allauth counts tries under a lock that gives up after a second; here it waits.
+"""A waiting lock for allauth's counters of attempts, in place of one that gives up after a second.
 
-A class that signs in from one address takes the lock of that address forty times in the same
-second. allauth's polls a row of the cache, and on a busy machine some never get it: they were told
-of too many attempts that they had not made. It has no switch for another lock, so its function is
-replaced.
+A class that signs in from one address takes the lock of this address forty times in a second.
+allauth's lock polls a row of the cache, and on a busy machine some people never got it and were
+refused for too many attempts. allauth has no setting for another lock, so its function is replaced.
 """
 
 import threading
@@ -21,17 +20,17 @@ from jobs.connections import without_connection
 from store.sql import execute
 
 APP = "allauth.account"
-# Of all threads of a process one waits in the database: others would each hold a connection.
+# Only one thread of a process waits in the database, because each would hold a connection.
 _line = threading.Lock()
 
 
 @contextmanager
 def lock_key(cache_key: str) -> Iterator[bool]:
-    """Hold the lock of a counter for the statements within; always yields True."""
-    # Until the transaction ends; others wait in the order in which they came.
+    """Hold the lock of a counter in the context; always yields True."""
+    # Held until the transaction ends; others wait in their order of arrival.
     statement = "SELECT pg_advisory_xact_lock(hashtextextended(%(key)s, 0))"
     if connection.in_atomic_block:
-        # Whoever is first in the line may wait for what this transaction holds.
+        # The thread that holds `_line` may wait for a lock of this transaction, so do not wait for it here.
         execute(statement, key=cache_key)
         yield True
         return
@@ -46,13 +45,13 @@ def lock_key(cache_key: str) -> Iterator[bool]:
 
 
 def count(request: HttpRequest, action: str, per: str, *, key: str | None = None) -> ratelimit.RateLimitUsage | None:
-    """Count an act by those of its limits that are `per` address ("ip") or key; None where one of them is reached."""
+    """Count an attempt for the limits of an action `per` address ("ip") or key; None where a limit is reached."""
     config = {action: ",".join(limit for limit in _limits(action) if limit.endswith(f"/{per}"))}
     return ratelimit.consume(request, app=APP, action=action, config=config, key=key)
 
 
 def is_free(request: HttpRequest, action: str) -> bool:
-    """Return whether the address has an act left by the limits of an act; without a lock, as nothing is counted."""
+    """Return whether the address is below the limits of an action; takes no lock, because nothing is counted."""
     for rate in ratelimit.parse_rates(",".join(limit for limit in _limits(action) if limit.endswith("/ip"))):
         history = cache.get(ratelimit.get_cache_key(request, app=APP, action=action, rate=rate), [])
         if not ratelimit.apply_rate(history, time.time(), rate, dry_run=True)[0]:

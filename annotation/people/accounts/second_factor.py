@@ -1,4 +1,4 @@
-"""The second factor: one-time codes of an app (TOTP), and recovery codes for its loss."""
+"""Two-factor authentication: one-time codes of an app (TOTP), and recovery codes."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from annotation.models import User
 from annotation.people.accounts.encryption import decrypt_text, encrypt_text
 
 PURPOSE = "second factor"
-REPLAY_SECONDS = 120  # Longer than a code is good for: its half minute, and one on either side.
+REPLAY_SECONDS = 120  # Longer than a code is valid: its half minute, and one on either side.
 QUIET_ZONE = 4
 
 
@@ -22,7 +22,7 @@ class SecondFactorAdapter(DefaultMFAAdapter):  # type: ignore[misc]  # allauth h
     """allauth's adapter for second factors: secrets are stored encrypted, and the QR code is plain SVG (strict CSP)."""
 
     def encrypt(self, text: str) -> str:
-        """Encrypt a secret with a key made from SECRET_KEY: a stolen database alone is no use."""
+        """Encrypt a secret with a key derived from SECRET_KEY."""
         return encrypt_text(text, PURPOSE)
 
     def decrypt(self, encrypted_text: str) -> str:
@@ -30,7 +30,7 @@ class SecondFactorAdapter(DefaultMFAAdapter):  # type: ignore[misc]  # allauth h
         return decrypt_text(encrypted_text, PURPOSE)
 
     def build_totp_svg(self, url: str) -> SafeString:
-        """The QR code of the address that authenticator apps read: dark modules on white (ISO/IEC 18004)."""
+        """Return the QR code for authenticator apps, with dark modules on white (ISO/IEC 18004)."""
         # Loaded here, because only this page draws one.
         import qrcode
 
@@ -48,28 +48,28 @@ class SecondFactorAdapter(DefaultMFAAdapter):  # type: ignore[misc]  # allauth h
         )
 
 
-class _Once:
-    """Mixin of forms by which a code works once: allauth remembers one for 30 seconds, but it can be good longer."""
+class _SingleUseCode:
+    """Mixin of forms that accept a code once: allauth remembers it for 30 seconds, but it can be valid for longer."""
 
     user: User
 
     def clean_code(self) -> Any:
         code = super().clean_code()  # type: ignore[misc]  # a mixin of allauth's forms
-        # `add` is atomic: of two requests with the same code one gets in.
+        # `add` is atomic, so only one of two requests with the same code succeeds.
         if not cache.add(f"second-factor:{self.user.pk}:{str(code).strip()}", 1, REPLAY_SECONDS):
             raise get_adapter().validation_error("incorrect_code")
         return code
 
 
-class SignInForm(_Once, AuthenticateForm):  # type: ignore[misc]
-    """The code after the password."""
+class SignInForm(_SingleUseCode, AuthenticateForm):  # type: ignore[misc]
+    """The form for the code after the password."""
 
 
-class ConfirmForm(_Once, ReauthenticateForm):  # type: ignore[misc]
-    """The code before something delicate."""
+class ConfirmForm(_SingleUseCode, ReauthenticateForm):  # type: ignore[misc]
+    """The form for the code before a sensitive action."""
 
 
 def remove(user: User) -> int:
-    """Remove an account's second factor and recovery codes (a lost phone); return their number."""
+    """Remove an account's second factor and recovery codes; return the number of removed rows."""
     deleted, _counts = Authenticator.objects.filter(user=user).delete()
     return int(deleted)

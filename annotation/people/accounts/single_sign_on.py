@@ -1,9 +1,8 @@
 """Sign-in by an OpenID Connect provider (OpenID Connect Core 1.0, authorization code flow with PKCE).
 
-A connection joins the provider's subject to an account: made by the person on the account page, or
-together with the account when an invitation is open. Addresses never decide who somebody is.
-Nothing that the provider tells is kept but the subject and the name by which the account page calls
-the connection.
+A connection joins the provider's subject to an account. It is made on the account page, or together
+with an account that an invitation creates. Email addresses never identify an account. Of the
+provider's claims only the subject and a display name for the account page are stored.
 """
 
 import logging
@@ -30,39 +29,39 @@ from jobs.connections import without_connection
 
 logger = logging.getLogger(__name__)
 
-# Not by INSTALLED_APPS, from where every command and request would load it: a fifth of a second.
+# Not in INSTALLED_APPS, because loading it takes every command a fifth of a second.
 registry.register(OpenIDConnectProvider)
 
 KEPT_CLAIMS = ("sub", "preferred_username", "name")
-# Signatures with a key pair. An id_token signed with a shared secret, or not at all, is refused.
+# Signatures with a key pair; an id_token signed with a shared secret, or not at all, is refused.
 ALGORITHMS = {"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"}
-# In the session: the link by which somebody came who goes to the provider now.
+# The session's key of the invitation with which a visitor goes to the provider.
 INVITED = "invitation"
 
 
 class SingleSignOnAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]  # allauth has no types
-    """Providers come from the settings alone; accounts are made for those who were invited."""
+    """allauth's adapter with providers from the settings only, and accounts for invited people only."""
 
     def list_apps(
         self, request: HttpRequest, provider: str | None = None, client_id: str | None = None
     ) -> list[SocialApp]:
-        """The providers of the environment. allauth would look into the database too, where a secret could lie."""
-        found = _build_apps_from_settings(provider=provider, client_id=client_id)
-        return [app for apps in found.values() for app in apps]
+        """Return the providers of the settings, without those in the database, where secrets would be stored."""
+        apps_by_provider = _build_apps_from_settings(provider=provider, client_id=client_id)
+        return [app for apps in apps_by_provider.values() for app in apps]
 
     def is_open_for_signup(self, request: HttpRequest, sociallogin: Any) -> bool:
-        """Return whether the visitor came by an invitation that is still open."""
+        """Return whether the visitor came with an open invitation."""
         return invitation_of(request) is not None
 
     def populate_user(self, request: HttpRequest, sociallogin: Any, data: dict[str, Any]) -> User:
-        """A free user name like the provider's; no address is taken over."""
+        """Set a free user name similar to the provider's; the email address is not stored."""
         user: User = sociallogin.user
-        wanted = [str(data.get(name) or "") for name in ("username", "name")]
-        user.username = get_adapter().generate_unique_username([*wanted, "person"])
+        names = [str(data.get(name) or "") for name in ("username", "name")]
+        user.username = get_adapter().generate_unique_username([*names, "person"])
         return user
 
     def save_user(self, request: HttpRequest, sociallogin: Any, form: Any = None) -> User:
-        """The account, the connection and the membership, or nothing of them; BadInput when the invitation closed."""
+        """Create account, connection and membership in one transaction. Raises BadInput for a closed invitation."""
         invitation = invitation_of(request)
         if invitation is None:
             raise BadInput("This invitation is closed: ask for a new one")
@@ -75,33 +74,33 @@ class SingleSignOnAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]  #
         return user
 
     def get_requests_session(self) -> Any:
-        """Return what asks the provider, which may take seconds, without a database connection."""
+        """Return a session whose requests to the provider, which may take seconds, hold no database connection."""
         session = super().get_requests_session()
-        ask = session.request
+        send = session.request
 
-        def ask_provider(*args: Any, **kwargs: Any) -> Any:
+        def send_without_connection(*args: Any, **kwargs: Any) -> Any:
             with without_connection():
-                return ask(*args, **kwargs)
+                return send(*args, **kwargs)
 
-        session.request = ask_provider
+        session.request = send_without_connection
         return session
 
     def get_connect_redirect_url(self, request: HttpRequest, socialaccount: SocialAccount) -> str:
-        """The account page shows the connection."""
+        """Return the account page, which shows the connection."""
         return reverse("account")
 
     def on_authentication_error(
         self, request: HttpRequest, provider: Any, error: Any = None, exception: Any = None, extra_context: Any = None
     ) -> None:
-        """The page says little; the log says what was wrong, without the answer and its tokens."""
+        """Log the cause without the provider's answer and its tokens; the page does not show it."""
         logger.warning("Sign-in by the provider failed: %s %s", error or "", type(exception).__name__)
 
 
 class OpenIDConnect(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]
-    """The flow, with the identity taken from a verified id_token and from nothing else."""
+    """The OpenID Connect flow, which takes the identity only from a verified id_token."""
 
     def complete_login(self, request: HttpRequest, app: SocialApp, token: Any, **kwargs: Any) -> Any:
-        """Return the login of the person whom the id_token names. Raises OAuth2Error for one not to be trusted."""
+        """Return the login of the person in the id_token. Raises OAuth2Error for an untrusted id_token."""
         id_token = str(kwargs["response"].get("id_token") or "")
         if not id_token:
             raise OAuth2Error("no id_token")
@@ -113,7 +112,7 @@ class OpenIDConnect(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]
             algorithm = None
         if algorithm not in ALGORITHMS:
             raise OAuth2Error("the id_token is not signed with a key pair")
-        # Signature, issuer, audience and expiry, always: allauth skips the first where TLS brought the token.
+        # Always checks signature, issuer, audience and expiry; allauth skips the signature of tokens received by TLS.
         claims = jwtkit.verify_and_decode(
             credential=id_token,
             keys_url=self.openid_config["jwks_uri"],
@@ -121,26 +120,26 @@ class OpenIDConnect(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]
             audience=app.client_id,
             lookup_kid=jwtkit.lookup_kid_jwk,
         )
-        kept = {name: str(claims[name]) for name in KEPT_CLAIMS if claims.get(name)}
-        return self.get_provider().sociallogin_from_response(request, {"id_token": kept})
+        identity = {name: str(claims[name]) for name in KEPT_CLAIMS if claims.get(name)}
+        return self.get_provider().sociallogin_from_response(request, {"id_token": identity})
 
 
 def name_of_provider() -> str:
-    """The name of the provider on buttons; "" when there is none."""
+    """Return the display name of the provider; "" without a provider."""
     apps = settings.SOCIALACCOUNT_PROVIDERS.get("openid_connect", {}).get("APPS", [])
     return str(apps[0]["name"]) if apps else ""
 
 
 def invitation_of(request: HttpRequest) -> Invitation | None:
-    """The open invitation by which this browser came, if any."""
+    """Return the open invitation with which this visitor came, if any."""
     token = request.session.get(INVITED)
-    found = Invitation.objects.select_related("collection").filter(token=token).first() if token else None
-    return found if found is not None and not members.why_closed(found) else None
+    invitation = Invitation.objects.select_related("collection").filter(token=token).first() if token else None
+    return invitation if invitation is not None and not members.why_closed(invitation) else None
 
 
 @transaction.atomic
 def disconnect_provider(user: User) -> bool:
-    """Disconnect an account; False: it is not connected. Raises BadInput where it has no password to come in by."""
+    """Disconnect an account from the provider; return whether it was connected. Raises BadInput without a password."""
     connection = SocialAccount.objects.filter(user=user).first()
     if connection is None:
         return False

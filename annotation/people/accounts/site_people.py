@@ -1,4 +1,4 @@
-"""Accounts of the site, as owners see and steer them. What somebody judged stays, whatever becomes of the account."""
+"""Accounts of the site, which owners list and change. An account's judgments stay in all cases."""
 
 import re
 from collections.abc import Callable
@@ -26,18 +26,18 @@ PAGE = 50
 
 
 def list_users(search: str, after: str) -> QuerySet[User]:
-    """Return a page of accounts in the order of their names, behind `after`; one row more tells of a next page."""
-    factor = Authenticator.objects.filter(user=OuterRef("pk"), type=Authenticator.Type.TOTP)
-    found = User.objects.filter(username__gt=after) if after else User.objects.all()
+    """Return a page of accounts by name after `after`, and one more where there is a next page."""
+    totp = Authenticator.objects.filter(user=OuterRef("pk"), type=Authenticator.Type.TOTP)
+    users = User.objects.filter(username__gt=after) if after else User.objects.all()
     if search:
-        found = found.filter(username__icontains=search)
+        users = users.filter(username__icontains=search)
     joined = Count("memberships", filter=Q(memberships__is_active=True))
-    return found.annotate(joined=joined, has_factor=Exists(factor)).order_by("username")[: PAGE + 1]
+    return users.annotate(joined=joined, has_factor=Exists(totp)).order_by("username")[: PAGE + 1]
 
 
 @transaction.atomic
 def close_account(person: User, *, by: User) -> Withdrawn:
-    """Close an account: it cannot sign in, and the pairs that it holds go back to the queue."""
+    """Close an account: it cannot sign in, and its open pairs return to the queue."""
     _refuse_oneself(person, by)
     _set_active(person, False)
     record(by, "account.stopped", concerns=person)
@@ -46,7 +46,7 @@ def close_account(person: User, *, by: User) -> Withdrawn:
 
 @transaction.atomic
 def reopen_account(person: User, *, by: User) -> None:
-    """Open a closed account again, with the password it had."""
+    """Reopen a closed account with its former password. Raises BadInput for a pseudonymised one."""
     if not person.has_usable_password() and re.fullmatch(rf"person-{person.pk}(-[0-9]+)?", person.username):
         raise BadInput(_("A pseudonymised account cannot be reopened. Send a new invitation"))
     _set_active(person, True)
@@ -55,13 +55,13 @@ def reopen_account(person: User, *, by: User) -> None:
 
 @transaction.atomic
 def end_sessions(person: User, *, by: User) -> None:
-    """Sign somebody out everywhere."""
+    """End all sessions of an account."""
     record(by, "session.ended", concerns=person, count=sessions.end_others(person, None))
 
 
 @transaction.atomic
 def remove_factor(person: User, *, by: User) -> None:
-    """Remove the second factor of somebody who lost phone and codes: make sure it is them."""
+    """Remove the second factor of a person who lost phone and codes. Raises BadInput where there is none."""
     _refuse_oneself(person, by)
     if not second_factor.remove(person):
         raise BadInput(_("%(name)s has not set up two-factor authentication") % {"name": person.username})
@@ -70,7 +70,7 @@ def remove_factor(person: User, *, by: User) -> None:
 
 @transaction.atomic
 def set_owner(person: User, *, by: User, owner: bool) -> Withdrawn:
-    """Make somebody an owner, who sees and changes everything, or none; memberships stay."""
+    """Give an account the owner role, with which it sees and changes everything, or remove it. Raises BadInput."""
     if not owner:
         _refuse_oneself(person, by)
     if person.is_owner == owner:
@@ -83,48 +83,48 @@ def set_owner(person: User, *, by: User, owner: bool) -> Withdrawn:
 
 @transaction.atomic
 def pseudonymise(person: User, *, by: User) -> Withdrawn:
-    """Forget who somebody was: name, mail, password, devices. Their judgments stay under the new name.
+    """Delete a person's name, email address, password and devices; their judgments stay under a new name.
 
-    Files that were exported before keep the old name: they lie outside the database.
+    Files that were exported before contain the old name.
     """
     _refuse_oneself(person, by)
     if person.is_owner:
         raise BadInput(_("Remove the owner role first"))
-    # With a number behind it where somebody calls themselves so already, here or as an assessor.
+    # With a number at the end where another account or assessor has the name already.
     collections = Membership.objects.filter(user=person).values("collection")
-    beside = Assessor.objects.filter(collection__in=collections, kind=Assessor.Kind.PERSON)
-    beside = beside.exclude(membership__user=person)
-    old, first = person.username, f"person-{person.pk}"
-    new = next(
+    others = Assessor.objects.filter(collection__in=collections, kind=Assessor.Kind.PERSON)
+    others = others.exclude(membership__user=person)
+    old_name, pseudonym = person.username, f"person-{person.pk}"
+    new_name = next(
         name
-        for name in chain([first], (f"{first}-{number}" for number in count(2)))
+        for name in chain([pseudonym], (f"{pseudonym}-{number}" for number in count(2)))
         if not User.objects.filter(username__iexact=name).exclude(pk=person.pk).exists()
-        and not beside.filter(name=name).exists()
+        and not others.filter(name=name).exists()
     )
     _set_active(person, False)
     sessions.end_others(person, None)
     second_factor.remove(person)
     SocialAccount.objects.filter(user=person).delete()
-    Assessor.objects.filter(membership__user=person).update(name=new)
-    # Stored figures but agreement's name people; they are computed anew when a page asks.
+    Assessor.objects.filter(membership__user=person).update(name=new_name)
+    # Stored figures, except those of agreement, contain names; they are computed again when a page needs them.
     StoredResult.objects.filter(collection__in=collections).exclude(kind="agreement").delete()
     Invitation.objects.filter(accepted_by=person).update(note="")
-    # Some tables name people by text. Texts are append-only, but for this.
+    # Some tables name people by text. Texts are append-only with this exception.
     with pgtrigger.ignore("corpus.Target:append_only"):
-        texts = Target.objects.filter(kind=Target.Kind.PERSON, writer=old, pair__collection__in=collections)
-        texts.update(writer=new)
-    # Asked of Django: most of these tables are of layers above, and a new one cannot be forgotten.
+        texts = Target.objects.filter(kind=Target.Kind.PERSON, writer=old_name, pair__collection__in=collections)
+        texts.update(writer=new_name)
+    # Found by their field, because most of these models are in apps that annotation must not import.
     for model in apps.get_models():
         if any(field.name == "made_by" and isinstance(field, CharField) for field in model._meta.concrete_fields):
-            model._default_manager.filter(made_by=old).update(made_by=new)
-    person.username, person.email = new, ""
+            model._default_manager.filter(made_by=old_name).update(made_by=new_name)
+    person.username, person.email = new_name, ""
     person.set_unusable_password()
     person.save(update_fields=["username", "email", "password"])
     record(by, "account.pseudonymised", concerns=person)
     return withdraw(person, by=by)
 
 
-# What owners may do to an account, by the word in the address, and the page's sentence for it.
+# Actions of owners on an account by their name in the address, each with the message that confirms it.
 ACTS: dict[str, tuple[Callable[..., Withdrawn | None], str]] = {
     "stop": (close_account, gettext_noop("%(name)s can no longer sign in. Existing judgments are kept.")),
     "start": (reopen_account, gettext_noop("%(name)s can sign in again.")),

@@ -1,4 +1,4 @@
-"""Accounts: one's own page, sessions, invitations, the provider; what owners do to accounts; refused forms."""
+"""Pages of accounts: a user's own account, invitations, the sign-in provider, the site's accounts, refused forms."""
 
 from urllib.parse import urlsplit
 
@@ -54,9 +54,8 @@ def _render_account(
 
 @action("site", "POST")
 def end_session(request: HttpRequest, scope: SiteScope, session: int) -> HttpResponse:
-    """Sign out another device; this browser signs out by its own button."""
+    """Sign out another device."""
     with transaction.atomic():
-        # The record and the end of the session stand or fall together.
         if not sessions.end_others(scope.user, None, only=session):
             raise Http404("No such session.")
         record(scope, "session.ended", count=1)
@@ -66,7 +65,7 @@ def end_session(request: HttpRequest, scope: SiteScope, session: int) -> HttpRes
 
 @action("site", "POST")
 def end_other_sessions(request: HttpRequest, scope: SiteScope) -> HttpResponse:
-    """Sign out everywhere but here."""
+    """Sign out all devices but this one."""
     with transaction.atomic():
         count = sessions.end_others(scope.user, request.session.session_key)
         record(scope, "session.ended", count=count)
@@ -86,7 +85,7 @@ def mail_address(request: HttpRequest, scope: SiteScope) -> HttpResponse:
         return _render_account(request, scope, form, status=422)
     with transaction.atomic():
         User.objects.filter(pk=scope.user.pk).update(email=form.cleaned_data["email"])
-        # Whether there is one, not which: the log is read by others.
+        # The address itself is not recorded, because others read the audit log.
         record(scope, "account.mail", given=bool(form.cleaned_data["email"]))
     messages.success(request, _("Email address saved."))
     return redirect("account")
@@ -105,12 +104,12 @@ def disconnect(request: HttpRequest, scope: SiteScope) -> HttpResponse:
 
 @action("public", "GET", "POST")
 def invitation(request: HttpRequest, scope: PublicScope, token: str) -> HttpResponse:
-    """Accept an invitation, with a new account or with the one that is signed in."""
+    """Show an invitation; POST accepts it with a new account, or with the one that is signed in."""
     invited = get_object_or_404(Invitation.objects.select_related("collection", "invited_by"), token=token)
     context = {"scope": scope, "invitation": invited, "provider": single_sign_on.name_of_provider()}
-    # 410 and not 404: the link was one, and the page says why it no longer works.
-    if closed := members.why_closed(invited):
-        return render(request, "accounts/invitation_closed.html", {**context, "reason": closed}, status=410)
+    # 410 and not 404, because the link was valid once; the page says why it no longer is.
+    if reason := members.why_closed(invited):
+        return render(request, "accounts/invitation_closed.html", {**context, "reason": reason}, status=410)
     if scope.user is not None:
         if request.method == "GET":
             return render(request, "accounts/join.html", context)
@@ -125,7 +124,7 @@ def invitation(request: HttpRequest, scope: PublicScope, token: str) -> HttpResp
         username, password = form.cleaned_data["username"], form.cleaned_data["password1"]
         try:
             user = members.sign_up(invitation=invited, username=username, password=password)
-        # Two people chose the same name between the check and the insert.
+        # Another person has taken the name since the form was validated.
         except IntegrityError:
             form.add_error("username", _("This user name has just been taken. Choose another one."))
             return render(request, "accounts/sign_up.html", {**context, "form": form}, status=422)
@@ -139,18 +138,17 @@ def invitation(request: HttpRequest, scope: PublicScope, token: str) -> HttpResp
 
 
 def _greet_member(request: HttpRequest, user: User) -> None:
-    # What comes first (consent, a test) is said by the page that they come to.
     messages.success(request, _("Welcome, %(name)s.") % {"name": user.username})
 
 
 @action("public", "GET", "POST")
 def request_password_reset(request: HttpRequest, scope: PublicScope) -> HttpResponse:
-    """Send a link by mail, where this site sends mail; else say whom to ask."""
+    """Send a password link by mail; where this site sends no mail, say whom to ask."""
     if not settings.EMAIL_HOST:
         return render(request, "accounts/forgotten.html", {"scope": scope})
     response: HttpResponse = password_reset(request)
-    # A redirect is the answer to every valid form, whether the address is known or not: the log
-    # says no more than the page.
+    # Every valid form is answered with a redirect, whether the address is known or not, and the log
+    # reveals no more.
     if request.method == "POST" and response.status_code == 302:
         record(scope, "password.asked", address=sessions.client_network(request))
     return response
@@ -158,14 +156,14 @@ def request_password_reset(request: HttpRequest, scope: PublicScope) -> HttpResp
 
 @action("public", "POST")
 def display(request: HttpRequest, scope: PublicScope) -> HttpResponse:
-    """Keep the choice of language and look, and go back to the page where it was made."""
+    """Save the choice of language and appearance, and return to the page of the form."""
     back = request.POST.get("next", "")
     try:
-        # A path that no view takes would lead to an error page after a choice that was saved.
+        # Without this check a wrong path would lead to an error page.
         resolve(urlsplit(back).path)
     except (Resolver404, ValueError):
         back = ""
-    # Another host would make this page a hop for phishing links.
+    # A redirect to another host could be used for phishing.
     if not url_has_allowed_host_and_scheme(back, {request.get_host()}, require_https=request.is_secure()):
         back = reverse("home")
     response = HttpResponseRedirect(back, status=303)
@@ -173,31 +171,31 @@ def display(request: HttpRequest, scope: PublicScope) -> HttpResponse:
     return response
 
 
-# Signing in by the OpenID Connect provider: the way there, the way back, and what can go wrong
+# Signing in by the OpenID Connect provider
 
 
 @action("public", "GET", "POST")
 def login(request: HttpRequest, scope: PublicScope, provider_id: str) -> HttpResponse:
-    """Send the visitor to the provider's page. A GET asks first, so that no other site can start a sign-in here."""
+    """Redirect to the provider. A GET asks for confirmation, so that no other site can start a sign-in."""
     return _of_provider(request, scope, OAuth2LoginView, provider_id)
 
 
 @action("public", "GET")
 def callback(request: HttpRequest, scope: PublicScope, provider_id: str) -> HttpResponse:
-    """Complete a sign-in when the provider sends the visitor back with a code, which is exchanged for an id_token."""
+    """Complete a sign-in: exchange the provider's code for an id_token."""
     return _of_provider(request, scope, OAuth2CallbackView, provider_id)
 
 
 @action("public", "POST")
 def start_invited_login(request: HttpRequest, scope: PublicScope, token: str) -> HttpResponse:
-    """Accept an invitation with an account of the provider."""
+    """Accept an invitation with an account of the provider: redirect to the provider."""
     invitation = get_object_or_404(Invitation, token=token)
     if not settings.OIDC_URL or members.why_closed(invitation):
         return redirect("invitation", token)
     request.session[single_sign_on.INVITED] = token
     try:
         provider = single_sign_on.SingleSignOnAdapter(request).get_provider(request, "openid_connect")
-        # Whoever has an account comes back to the invitation, and accepts it with that account.
+        # A person who has an account already returns to the invitation and accepts it with that account.
         response: HttpResponse = provider.redirect(request, process="login", next_url=f"/invitations/{token}/")
     except (RequestException, KeyError, ValueError):
         return _render_provider_error(request, scope)
@@ -206,7 +204,7 @@ def start_invited_login(request: HttpRequest, scope: PublicScope, token: str) ->
 
 @action("public", "GET")
 def cancelled(request: HttpRequest, scope: PublicScope) -> HttpResponse:
-    """Show the sign-in page to who turned back at the provider's page."""
+    """Redirect to the sign-in page after a sign-in was cancelled at the provider."""
     return redirect("account_login")
 
 
@@ -214,7 +212,7 @@ def _of_provider(request: HttpRequest, scope: PublicScope, view: type, provider_
     try:
         adapter = single_sign_on.OpenIDConnect(request, provider_id)
         response: HttpResponse = view.adapter_view(adapter)(request)  # type: ignore[attr-defined]  # allauth's
-    # allauth looks the provider up by the name in the address, which anybody can type.
+    # allauth finds the provider by the name in the address, which may be wrong.
     except SocialApp.DoesNotExist:
         raise Http404("No such provider.") from None
     except BadInput:
@@ -225,25 +223,25 @@ def _of_provider(request: HttpRequest, scope: PublicScope, view: type, provider_
 
 
 def _render_provider_error(request: HttpRequest, scope: PublicScope) -> HttpResponse:
-    """Say that the provider does not answer, or not in its language."""
+    """Render the error page for a provider that does not answer, or not as expected."""
     return render(request, "socialaccount/authentication_error.html", {"scope": scope}, status=502)
 
 
-# What owners see of accounts and do to them, and links to new passwords
+# Accounts of the site for owners, and password links
 
 
 @action("own-site", "GET")
 def people(request: HttpRequest, scope: SiteScope) -> HttpResponse:
-    """Accounts by name, with search; keyset pages."""
-    # No user name is longer than 150 characters.
+    """List the accounts by name, with search."""
+    # User names have at most 150 characters.
     search, after = request.GET.get("search", "")[:150], request.GET.get("after", "")[:150]
-    found = list(site_people.list_users(search, after))
-    rows = found[: site_people.PAGE]
+    users = list(site_people.list_users(search, after))
+    rows = users[: site_people.PAGE]
     context = {
         "scope": scope,
         "people": rows,
         "search": search,
-        "after": rows[-1].username if len(found) > site_people.PAGE else "",
+        "after": rows[-1].username if len(users) > site_people.PAGE else "",
         "is_first": not after,
     }
     return render(request, "accounts/people.html", context)
@@ -251,16 +249,16 @@ def people(request: HttpRequest, scope: SiteScope) -> HttpResponse:
 
 @action("own-site", "POST")
 def control_account(request: HttpRequest, scope: SiteScope, user: int, act: str) -> HttpResponse:
-    """Do one of an owner's acts (site_people.ACTS) on an account."""
+    """Perform an action of site_people.ACTS on an account."""
     if act not in site_people.ACTS:
         raise Http404("Unknown action.")
     person = get_object_or_404(User, pk=user)
-    work, sentence = site_people.ACTS[act]
+    change, confirmation = site_people.ACTS[act]
     name = person.username
     try:
-        withdrawn = work(person, by=scope.user)
-        told = _(sentence) % {"name": name, "old": name, "new": person.username}
-        messages.success(request, f"{told} {withdrawn or ''}".strip())
+        withdrawn = change(person, by=scope.user)
+        message = _(confirmation) % {"name": name, "old": name, "new": person.username}
+        messages.success(request, f"{message} {withdrawn or ''}".strip())
     except BadInput as error:
         messages.error(request, _("No changes made: %(reason)s.") % {"reason": error})
     return redirect("site_people")
@@ -268,13 +266,13 @@ def control_account(request: HttpRequest, scope: SiteScope, user: int, act: str)
 
 @action("own-site", "POST")
 def password_link(request: HttpRequest, scope: SiteScope, user: int) -> HttpResponse:
-    """An owner makes a link for anybody who is no owner."""
+    """Create a password link for an account that has no owner role."""
     return _render_password_link(request, scope, get_object_or_404(User, pk=user))
 
 
 @action("admin", "POST")
 def member_password_link(request: HttpRequest, scope: Scope, member: int) -> HttpResponse:
-    """An admin makes a link for a member who belongs only to collections that this admin rules."""
+    """Create a password link for a member of collections that this admin administers."""
     return _render_password_link(request, scope, scope.find_member(member).user)
 
 
@@ -286,25 +284,25 @@ def _render_password_link(request: HttpRequest, scope: Scope | SiteScope, person
     return render(request, "accounts/password_link.html", context)
 
 
-# Forms that could not be taken: sent after the session had ended, or without a valid token against forgery
+# Forms that were refused: sent after the session had ended, or without a valid CSRF token
 
 
-# Of Django's own sentence, up to the origin that it names.
+# The beginning of Django's message, up to the origin.
 BAD_ORIGIN = REASON_BAD_ORIGIN.partition("%s")[0]
 
 
 @action("site", "GET", "POST")
 def unsent_form(request: HttpRequest, scope: SiteScope) -> HttpResponse:
-    """Offer a form that was sent after the session had ended; a POST discards it."""
+    """Show a form that was sent after the session had ended, to send it again; POST discards it."""
     if request.method == "POST":
-        kept = unsent_forms.read(request)
+        form = unsent_forms.read(request)
         unsent_forms.forget(request)
-        return redirect(kept.page if kept else "home")
+        return redirect(form.page if form else "home")
     return render(request, "accounts/unsent_form.html", {"scope": scope, "kept": unsent_forms.read(request)})
 
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
-    """Say why a form was refused, and what helps: the cookie, the page, or the setting of whoever runs the site."""
+    """Render why a form was refused, and what helps: cookies, reloading the page, or a setting of the site."""
     origin = request.META.get("HTTP_ORIGIN", "")
     context = {
         "origin": origin if reason.startswith(BAD_ORIGIN) and origin != "null" else "",

@@ -211,7 +211,9 @@ def _put_documents(request: HttpRequest, scope: Scope, query: Query, act: str) -
             return "passages-h"
         case "bring":
             name = forms.read_text(post, "document").strip()
-            document_row = Document.objects.filter(collection=scope.collection, external_id=name, is_current=True).first()
+            document_row = Document.objects.filter(
+                collection=scope.collection, external_id=name, is_current=True
+            ).first()
             if document_row is None:
                 raise BadInput(_("No document has the id “%(id)s”.") % {"id": name})
             documents.keep(query, author, document_row, aspects)
