@@ -8,7 +8,7 @@ from django.dispatch import receiver
 from annotation.access.audit_log.recording import record
 from annotation.access.permissions import administered_collections
 from annotation.models import User
-from annotation.people.accounts.withdrawing import rights_lost, not_administered
+from annotation.people.accounts.withdrawing import not_administered, rights_lost
 from api.models import AccessToken, Webhook
 from api.tokens import current_tokens, revoke_token
 from api.webhooks.services import disable_webhook
