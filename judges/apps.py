@@ -8,7 +8,7 @@ class JudgesConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def import_models(self) -> None:
-        """Batches, canaries, money, prices, probes and retrieval have files of their own: the engine needs none."""
+        """Import the models that have separate files because the engine does not need them."""
         super().import_models()
         for name in ("batches", "canaries", "costs", "prices", "probes", "retrieval"):
             import_module(f"judges.models.{name}")

@@ -1,14 +1,14 @@
-"""Errors of a call to a provider, and whether another try may help."""
+"""Errors of a call to a provider, which say whether another try may help."""
 
 from judges.records import Reply
 
 
 class ProviderError(Exception):
-    """A call that brought no answer. `raw` keeps the body that came with it, if any."""
+    """A call without an answer. `raw` is the body that came instead, if any."""
 
     retry = False
-    billed = False  # The provider may charge for the call all the same, nobody knows how much.
-    late = False  # Its time limit was over.
+    billed = False  # The provider may charge for the call all the same, an unknown amount.
+    late = False  # The call reached its time limit.
 
     def __init__(
         self, message: str, *, status: int | None = None, raw: str = "", retry_after: float | None = None
@@ -17,7 +17,7 @@ class ProviderError(Exception):
         self.status = status
         self.raw = raw
         self.retry_after = retry_after  # Seconds that the provider asks us to wait.
-        self.reply: Reply | None = None  # Where the error came with what the call used or cost.
+        self.reply: Reply | None = None  # If the error reports the call's usage or cost.
 
 
 class RateLimited(ProviderError):
@@ -46,7 +46,7 @@ class BadAnswer(ProviderError):
 
 
 class Rejected(ProviderError):
-    """Another 3xx or 4xx. Another try would fail alike; whether other documents would, judges.domain.refusals says."""
+    """Another status 3xx or 4xx. Another try would fail; judges.domain.refusals says if other documents would."""
 
 
 class Declined(Rejected):
@@ -54,10 +54,11 @@ class Declined(Rejected):
 
 
 class Refused(Rejected):
-    """Refusal of the account: a missing or wrong key, an unknown model, no rights, no quota."""
+    """Refusal of the account: a missing or wrong key, an unknown model, no rights, no quota.
 
-    # Every further call of the judge would fail alike, whatever it asks.
+    Every further call of the judge would fail, too.
+    """
 
 
 class NotSent(ProviderError):
-    """The call was halted before it left."""
+    """The call was halted before it was sent."""

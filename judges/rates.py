@@ -1,9 +1,8 @@
-"""What the headers of an answer say of the account's rate. Pure.
+"""Rate limits of an account, as the headers of an answer report them. Pure.
 
-`x-ratelimit-*` (OpenAI and what is like it) and `anthropic-ratelimit-*` name a limit, what is left
-of it, and when it is whole again. Whether that is a window or a bucket that fills all the time they
-do not say: so the numbers are bounds and hints for the engine (judges.engine.limits), never the
-whole truth.
+`x-ratelimit-*` (OpenAI and compatible servers) and `anthropic-ratelimit-*` name a limit, what remains
+of it, and when it is full again. They do not say whether the limit is a window or a bucket that fills
+continuously, so the engine (judges.engine.limits) takes the numbers as bounds and hints only.
 """
 
 import re
@@ -12,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-# (limit, left, whole again), for requests and for tokens.
+# (limit, remaining, full again), for requests and for tokens.
 NAMES = [
     (f"{kind}-limit", f"{kind}-remaining", f"{kind}-reset")
     for kind in ("anthropic-ratelimit-requests", "anthropic-ratelimit-input-tokens", "anthropic-ratelimit-tokens")
@@ -28,37 +27,37 @@ YEAR_2001 = 1e9  # Seconds since 1970: a larger number is a time, not a duration
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """Requests that an account takes now (`left`, -1: unknown), and seconds until it has room again (`hold`)."""
+    """The rate limit of an account at the moment of an answer."""
 
-    left: int = -1
-    hold: float = 0.0
-    per_minute: int = 0  # Its limit of requests, as far as it can be one a minute; 0: unknown.
-    reset: float = 0.0  # Seconds until all of what is used up is there again.
+    left: int = -1  # Requests that the account takes now; -1: unknown.
+    hold: float = 0.0  # Seconds until it takes another one.
+    per_minute: int = 0  # The limit of requests, as far as it may be per minute; 0: unknown.
+    reset: float = 0.0  # Seconds until the limit is full again.
 
 
 def read_rate(headers: Mapping[str, str]) -> Rate | None:
-    """Return what the headers say; None where they say nothing."""
-    left, hold, per_minute, reset, heard = -1, 0.0, 0, 0.0, False
+    """Return the rate that the headers report; None if they report none."""
+    left, hold, per_minute, reset, is_reported = -1, 0.0, 0, 0.0, False
     for limit_name, left_name, reset_name in NAMES:
         remaining, most = _number(headers.get(left_name)), _number(headers.get(limit_name))
         if remaining is None:
             continue
-        heard = True
+        is_reported = True
         seconds = read_duration(headers.get(reset_name, "")) or 0.0
-        of_requests = "token" not in limit_name
-        if of_requests:
+        counts_requests = "token" not in limit_name
+        if counts_requests:
             left = int(remaining) if left < 0 else min(left, int(remaining))
         if remaining < 1 and seconds:
             reset = max(reset, seconds)
-            # Where it is always full, the first one is back after its share of the time.
+            # If the limit fills continuously, the first request is possible after its share of the time.
             hold = max(hold, seconds / max(1.0, most or 1.0))
-        if of_requests and most:
+        if counts_requests and most:
             per_minute = int(most) if not per_minute else min(per_minute, int(most))
-    return Rate(left, min(hold, LONGEST_S), per_minute, min(reset, LONGEST_S)) if heard else None
+    return Rate(left, min(hold, LONGEST_S), per_minute, min(reset, LONGEST_S)) if is_reported else None
 
 
 def read_duration(text: str) -> float | None:
-    """Return the seconds of "1s", "6m0s", "20ms", "1.5", a date, or a time since 1970; None for anything else."""
+    """Return the seconds from now of "1s", "6m0s", "20ms", "1.5", a date, or a time since 1970; else None."""
     text = text.strip()
     number = _number(text)
     if number is not None:

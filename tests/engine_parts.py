@@ -65,7 +65,7 @@ def scene(models: LocalModels, pairs: int, **panel: Any) -> Collection:
 def begin(collection: Collection, *, budget: float | None = None, **options: Any) -> Campaign:
     """A campaign with these options (CampaignOptions), which workers take up."""
     wanted = build_configuration(**options)
-    campaign = lifecycle.start_campaign(collection=collection, wanted=wanted, budget=budget).campaign
+    campaign = lifecycle.start_campaign(collection=collection, configuration=wanted, budget=budget).campaign
     assert campaign is not None
     return campaign
 

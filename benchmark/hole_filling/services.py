@@ -177,7 +177,7 @@ def _begin_filling(
     limits = request.options.model_dump(include={"budget", "max_calls", "failed_to_people"})
     outcome = lifecycle.start_campaign(
         collection=request.collection,
-        wanted=request.configuration,
+        configuration=request.configuration,
         scope=scope_of(filling),
         **limits,
         retry=request.options.retry_failed,

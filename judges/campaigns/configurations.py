@@ -75,9 +75,9 @@ class Configuration:
         }
 
 
-def build_configuration(**given: Any) -> Configuration:
+def build_configuration(**options: Any) -> Configuration:
     """Return the configuration of a campaign with these options. Raises BadInput."""
-    return configuration_of(CampaignOptions.read(given))
+    return configuration_of(CampaignOptions.read(options))
 
 
 def configuration_of(options: CampaignOptions) -> Configuration:
@@ -160,12 +160,15 @@ def describe_panel(policy: str, voters: Sequence[copies.AskedModel], majority: i
     if policy not in VOTED or not voters:
         return ""
     size = len(voters)
-    told = _("one vote decides")
+    description = _("one vote decides")
     if size > 1:
-        told = _("%(majority)s of %(size)s votes must agree, each counts as one") % {"majority": majority, "size": size}
+        description = _("%(majority)s of %(size)s votes must agree, each counts as one") % {
+            "majority": majority,
+            "size": size,
+        }
     if size > 1 and early_stop and policy == Policy.ENSEMBLE:
-        told = _("%(told)s; %(first)s vote first, then one at a time until the result is certain") % {
-            "told": told,
+        description = _("%(told)s; %(first)s vote first, then one at a time until the result is certain") % {
+            "told": description,
             "first": asked_first(size),
         }
     # A reader who sees 5 votes should know that three of them are one model's.
@@ -173,18 +176,18 @@ def describe_panel(policy: str, voters: Sequence[copies.AskedModel], majority: i
         _("%(count)s of them are samples of %(model)s") % {"count": len(places), "model": voters[places[0]].model}
         for places in copies.copy_groups(voters)
     ]
-    return "; ".join([told, *alike, _("samples of one model share its errors")]) if alike else told
+    return "; ".join([description, *alike, _("samples of one model share its errors")]) if alike else description
 
 
 def _select_judges(
-    rule: str, chosen: Panel, agents: list[Judge], panelists: list[Judge]
+    rule: str, panel: Panel, agents: list[Judge], panelists: list[Judge]
 ) -> tuple[list[Judge], list[Judge]]:
     """The debaters and the judges that the policy asks. Raises BadInput where there are too few."""
     if rule in (Policy.DEBATE, Policy.DEBATE_ENSEMBLE) and not agents:
         raise BadOption(
             "debaters",
             _("Policy %(rule)s needs two debaters, and panel %(panel)s has none: name two, or choose another policy.")
-            % {"rule": rule, "panel": chosen.name},
+            % {"rule": rule, "panel": panel.name},
         )
     if rule == Policy.HUMAN:
         return [], []
@@ -194,7 +197,7 @@ def _select_judges(
         raise BadOption(
             "judges",
             _("Policy %(rule)s needs judges, and panel %(panel)s has none: name some, or choose another policy.")
-            % {"rule": rule, "panel": chosen.name},
+            % {"rule": rule, "panel": panel.name},
         )
     # A single judge is the first of those named.
     if rule == Policy.SINGLE:
@@ -251,9 +254,9 @@ def _choose_debaters(judges: list[Judge], number: int | None) -> list[Judge]:
 
 
 def _filter_judges(names: Sequence[str]) -> list[Judge]:
-    found = _find_judges(names, "filter")
+    judges = _find_judges(names, "filter")
     # An entry may name its family itself: names of models do not always tell.
-    families = [(judge.name, model_family(str(judge.parameters.get("family", "")), judge.model)) for judge in found]
+    families = [(judge.name, model_family(str(judge.parameters.get("family", "")), judge.model)) for judge in judges]
     if same := same_family(families):
         raise BadOption(
             "filter",
@@ -263,18 +266,18 @@ def _filter_judges(names: Sequence[str]) -> list[Judge]:
             )
             % {"same": same[0], "same2": same[1]},
         )
-    return found
+    return judges
 
 
-def _find_adjudicator(panel: Panel, rule: str, wanted: str) -> Judge | None:
+def _find_adjudicator(panel: Panel, rule: str, choice: str) -> Judge | None:
     """Return the judge that settles disagreements in place of people, by name, or "panel" for the panel's own."""
-    if not wanted:
+    if not choice:
         return None
     if rule not in (Policy.DEBATE, Policy.DEBATE_ENSEMBLE):
         raise BadOption(
             "adjudicator", _("An adjudicator resolves debates, and policy %(rule)s has none.") % {"rule": rule}
         )
-    name = panel.adjudicator if wanted == "panel" else wanted
+    name = panel.adjudicator if choice == "panel" else choice
     if not name:
         raise BadOption("adjudicator", _("Panel %(panel)s has no adjudicator: name a judge.") % {"panel": panel.name})
     (judge,) = _find_judges([name], "adjudicator")
@@ -283,19 +286,20 @@ def _find_adjudicator(panel: Panel, rule: str, wanted: str) -> Judge | None:
 
 def find_panel(name: str | None) -> Panel:
     ensure_offline()
-    found = Panel.objects.filter(name=name).first() if name else Panel.objects.filter(is_default=True).first()
-    if found is None:
-        known = ", ".join(Panel.objects.order_by("name").values_list("name", flat=True))
+    panel = Panel.objects.filter(name=name).first() if name else Panel.objects.filter(is_default=True).first()
+    if panel is None:
+        panel_names = ", ".join(Panel.objects.order_by("name").values_list("name", flat=True))
         raise BadOption(
-            "panel", _("There is no panel %(name)s: choose one of %(known)s.") % {"name": name or "", "known": known}
+            "panel",
+            _("There is no panel %(name)s: choose one of %(known)s.") % {"name": name or "", "known": panel_names},
         )
-    return found
+    return panel
 
 
 def _find_judges(names: Sequence[str], role: str) -> list[Judge]:
-    found = {one.name: one for one in records_of(JudgeVersion.objects.filter(name__in=names, is_current=True))}
-    if missing := [name for name in names if name not in found]:
+    by_name = {judge.name: judge for judge in records_of(JudgeVersion.objects.filter(name__in=names, is_current=True))}
+    if missing := [name for name in names if name not in by_name]:
         raise BadOption(
             role, _("There is no judge %(missing)s: load it with configure_judges.") % {"missing": missing[0]}
         )
-    return [found[name] for name in names]
+    return [by_name[name] for name in names]

@@ -33,7 +33,7 @@ DEBATED = (Campaign.Policy.DEBATE, Campaign.Policy.DEBATE_ENSEMBLE)
 
 def forecast_judging(
     collection: Collection,
-    wanted: Configuration,
+    configuration: Configuration,
     *,
     limit: int | None = None,
     again: bool = False,
@@ -43,26 +43,26 @@ def forecast_judging(
 
     `again`: of pairs that are judged already, whose answers cost nothing unless all is asked anew (`fresh`).
     """
-    left = lifecycle.pairs_to_judge(collection, wanted, limit=limit, again=again)
+    left = lifecycle.pairs_to_judge(collection, configuration, limit=limit, again=again)
     if not left:
         return None
     inputs = sample_inputs(collection)
-    total, inputs = len(inputs), list(chain.from_iterable(parts_of(collection, wanted, one) for one in inputs))
-    known = answered_shares(collection, wanted, inputs) if again and not fresh else {}
+    total, inputs = len(inputs), list(chain.from_iterable(parts_of(collection, configuration, view) for view in inputs))
+    answered = answered_shares(collection, configuration, inputs) if again and not fresh else {}
     if total < left:  # the others may never have been asked
-        known = {judge: replace(share, certain=False) for judge, share in known.items()}
-    by_windows = collection.long_documents == Collection.LongDocuments.WINDOWS and wanted.policy in WINDOWED
+        answered = {judge: replace(share, certain=False) for judge, share in answered.items()}
+    by_windows = collection.long_documents == Collection.LongDocuments.WINDOWS and configuration.policy in WINDOWED
     # The windows that there are beside the first ones of so many of the collection's pairs.
     if by_windows and (more := count_windows(collection) - count_long_pairs(collection)):
         about = {"is_candidate": True, "query__is_current": True, "document__is_current": True}
         left += round(more * left / Pair.objects.filter(collection=collection, **about).count())
-    estimate = estimate_pairs(wanted, left, inputs, known)
+    estimate = estimate_pairs(configuration, left, inputs, answered)
     return replace(estimate, notes=(*estimate.notes, *describe_long_pairs(collection)))
 
 
-def parts_of(collection: Collection, wanted: Configuration, inputs: Inputs) -> list[Inputs]:
+def parts_of(collection: Collection, configuration: Configuration, inputs: Inputs) -> list[Inputs]:
     """Return what judges are asked about one after another: the windows of a long document, or the pair itself."""
-    by_windows = collection.long_documents == Collection.LongDocuments.WINDOWS and wanted.policy in WINDOWED
+    by_windows = collection.long_documents == Collection.LongDocuments.WINDOWS and configuration.policy in WINDOWED
     return (inputs.parts if by_windows else []) or [inputs]
 
 
@@ -98,65 +98,72 @@ def describe_long_pairs(collection: Collection) -> list[str]:
 
 
 def answered_shares(
-    collection: Collection, wanted: Configuration, inputs: Sequence[Inputs]
+    collection: Collection, configuration: Configuration, inputs: Sequence[Inputs]
 ) -> dict[int, AnsweredShare]:
     """Return how much of what each judge would be asked first about these pairs it has answered before, by its id."""
-    asked: dict[int, list[str]] = defaultdict(list)
+    cache_keys: dict[int, list[str]] = defaultdict(list)
 
     def note(judge: Judge, prompt: Prompt, schema: dict[str, Any], sample: int = 0) -> None:
-        asked[judge.id].append(make_cache_key(judge, fit_prompt(prompt, judge, schema), sample, collection.pk))
+        cache_keys[judge.id].append(make_cache_key(judge, fit_prompt(prompt, judge, schema), sample, collection.pk))
 
-    seats = wanted.protocol.debate_agents(len(wanted.debaters)) if wanted.debaters else ()
-    warmth = wanted.protocol.temperature
+    seats = configuration.protocol.debate_agents(len(configuration.debaters)) if configuration.debaters else ()
+    warmth = configuration.protocol.temperature
     own = {} if warmth is None else {"temperature": warmth}
-    debaters = [replace(judge, parameters={**judge.parameters, **own}) for judge in wanted.debaters]
-    for one in inputs:
-        if wanted.policy in DEBATED:
+    debaters = [replace(judge, parameters={**judge.parameters, **own}) for judge in configuration.debaters]
+    for view in inputs:
+        if configuration.policy in DEBATED:
             for seat, judge in zip(seats, debaters, strict=True):
-                note(judge, render.turn_prompt(one, seat, 1, None, seats), render.TURN_SCHEMA)
-        if wanted.policy != Campaign.Policy.DEBATE:
-            voters = wanted.voters[:1] if wanted.policy == Campaign.Policy.SINGLE else wanted.voters
+                note(judge, render.turn_prompt(view, seat, 1, None, seats), render.TURN_SCHEMA)
+        if configuration.policy != Campaign.Policy.DEBATE:
+            voters = (
+                configuration.voters[:1] if configuration.policy == Campaign.Policy.SINGLE else configuration.voters
+            )
             for judge, sample in zip(voters, copies.sample_indexes(voters), strict=True):
-                note(judge, *render.render_ballot(one, judge), sample)
-    keys = [key for listed in asked.values() for key in listed]
+                note(judge, *render.render_ballot(view, judge), sample)
+    keys = [key for listed in cache_keys.values() for key in listed]
     stored = Attempt.objects.filter(cache_key__in=keys, outcome=Attempt.Outcome.LABELLED)
     answered = set(stored.values_list("cache_key", flat=True))
     return {
-        judge: AnsweredShare(sum(key in answered for key in listed) / len(listed)) for judge, listed in asked.items()
+        judge: AnsweredShare(sum(key in answered for key in listed) / len(listed))
+        for judge, listed in cache_keys.items()
     }
 
 
 def estimate_pairs(
-    wanted: Configuration, pairs: int, inputs: Sequence[Inputs], known: Mapping[int, AnsweredShare] = {}
+    configuration: Configuration, pairs: int, inputs: Sequence[Inputs], answered: Mapping[int, AnsweredShare] = {}
 ) -> Estimate:
     """Estimate the judging of so many pairs, some of which show `inputs` to judges; `known`: answered before."""
     options = CampaignSize(
         pairs=pairs,
-        policy=wanted.policy,
-        debaters=wanted.debaters if wanted.protocol.debate_for_people or wanted.policy in DEBATED else (),
-        voters=wanted.voters,
-        rounds=wanted.rounds,
-        early_stop=wanted.early_stop,
-        majority=wanted.majority,
-        filters=wanted.filters,
-        adjudicator=wanted.adjudicator,
-        play_on=wanted.protocol.play_on,
-        batch=wanted.protocol.batch,
-        mixes=mixes_of(wanted.judges),
-        ballots=ballots_of([*wanted.voters, *wanted.filters], inputs),
-        answered=known,
+        policy=configuration.policy,
+        debaters=configuration.debaters
+        if configuration.protocol.debate_for_people or configuration.policy in DEBATED
+        else (),
+        voters=configuration.voters,
+        rounds=configuration.rounds,
+        early_stop=configuration.early_stop,
+        majority=configuration.majority,
+        filters=configuration.filters,
+        adjudicator=configuration.adjudicator,
+        play_on=configuration.protocol.play_on,
+        batch=configuration.protocol.batch,
+        mixes=mixes_of(configuration.judges),
+        ballots=ballots_of([*configuration.voters, *configuration.filters], inputs),
+        answered=answered,
     )
-    sample = [prompt for one in inputs for prompt in (render.turn_prompt(one, FOR, 1), render.vote_prompt(one))]
+    sample = [prompt for view in inputs for prompt in (render.turn_prompt(view, FOR, 1), render.vote_prompt(view))]
     return estimate_campaign(options, sample)
 
 
-def forecast_writing(collection: Collection, wanted: Configuration, *, limit: int | None = None) -> Estimate | None:
+def forecast_writing(
+    collection: Collection, configuration: Configuration, *, limit: int | None = None
+) -> Estimate | None:
     """Estimate evidence of relevant pairs without; None when all have it."""
     missing = evidence.target_coverage(collection)["missing"]
     left = missing if limit is None else min(missing, limit)
     if not left:
         return None
-    voters = [raise_output_limit(judge) for judge in wanted.voters]
+    voters = [raise_output_limit(judge) for judge in configuration.voters]
     options = CampaignSize(pairs=left, policy="evidence", voters=voters, mixes=mixes_of(voters))
     target = EvidenceTarget("c" * 300, "e" * 700)  # texts of usual length
     sample = [writing.entity_prompt(target.evidence)]
@@ -175,8 +182,8 @@ def sample_inputs(collection: Collection) -> list[Inputs]:
     # Steps over keys, not offsets: an offset into a million pairs reads all that come before it.
     step = max(1, (ends["last"] - ends["first"]) // SAMPLE)
     spread = {pairs.filter(pk__gte=key).first() for key in range(ends["first"], ends["last"] + 1, step)}
-    chosen = sorted(filter(None, spread), key=lambda pair: pair.pk)[:SAMPLE]
-    return [pair_inputs(collection, pair.query, pair.document) for pair in chosen]
+    sample_pairs = sorted(filter(None, spread), key=lambda pair: pair.pk)[:SAMPLE]
+    return [pair_inputs(collection, pair.query, pair.document) for pair in sample_pairs]
 
 
 def pair_inputs(owner: Collection | Campaign, query: Query, document: Document) -> Inputs:

@@ -77,7 +77,10 @@ def judge_reports(campaigns: Iterable[int]) -> dict[int, list[JudgeReport]]:
         judge = judges[key]
         room = int(judge.parameters.get("max_output_tokens", 512))
         reports[campaign].append(JudgeReport(judge.name, judge.model, room, **of_judge))
-    return {campaign: sorted(found, key=lambda report: report.judge) for campaign, found in reports.items()}
+    return {
+        campaign: sorted(campaign_reports, key=lambda report: report.judge)
+        for campaign, campaign_reports in reports.items()
+    }
 
 
 def join_reports(campaigns: Iterable[Iterable[JudgeReport]]) -> list[JudgeReport]:

@@ -55,10 +55,10 @@ class Started:
         return self.campaign is None or self.campaign.state != State.RUNNING
 
 
-def same_configuration(collection: Collection, wanted: Configuration) -> list[Campaign]:
+def same_configuration(collection: Collection, configuration: Configuration) -> list[Campaign]:
     """Return campaigns with this configuration and the collection's present relevance definition, newest first."""
-    found = Campaign.objects.filter(collection=collection, **_relevance_fields(collection), **wanted.values)
-    return list(found.order_by("-pk"))
+    campaigns = Campaign.objects.filter(collection=collection, **_relevance_fields(collection), **configuration.values)
+    return list(campaigns.order_by("-pk"))
 
 
 def _relevance_fields(collection: Collection) -> dict[str, Any]:
@@ -73,11 +73,13 @@ def matching_campaigns(campaign: Campaign) -> list[Campaign]:
     return list(Campaign.objects.filter(collection=campaign.collection_id, **values).order_by("-pk"))
 
 
-def pairs_to_judge(collection: Collection, wanted: Configuration, *, limit: int | None, again: bool = False) -> int:
+def pairs_to_judge(
+    collection: Collection, configuration: Configuration, *, limit: int | None, again: bool = False
+) -> int:
     """Return about how many pairs a start would still have to judge: for the estimate."""
-    known = [] if again else same_configuration(collection, wanted)
+    earlier = [] if again else same_configuration(collection, configuration)
     ended = [Work.State.LABELLED, Work.State.ESCALATED, Work.State.FAILED]
-    done = Work.objects.filter(campaign__in=known, state__in=ended).values("pair").distinct().count()
+    done = Work.objects.filter(campaign__in=earlier, state__in=ended).values("pair").distinct().count()
     candidates = Pair.objects.filter(collection=collection, is_candidate=True)
     current = candidates.filter(query__is_current=True, document__is_current=True).count()
     return max(0, min(current, limit if limit is not None else current) - done)
@@ -86,7 +88,7 @@ def pairs_to_judge(collection: Collection, wanted: Configuration, *, limit: int 
 def start_campaign(
     *,
     collection: Collection,
-    wanted: Configuration,
+    configuration: Configuration,
     limit: int | None = None,
     budget: float | None = None,
     max_calls: int | None = None,
@@ -108,13 +110,19 @@ def start_campaign(
         raise ValueError("pairs have a scope that names them, and every candidate has none")
     if fresh and not again:
         raise BadOption("again", _("Asking anew needs a new campaign: choose to judge again."))
-    check_budget(collection, wanted, budget, max_calls, limit)
+    check_budget(collection, configuration, budget, max_calls, limit)
     with transaction.atomic():
         _lock_collection(collection)
-        known = same_configuration(collection, wanted)
+        campaigns = same_configuration(collection, configuration)
         # The newest unfinished one; else the newest that is paused or finished. A cancelled one is never joined.
-        alike = [] if again else [one for one in known if one.scope == scope and one.state != State.CANCELLED]
-        campaign = min(alike, key=lambda one: one.state not in UNFINISHED, default=None)
+        alike = (
+            []
+            if again
+            else [
+                candidate for candidate in campaigns if candidate.scope == scope and candidate.state != State.CANCELLED
+            ]
+        )
+        campaign = min(alike, key=lambda candidate: candidate.state not in UNFINISHED, default=None)
         if campaign is not None and campaign.state == State.PAUSED:
             because = f" ({campaign.paused_because})" if campaign.paused_because else ""
             raise BadOption(
@@ -130,7 +138,7 @@ def start_campaign(
                 seed=collection.seed,
                 fresh=fresh,
                 **_relevance_fields(collection),
-                **wanted.values,
+                **configuration.values,
             )
         # What was spent so far counts, since it stands in the tallies.
         campaign.budget, campaign.max_calls, campaign.failed_to_people = budget, max_calls, failed_to_people
@@ -141,7 +149,7 @@ def start_campaign(
             if count:
                 counters.add(campaign.pk, "failed", -count)
                 counters.add(campaign.pk, "escalated:error", count)
-        earlier = [] if again else [one.pk for one in known]
+        earlier = [] if again else [other.pk for other in campaigns]
         added = _enqueue_pairs(campaign, earlier, limit, again=again, pairs=pairs)
         if not joined and not added:
             transaction.set_rollback(True)
@@ -151,13 +159,13 @@ def start_campaign(
 
 
 def check_budget(
-    collection: Collection, wanted: Configuration, budget: float | None, max_calls: int | None, limit: int | None
+    collection: Collection, configuration: Configuration, budget: float | None, max_calls: int | None, limit: int | None
 ) -> None:
     """Check that a budget has every judge's price. Raises BadInput."""
     for name, value in (("budget", budget), ("max_calls", max_calls), ("limit", limit)):
         if value is not None and not value > 0:
             raise BadOption(name, _("Enter a number greater than %(limit_value)s.") % {"limit_value": 0})
-    unknown = ", ".join(dict.fromkeys(judge.name for judge in wanted.judges if price_for_judge(judge) is None))
+    unknown = ", ".join(dict.fromkeys(judge.name for judge in configuration.judges if price_for_judge(judge) is None))
     if unknown and budget is not None:
         raise BadOption(
             "budget",
@@ -278,9 +286,9 @@ def _change_state(campaign: Campaign, state: str, from_states: Sequence[str]) ->
     with transaction.atomic():
         _lock_collection(campaign.collection)
         finished = Now() if state == State.CANCELLED else None
-        found = Campaign.objects.filter(pk=campaign.pk, state__in=from_states)
+        rows = Campaign.objects.filter(pk=campaign.pk, state__in=from_states)
         starts = F("starts") + int(state == State.RUNNING)
-        changed = found.update(state=state, stopped_by="", paused_because="", finished_at=finished, starts=starts)
+        changed = rows.update(state=state, stopped_by="", paused_because="", finished_at=finished, starts=starts)
         campaign = Campaign.objects.get(pk=campaign.pk)
         if state == State.CANCELLED:
             execute(leases.ABANDONED)

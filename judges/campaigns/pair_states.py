@@ -100,19 +100,19 @@ def recent_states(collections: Iterable[int]) -> dict[int, PairStates]:
     every = list(collections)
     keys = {pk: f"pair-states:{pk}" for pk in every}
     stored = cache.get_many(keys.values()) if every else {}
-    found = {pk: cast(PairStates, stored[key]) for pk, key in keys.items() if key in stored}
-    missing = [pk for pk in every if pk not in found]
+    by_collection = {pk: cast(PairStates, stored[key]) for pk, key in keys.items() if key in stored}
+    missing = [pk for pk in every if pk not in by_collection]
     for pk, states in (_count(missing) if missing else {}).items():
-        found[pk] = states
+        by_collection[pk] = states
         if states.pairs > LARGE:
             # The larger, the longer it takes to count, and the less a few pairs matter.
             cache.set(keys[pk], states, max(KEPT_S, states.pairs // 10_000))
-    return found
+    return by_collection
 
 
 def _count(collections: list[int]) -> dict[int, PairStates]:
-    found: dict[int, PairStates] = defaultdict(PairStates)
-    found.update({pk: PairStates() for pk in collections})
+    by_collection: dict[int, PairStates] = defaultdict(PairStates)
+    by_collection.update({pk: PairStates() for pk in collections})
     for collection, *row in fetch_rows(COUNT, collections=collections):
-        found[collection].add(tuple(row))
-    return found
+        by_collection[collection].add(tuple(row))
+    return by_collection

@@ -196,8 +196,8 @@ def count_filtered(campaign: Campaign) -> int:
 
 
 def _sums_by_prefix(sums: dict[str, float], prefix: str) -> dict[str, int]:
-    found = {key.removeprefix(prefix): int(value) for key, value in sums.items() if key.startswith(prefix)}
-    return {key: found[key] for key in sorted(found) if found[key]}
+    counts = {key.removeprefix(prefix): int(value) for key, value in sums.items() if key.startswith(prefix)}
+    return {key: counts[key] for key in sorted(counts) if counts[key]}
 
 
 def find_campaign(collection: Collection, number: int | None, *, cancelled: bool = False) -> Campaign:
@@ -225,8 +225,8 @@ def campaigns_of(collection: Collection) -> QuerySet[Campaign]:
 def campaigns_that_count(collection: Collection) -> QuerySet[Campaign]:
     """Return the collection's campaigns of any kind, without those that were cancelled before a model answered."""
     answers = Attempt.objects.filter(campaign=OuterRef("pk"), counts=True, outcome=Attempt.Outcome.LABELLED)
-    kept = ~Q(state=Campaign.State.CANCELLED) | Exists(answers)
-    return Campaign.objects.filter(kept, collection=collection).order_by("pk")
+    condition = ~Q(state=Campaign.State.CANCELLED) | Exists(answers)
+    return Campaign.objects.filter(condition, collection=collection).order_by("pk")
 
 
 def with_campaign_number(jobs: QuerySet[Any]) -> QuerySet[Any]:
@@ -283,15 +283,15 @@ def debates_of(pairs: Iterable[int]) -> dict[int, list[Attempt]]:
         state__in=[Work.State.LABELLED, Work.State.ESCALATED],
     )
     newest = turns.filter(pair=OuterRef("pair")).order_by(Case(When(Exists(ended), then=0), default=1), "-campaign_id")
-    found: dict[int, list[Attempt]] = defaultdict(list)
+    debates: dict[int, list[Attempt]] = defaultdict(list)
     # By -role, "for" stands before "against" in a round.
-    for said in (
+    for turn in (
         turns.filter(pair__in=pairs, campaign_id=Subquery(newest.values("campaign_id")[:1]))
         .select_related("judge")
         .order_by("round", "agent_pair", "-role")
     ):
-        found[said.pair_id].append(said)
-    return dict(found)
+        debates[turn.pair_id].append(turn)
+    return dict(debates)
 
 
 def voter_name(attempt: Attempt) -> str:
@@ -308,8 +308,8 @@ def attempts_of(pair: Pair) -> list[AttemptView]:
     attempts = list(Attempt.objects.filter(pair=pair).select_related("judge", "prompt", "campaign").order_by("pk"))
     campaigns = {attempt.campaign_id for attempt in attempts}
     # Bodies are partitioned by campaign, so naming the campaigns spares a look into every part.
-    wanted = AttemptBody.objects.filter(campaign_id__in=campaigns, attempt_id__in=[one.pk for one in attempts])
-    bodies = {body.attempt_id: body for body in wanted}
+    rows = AttemptBody.objects.filter(campaign_id__in=campaigns, attempt_id__in=[attempt.pk for attempt in attempts])
+    bodies = {body.attempt_id: body for body in rows}
     views = []
     for attempt in attempts:
         body = bodies.get(attempt.pk)

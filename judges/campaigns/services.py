@@ -37,7 +37,7 @@ def start_judging(actor: Actor, collection: Collection, options: CampaignOptions
     """Start a campaign, or go on with the one that has this configuration. Raises BadInput."""
     started = lifecycle.start_campaign(
         collection=collection,
-        wanted=configuration_of(options),
+        configuration=configuration_of(options),
         retry=options.retry_failed,
         **options.model_dump(include={"limit", "budget", "max_calls", "again", "fresh", "failed_to_people"}),
     )

@@ -6,15 +6,15 @@ from judges.campaigns.estimates import Mix
 from judges.records import WITHOUT_PAIR, Judge
 from store.sql import fetch_rows, read_sql
 
-LATEST = 200  # Answers that are read of each judge, from the newest campaign in which it was asked.
+LATEST = 200  # Answers that are read for each judge, from the newest campaign that called it.
 
 ANSWERS = read_sql(__file__, "read_token_mixes")
 
 
 def mixes_of(judges: Iterable[Judge]) -> dict[int, Mix]:
-    """Read the mixes of judges that have answered before, by id. One statement, none for offline judges alone."""
-    asked = list({judge.id for judge in judges if judge.provider != "offline"})
-    if not asked:
+    """Read the token mixes of judges that have answered before, by id. One statement; none for offline judges."""
+    judge_ids = list({judge.id for judge in judges if judge.provider != "offline"})
+    if not judge_ids:
         return {}
-    rows = fetch_rows(ANSWERS, judges=asked, apart=list(WITHOUT_PAIR), latest=LATEST)
+    rows = fetch_rows(ANSWERS, judges=judge_ids, apart=list(WITHOUT_PAIR), latest=LATEST)
     return {judge: Mix(*counts) for judge, *counts in rows}

@@ -1,1 +1,1 @@
-"""Costs of calls: prices, budgets and limits of campaigns and collections, ledger."""
+"""Costs of model calls: prices, budgets of campaigns and collections, and the ledger."""

@@ -1,4 +1,4 @@
-"""Money whose parts may be unknown: a call without a price never counts as 0. Pure."""
+"""Amounts of money that may be partly unknown: a call without a price never counts as 0. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,13 +15,13 @@ def format_cost(usd: float | None) -> str:
 
 
 def format_price(price: float | None) -> str:
-    """Return a price of a million tokens, as exact as it was said; "" for one that was not."""
+    """Format a price of a million tokens with all its digits; "" for none."""
     return "" if price is None else f"${price:.6f}".rstrip("0").rstrip(".")
 
 
 @dataclass(frozen=True, slots=True)
 class Paid:
-    """An amount. `usd`: sum of known prices, None if none; `missing`: what it lacks."""
+    """An amount: the sum of the known costs, None if none is known, and a description of what is missing from it."""
 
     usd: float | None
     missing: tuple[str, ...] = ()
@@ -33,28 +33,28 @@ class Paid:
 
     @property
     def short(self) -> str:
-        """The sum without what is not in it."""
+        """The amount without the list of what is missing."""
         if self.usd is None:
             return _("unknown")
         return _("at least %(money)s") % {"money": format_cost(self.usd)} if self.missing else format_cost(self.usd)
 
     @property
     def text(self) -> str:
-        """Return the amount in words: $1.20; at least $1.20 (5 calls without a price); unknown (5 calls ...)."""
+        """The amount in words: $1.20; at least $1.20 (5 calls without a price); unknown (5 calls ...)."""
         return f"{self.short} ({', '.join(self.missing)})" if self.missing else self.short
 
     def __str__(self) -> str:
         return self.text
 
     def __add__(self, other: "Paid") -> "Paid":
-        known = [one.usd for one in (self, other) if one.usd is not None]
-        return Paid(sum(known) if known else None, self.missing + other.missing)
+        amounts = [paid.usd for paid in (self, other) if paid.usd is not None]
+        return Paid(sum(amounts) if amounts else None, self.missing + other.missing)
 
 
 def of_calls(usd: float | None, calls: int, unknown: int, assumed: int = 0, assumed_usd: float = 0.0) -> Paid:
-    """Return the cost of `calls` calls: `usd` together, but for `unknown` of them, whose cost nobody knows.
+    """Return the cost of `calls` calls: `usd` for all but `unknown` of them.
 
-    For `assumed` of those the most that they can have cost is known: `assumed_usd`. It counts against budgets.
+    Of the unknown ones, `assumed` calls can have cost at most `assumed_usd`, which counts against budgets.
     """
     if not unknown:
         return Paid(usd or 0.0)
@@ -73,9 +73,9 @@ def of_calls(usd: float | None, calls: int, unknown: int, assumed: int = 0, assu
 
 
 def of_status(status: Mapping[str, Any]) -> Paid:
-    """Return the cost of the calls that a campaign's status document counts."""
-    found = [status[key] for key in ("cost", "calls", "calls_without_price", "calls_assumed", "cost_assumed")]
-    paid = of_calls(*found)
+    """Return the cost of the calls in a campaign's status document."""
+    values = [status[key] for key in ("cost", "calls", "calls_without_price", "calls_assumed", "cost_assumed")]
+    paid = of_calls(*values)
     if not (possible := status.get("calls_possible", 0)):
         return paid
     words = ngettext(
@@ -88,9 +88,9 @@ def of_status(status: Mapping[str, Any]) -> Paid:
 
 
 def describe_assumed_cost(status: Mapping[str, Any]) -> str:
-    """Describe how much of a campaign's spending is assumed, to explain why it stopped; "" for nothing.
+    """Describe how much of a campaign's spending is assumed, to explain why it stopped; "" if nothing is.
 
-    English: a command says it.
+    Always in English, since only commands print it.
     """
     count = status["calls_assumed"] + status.get("calls_possible", 0)
     most = status["cost_assumed"] + status.get("cost_possible", 0.0)

@@ -1,4 +1,4 @@
-"""A collection's caps: what its campaigns spent together, what is left, and what to do when a cap is reached."""
+"""A collection's budgets: what its campaigns spent together, what is left, and what to do when a limit is reached."""
 
 from dataclasses import dataclass
 from datetime import date
@@ -20,7 +20,7 @@ LEFT = {
     "left": gettext_noop("%(left)s of the collection's budget of %(budget)s"),
     "left_today": gettext_noop("%(left_today)s of %(daily_budget)s for today (UTC)"),
 }
-# By cap: what stopped a campaign, and what lets it go on.
+# By limit: what stopped a campaign, and how it can continue.
 STOPS = {
     Campaign.Cap.COLLECTION.value: (
         gettext_noop("the collection's budget of %(budget)s (%(spent)s spent)"),
@@ -43,13 +43,13 @@ OTHER_STOP = (
 
 @dataclass(frozen=True, slots=True)
 class CollectionBudget:
-    """A collection's budget, in USD; None: no cap. `spent` and `today` sum known prices of all its campaigns."""
+    """A collection's budgets, in USD (None: no limit), and the known costs of all its campaigns."""
 
     budget: float | None
     daily_budget: float | None
     spent: float
-    reserved: float  # The most that calls which are out may still cost.
-    today: float
+    reserved: float  # The most that calls in flight may still cost.
+    today: float  # Spent today.
     day: date  # Today, UTC.
 
     @property
@@ -64,32 +64,32 @@ class CollectionBudget:
 
     @property
     def room(self) -> float | None:
-        """USD that a start may spend today at most; None where nothing bounds it."""
+        """The most that a start may spend today, in USD; None without a limit."""
         return min((left for left in (self.left, self.left_today) if left is not None), default=None)
 
     @property
     def amounts(self) -> dict[str, object]:
-        """Amounts of the caps and of what was spent, as sentences say them."""
+        """Amounts of the budgets and of the spending, formatted for messages."""
         names = ("budget", "daily_budget", "spent", "today", "left", "left_today")
         return {name: format_cost(getattr(self, name)) for name in names} | {"day": self.day}
 
     def is_short_for(self, usd: float) -> bool:
-        """Return whether a campaign that is expected to cost `usd` would run into a cap."""
+        """Return whether a campaign with an expected cost of `usd` would reach a limit."""
         return self.room is not None and usd > self.room
 
     def line(self) -> str:
-        """Return what is left of the caps, for people; "" without a cap."""
-        told = [_(words) % self.amounts for key, words in LEFT.items() if getattr(self, key) is not None]
-        return f"remaining: {' and '.join(told)}" if told else ""
+        """Describe what is left of the budgets; "" without a limit."""
+        remainders = [_(words) % self.amounts for key, words in LEFT.items() if getattr(self, key) is not None]
+        return f"remaining: {' and '.join(remainders)}" if remainders else ""
 
 
 def collection_budget(collection: Collection) -> CollectionBudget:
-    """Return the collection's caps and account now. One statement."""
+    """Read the collection's budgets and its spending. One statement."""
     return CollectionBudget(*fetch_row(ACCOUNT, collection=collection.pk))
 
 
-def describe_budget_stop(collection: Collection, cap: str) -> tuple[str, str]:
-    """Return which cap stopped a campaign, and what lets it go on, as the command says it."""
+def describe_budget_stop(collection: Collection, limit: str) -> tuple[str, str]:
+    """Describe the limit (Campaign.Cap) that stopped a campaign, and how the campaign can continue."""
     amounts = collection_budget(collection).amounts | {"again": _("then start the same again")}
-    cap_words, remedy = STOPS.get(cap, OTHER_STOP)
-    return _(cap_words) % amounts, _(remedy) % amounts
+    cause, remedy = STOPS.get(limit, OTHER_STOP)
+    return _(cause) % amounts, _(remedy) % amounts

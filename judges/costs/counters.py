@@ -55,8 +55,8 @@ def claim_shard(connection: Connection[Any]) -> int:
 
 def add(campaign: int, key: str, value: float, *, on: int | None = None) -> None:
     """Add to one counter, in the caller's transaction; on any shard unless one is named."""
-    place = random_shard() if on is None else on
-    execute(ADD, campaign=campaign, shard=place, key=key, value=value)
+    shard = random_shard() if on is None else on
+    execute(ADD, campaign=campaign, shard=shard, key=key, value=value)
 
 
 def read(campaign: int) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""The ledger of a campaign: calls and money by judge, round and outcome, read from counters (judges.models.costs)."""
+"""The ledger of a campaign: calls and costs by judge, round and outcome, from its counters (judges.models.costs)."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
@@ -37,9 +37,9 @@ FROM judges_work w LEFT JOIN (
 WHERE w.campaign_id = %(campaign)s GROUP BY w.state, w.reason ORDER BY w.state, w.reason
 """
 
-FEW_CALLS = 200_000  # A page reads the attempts of so many calls and no more; the command reads them all.
+FEW_CALLS = 200_000  # Pages read the attempts of a campaign only up to this number of calls; the command always does.
 
-# In the order of the ledger: as a pair goes its way. Turns of both sides are one step.
+# In the order of the ledger, which is that of a pair's judging. The turns of both sides are one step.
 STEPS: dict[str, Any] = {
     "filter": gettext_noop("filter"),
     "debate": gettext_noop("debate, round %(round)s"),
@@ -68,7 +68,7 @@ PLACES = {
 
 @dataclass(frozen=True, slots=True)
 class LedgerCounts:
-    """Calls, tokens, USD together. Tokens in: with cached, written; out: reasoning."""
+    """Sums of calls, tokens and USD. Input tokens include those cached and written, output tokens the reasoning."""
 
     calls: int
     cached: int
@@ -77,7 +77,7 @@ class LedgerCounts:
     tokens_cached: int
     tokens_out: int
     cost: float
-    # Of the unpriced, calls for which `cost_assumed` stands: the most that they can have cost.
+    # Calls among the unpriced that can have cost `cost_assumed` at most.
     assumed: int
     cost_assumed: float
     tokens_written: int  # To the provider's cache.
@@ -100,7 +100,7 @@ class LedgerRow(LedgerCounts):
 
     @property
     def step(self) -> str:
-        """Return the kind of call in words: "debate, round 2", "votes"."""
+        """The kind of call in words: "debate, round 2", "votes"."""
         words = STEPS[self._step_key]
         return (_(words) if isinstance(words, str) else words) % {"round": self.round}
 
@@ -116,16 +116,16 @@ class LedgerRow(LedgerCounts):
 
 @dataclass(frozen=True, slots=True)
 class Sum(LedgerCounts):
-    """Entries under a name. `calls` were sent, `useful` ones brought a verdict or text."""
+    """Sums of several rows under a name; `useful` calls brought a verdict or text."""
 
     name: str
     useful: int
 
     @property
     def per_call(self) -> float | None:
-        """USD of a call with a known price; None where there is none."""
-        known = self.calls - self.unpriced
-        return self.cost / known if known > 0 else None
+        """Mean cost of the calls of known cost, in USD; None if there is none."""
+        priced = self.calls - self.unpriced
+        return self.cost / priced if priced > 0 else None
 
 
 def ledger_rows(campaign: Campaign) -> list[LedgerRow]:
@@ -134,35 +134,35 @@ def ledger_rows(campaign: Campaign) -> list[LedgerRow]:
     return sorted((LedgerRow(*row) for row in rows), key=lambda entry: entry.place)
 
 
-def sum_by(found: Iterable[LedgerRow], name: Callable[[LedgerRow], str]) -> list[Sum]:
-    """Return sums by a name, in the order of the names' first entries."""
+def sum_by(rows: Iterable[LedgerRow], name: Callable[[LedgerRow], str]) -> list[Sum]:
+    """Return sums by name, in the order of the names' first rows."""
     groups: dict[str, list[LedgerRow]] = {}
-    for entry in found:
+    for entry in rows:
         groups.setdefault(name(entry), []).append(entry)
     return [sum_rows(key, group) for key, group in groups.items()]
 
 
 def sum_rows(name: str, group: Sequence[LedgerRow]) -> Sum:
     useful = sum(entry.calls for entry in group if entry.outcome == "labelled")
-    counts = {one.name: sum(getattr(entry, one.name) for entry in group) for one in fields(LedgerCounts)}
+    counts = {column.name: sum(getattr(entry, column.name) for entry in group) for column in fields(LedgerCounts)}
     return Sum(**counts, name=name, useful=useful)
 
 
 def daily_costs(campaign: Campaign) -> list[dict[str, Any]]:
-    """Return the day, calls and what was paid of each UTC day. One statement."""
+    """Return each UTC day with its calls and their cost. One statement."""
     rows = fetch_rows(DAYS, campaign=campaign.pk)
     return [{"day": day, "calls": calls, "paid": of_calls(cost, calls, *rest)} for day, calls, cost, *rest in rows]
 
 
 def costs_by_outcome(campaign: Campaign) -> list[dict[str, Any]]:
-    """Return the name, pairs, calls and what was paid of each thing that became of pairs. Reads every attempt."""
+    """Return each outcome with its pairs, calls and their cost. Reads every attempt."""
     groups: dict[str, list[tuple[float, ...]]] = {}
     for state, reason, *numbers in fetch_rows(PAIRS, campaign=campaign.pk):
         name = _(PLACES[state]) + (f": {_(reason)}" if state == "escalated" and reason else "")
         groups.setdefault(name, []).append(tuple(numbers))
-    found = []
+    outcomes = []
     for name, rows in groups.items():
         pairs, cost, calls, unpriced, assumed, most = (sum(column) for column in zip(*rows, strict=True))
         paid = of_calls(cost, int(calls), int(unpriced), int(assumed), most)
-        found.append({"name": name, "pairs": int(pairs), "calls": int(calls), "paid": paid})
-    return found
+        outcomes.append({"name": name, "pairs": int(pairs), "calls": int(calls), "paid": paid})
+    return outcomes

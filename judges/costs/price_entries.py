@@ -1,4 +1,4 @@
-"""Names of a model's prices, which need each other, and `[[price]]` tables."""
+"""Prices of a model as the judges file has them: their keys, which need each other, and `[[price]]` tables."""
 
 from collections.abc import Mapping
 from typing import Annotated
@@ -20,21 +20,21 @@ Price = Annotated[
 ]
 
 
-def incomplete_price(given: Mapping[str, object]) -> tuple[str, str] | None:
-    """The key whose price lacks another one, and what is wrong; None where they hold together."""
+def incomplete_price(prices: Mapping[str, object]) -> tuple[str, str] | None:
+    """Return a key whose price needs another one, and the problem; None if the prices are complete."""
     for first, second in (("input_price", "output_price"), ("batch_input_price", "batch_output_price")):
-        if (first in given) != (second in given):
+        if (first in prices) != (second in prices):
             return first, _("needs %(second)s beside it, or leave both out") % {"second": second}
     for key in PRICES:
-        if key in given and "input_price" not in given:
+        if key in prices and "input_price" not in prices:
             return key, _("needs input_price and output_price beside it")
-    if "batch_cached_input_price" in given and "batch_input_price" not in given:
+    if "batch_cached_input_price" in prices and "batch_input_price" not in prices:
         return "batch_cached_input_price", _("needs batch_input_price and batch_output_price beside it")
     return None
 
 
 class PriceKeys(Table):
-    """The prices in a [[price]] or a [[judge]]: USD per million tokens."""
+    """The prices of a [[price]] or a [[judge]] table, in USD per million tokens."""
 
     input_price: Price | None = None
     output_price: Price | None = None
@@ -51,8 +51,8 @@ class PriceKeys(Table):
 
     @model_validator(mode="after")
     def _go_together(self) -> "PriceKeys":
-        if found := incomplete_price(self.prices):
-            key, words = found
+        if incomplete := incomplete_price(self.prices):
+            key, words = incomplete
             raise problem(words, key)
         return self
 
@@ -68,7 +68,7 @@ def _paid(provider: str) -> str:
 
 
 class ModelPrice(PriceKeys):
-    """A [[price]] table of the file. A model that ends with * means every name that begins so."""
+    """A [[price]] table of the file. A model with * at its end stands for every name that begins so."""
 
     provider: Annotated[Line, AfterValidator(_paid)]
     model: Annotated[
@@ -83,6 +83,6 @@ class ModelPrice(PriceKeys):
     @field_validator("base_url")
     @classmethod
     def _own(cls, base_url: str, info: ValidationInfo) -> str:
-        """ "" for the provider's own address, however it is written."""
+        # The provider's own address, in any spelling, is stored as "".
         address, provider = base_url.rstrip("/"), info.data.get("provider")
         return "" if provider and address == PRESETS[provider].base_url else address

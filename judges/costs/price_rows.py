@@ -1,8 +1,8 @@
-"""The price table: which row holds for a judge, and new rows. Every change is a row; none is ever altered.
+"""The price table: the row that applies to a judge, and new rows. Every change is a new row; none is ever altered.
 
-The most exact row of a model holds: its name before a prefix, an address before none. Of equal ones
-the newest. What a judge's own keys in the judges file say comes before rows of a file, and before
-rows of the page that are older.
+The most exact row of a model applies: its name before a prefix, an address before none; of equal rows
+the newest. A judge's own prices in the judges file come before the file's price tables, and before
+older rows of the page.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,8 +20,7 @@ from judges.models.prices import PriceRow
 from judges.records import Judge
 from store.sql import fetch_row
 
-# Of the advisory lock under which one row at a time is compared with the newest and added.
-LOCK = 0x7072_6963
+LOCK = 0x7072_6963  # The advisory lock under which one row at a time is compared with the newest and added.
 
 
 def newest_rows() -> list[PriceRow]:
@@ -31,34 +30,34 @@ def newest_rows() -> list[PriceRow]:
 
 
 def apply_price(judge: Judge, made_at: datetime, rows: Sequence[PriceRow]) -> Judge:
-    """Return the judge with the prices that hold: its own, as of its version, or a row's."""
-    # Rows that took a price away count for nothing.
-    fits = [row for row in rows if row.input_price is not None and _row_matches(row, judge)]
+    """Return the judge with the prices that apply: its own, which are as old as its version, or a row's."""
+    # A row without an input price removes a price, and does not apply.
+    matching_rows = [row for row in rows if row.input_price is not None and _row_matches(row, judge)]
     row = max(
-        [] if judge.provider == "offline" else fits,
+        [] if judge.provider == "offline" else matching_rows,
         key=lambda row: (not row.model.endswith("*"), len(row.model), bool(row.base_url), row.pk),
         default=None,
     )
-    own = judge.input_price is not None
-    if row is None or (own and not (row.source == PriceRow.Source.PAGE and row.created_at > made_at)):
-        return replace(judge, priced_by="file") if own else judge
-    told = {key: getattr(row, key) for key in PRICES}
-    return replace(judge, **told, priced_by="page" if row.source == PriceRow.Source.PAGE else "table")
+    has_price = judge.input_price is not None
+    if row is None or (has_price and not (row.source == PriceRow.Source.PAGE and row.created_at > made_at)):
+        return replace(judge, priced_by="file") if has_price else judge
+    prices = {key: getattr(row, key) for key in PRICES}
+    return replace(judge, **prices, priced_by="page" if row.source == PriceRow.Source.PAGE else "table")
 
 
 def prices_of_others(judge: Judge, rows: Sequence[PriceRow]) -> dict[str, Price]:
-    """Return what the team says that models at the judge's provider and address cost, by name."""
-    fitting = [row for row in rows if row.provider == judge.provider and row.base_url in ("", judge.base_url)]
+    """Return the team's prices of all models at the judge's provider and address, by the model's name."""
+    matching_rows = [row for row in rows if row.provider == judge.provider and row.base_url in ("", judge.base_url)]
     prices = {}
-    for row in sorted(fitting, key=lambda row: bool(row.base_url)):  # that of an address comes before that of none
+    for row in sorted(matching_rows, key=lambda row: bool(row.base_url)):  # a row with an address replaces one without
         if row.input_price is not None:
-            named = replace(judge, model=row.model, **{key: getattr(row, key) for key in PRICES})
-            prices[row.model] = price_for_judge(named)
+            other_judge = replace(judge, model=row.model, **{key: getattr(row, key) for key in PRICES})
+            prices[row.model] = price_for_judge(other_judge)
     return {model: price for model, price in prices.items() if price is not None}
 
 
 def newest_number() -> int:
-    """Return the number of the newest row; 0 where there is none."""
+    """Return the primary key of the newest row; 0 if there is none."""
     return PriceRow.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
 
 
@@ -71,10 +70,10 @@ def history_of(judge: Judge) -> list[PriceRow]:
 def enter_price(
     *, provider: str, model: str, prices: Mapping[str, float], source: str, base_url: str = "", note: str = ""
 ) -> str:
-    """Add a price row; return new, changed, or unchanged where the newest of this source says the same.
+    """Add a price row; return "new", "changed", or "unchanged" if the newest row of this source has the same prices.
 
-    No prices take the price away; where the page takes its own away, what the judges file said
-    before counts again. Raises BadInput for prices that do not hold together.
+    Without prices the row removes the model's price; if the page removes its own, the judges file's earlier
+    price applies again. Raises BadInput for incomplete prices, and if there is no price to remove.
     """
     if problem := incomplete_price(prices):
         raise BadInput(f"{problem[0]} {problem[1]}")
@@ -85,8 +84,8 @@ def enter_price(
     if not prices:
         if newest is None:
             raise BadInput(_("%(model)s has no entered price to remove") % {"model": model})
-        if again := taken_over(provider=provider, base_url=base_url, model=model):
-            source, note, values = again.source, again.note, {key: getattr(again, key) for key in PRICES}
+        if earlier := taken_over(provider=provider, base_url=base_url, model=model):
+            source, note, values = earlier.source, earlier.note, {key: getattr(earlier, key) for key in PRICES}
     if newest is not None and all(getattr(newest, key) == value for key, value in values.items()):
         return "unchanged"
     PriceRow.objects.create(provider=provider, base_url=base_url, model=model, source=source, note=note, **values)
@@ -94,17 +93,17 @@ def enter_price(
 
 
 def taken_over(*, provider: str, base_url: str, model: str) -> PriceRow | None:
-    """Return the judges file's row that counts again when the page takes its own price away; None: none does."""
+    """Return the judges file's row that applies again if the page removes its own price; None if there is none."""
     same = PriceRow.objects.filter(provider=provider, base_url=base_url, model=model).order_by("-pk")
     newest = same.first()
     if newest is None or newest.source != PriceRow.Source.PAGE or newest.input_price is None:
         return None
-    before = same.exclude(source=PriceRow.Source.PAGE).first()
-    return before if before is not None and before.input_price is not None else None
+    earlier = same.exclude(source=PriceRow.Source.PAGE).first()
+    return earlier if earlier is not None and earlier.input_price is not None else None
 
 
 def judges_sharing(judge: Judge) -> list[str]:
-    """The names of other current judges whom a price of this judge's model and address concerns."""
+    """Return the names of the other current judges to which a price of this judge's model and address applies."""
     same = JudgeVersion.objects.filter(is_current=True, provider=judge.provider, model=judge.model)
     same = same.filter(base_url=judge.base_url) if judge.base_url else same
     return list(same.exclude(name=judge.name).order_by("name").values_list("name", flat=True))

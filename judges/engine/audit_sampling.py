@@ -54,9 +54,9 @@ def top_up_sample(db: Connection[Any], *, campaign: int, collection: int) -> int
         return 0
     audit, others = db.execute(OTHERS, values).fetchone() or (0.0, 0)
     labelled = sum(sizes.values())
-    wanted = audit_sample_size(audit, labelled, int(others) + sum(every.values()) - labelled)
+    sample_size = audit_sample_size(audit, labelled, int(others) + sum(every.values()) - labelled)
     # One pair of each route at least: what nobody audits would be missing from the estimate.
-    count = _draw_pairs(db, campaign, allocate_sample(sizes, max(wanted, len(sizes)), drawn)) if wanted else 0
+    count = _draw_pairs(db, campaign, allocate_sample(sizes, max(sample_size, len(sizes)), drawn)) if sample_size else 0
     db.execute(END_PART, values)
     return count
 
@@ -74,11 +74,11 @@ def draw_more(*, campaign: Campaign, up_to: int, route: str = "") -> int:
     if campaign.state not in ENDED:
         raise BadInput(_("You can draw more once the campaign has ended, so that every label has the same chance."))
     sizes, drawn = _stratum_sizes(db, campaign.pk)
-    known = {key: int(n) for key, n in db.execute(DRAWN, {"campaign": campaign.pk}).fetchall()}
+    drawn_by_route = {key: int(n) for key, n in db.execute(DRAWN, {"campaign": campaign.pk}).fetchall()}
     if route:
-        known = {route: known.get(route, 0)}
+        drawn_by_route = {route: drawn_by_route.get(route, 0)}
         sizes = {key: size for key, size in sizes.items() if key.startswith(f"{route}/")}
-    more = max(0, up_to - sum(known.values()))
+    more = max(0, up_to - sum(drawn_by_route.values()))
     count = _draw_pairs(db, campaign.pk, allocate_sample(sizes, sum(drawn[key] for key in sizes) + more, drawn))
     if count:
         forget_watermarks(campaign.collection)
@@ -94,12 +94,12 @@ def remaining_by_stratum(campaign: int) -> dict[str, int]:
 
 def _stratum_sizes(db: Connection[Any], campaign: int) -> tuple[dict[str, int], dict[str, int]]:
     """Return pairs of each stratum that can be drawn, and how many are."""
-    found = db.execute(SIZES, {"campaign": campaign}).fetchall()
-    return {key: int(size) for key, size, _ in found}, {key: int(drawn) for key, _, drawn in found}
+    rows = db.execute(SIZES, {"campaign": campaign}).fetchall()
+    return {key: int(size) for key, size, _ in rows}, {key: int(drawn) for key, _, drawn in rows}
 
 
-def _draw_pairs(db: Connection[Any], campaign: int, wanted: Mapping[str, int]) -> int:
-    values = {"campaign": campaign, "wanted": json.dumps(dict(wanted)), "shard": counters.random_shard()}
+def _draw_pairs(db: Connection[Any], campaign: int, targets: Mapping[str, int]) -> int:
+    values = {"campaign": campaign, "wanted": json.dumps(dict(targets)), "shard": counters.random_shard()}
     (count,) = db.execute(DRAW, values).fetchone() or (0,)
     db.execute(SHARES, {"campaign": campaign})
     return int(count)

@@ -1,11 +1,11 @@
-"""A campaign's budget and its collection's caps, reserved ahead of calls (docs/adr/0025).
+"""Budgets of campaigns and collections, from which workers reserve money ahead of their calls (docs/adr/0025).
 
-A worker reserves the upper bound of a batch of calls in one conditional statement and hands back
-what it does not need. The writer turns reservations into spending with each stored attempt. Both
-stand in rows of the worker's own, and are summed up under a lock of the collection when somebody
-reserves: so caps hold for all campaigns and workers together, and what is stored waits for nobody
-(docs/adr/0025). When a reservation is refused, what is idle goes back at once and the worker waits
-for calls that are out; only when none is out is the budget spent.
+A worker reserves the upper bound of several calls in one conditional statement, and returns what it
+does not need. The writer turns reservations into spending with each stored attempt. Both are in rows
+of the worker's own, and summed up under a lock of the collection for a reservation: so limits hold
+for all campaigns and workers together, and storing an attempt waits for no lock. When a reservation
+is refused, idle money is returned at once, and the worker waits for the calls in flight; only when
+none is in flight is the budget spent.
 """
 
 import asyncio
@@ -20,25 +20,24 @@ from judges.engine.plan import Plan
 from judges.engine.writer import ResultWriter
 from store.sql import read_sql
 
-# Reservations of a collection exclude each other; 16 calls at a time, since each costs a transaction.
-AHEAD = 16  # Calls that are reserved together.
-AHEAD_UNBOUNDED = 64  # Where nothing limits them: nobody is refused what these hold, so fewer calls wait for them.
+# Calls that are reserved together: reservations of a collection exclude each other, and each is a transaction.
+AHEAD = 16
+AHEAD_UNBOUNDED = 64  # The same without a limit, where a reservation takes money from nobody.
 
 RECLAIM = read_sql(__file__, "reclaim")
 
-# Campaigns of which a worker of another machine holds what it no longer renews.
+# Campaigns with an expired reservation of another machine's worker.
 ABANDONED = """
 SELECT DISTINCT campaign_id FROM judges_reservation
 WHERE until < now() AND strpos(holder, '@') > 0 AND split_part(holder, '@', 1) <> split_part(%(holder)s, '@', 1)
 """
 
-# Before RESERVE, in a statement of its own: what is summed up must be seen as it is once the lock
-# is held. Until then the sums can only fall, because an answer that is stored costs no more than
-# what was held for it.
+# Before RESERVE, as a separate statement: its sums must be read under the lock. Until then they can
+# only fall, because a stored answer costs no more than was reserved for it.
 LOCK = "SELECT pg_advisory_xact_lock(7110, collection_id::int) FROM judges_campaign WHERE id = %(campaign)s"
 
-# Of a campaign that nothing limits: only so that calls which a lost machine may have made are
-# counted. `after`: as in reserve.sql.
+# For a campaign without limits: only to count the calls that a lost machine may have made. `after`:
+# as in reserve.sql.
 HOLD = """
 INSERT INTO judges_reservation AS v (campaign_id, holder, usd, calls, until)
 SELECT id, %(holder)s, %(usd)s, %(calls)s, now() + make_interval(secs => %(lease)s)
@@ -51,17 +50,17 @@ RETURNING v.calls
 RESERVE = read_sql(__file__, "reserve")
 KEYS = {"costs": list(counters.COSTS), "counted": list(counters.CALLS)}  # Values of RESERVE.
 
-# Where no call is out any more the money held is set to 0: sums of floats would leave a trace behind.
+# With no call in flight the reserved money is set to 0: sums of floats would leave a remainder.
 GIVE_BACK = """
 UPDATE judges_reservation SET calls = GREATEST(0, calls - %(calls)s),
     usd = CASE WHEN calls <= %(calls)s THEN 0 ELSE GREATEST(0, usd - %(usd)s) END
 WHERE campaign_id = %(campaign)s AND holder = %(holder)s AND calls IS DISTINCT FROM %(after)s
 RETURNING calls
 """
-# A row without calls would be renewed, and summed up by all who reserve, for as long as its process lives.
+# A row without calls would be renewed, and summed up for each reservation, as long as its process lives.
 FORGET = "DELETE FROM judges_reservation WHERE campaign_id = %(campaign)s AND holder = %(holder)s AND calls = 0"
 
-# Whether calls will come home that may make room. What a batch holds for a day is not waited for.
+# Whether calls are in flight that may return money. The reservations of batches, which last a day, are not waited for.
 OUT = """
 SELECT EXISTS (
     SELECT FROM judges_reservation v JOIN judges_campaign o ON o.id = v.campaign_id
@@ -70,7 +69,7 @@ SELECT EXISTS (
       AND CASE WHEN %(shared)s THEN o.collection_id = c.collection_id ELSE o.id = c.id END)
 """
 
-# Of all campaigns that the process holds something of, in one statement.
+# For all campaigns of which the process has reservations, in one statement.
 RENEW = "UPDATE judges_reservation SET until = now() + make_interval(secs => %(lease)s) WHERE holder = %(holder)s"
 
 STOP = """
@@ -78,78 +77,80 @@ UPDATE judges_campaign SET state = 'budget', stopped_by = %(cap)s, paused_becaus
 WHERE id = %(campaign)s AND state = 'running'
 """
 
-# The campaign's state, and whether it or its collection has a limit, as admins last set them.
+# The campaign's state, and whether the campaign and its collection have limits, as admins last set them.
 LIMITS = """
 SELECT c.state, c.budget IS NOT NULL OR c.max_calls IS NOT NULL, k.budget IS NOT NULL OR k.daily_budget IS NOT NULL
 FROM judges_campaign c JOIN corpus_collection k ON k.id = c.collection_id WHERE c.id = %(campaign)s
 """
 
 PRICE = "price"
-SHARED = ("collection", "day")  # Caps that other campaigns of the collection fill too.
+SHARED = ("collection", "day")  # Limits that the collection's campaigns share.
 
 
 class BudgetExhausted(Exception):
-    """A budget, or the number of calls, does not allow another call."""
+    """A limit of money or calls does not allow another call."""
 
 
 class Budget:
-    """Money and calls that this process has reserved of a campaign's budget; where no limit is set all are granted."""
+    """Money and calls that this process has reserved of a campaign's budget. Without a limit all are granted."""
 
     def __init__(self, writer: ResultWriter, campaign: int, holder: str, lease: float) -> None:
         self.writer = writer
         self.holder = holder
         self.values = {"campaign": campaign, "holder": holder, "lease": lease}
-        # What a batch holds is held by no process (judges.batch), and RECLAIM tells machines by the names of processes.
+        # The holder of a batch is no process (judges.batch), and RECLAIM needs a process's name to know its machine.
         self.process = holder if "@" in holder else process_name()
         self.bounded = False
         self.exhausted = False
         self.unpriced = False
-        self.cap = ""  # The one that refused the last reservation (judges.models.Campaign.Cap).
+        self.cap = ""  # The limit that refused the last reservation (judges.models.Campaign.Cap).
         self.lock = asyncio.Lock()
         self.usd = 0.0
         self.calls = 0
         self.has_row = False
 
     def apply_plan(self, plan: Plan) -> None:
-        """Take the limits of the campaign's present row."""
+        """Take over the limits of the campaign's current plan."""
         self.bounded, self.exhausted, self.cap = plan.bounded, False, ""
         self.unpriced = None in plan.prices.values()
 
     async def look(self) -> str:
-        """Return the campaign's state ("gone": it is deleted), and note whether it is bounded, as admins last set it.
+        """Return the campaign's state ("gone" if it is deleted), and note whether it has limits now.
 
-        "capped": a limit came while calls waited that did not ask for it. They are put back; the next drain reserves.
+        The state is "capped" if a limit was set while calls waited without a reservation: their pairs are released,
+        and the next time slice reserves.
         """
         row = await self.writer.ask(lambda connection: connection.execute(LIMITS, self.values).fetchone())
-        state, limited, capped = row or ("gone", False, False)
-        before, self.bounded = self.bounded, limited or capped
-        if capped and self.unpriced:  # nobody could say what its calls cost
+        state, has_limit, has_shared_limit = row or ("gone", False, False)
+        was_bounded, self.bounded = self.bounded, has_limit or has_shared_limit
+        if has_shared_limit and self.unpriced:  # the cost of its calls would be unknown
             self.cap, self.exhausted = PRICE, True
             await self.stop()
-        free = before or not self.bounded or state != "running"
-        return str(state) if free else "capped"
+        return "capped" if self.bounded and not was_bounded and state == "running" else str(state)
 
     async def stop(self) -> None:
         values = self.values | {"cap": self.cap}
         await self.writer.ask(lambda connection: connection.execute(STOP, values).rowcount)
 
     async def reserve(self, usd: float) -> float:
-        """Hold at least `usd` dollars for one call; return what is held. Raises BudgetExhausted."""
+        """Reserve at least `usd` dollars for one call, and return the reserved amount. Raises BudgetExhausted.
+
+        1. Take it from what this process has reserved ahead.
+        2. Otherwise reserve for many calls, or for this one alone.
+        3. Otherwise return what is reserved ahead, here and in other processes, and wait for calls in flight.
+        4. With none in flight, try once more before the budget is exhausted.
+        """
         async with self.lock:
             if self.bounded and self.cap == PRICE:
                 raise BudgetExhausted
-            # A loop: another call of this process may take what was fetched while this one waited
-            # for the lock. A tolerance, since the sum of what was fetched and taken is a float.
+            # A loop, as another call may take the money while this one waits for the lock. A
+            # tolerance, as the sums are floats.
             while self.calls < 1 or self.usd < usd - 1e-15:
                 if self.exhausted:
                     raise BudgetExhausted
-                # Many calls ahead, or else just this one: near the limit the whole batch would be
-                # refused though one call fits.
                 ahead = AHEAD if self.bounded else AHEAD_UNBOUNDED
                 if await self._fetch(usd * ahead, ahead) or await self._fetch(usd, 1):
                     continue
-                # Near the limit money held ahead may be what is missing, here or in another
-                # process: give it back, then look again.
                 await self.close()
                 if not await self.writer.ask(self._out):
                     if await self._fetch(usd, 1):
@@ -158,17 +159,17 @@ class Budget:
                     raise BudgetExhausted
                 await asyncio.sleep(0.05)
             self.calls -= 1
-            held = usd if self.calls else self.usd  # the last call takes the rest along
-            self.usd -= held
-        return held
+            amount = usd if self.calls else self.usd  # the last call gets the remainder, too
+            self.usd -= amount
+        return amount
 
     def give_back(self, usd: float) -> None:
-        """Keep what a call held that was not sent after all: the next one may have it."""
+        """Return the money of a call that was not sent to what this process has reserved."""
         self.usd += usd
         self.calls += 1
 
     async def close(self) -> None:
-        """Give back what this process has reserved and no call uses."""
+        """Return to the campaign what this process has reserved for no call."""
         if not self.has_row:
             return
         values = self.values | {"usd": self.usd, "calls": self.calls, "after": None}
@@ -185,17 +186,17 @@ class Budget:
 
         def ask(connection: Connection[Any]) -> str:
             if not self.bounded:
-                # Not before each call, as below: here it only removes rows that nobody else would.
+                # RECLAIM only once: without a limit it frees no money, and only removes expired rows.
                 if not self.has_row:
                     connection.execute(RECLAIM, values | {"holder": self.process})
                 _note_calls(values, connection.execute(HOLD, values).fetchone())
                 return ""
-            # In one transaction with the reservation: what dead workers held counts as free at once.
+            # In one transaction with the reservation, so that dead workers' money is free at once.
             connection.execute(LOCK, values)
             connection.execute(RECLAIM, values | {"holder": self.process})
-            cap, *held = connection.execute(RESERVE, values).fetchone() or ("budget", None)
-            _note_calls(values, held)
-            return str(cap)
+            limit, *row = connection.execute(RESERVE, values).fetchone() or ("budget", None)
+            _note_calls(values, row)
+            return str(limit)
 
         self.cap = await self.writer.ask(ask)
         if self.cap:
@@ -206,17 +207,17 @@ class Budget:
         return True
 
     def _out(self, connection: Connection[Any]) -> bool:
-        """Return whether calls are out, or about to be, that hold what was refused."""
+        """Return whether calls are in flight whose reservations count against the limit that refused."""
         row = connection.execute(OUT, self.values | {"shared": self.cap in SHARED}).fetchone()
         return bool(row and row[0])
 
 
 def _note_calls(values: dict[str, Any], row: Sequence[Any] | None) -> None:
-    """Keep what the row holds for a second run; without changes, what the first left."""
+    """Note the number of calls in the reservation, by which a repeated statement recognises its first run."""
     if row is not None and row[0] is not None:
         values["after"] = row[0]
 
 
 def renew_reservations(connection: Connection[Any], holder: str, lease: float) -> None:
-    """Prolong the reservations of a process that lives."""
+    """Renew all reservations of a live process."""
     connection.execute(RENEW, {"holder": holder, "lease": lease})

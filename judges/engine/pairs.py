@@ -183,10 +183,9 @@ async def _ask_voter(caller: Caller, claimed: Claimed, index: int) -> None:
 async def _ask_vote(
     caller: Caller, claimed: Claimed, slot: tuple[str, int, int], judge: Judge, sample: int = 0
 ) -> None:
-    ballot_key = judge.grades, judge.decides, judge.ballot
-    if ballot_key not in claimed.ballots:  # rendered once for all judges with the same question: it is a long text
-        claimed.ballots[ballot_key] = render.render_ballot(claimed.inputs, judge)
-    prompt, schema = claimed.ballots[ballot_key]
+    if judge.ballot_key not in claimed.ballots:  # rendered once for all judges with the same question: it is long
+        claimed.ballots[judge.ballot_key] = render.render_ballot(claimed.inputs, judge)
+    prompt, schema = claimed.ballots[judge.ballot_key]
     await caller.ask(claimed, JudgeQuestion(slot=slot, judge=judge, prompt=prompt, schema=schema, key_sample=sample))
 
 

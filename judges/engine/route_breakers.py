@@ -33,15 +33,15 @@ class AnsweredAudits:
     @classmethod
     def together(cls, parts: Mapping[int, "AnsweredAudits"]) -> "AnsweredAudits":
         counts = ("drawn", "settled", "right", "conflicts", "size")
-        return cls(**{name: sum(getattr(one, name) for one in parts.values()) for name in counts}, parts=parts)
+        return cls(**{name: sum(getattr(part, name) for part in parts.values()) for name in counts}, parts=parts)
 
     @property
     def over(self) -> bool:
         """True if a route's labels are surely wrong too often, parts weighted."""
         # Where no part is beyond the limit, the bound holds for the answers of all parts together.
-        settled = [one for one in self.parts.values() if one.settled]
-        right = sum(one.size * one.right / one.settled for one in settled)
-        on_the_whole = not settled or right < (1 - LIMIT) * sum(one.size for one in settled)
+        settled = [part for part in self.parts.values() if part.settled]
+        right = sum(part.size * part.right / part.settled for part in settled)
+        on_the_whole = not settled or right < (1 - LIMIT) * sum(part.size for part in settled)
         return on_the_whole and surely_over(self.right, self.settled)
 
 
@@ -50,14 +50,14 @@ def answered_audits(campaign: int, relevant: int) -> dict[str, AnsweredAudits]:
     parts: dict[str, dict[int, AnsweredAudits]] = defaultdict(dict)
     for stratum, part, *counts in fetch_rows(ANSWERED, campaign=campaign, relevant=relevant):
         parts[stratum][part] = AnsweredAudits(*counts)
-    return {stratum: AnsweredAudits.together(found) for stratum, found in parts.items()}
+    return {stratum: AnsweredAudits.together(route_parts) for stratum, route_parts in parts.items()}
 
 
-def tripped_routes(found: Mapping[str, AnsweredAudits], counts: Mapping[str, float]) -> frozenset[str]:
+def tripped_routes(audits: Mapping[str, AnsweredAudits], counts: Mapping[str, float]) -> frozenset[str]:
     """Keys of the routes that stopped, or would at the next look, and that no admin let go on. `counts`: counters."""
-    known = {key.removeprefix(STOPPED) for key, n in counts.items() if key.startswith(STOPPED) and n > 0}
-    over = {key for key, one in found.items() if one.over}
-    return frozenset(key for key in known | over if counts.get(f"{RESUMED}{key}", 0) <= 0)
+    tripped = {key.removeprefix(STOPPED) for key, n in counts.items() if key.startswith(STOPPED) and n > 0}
+    over = {key for key, route in audits.items() if route.over}
+    return frozenset(key for key in tripped | over if counts.get(f"{RESUMED}{key}", 0) <= 0)
 
 
 def trip_routes(campaign: int, relevant: int, counts: Mapping[str, float]) -> frozenset[str]:
@@ -65,11 +65,11 @@ def trip_routes(campaign: int, relevant: int, counts: Mapping[str, float]) -> fr
     if counts.get("audited", 0) <= 0:
         return frozenset()  # no audit is settled: nothing need be read
     # It is kept: a route that was stopped goes on when an admin says so, not when a later audit is right.
-    found = tripped_routes(answered_audits(campaign, relevant), counts)
-    for key in sorted(found):
+    tripped = tripped_routes(answered_audits(campaign, relevant), counts)
+    for key in sorted(tripped):
         if counts.get(f"{STOPPED}{key}", 0) <= 0:
             counters.add(campaign, f"{STOPPED}{key}", 1)
-    return found
+    return tripped
 
 
 def reset_route(campaign: int, route: str, *, on: bool = True) -> None:

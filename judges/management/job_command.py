@@ -43,11 +43,11 @@ class JobCommand(JudgingCommand):
         add_arguments(parser, record)
         self.add_agreement(parser)
 
-    def wanted(self, given: dict[str, Any]) -> Any:
+    def wanted(self, arguments: dict[str, Any]) -> Any:
         """Return the options of the job. Raises BadInput."""
         record = ACTIONS[self.start].options
         assert record is not None
-        return read_arguments(record, given)
+        return read_arguments(record, arguments)
 
     def begin(self, collection: Collection, options: Any) -> Any:
         """Start the job, or join it."""
@@ -57,20 +57,22 @@ class JobCommand(JudgingCommand):
         """Return a line for people on what there is, and the document."""
         raise NotImplementedError
 
-    def run(self, **given: Any) -> object:
+    def run(self, **arguments: Any) -> object:
         """Ask about money, begin or go on, and stay until the end."""
-        collection, options = collection_named(given["name"]), self.wanted(given)
+        collection, options = collection_named(arguments["name"]), self.wanted(arguments)
         of_job = options.for_job() if isinstance(options, PaidOptions) else options
-        if (document := self.tell_estimate(collection, self.kind.estimate_cost(collection, of_job), given)) is not None:
+        if (
+            document := self.tell_estimate(collection, self.kind.estimate_cost(collection, of_job), arguments)
+        ) is not None:
             return document
         job = self.begin(collection, options)
         if job.state == JobState.READY:
             self.note(f"{self.kind.name_of(job)} is there already: nothing to do")
-        elif given.get("wait", True):
+        elif arguments.get("wait", True):
             self.wait_for(job, self.kind.name_of(job))
         elif not job.is_over:
             self.note_wait()
-        return self.end_job(job, given)
+        return self.end_job(job, arguments)
 
     def end_job(self, job: Any, options: dict[str, Any]) -> object:
         """Say what came of a job; raise Incomplete (exit 3) where it was waited for and something is left."""

@@ -128,9 +128,9 @@ class JudgingCommand(QuorumCommand):
         # A budget that is reached is no failure, but a script must see that pairs are left.
         if strict and status["state"] == Campaign.State.BUDGET:
             left = status["pairs"] - count_ended(status)
-            cap, goes_on = collection_budgets.describe_budget_stop(collection, status.get("stopped_by", ""))
+            cause, goes_on = collection_budgets.describe_budget_stop(collection, status.get("stopped_by", ""))
             raise Incomplete(
-                f"Stopped by {cap}{describe_assumed_cost(status)} with {left:,} pairs left: {goes_on}", status
+                f"Stopped by {cause}{describe_assumed_cost(status)} with {left:,} pairs left: {goes_on}", status
             )
         if strict and status["state"] in (Campaign.State.PAUSED, Campaign.State.CANCELLED):
             because = status["paused_because"]
@@ -156,9 +156,9 @@ class JudgingCommand(QuorumCommand):
         if forecast is None or forecast.free:
             return
         self.note(f"estimate: {forecast.line()}")
-        found = collection_budgets.collection_budget(collection)
-        if line := found.line():
-            short = "; this campaign is expected to stop there" if found.is_short_for(forecast.known.expected) else ""
+        budget = collection_budgets.collection_budget(collection)
+        if line := budget.line():
+            short = "; this campaign is expected to stop there" if budget.is_short_for(forecast.known.expected) else ""
             self.note(f"{line}{short}")
         self.confirm_start(options)
 

@@ -167,8 +167,8 @@ class ModelJobKind(Generic[Job]):
 
     def estimate_all(self, collections: Iterable[Collection], options: Iterable[Options]) -> Estimate:
         """Estimate the cost of several jobs together, each of a collection with its options. Raises BadInput."""
-        asked = zip(collections, options, strict=True)
-        first, *others = [found for pair in asked if (found := self.estimate_cost(*pair)) is not None]
+        pairs = zip(collections, options, strict=True)
+        first, *others = [estimate for pair in pairs if (estimate := self.estimate_cost(*pair)) is not None]
         return sum(others, first)
 
     def is_done(self, collection: Collection, options: Options) -> bool:
@@ -288,10 +288,10 @@ def cost_of(job: ModelJob) -> dict[str, Any]:
     }
 
 
-def describe_stop(job: ModelJob, cap: str) -> Incomplete:
+def describe_stop(job: ModelJob, limit: str) -> Incomplete:
     """Return the error of a job that a limit ended: which one, and what to do."""
-    what, how = collection_budgets.describe_budget_stop(job.collection, cap)
-    return Incomplete(_("Stopped by %(what)s: %(how)s") % {"what": what, "how": how})
+    cause, how = collection_budgets.describe_budget_stop(job.collection, limit)
+    return Incomplete(_("Stopped by %(what)s: %(how)s") % {"what": cause, "how": how})
 
 
 def in_batches(keys: Sequence[T], size: int) -> Iterator[Sequence[T]]:
@@ -336,15 +336,15 @@ def ask_in_batches(
         if outcome.asked and not outcome.answered:
             break
     if failed:
-        told = {"failed": f"{failed:,}", "total": f"{total:,}", "error": error}
-        raise Incomplete(_("%(failed)s of %(total)s got no response (%(error)s). Resume to retry them") % told)
+        values = {"failed": f"{failed:,}", "total": f"{total:,}", "error": error}
+        raise Incomplete(_("%(failed)s of %(total)s got no response (%(error)s). Resume to retry them") % values)
     return True
 
 
 def hold_conversations(
     campaign: Campaign,
     subjects: Sequence[Subject],
-    talk: Callable[[Conversation], Awaitable[T]],
+    converse: Callable[[Conversation], Awaitable[T]],
     lease: Lease,
     *,
     done: int,
@@ -357,7 +357,7 @@ def hold_conversations(
     return requests.hold_conversations(
         campaign,
         subjects,
-        talk,
+        converse,
         stopped=lease.should_stop,
         done=lambda ended: lease.note(done + ended, total, phase),
         at_once=at_once,

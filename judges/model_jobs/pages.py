@@ -32,7 +32,7 @@ PATIENCE_S = 8.0  # A worker that is starting takes as long until it is heard of
 def is_unattended(*jobs: Any, needs_worker: Callable[[Any], bool] = lambda job: not job.is_over) -> bool:
     """Return whether one of these has waited for some seconds while no worker serves this instance. None: no job."""
     old = timezone.now() - timedelta(seconds=PATIENCE_S)
-    waiting = any(one is not None and one.created_at < old and needs_worker(one) for one in jobs)
+    waiting = any(job is not None and job.created_at < old and needs_worker(job) for job in jobs)
     # Without Redis nobody knows whether a worker lives.
     return waiting and not notifications.is_away() and not workers.has_workers()
 
@@ -58,9 +58,9 @@ def answer_form(
             "kind": kind,
             "home": kind.home_of(collection),
             "facts": [
-                (str(one.label), _say_value(one.field, value))
-                for one in form
-                if (value := form.cleaned_data.get(one.name))
+                (str(bound_field.label), _say_value(bound_field.field, value))
+                for bound_field in form
+                if (value := form.cleaned_data.get(bound_field.name))
             ],
             "back": f"{query}#new",
             "estimate": kind.estimate_cost(collection, options.for_job()),
@@ -74,7 +74,7 @@ def _say_value(field: forms.Field, value: Any) -> str:
     if value is True:
         return _("yes")
     words = dict(getattr(field, "choices", ()))
-    return ", ".join(str(words.get(one, one)) for one in (value if isinstance(value, list) else [value]))
+    return ", ".join(str(words.get(choice, choice)) for choice in (value if isinstance(value, list) else [value]))
 
 
 def form_page(request: HttpRequest, scope: AccessScope, kind: ModelJobKind[Job], **initial: Any) -> HttpResponse:
@@ -105,7 +105,7 @@ def start_page(
     """Show all jobs of a kind with the form of a new one, its estimate, or the job that was started from it."""
 
     def show(form: ActionForm) -> HttpResponse:
-        moving = any(not one.is_over for one in jobs)
+        moving = any(not job.is_over for job in jobs)
         shown = {"form": form, "jobs": jobs, "moving": moving, "unattended": is_unattended(*jobs), **context}
         polled: dict[str, Any] = {"news": "" if form.is_bound else news, "is_over": not moving}
         return answer_page(request, scope, page, shown, status=422 if form.is_bound else 200, **files, **polled)
@@ -128,7 +128,7 @@ def job_page(
 
 def with_limits(jobs: Iterable[Job]) -> list[tuple[Job, ActionForm]]:
     """Return jobs with the form in which each is resumed; the fields of several on one page have names of their own."""
-    return [(one, ActionForm(PaidOptions, initial=one.kept, auto_id=f"id_{one.pk}_%s")) for one in jobs]
+    return [(job, ActionForm(PaidOptions, initial=job.kept, auto_id=f"id_{job.pk}_%s")) for job in jobs]
 
 
 def control_job(request: HttpRequest, scope: AccessScope, kind: ModelJobKind[Job], job: Job, act: str) -> None:

@@ -386,7 +386,7 @@ def test_judges_start_anew_under_a_new_definition_and_go_on_under_the_same(trans
     wanted = configurations.build_configuration(policy="ensemble")
 
     def start() -> int:
-        started = lifecycle.start_campaign(collection=Collection.objects.get(), wanted=wanted)
+        started = lifecycle.start_campaign(collection=Collection.objects.get(), configuration=wanted)
         assert started.campaign is not None
         return started.campaign.pk
 

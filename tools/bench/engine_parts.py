@@ -69,7 +69,7 @@ def panel(models: LocalModels) -> None:
 def begin(collection: Collection, policy: str, debaters: Sequence[str] = ()) -> Campaign:
     """Start the campaign, or go on with it."""
     wanted = configurations.build_configuration(policy=policy, debaters=debaters)
-    started = lifecycle.start_campaign(collection=collection, wanted=wanted)
+    started = lifecycle.start_campaign(collection=collection, configuration=wanted)
     assert started.campaign is not None
     return started.campaign
 

@@ -60,7 +60,7 @@ def measure() -> list[dict[str, Any]]:
 def start(name: str, wanted: configurations.Configuration, limit: int | None) -> Any:
     """A campaign over the collection."""
     collection = Collection.objects.get(name=name)
-    started = lifecycle.start_campaign(collection=collection, wanted=wanted, limit=limit)
+    started = lifecycle.start_campaign(collection=collection, configuration=wanted, limit=limit)
     assert started.campaign is not None
     return started.campaign
 

@@ -111,7 +111,7 @@ def begin(pairs: int, name: str) -> Campaign:
     collection = parts.collection_of(pairs, name)
     configure_collection(collection, {"budget": 1000.0, "daily_budget": 1000.0})
     wanted = configurations.build_configuration(policy="debate")
-    started = lifecycle.start_campaign(collection=collection, wanted=wanted, budget=1000.0)
+    started = lifecycle.start_campaign(collection=collection, configuration=wanted, budget=1000.0)
     assert started.campaign is not None
     return started.campaign
 

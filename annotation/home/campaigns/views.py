@@ -104,7 +104,7 @@ def write_evidence(request: HttpRequest, scope: Scope) -> HttpResponse:
             }
             return render(request, "campaigns/writing_confirm.html", context)
         with transaction.atomic():
-            started = lifecycle.start_campaign(collection=scope.collection, wanted=configuration, **limits)
+            started = lifecycle.start_campaign(collection=scope.collection, configuration=configuration, **limits)
             number = started.campaign.number if started.campaign else None
             record(scope, "evidence.started", campaign=number, pairs=started.added, **limits)
     except BadInput as error:

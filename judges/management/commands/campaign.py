@@ -24,6 +24,6 @@ class Command(QuorumCommand):
         collection, act = collection_named(options["name"]), options["action"]
         campaign = selectors.find_campaign(collection, options["campaign"], cancelled=act == "cancel")
         campaign, touched = control_campaign(self.actor, campaign, act)
-        what = f": {touched} {SAID[act]}" if act in SAID else f" is {campaign.get_state_display()}"
-        self.say(f"campaign {campaign.number}{what}")
+        message = f": {touched} {SAID[act]}" if act in SAID else f" is {campaign.get_state_display()}"
+        self.say(f"campaign {campaign.number}{message}")
         return selectors.campaign_status(collection, campaign)

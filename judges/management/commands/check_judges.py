@@ -130,10 +130,10 @@ def table_row(result: CheckedJudge) -> tuple[str, ...]:
     )
 
 
-def _format_price(judge: Judge, known: Price | None) -> str:
+def _format_price(judge: Judge, price: Price | None) -> str:
     if judge.provider == "offline":
         return "offline, free"
-    return f"{known.input:g}, {known.output:g}" if known else "price unknown"
+    return f"{price.input:g}, {price.output:g}" if price else "price unknown"
 
 
 def _format_call_count(number: int) -> str:
@@ -145,7 +145,7 @@ def _format_bound(cost: float | None) -> str:
 
 
 def result_document(result: CheckedJudge) -> dict[str, object]:
-    known = result.price
+    price = result.price
     return {
         "name": result.judge.name,
         "provider": result.judge.provider,
@@ -155,7 +155,7 @@ def result_document(result: CheckedJudge) -> dict[str, object]:
         "problem": result.problem or None,
         "warnings": list(result.warnings),
         "answered_as": result.answered_as or result.judge.model if not result.problem else None,
-        "price": {"input": known.input, "cached": known.cached, "output": known.output} if known else None,
+        "price": {"input": price.input, "cached": price.cached, "output": price.output} if price else None,
         "tokens": {"in": result.usage.input, "out": result.usage.output},
         "cost": result.cost,
         "seconds": round(result.seconds, 3),

@@ -28,9 +28,9 @@ class Command(QuorumCommand):
             self.say(f"{judge['name']}: {judge['change']}, version {judge['version']}")
         for price in document.get("prices", ()):
             self.say(f"price of {price['provider']} {price['model']}: {price['change']}")
-        optional = {one.preset.key_env for one in file.judges if not one.preset.key_required}
-        named = dict.fromkeys(one.api_key_env for one in file.judges if one.api_key_env)
-        for variable in (one for one in named if one not in optional and not has_key(one)):
+        optional = {judge.preset.key_env for judge in file.judges if not judge.preset.key_required}
+        named = dict.fromkeys(judge.api_key_env for judge in file.judges if judge.api_key_env)
+        for variable in (name for name in named if name not in optional and not has_key(name)):
             self.say(f"The environment variable {variable} is not set here: set it to the API key where judges run.")
         panel = document["panel"]
         self.say(
@@ -47,7 +47,7 @@ def same_answers(file: JudgesFile) -> list[str]:
     judges = {judge.name: judge for judge in file.judges}
     voters = [judges[name] for name in file.panel.ensemble]
     return [
-        f"{', '.join(voters[place].name for place in places)} are one model with the same parameters, and would answer "
+        f"{', '.join(voters[index].name for index in places)} are one model with the same parameters, and would answer "
         f"alike: together they say no more than one of them ({why})."
         for places in copy_groups(voters)
         if (why := why_alike(voters[places[0]]))

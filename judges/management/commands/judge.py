@@ -22,11 +22,11 @@ class Command(JudgingCommand):
         add_arguments(parser, CampaignOptions)
         add_wait_options(parser)
 
-    def run(self, **given: Any) -> object:
+    def run(self, **arguments: Any) -> object:
         """Start or join, and with --wait stay until the end; the campaign's status document."""
-        collection, options = collection_named(given["name"]), read_arguments(CampaignOptions, given)
-        check_workers_option(given["workers"])
+        collection, options = collection_named(arguments["name"]), read_arguments(CampaignOptions, arguments)
+        check_workers_option(arguments["workers"])
         kinds = {"again": options.again, "fresh": options.fresh}
         expected = forecast_judging(collection, configuration_of(options), limit=options.limit, **kinds)
-        self.confirm_cost(collection, expected, given)
-        return self.follow(collection, start_judging(self.actor, collection, options), given)
+        self.confirm_cost(collection, expected, arguments)
+        return self.follow(collection, start_judging(self.actor, collection, options), arguments)

@@ -57,29 +57,31 @@ class Command(QuorumCommand):
         if options["max_calls"] is not None and calls > options["max_calls"]:
             raise BadInput(f"--max-calls {options['max_calls']}: up to {calls:,} calls would be needed")
         lister = judge_named(options["entities_by"] or judge.name)
-        if any((known := price_for_judge(one)) is None or not known.is_free for one in (judge, lister)):
+        if any((price := price_for_judge(model)) is None or not price.is_free for model in (judge, lister)):
             names = " and ".join(dict.fromkeys([judge.name, lister.name]))
             self.stderr.write(f"{names}: up to {calls:,} calls")
-        found = measuring.measure_rows(collection, judge.name, rows, lister=lister.name)
+        result = measuring.measure_rows(collection, judge.name, rows, lister=lister.name)
         judged = {
             "judge": judge.name,
             "as": measuring.score_meaning(collection, judge),
-            "rows": sum(scores is not None for _named, scores in found.answers.values()),
-            "without_scores": sum(scores is None for _named, scores in found.answers.values()) + found.lost,
-            **mean_scores(found.answers),
+            "rows": sum(scores is not None for _named, scores in result.answers.values()),
+            "without_scores": sum(scores is None for _named, scores in result.answers.values()) + result.lost,
+            **mean_scores(result.answers),
         }
-        cost = None if found.calls and found.unpriced == found.calls else found.cost
-        spent = {"campaign": found.campaign.number, "calls": found.calls, "calls_cached": found.cached, "cost": cost}
-        spent["calls_without_price"] = found.unpriced
+        cost = None if result.calls and result.unpriced == result.calls else result.cost
+        spent = {"campaign": result.campaign.number, "calls": result.calls, "calls_cached": result.cached, "cost": cost}
+        spent["calls_without_price"] = result.unpriced
         by = f"patterns and {lister.name}"
-        told = self.told(
-            {**document, "entities_by": by, **measures_table(rows, found.answers, count), "judged": judged, **spent}
+        report = self.told(
+            {**document, "entities_by": by, **measures_table(rows, result.answers, count), "judged": judged, **spent}
         )
-        if judged["without_scores"] and not judged["rows"] and not found.lost:
-            raise Incomplete(f"No text was judged: {judge.name} gave no answer that counts, see check_judges", told)
-        if found.lost:
-            raise Incomplete(f"{found.lost:,} texts were not judged: the same command again asks for them only", told)
-        return told
+        if judged["without_scores"] and not judged["rows"] and not result.lost:
+            raise Incomplete(f"No text was judged: {judge.name} gave no answer that counts, see check_judges", report)
+        if result.lost:
+            raise Incomplete(
+                f"{result.lost:,} texts were not judged: the same command again asks for them only", report
+            )
+        return report
 
     def rows(self, collection: Collection, file: Path | None) -> list[OutputRow]:
         if file is None:
@@ -91,10 +93,10 @@ class Command(QuorumCommand):
                 raise BadInput(
                     f"{file}:{number}: {collection.name} has no pair of query {line[0]} and document {line[1]}"
                 )
-        found = [row for row in rows if row is not None]
-        if len({row.pair for row in found}) < len(found):
+        pair_rows = [row for row in rows if row is not None]
+        if len({row.pair for row in pair_rows}) < len(pair_rows):
             raise BadInput(f"{file}: a pair stands in it twice; give one answer for each")
-        return found
+        return pair_rows
 
     def told(self, document: dict[str, Any]) -> dict[str, Any]:
         """Print a line for each measure, or return the document for --json."""
@@ -112,10 +114,10 @@ class Command(QuorumCommand):
 def read_outputs(file: Path) -> list[Line]:
     """Read a file of outputs. Raises BadInput with the line."""
     lines = read_text(file).split("\n")
-    found = [_parse_line(file, number, line) for number, line in enumerate(lines, 1) if line.strip()]
-    if not found:
+    outputs = [_parse_line(file, number, line) for number, line in enumerate(lines, 1) if line.strip()]
+    if not outputs:
         raise BadInput(f"{file}: there is no line; each is {{query_id, doc_id, output}}")
-    return found
+    return outputs
 
 
 def _parse_line(file: Path, number: int, line: str) -> Line:

@@ -42,13 +42,13 @@ class Command(QuorumCommand):
             rows = [HEADINGS, *map(table_row, every)]
             for line in markdown(every).splitlines() if options["markdown"] else align_columns(rows):
                 self.say(line)
-            return {"presets": [preset_document(one) for one in PRESETS.values()]}
+            return {"presets": [preset_document(preset) for preset in PRESETS.values()]}
         if options["name"] not in PRESETS:
             raise BadInput(f"No provider {options['name']}; there are: {', '.join(PRESETS)}")
-        one = PRESETS[options["name"]]
-        for line in describe_preset(one):
+        preset = PRESETS[options["name"]]
+        for line in describe_preset(preset):
             self.say(line)
-        return preset_document(one)
+        return preset_document(preset)
 
 
 def align_columns(rows: Sequence[Sequence[str]]) -> list[str]:
@@ -57,55 +57,55 @@ def align_columns(rows: Sequence[Sequence[str]]) -> list[str]:
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
-def table_row(one: Preset) -> tuple[str, ...]:
-    if not one.asks:
-        needs = "the file says it (base_url)" if "base_url" in one.needs else "none"
-        return (one.name, "-", "-", "-", "-", "-", "-", one.key_env or "-", needs)
-    others = [mode for mode in one.schema_modes if mode != one.schema_mode]
+def table_row(preset: Preset) -> tuple[str, ...]:
+    if not preset.asks:
+        needs = "the file says it (base_url)" if "base_url" in preset.needs else "none"
+        return (preset.name, "-", "-", "-", "-", "-", "-", preset.key_env or "-", needs)
+    others = [mode for mode in preset.schema_modes if mode != preset.schema_mode]
     return (
-        one.name,
-        one.schema_mode,
+        preset.name,
+        preset.schema_mode,
         ", ".join(others) or "-",
-        f"up to {one.logprobs}" if one.logprobs else "none",
-        "yes" if one.batch else "no",
-        one.cache or "not documented",
-        ", ".join(thinking_keys(one)) or "-",
-        one.key_env or "none",
-        one.base_url or "the file says it (base_url)",
+        f"up to {preset.logprobs}" if preset.logprobs else "none",
+        "yes" if preset.batch else "no",
+        preset.cache or "not documented",
+        ", ".join(thinking_keys(preset)) or "-",
+        preset.key_env or "none",
+        preset.base_url or "the file says it (base_url)",
     )
 
 
-def thinking_keys(one: Preset) -> list[str]:
+def thinking_keys(preset: Preset) -> list[str]:
     """Return the judge keys with which thinking is asked for."""
-    known = {"thinking": bool(one.thinking), "reasoning_effort": "reasoning_effort" in one.names}
-    return [key for key, is_there in known.items() if is_there]
+    keys = {"thinking": bool(preset.thinking), "reasoning_effort": "reasoning_effort" in preset.names}
+    return [key for key, is_there in keys.items() if is_there]
 
 
-def describe_preset(one: Preset) -> list[str]:
+def describe_preset(preset: Preset) -> list[str]:
     """Return all facts of one provider; the block to paste comes first."""
-    lines = [one.title, "", *judge_block(one), ""]
-    known = zip(HEADINGS[1:], table_row(one)[1:], strict=True)
-    lines += [f"{heading:12} {cell}" for heading, cell in known]
-    if one.names:
-        lines.append(f"{'parameters':12} {', '.join(f'{key} ({path})' for key, path in one.names.items())}")
-    if one.facts:
-        lines += ["", "Sources:", *(f"- {fact.what} ({fact.source}, read {fact.date})" for fact in one.facts)]
+    lines = [preset.title, "", *judge_block(preset), ""]
+    cells = zip(HEADINGS[1:], table_row(preset)[1:], strict=True)
+    lines += [f"{heading:12} {cell}" for heading, cell in cells]
+    if preset.names:
+        lines.append(f"{'parameters':12} {', '.join(f'{key} ({path})' for key, path in preset.names.items())}")
+    if preset.facts:
+        lines += ["", "Sources:", *(f"- {fact.what} ({fact.source}, read {fact.date})" for fact in preset.facts)]
     return lines
 
 
-def judge_block(one: Preset) -> list[str]:
+def judge_block(preset: Preset) -> list[str]:
     """Return the [[judge]] for a judges file; what only its owner knows stands in capitals."""
-    examples = {**EXAMPLES, **OWN_EXAMPLES.get(one.name, {})}
-    lines = ["[[judge]]", 'name = "judge-1"', f'provider = "{one.name}"']
-    lines.append(f'model = "{"answers" if one.wire == "offline" else "MODEL"}"')
-    lines += [f'{key} = "{examples[key]}"' for key in one.needs]
-    if one.client in CREDENTIALS:
-        lines.append(f"# credentials: {CREDENTIALS[one.client]}")
-    elif one.key_env:
-        lines.append(f"# the key stands in the environment variable {one.key_env}; api_key_env names another one")
-    elif one.wire != "offline":
+    examples = {**EXAMPLES, **OWN_EXAMPLES.get(preset.name, {})}
+    lines = ["[[judge]]", 'name = "judge-1"', f'provider = "{preset.name}"']
+    lines.append(f'model = "{"answers" if preset.wire == "offline" else "MODEL"}"')
+    lines += [f'{key} = "{examples[key]}"' for key in preset.needs]
+    if preset.client in CREDENTIALS:
+        lines.append(f"# credentials: {CREDENTIALS[preset.client]}")
+    elif preset.key_env:
+        lines.append(f"# the key stands in the environment variable {preset.key_env}; api_key_env names another one")
+    elif preset.wire != "offline":
         lines.append('# api_key_env = "SOME_API_KEY": the environment variable of its key, where it has one')
-    if "token_command" in one.takes:
+    if "token_command" in preset.takes:
         lines.append("# or token_command, a list of words: a command that prints a token")
     return lines
 
@@ -128,35 +128,35 @@ CREDENTIALS = {
 }
 
 
-def preset_document(one: Preset) -> dict[str, object]:
-    facts = [fact._asdict() for fact in one.facts]
-    return one.model_dump() | {"facts": facts, "block": "\n".join(judge_block(one))}
+def preset_document(preset: Preset) -> dict[str, object]:
+    facts = [fact._asdict() for fact in preset.facts]
+    return preset.model_dump() | {"facts": facts, "block": "\n".join(judge_block(preset))}
 
 
 def markdown(presets: Iterable[Preset]) -> str:
     """Return docs/reference.md: what each provider can do, with the source and date of every fact."""
-    asked = [one for one in presets if one.asks]
-    rows = [PAGE_HEADINGS, ("---",) * len(PAGE_HEADINGS), *map(_page_row, asked)]
+    model_presets = [preset for preset in presets if preset.asks]
+    rows = [PAGE_HEADINGS, ("---",) * len(PAGE_HEADINGS), *map(_page_row, model_presets)]
     table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
-    return "\n".join([INTRODUCTION, table, "", "# Sources", *map(_page_sources, asked)]) + "\n"
+    return "\n".join([INTRODUCTION, table, "", "# Sources", *map(_page_sources, model_presets)]) + "\n"
 
 
-def _page_row(one: Preset) -> tuple[str, ...]:
-    modes = [one.schema_mode, *(mode for mode in one.schema_modes if mode != one.schema_mode)]
+def _page_row(preset: Preset) -> tuple[str, ...]:
+    modes = [preset.schema_mode, *(mode for mode in preset.schema_modes if mode != preset.schema_mode)]
     return (
-        f"`{one.name}`",
-        one.title,
-        f"`{one.key_env}`" if one.key_env else "none unless named",
+        f"`{preset.name}`",
+        preset.title,
+        f"`{preset.key_env}`" if preset.key_env else "none unless named",
         ", ".join(modes),
-        f"up to {one.logprobs}" if one.logprobs else "none",
-        ", ".join(f"`{key}`" for key in thinking_keys(one)) or "no key",
-        "yes" if one.batch else "no",
-        PAGE_CACHES.get(one.cache, one.cache),
+        f"up to {preset.logprobs}" if preset.logprobs else "none",
+        ", ".join(f"`{key}`" for key in thinking_keys(preset)) or "no key",
+        "yes" if preset.batch else "no",
+        PAGE_CACHES.get(preset.cache, preset.cache),
     )
 
 
-def _page_sources(one: Preset) -> str:
+def _page_sources(preset: Preset) -> str:
     """Every fact about a provider, with its page and the day on which that was read."""
-    facts = [f"- {fact.what.rstrip('.')} ([source]({fact.source}), {fact.date})" for fact in one.facts]
+    facts = [f"- {fact.what.rstrip('.')} ([source]({fact.source}), {fact.date})" for fact in preset.facts]
     facts = facts or ["No source: each server has its own documentation. check_judges finds out."]
-    return "\n".join([f"\n## {one.title}\n", *facts])
+    return "\n".join([f"\n## {preset.title}\n", *facts])

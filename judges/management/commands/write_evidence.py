@@ -39,13 +39,13 @@ class Command(JudgingCommand):
         """Start or join, and with --wait stay until the end; the campaign's status document."""
         collection = collection_named(options["name"])
         check_workers_option(options["workers"])
-        wanted = campaigns.writer_configuration(options["writer"], options["measure"])
-        if campaigns.score_meaning(wanted) == TEACHER:
+        configuration = campaigns.writer_configuration(options["writer"], options["measure"])
+        if campaigns.score_meaning(configuration) == TEACHER:
             self.note(f"{options['measure']} measures its own model's texts: scores mean fidelity to teacher")
-        self.confirm_cost(collection, forecast_writing(collection, wanted, limit=options["limit"]), options)
+        self.confirm_cost(collection, forecast_writing(collection, configuration, limit=options["limit"]), options)
         limits = {name: options[name] for name in ("limit", "budget", "max_calls", "again")}
         retry = options["retry_failed"]
-        started = lifecycle.start_campaign(collection=collection, wanted=wanted, retry=retry, **limits)
+        started = lifecycle.start_campaign(collection=collection, configuration=configuration, retry=retry, **limits)
         return self.follow(collection, started, options)
 
     def idle(self, collection: Collection) -> str:

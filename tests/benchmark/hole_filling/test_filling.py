@@ -233,7 +233,11 @@ def test_judges_take_the_pairs_in_the_order_in_which_they_were_sent(
     assert list(work) == wanted
     more = [*begun.pairs, begun.pairs[0]]
     start_campaign(
-        collection=books, wanted=build_configuration(panel="offline", policy="ensemble"), pairs=more, scope="s", limit=2
+        collection=books,
+        configuration=build_configuration(panel="offline", policy="ensemble"),
+        pairs=more,
+        scope="s",
+        limit=2,
     )
     late = Work.objects.filter(campaign__scope="s").order_by("pk").values_list("pair", flat=True)
     assert list(late) == begun.pairs[:2], "a limit keeps the first"
@@ -263,11 +267,11 @@ def test_an_ordinary_campaign_of_the_same_judges_is_another_one(books: Collectio
     begun = start_filling(collection=books, runs=runs, depth=3, panel="offline")
     judged(begun, {("q1", "c"): LABELLED})
     assert pairs_to_judge(books, wanted, limit=None) == 5, "six candidates, one of them judged"
-    started = start_campaign(collection=books, wanted=wanted)
+    started = start_campaign(collection=books, configuration=wanted)
     assert started.campaign is not None and started.campaign.pk != begun.campaign
     assert started.campaign.scope == "" and started.added == 5
     with pytest.raises(ValueError, match="scope"):
-        start_campaign(collection=books, wanted=wanted, pairs=begun.pairs)
+        start_campaign(collection=books, configuration=wanted, pairs=begun.pairs)
 
 
 def test_the_estimate_is_of_the_pairs_that_are_left(books: Collection, runs: list[Run]) -> None:

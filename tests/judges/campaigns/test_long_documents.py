@@ -208,7 +208,7 @@ def test_a_killed_worker_s_windows_are_not_paid_twice(
     model_server.script({"*": {"verdict": "no", "latency": 0.3}})
     environment = {**instance, **FAST, "QUORUM_CALLS_IN_FLIGHT": "4"}
     own = spawn_child(worker_pool.worker_command(1, "killed"), environment, cwd=ROOT, stderr=subprocess.DEVNULL)
-    lifecycle.start_campaign(collection=collection, wanted=build_configuration())
+    lifecycle.start_campaign(collection=collection, configuration=build_configuration())
     until(lambda: len(model_server.requests()) >= 8)
     killed = time.time()
     os.killpg(own.pid, signal.SIGKILL)

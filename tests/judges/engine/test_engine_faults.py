@@ -109,17 +109,17 @@ def test_released_pairs_are_pending_as_before(plan: Plan) -> None:
 def test_two_starts_are_one_campaign_and_paused_ones_are_left(plan: Plan) -> None:
     campaign = Campaign.objects.get()
     wanted = configurations.build_configuration(panel="offline")
-    again = lifecycle.start_campaign(collection=campaign.collection, wanted=wanted)
+    again = lifecycle.start_campaign(collection=campaign.collection, configuration=wanted)
     assert (again.campaign, again.added, again.joined) == (campaign, 0, True)
     lifecycle.pause(campaign=campaign)
     with pytest.raises(BadInput, match="paused"):
-        lifecycle.start_campaign(collection=campaign.collection, wanted=wanted)
+        lifecycle.start_campaign(collection=campaign.collection, configuration=wanted)
     assert claim(plan, lease=60) == [], "nothing of a paused campaign is claimed"
     lifecycle.resume(campaign=campaign)
     lifecycle.cancel(campaign=campaign)
     with pytest.raises(BadInput, match="cancelled"):
         lifecycle.resume(campaign=campaign)
-    fresh = lifecycle.start_campaign(collection=campaign.collection, wanted=wanted)
+    fresh = lifecycle.start_campaign(collection=campaign.collection, configuration=wanted)
     assert fresh.campaign != campaign and fresh.added == 2 and Campaign.objects.count() == 2
 
 

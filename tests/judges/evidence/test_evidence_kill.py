@@ -45,7 +45,7 @@ def test_a_killed_worker_loses_no_text_and_pays_for_none_twice(
     environment = {**instance, **FAST, "QUORUM_CALLS_IN_FLIGHT": "4"}
     own = spawn_child(worker_pool.worker_command(2, "killed"), environment, cwd=ROOT, stderr=subprocess.DEVNULL)
     wanted = campaigns.writer_configuration("writer", "measurer")
-    campaign = lifecycle.start_campaign(collection=collection, wanted=wanted).campaign
+    campaign = lifecycle.start_campaign(collection=collection, configuration=wanted).campaign
     assert campaign is not None
     until(lambda: len(model_server.requests()) >= PAIRS)
     killed = time.time()
