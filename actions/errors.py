@@ -1,4 +1,4 @@
-"""Errors that a person can act on. Their text is one line: what, where, what to do."""
+"""Errors that a person can act on. Their message is one line: what is wrong, where, and what to do."""
 
 from collections.abc import Iterable
 
@@ -10,41 +10,42 @@ class QuorumError(Exception):
 
 
 class BadInput(QuorumError):
-    """Wrong input, by which nothing was changed: exit 2, or a 4xx page."""
+    """Wrong input, which changed nothing: exit code 2, or a 4xx response."""
 
     exit_code = 2
 
 
 class BadOption(BadInput):
-    """Wrong options of an action: the name of each, and a sentence that knows no door.
+    """Wrong options of an action: the name of each with a sentence, which each door shows in its way.
 
-    A page shows the sentence under the field, the API in `errors`, a command as `--budget: ...`.
+    A page shows the sentence at the field, the API in `errors`, a command as `--budget: ...`.
     """
 
     def __init__(self, option: str, sentence: object, *, others: Iterable[tuple[str, str]] = ()) -> None:
         self.problems = [(option, str(sentence)), *others]
         sentences = dict.fromkeys(sentence for _option, sentence in self.problems)
-        super().__init__(" ".join(sentences).removesuffix("."))  # As of all BadInput, the reader's text ends it.
+        # Like other BadInput without the last full stop, which is added where it is shown.
+        super().__init__(" ".join(sentences).removesuffix("."))
 
 
 class StateConflict(QuorumError):
-    """A sound request that the state of things refuses: somebody or something was first. Exit 2, or a 409."""
+    """A valid request that conflicts with the present state of its object: exit code 2, or a 409."""
 
     exit_code = 2
 
 
 class OptionWouldHelp(BadOption):
-    """Wrong input that an option would let pass, so that a command names the option last."""
+    """Wrong input that an option would allow; a command names the option at the end."""
 
 
 class Deleted(QuorumError):
-    """Something that was there a moment ago, and that somebody has deleted: exit 2, or a 404 (corpus.holding)."""
+    """An object that somebody has just deleted: exit code 2, or a 404 (corpus.holding)."""
 
     exit_code = 2
 
 
 class Incomplete(QuorumError):
-    """Work that ended early (failed pairs, budget): exit code 3; --json prints `document`."""
+    """Work that is incomplete (failed pairs, budget): exit code 3; --json prints `document`."""
 
     exit_code = 3
 

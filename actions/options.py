@@ -1,8 +1,7 @@
-"""One record of options for each action, and the form and the arguments that are made from it.
+"""Records of options, one for each action, and the form and command arguments made from them.
 
-pydantic makes the API's body and reads TOML; two mappings below make a form's fields and a
-command's arguments. The title, help, bounds and choices of an option stand in its record and
-nowhere else.
+pydantic makes the API's body and reads TOML; the functions below make a form's fields and a command's
+arguments. The title, help, bounds and choices of an option are defined only in its record.
 """
 
 import json
@@ -37,20 +36,20 @@ O = TypeVar("O", bound="Options")  # noqa: E741
 
 
 def split_names(value: Any) -> Any:
-    """Return the names in a comma-separated list; a list stays one."""
+    """Split a comma-separated text into names; return other values unchanged."""
     if not isinstance(value, str):
         return value
     return tuple(name.strip() for name in value.split(",") if name.strip())
 
 
-UNSTORABLE = re.compile("[\0\ud800-\udfff]")  # NUL, and halves of surrogate pairs.
-# In a command one word with commas; a list is several words.
+UNSTORABLE = re.compile("[\0\ud800-\udfff]")  # NUL and lone surrogates, which PostgreSQL refuses.
+# Names separated by commas, as one argument of a command; a list takes several arguments.
 Names = Annotated[tuple[str, ...], BeforeValidator(split_names)]
 
 
 @dataclass(frozen=True)
 class OptionText:
-    """Texts of an option: they describe it on a page, in --help and in the API's document."""
+    """Texts of an option for pages, --help and the OpenAPI document, and how a form shows it."""
 
     title: Any
     help: Any
@@ -79,12 +78,12 @@ def option(
     clears: bool = False,
     **bounds: Any,
 ) -> Any:
-    """Return a field of a record. Without a default the option has to be given.
+    """Return a field of a record. Without a default the option is required.
 
-    `at_least`, `at_most`: length of a list or text; `bounds`: as pydantic has them (ge, gt, le,
-    lt). `choices`: titles of a Literal's values, for an enum has its own. `initial`: what a form
-    shows first where that is not the default. `secret`: not in the audit log. `long`: a text of
-    several lines. `clears`: a field left empty takes the value away.
+    `at_least`, `at_most`: length of a list or text; `bounds`: pydantic's ge, gt, le and lt. `choices`:
+    titles of a Literal's values (an enum has its own). `initial`: what a form shows at first, if not the
+    default. `secret`: not in the audit log. `long`: a text of several lines. `clears`: an empty field
+    removes the value.
     """
     words = OptionText(title, help, choices or {}, initial, secret, long, clears)
     if isinstance(default, list | dict | set):
@@ -95,35 +94,41 @@ def option(
 
 
 class Options(BaseModel):
-    """What an action can be told. An unknown option is refused: most often it is a typing error."""
+    """Base of records of options. Unknown options are refused, since they are most often typing errors."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    # Door -> option -> why it is not there.
+    # By door and option, why the door does not have it.
     leaves_out: ClassVar[Mapping[Door, Mapping[str, str]]] = {}
 
     @field_validator("*", mode="before")
     @classmethod
     def _refuse_null_characters(cls, value: Any) -> Any:
-        """PostgreSQL stores neither a NUL nor half a surrogate pair."""
+        """Refuse texts that PostgreSQL cannot store."""
         if not _is_storable(value):
             raise PydanticCustomError("null_characters", "Null characters are not allowed.")
         return value
 
     @classmethod
-    def read(cls, given: Mapping[str, Any], *, strict: bool = False) -> Self:
-        """Return the record of what was given. Raises BadOption, which names each wrong option.
+    def read(cls, values: Mapping[str, Any], *, strict: bool = False) -> Self:
+        """Return the record with these values. Raises BadOption, which names each wrong option.
 
-        `strict`: a number in quotes is none, as in a file.
+        `strict`: refuse a text in place of a number, as in a file.
         """
         try:
             return (
-                cls.model_validate_json(json.dumps(given, default=str), strict=True)
+                cls.model_validate_json(json.dumps(values, default=str), strict=True)
                 if strict
-                else cls.model_validate(given)
+                else cls.model_validate(values)
             )
         except ValidationError as error:
-            raise refuse_options(error.errors()) from None
+            # Each wrong option is named once, with its first problem.
+            problems: dict[str, str] = {}
+            for details in error.errors():
+                name = str(details["loc"][0]) if details["loc"] else ""
+                problems.setdefault(name, say_problem(details))
+            (first, sentence), *others = problems.items()
+            raise BadOption(first, sentence, others=others) from None
 
     @classmethod
     def names(cls, door: Door | None = None) -> list[str]:
@@ -132,10 +137,15 @@ class Options(BaseModel):
         return [name for name in cls.model_fields if name not in without]
 
     def noted(self) -> dict[str, Any]:
-        """Return what the audit log keeps: the options given, a long list by its length."""
-        shown = {name: value for name, value in self.model_dump(mode="json", exclude_defaults=True).items()}
-        shown = {name: value for name, value in shown.items() if not text_of(type(self), name).is_secret}
-        return {name: _shorten(value) for name, value in shown.items()}
+        """Return the options for the audit log: without defaults and secrets, long lists and texts by their length."""
+        details: dict[str, Any] = {}
+        for name, value in self.model_dump(mode="json", exclude_defaults=True).items():
+            if text_of(type(self), name).is_secret:
+                continue
+            longest = 20 if isinstance(value, list) else 200
+            is_long = isinstance(value, list | str) and len(value) > longest
+            details[name] = len(value) if is_long else value
+        return details
 
 
 def _is_storable(value: Any) -> bool:
@@ -146,21 +156,14 @@ def _is_storable(value: Any) -> bool:
     return not isinstance(value, list | tuple) or all(map(_is_storable, value))
 
 
-def _shorten(value: Any) -> Any:
-    longest = 20
-    if isinstance(value, list | str) and len(value) > (longest if isinstance(value, list) else 200):
-        return len(value)
-    return value
-
-
 def text_of(record: type[Options], name: str) -> OptionText:
-    """Return the words of an option."""
+    """Return the texts of an option."""
     words = record.model_fields[name].json_schema_extra
     return words if isinstance(words, OptionText) else OptionText(name.replace("_", " ").capitalize(), "")
 
 
 def kind_of(info: FieldInfo) -> tuple[Any, bool]:
-    """Return what an option's values are, and whether it may be empty (None)."""
+    """Return the type of an option's values, and whether it may be None."""
     kind, parts = info.annotation, get_args(info.annotation)
     if get_origin(kind) in (Union, UnionType) and NoneType in parts:
         return next(part for part in parts if part is not NoneType), True
@@ -168,25 +171,25 @@ def kind_of(info: FieldInfo) -> tuple[Any, bool]:
 
 
 def bound_of(info: FieldInfo, *names: str) -> Any:
-    """Return the first of these bounds that an option has."""
-    found = (getattr(rule, name, None) for name in names for rule in info.metadata)
-    return next((bound for bound in found if bound is not None), None)
+    """Return the first of the named bounds that an option has."""
+    bounds = (getattr(rule, name, None) for name in names for rule in info.metadata)
+    return next((bound for bound in bounds if bound is not None), None)
 
 
 def choices_of(record: type[Options], name: str) -> list[tuple[Any, Any]]:
-    """Return the values that an option may have, with their titles; none where any will do."""
+    """Return the values that an option may have, with their titles; empty where any value is allowed."""
     kind, _empty = kind_of(record.model_fields[name])
     if get_origin(kind) in (list, tuple):
         kind = get_args(kind)[0]
     titles = text_of(record, name).choices
     if isinstance(kind, type) and issubclass(kind, Enum):
-        return [(one.value, titles.get(one.value, getattr(one, "label", one.value))) for one in kind]
+        return [(member.value, titles.get(member.value, getattr(member, "label", member.value))) for member in kind]
     if get_origin(kind) is Literal:
         return [(value, titles.get(value, value)) for value in get_args(kind)]
     return list(titles.items())
 
 
-# What is wrong, as pydantic calls it -> Django's sentence, which is translated.
+# Django's messages, which are translated, by pydantic's types of errors.
 _NUMBER, _FLOAT, _CHOICE = forms.IntegerField, forms.FloatField, forms.ChoiceField
 SENTENCES: dict[str, Any] = {
     "missing": forms.Field.default_error_messages["required"],
@@ -202,9 +205,9 @@ SENTENCES: dict[str, Any] = {
     "extra_forbidden": gettext_lazy("There is no such option."),
     "list_type": forms.MultipleChoiceField.default_error_messages["invalid_list"],
     "finite_number": _FLOAT.default_error_messages["invalid"],
-    **{f"int_{what}": _NUMBER.default_error_messages["invalid"] for what in ("type", "parsing", "from_float")},
-    **{f"float_{what}": _FLOAT.default_error_messages["invalid"] for what in ("type", "parsing")},
-    **{f"bool_{what}": gettext_lazy("Enter yes or no.") for what in ("type", "parsing")},
+    **{f"int_{kind}": _NUMBER.default_error_messages["invalid"] for kind in ("type", "parsing", "from_float")},
+    **{f"float_{kind}": _FLOAT.default_error_messages["invalid"] for kind in ("type", "parsing")},
+    **{f"bool_{kind}": gettext_lazy("Enter yes or no.") for kind in ("type", "parsing")},
     "string_type": gettext_lazy("Enter a text."),
     "null_characters": ProhibitNullCharactersValidator.message,
     "model_type": gettext_lazy("Enter a table of options."),
@@ -213,7 +216,7 @@ LIMITS = ("ge", "le", "gt", "lt", "min_length", "max_length")
 
 
 def say_problem(error: Mapping[str, Any]) -> str:
-    """Return a problem that pydantic found as a sentence for the reader."""
+    """Return the sentence for an error of pydantic."""
     kind, context = error["type"], error.get("ctx", {})
     if kind == "too_short":
         kind = "missing" if context["min_length"] == 1 else kind
@@ -221,19 +224,10 @@ def say_problem(error: Mapping[str, Any]) -> str:
     if sentence is None:
         return str(error["msg"])
     limit = next((context[name] for name in LIMITS if name in context), None)
-    # As a form has it: 0 and not 0.0.
+    # As in forms: 0 instead of 0.0.
     limit = int(limit) if isinstance(limit, float) and limit.is_integer() else limit
     length = context.get("actual_length", len(error["input"]) if isinstance(error.get("input"), str) else 0)
     return str(sentence) % {"limit_value": limit, "value": error.get("input"), "show_value": length}
-
-
-def refuse_options(errors: Iterable[Any]) -> BadOption:
-    """Return the error that names each wrong option once."""
-    problems: dict[str, str] = {}
-    for error in errors:
-        problems.setdefault(str(error["loc"][0]) if error["loc"] else "", say_problem(error))
-    (first, sentence), *others = problems.items()
-    return BadOption(first, sentence, others=others)
 
 
 # The form of an action
@@ -242,8 +236,8 @@ def refuse_options(errors: Iterable[Any]) -> BadOption:
 class ActionForm(forms.Form):
     """A form made from a record of options; when it is valid, `options` is the record.
 
-    `choices`: of options whose values depend on the collection; `initial`: what is chosen first;
-    `only`: the options that are shown; `fixed`: options that the page knows by itself.
+    `choices`: of options whose values depend on the collection; `initial`: initial values; `only`: the
+    options that are shown; `fixed`: values of options that the page sets itself.
     """
 
     options: Options
@@ -264,30 +258,30 @@ class ActionForm(forms.Form):
                 self.fields[name] = make_field(record, name, (choices or {}).get(name))
 
     def clean(self) -> dict[str, Any]:
-        """Read the record from what was filled in; an empty field takes the option's default."""
-        given = {name: value for name, value in self.cleaned_data.items() if self._is_told(name, value)}
+        """Read the record from the fields; an empty one takes the option's default, or clears it (`clears`)."""
+        values = {
+            name: value
+            for name, value in self.cleaned_data.items()
+            # A page may have fields beside the options, such as files.
+            if name in self.record.model_fields and (value not in (None, "", []) or text_of(self.record, name).clears)
+        }
         if not self.errors:
             try:
-                self.options = self.record.read({**given, **self.fixed})
+                self.options = self.record.read({**values, **self.fixed})
             except BadOption as error:
                 show_refusal(self, error)
         return self.cleaned_data
 
-    def _is_told(self, name: str, value: Any) -> bool:
-        # A page may have fields of its own, such as files.
-        is_option = name in self.record.model_fields
-        return is_option and (value not in (None, "", []) or text_of(self.record, name).clears)
-
 
 def show_refusal(form: forms.BaseForm, error: Exception) -> None:
-    """Put what a service refused under the fields it names, or above the form if it has none."""
+    """Add the refusal of a service to the fields that it names, or to the form where it has none of them."""
     problems = error.problems if isinstance(error, BadOption) else [("", str(error))]
     for name, sentence in problems:
         form.add_error(name if name in form.fields else None, sentence)
 
 
 def make_field(record: type[Options], name: str, choices: Choices | None = None) -> forms.Field:
-    """Return the form's field of an option."""
+    """Return a form field for an option."""
     info, words = record.model_fields[name], text_of(record, name)
     kind, may_be_empty = kind_of(info)
     several = get_origin(kind) in (list, tuple)
@@ -299,16 +293,16 @@ def make_field(record: type[Options], name: str, choices: Choices | None = None)
         "required": info.is_required() or bool(bound_of(info, "min_length")),
         "initial": initial.value if isinstance(initial, Enum) else initial,
     }
-    known = choices_of(record, name) if choices is None else list(choices)
-    if several and (known or choices is not None):
-        return forms.MultipleChoiceField(choices=known, widget=forms.CheckboxSelectMultiple, **common)
-    if known or choices is not None:
-        blank = [("", "")] if may_be_empty and not any(value == "" for value, _title in known) else []
-        return forms.ChoiceField(choices=[*blank, *known], **common)
+    allowed = choices_of(record, name) if choices is None else list(choices)
+    if several and (allowed or choices is not None):
+        return forms.MultipleChoiceField(choices=allowed, widget=forms.CheckboxSelectMultiple, **common)
+    if allowed or choices is not None:
+        blank = [("", "")] if may_be_empty and not any(value == "" for value, _title in allowed) else []
+        return forms.ChoiceField(choices=[*blank, *allowed], **common)
     if kind is bool and may_be_empty:
-        answer = forms.NullBooleanField(**common)
-        answer.widget.choices = [("unknown", ""), *answer.widget.choices[1:]]
-        return answer
+        yes_or_no = forms.NullBooleanField(**common)
+        yes_or_no.widget.choices = [("unknown", ""), *yes_or_no.widget.choices[1:]]
+        return yes_or_no
     if kind is bool:
         return forms.BooleanField(**{**common, "required": False})
     if kind in (int, float):
@@ -335,18 +329,18 @@ def add_arguments(
             continue
         info = record.model_fields[name]
         kind, _empty = kind_of(info)
-        more: dict[str, Any] = {"help": _help_of(record, name)}
+        settings: dict[str, Any] = {"help": _help_of(record, name)}
         if name in positional:
-            parser.add_argument(name, **more)
+            parser.add_argument(name, **settings)
             continue
         if kind is bool:
-            more["action"] = BooleanOptionalAction if info.default is not False else "store_true"
-            more["default"] = None
+            settings["action"] = BooleanOptionalAction if info.default is not False else "store_true"
+            settings["default"] = None
         elif get_origin(kind) is list:
-            more["nargs"] = "+"
+            settings["nargs"] = "+"
         if kind is not bool:
-            more["metavar"] = "N" if kind in (int, float) else name.upper()
-        parser.add_argument("--" + name.replace("_", "-"), dest=name, **more)
+            settings["metavar"] = "N" if kind in (int, float) else name.upper()
+        parser.add_argument("--" + name.replace("_", "-"), dest=name, **settings)
 
 
 def _help_of(record: type[Options], name: str) -> str:
@@ -360,18 +354,18 @@ def _help_of(record: type[Options], name: str) -> str:
     return text.replace("%", "%%")
 
 
-def read_arguments(record: type[O], given: Mapping[str, Any], **known: Any) -> O:
-    """Return the record of what a command was given. Raises BadOption."""
-    said = {name: given[name] for name in record.names("command") if given.get(name) is not None}
-    return record.read({**said, **known})
+def read_arguments(record: type[O], arguments: Mapping[str, Any], **fixed: Any) -> O:
+    """Return the record with a command's arguments. `fixed`: values of other options. Raises BadOption."""
+    values = {name: arguments[name] for name in record.names("command") if arguments.get(name) is not None}
+    return record.read({**values, **fixed})
 
 
-def flags_of(error: BadOption, known: Container[str] | None = None) -> str:
-    """Return an error as a command writes it: each option by its flag, or by its name where it is none of `known`."""
+def flags_of(error: BadOption, flags: Container[str] | None = None) -> str:
+    """Return an error as commands print it, with each option by its flag, or by its name where not in `flags`."""
     lines = []
     for name, sentence in error.problems:
         flag = "--" + name.replace("_", "-")
-        option = flag if known is None or flag in known else name
-        named = f"{sentence} ({option})" if isinstance(error, OptionWouldHelp) else f"{option}: {sentence}"
-        lines.append(named if name else sentence)
+        option = flag if flags is None or flag in flags else name
+        line = f"{sentence} ({option})" if isinstance(error, OptionWouldHelp) else f"{option}: {sentence}"
+        lines.append(line if name else sentence)
     return "; ".join(lines)

@@ -1,6 +1,6 @@
-"""The page of an action: its form, an estimate to confirm where it has one, and the start."""
+"""Pages of actions: the form, an estimate to confirm where there is one, and the start."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -32,23 +32,20 @@ def answer_action(
     confirm: str = "",
     estimate: Callable[[Actor, Any, Options], Mapping[str, Any]] | None = None,
 ) -> HttpResponse:
-    """Show the page with its form, or start and lead to what was started.
+    """Show the page with its form, or carry out the action and redirect to its result.
 
-    `show`: the page; `done`: the address of the result. `confirm`: template of the page between,
-    which shows what `estimate` of collection and options found.
+    `show` renders the page; `done` returns the URL of the result. `confirm`: the template of a page
+    that shows the `estimate` before the action.
     """
     if not form.is_bound or not form.is_valid():
         return show(form)
     try:
         if estimate is not None and "confirm" not in request.POST:
-            context = {"scope": scope, "form": form, "hidden": hidden_fields(request, list(form.fields))}
+            # The filled fields, repeated by the form that confirms the estimate.
+            hidden = [(name, value) for name in form.fields for value in request.POST.getlist(name) if value]
+            context = {"scope": scope, "form": form, "hidden": hidden}
             return render(request, confirm, {**context, **estimate(Actor.of(scope), scope.collection, form.options)})
         return redirect(done(service(Actor.of(scope), scope.collection, form.options)))
     except BadInput as error:
         show_refusal(form, error)
     return show(form)
-
-
-def hidden_fields(request: HttpRequest, names: Sequence[str]) -> list[tuple[str, str]]:
-    """Return what was filled in, for the form that confirms it."""
-    return [(name, value) for name in names for value in request.POST.getlist(name) if value]

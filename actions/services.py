@@ -1,4 +1,4 @@
-"""Services of actions: permission, one transaction, one entry of the audit log, then the body."""
+"""The decorator for services of actions: permission, one transaction, one entry in the audit log."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ MANAGE: TokenScope = "manage"
 
 
 class ActorScope(Protocol):
-    """What a page or an operation has proved: who asks, and what they may."""
+    """The scope of an authorised request: its person and their permissions."""
 
     @property
     def user(self) -> Any: ...
@@ -30,11 +30,11 @@ class ActorScope(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Who does something: a person by page or program, or (without a scope) the shell."""
+    """Who carries out an action: a person by page or API, or the shell (no scope)."""
 
     name: str
     scope: ActorScope | None = None
-    details: Mapping[str, Any] = field(default_factory=dict)  # What the audit log keeps of a command.
+    details: Mapping[str, Any] = field(default_factory=dict)  # Added to entries of the audit log.
 
     @classmethod
     def of(cls, scope: ActorScope) -> "Actor":
@@ -47,25 +47,25 @@ class Actor:
         return self.scope and self.scope.user
 
     def record(self, act: str, collection: Any, **details: Any) -> None:
-        """Append an act to the audit log, in the transaction of the act."""
+        """Append an entry to the audit log, in the transaction of the act."""
         import_string(settings.AUDIT)(self.scope, act, collection, **self.details, **details)
 
     def check(self, role: str) -> None:
-        """Raise PermissionDenied for who may not."""
+        """Raise PermissionDenied where the person may not act in this role."""
         if self.scope is not None and not self.scope.may(role):
             raise PermissionDenied(_("Your role here does not allow this."))
 
 
 @dataclass(frozen=True, slots=True)
 class Unchanged:
-    """A service's answer to a repeated request: its result, without an entry in the audit log."""
+    """The result of a service that changed nothing, so that the audit log gets no entry."""
 
     result: Any
 
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """What an action is called in the audit log, who may do it, and what it can be told."""
+    """An action: its name in the audit log, the permission that it needs, and its options."""
 
     name: str | Callable[[Any], str]
     role: str
@@ -75,11 +75,11 @@ class Action:
     noted: Callable[..., Mapping[str, Any]] | None
 
     def details(self, options: Options | None, result: Any) -> dict[str, Any]:
-        """Return what the audit log keeps: the options, and the number of what was made."""
-        kept = {self.key: getattr(result, "number", None) or getattr(result, "pk", result)} if self.key else {}
+        """Return the details for the audit log: the options, and the number of the result."""
+        number = {self.key: getattr(result, "number", None) or getattr(result, "pk", result)} if self.key else {}
         if self.noted is not None:
-            return {**kept, **self.noted(options, result)}
-        return {**(options.noted() if options else {}), **kept}
+            return {**number, **self.noted(options, result)}
+        return {**(options.noted() if options else {}), **number}
 
 
 ACTIONS: dict[Callable[..., Any], Action] = {}
@@ -98,12 +98,11 @@ def action(
 ) -> Callable[[Callable[P, R | Unchanged]], Callable[P, R]]:
     """Make a function `(actor, subject, options)` the service of an action.
 
-    `name`: its word in the audit log, or how that is called of the subject; `role`: who may, as
-    pages say it; `scope`: what a token needs; `key`: what the log calls the result, whose number it
-    keeps; `noted`: what it keeps where that is not the options; `record`: of the options, where the
-    function's signature does not name it; `after`: what is done with the result when the
-    transaction has ended; `retry`: what calls the transaction once more where another one was in
-    its way.
+    `name`: its name in the audit log, or a function of the subject that returns it; `role`: the
+    permission, as for pages; `scope`: the scope that a token needs; `key`: the key of the result's number
+    in the log; `noted`: returns the log's details where these are not the options; `record`: the record of
+    options, where the signature does not name it; `after`: called with the result after the transaction;
+    `retry`: calls the transaction, and again where it conflicted with another one.
     """
 
     def decorate(service: Callable[P, R | Unchanged]) -> Callable[P, R]:
@@ -121,8 +120,8 @@ def action(
                     if isinstance(result, Unchanged):
                         return result
                     collection = getattr(subject, "collection", subject)
-                    word = name if isinstance(name, str) else name(subject)
-                    actor.record(word, collection, **about.details(options, result))
+                    act_name = name if isinstance(name, str) else name(subject)
+                    actor.record(act_name, collection, **about.details(options, result))
                 return result
 
             result = retry(once)

@@ -7,7 +7,7 @@ from celery import shared_task
 from api import idempotency
 from api.webhooks import alarms, delivering, services
 from jobs.notifications import notify, redis_client, redis_key
-from jobs.tasks import CHORES, TOLD_S, is_shutting_down
+from jobs.tasks import CHORES, MESSAGE_EXPIRY_S, is_shutting_down
 
 # ADR 0091: people answer audits for days, and the query joins all recent answers.
 LOOK_FOR_ALARMS_S = 30
@@ -25,7 +25,7 @@ def deliver_webhooks() -> None:
 def wake_deliverer() -> None:
     """Notify a worker if a delivery is due, after its pause or because its worker was killed."""
     # The database is asked first: mostly nothing is due, and then nothing is written to Redis.
-    if delivering.is_any_due() and _is_first(services.TASK, TOLD_S):
+    if delivering.is_any_due() and _is_first(services.TASK, MESSAGE_EXPIRY_S):
         notify(services.TASK)
 
 

@@ -1,4 +1,4 @@
-"""Long work in the background: lease, fence, progress, cancel, resume. No app."""
+"""The app of long background work: leases, fencing tokens, progress, cancelling. It imports no other app."""
 
 from django.apps import AppConfig
 

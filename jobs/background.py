@@ -1,4 +1,4 @@
-"""Ask for background work on a row, and see its progress; apps register doers."""
+"""Requesting background work on a row, and reading its progress. Apps register the work (jobs.tasks)."""
 
 import logging
 from collections.abc import Collection
@@ -17,13 +17,13 @@ UNFINISHED = (JobState.WAITING, JobState.RUNNING)
 
 @transaction.atomic
 def enqueue(kind: str, subject: int, **arguments: Any) -> tuple[BackgroundJob, bool]:
-    """Return the job for a worker, and whether it is new: an unfinished one is joined."""
+    """Queue work on a subject. Return its job, and whether it is new: an unfinished one is joined."""
     BackgroundJob.objects.filter(kind=kind, subject=subject).exclude(state__in=UNFINISHED).delete()
-    # Of two callers at once the table's constraint lets one create it, and the other gets that one.
+    # Of two callers at once, the table's constraint lets one create the job, and the other gets it.
     job, is_new = unfinished(kind).get_or_create(kind=kind, subject=subject, defaults={"arguments": arguments})
-    # Once it is committed: a worker that is told sooner would find no row.
+    # After the commit, since before it a worker would find no row.
     transaction.on_commit(partial(notify, kind))
-    # Whichever worker comes next does it, so its own lines do not name the request that asked for it.
+    # Any worker may do it, whose log lines do not have this request's id: this line connects the two.
     logger.info("job enqueued" if is_new else "job joined", extra={"job": job.log_name})
     return job, is_new
 
@@ -37,7 +37,7 @@ def is_unfinished(kind: str, subject: int) -> bool:
 
 
 def last(kind: str, subject: int) -> BackgroundJob | None:
-    """Return the last job of a subject, in whatever state, if there is one."""
+    """Return the last job of a subject in any state; None: there is none."""
     return newest(kind, [subject]).get(subject)
 
 

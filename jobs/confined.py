@@ -1,7 +1,7 @@
-"""Work on what strangers sent, in a child process that is killed when it takes too long or too much memory. No Django.
+"""Work on untrusted input in a child process that is killed when it takes too much time or memory. Imports no Django.
 
-The child is a fork: it begins at once, with all that is loaded here, and sends what it makes
-through a pipe. It must not touch the database, whose connection is its parent's.
+The child is a fork: it starts at once with all that is loaded here, and sends its results through a pipe.
+It must not use the database, whose connection is its parent's.
 """
 
 import contextlib
@@ -22,23 +22,23 @@ from jobs.processes import die_with_parent
 from jobs.system import usage
 
 T = TypeVar("T")
-BATCH = 512  # Things sent together.
-LOOK_S = 0.05  # Between two looks at what the child has taken.
+BATCH = 512  # Results sent together.
+LOOK_S = 0.05  # Interval at which the child's usage is checked.
 _LENGTH = struct.Struct(">Q")
 SOME, END, ERROR, CRASH = range(4)
 
 
 class LimitPassed(Exception):
-    """The end of a killed child: too much `what` ("seconds", "memory"), or it died."""
+    """The child has passed the limit ("seconds" or "memory") and was killed; also "memory" where it died."""
 
-    def __init__(self, what: str) -> None:
-        super().__init__(what)
-        self.what = what
+    def __init__(self, limit: str) -> None:
+        super().__init__(limit)
+        self.limit = limit
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The most that a child may take: seconds, and bytes beyond its parent's."""
+    """Limits of a child: CPU seconds, and bytes of memory beyond its parent's."""
 
     seconds: float
     memory: int
@@ -47,16 +47,15 @@ class Limits:
 def run_confined(
     work: Callable[[], Iterable[T]], limits: Limits, expected: type[Exception], look: Callable[[], object] = bool
 ) -> Iterator[T]:
-    """Yield what `work` makes in a child process.
+    """Yield the results of `work`, which runs in a child process.
 
-    Raises what it raises of the `expected` errors, LimitPassed for a child that was killed, and
-    RuntimeError with the traceback for any other error. `look` is called while the child is silent,
-    and may raise to end it.
+    Raises the `expected` errors of the work, LimitPassed for a child that was killed, and RuntimeError with
+    the traceback of any other error. `look` is called at intervals, and may raise to end the child.
     """
     parent = os.getpid()
     read_end, write_end = os.pipe()
     with warnings.catch_warnings():
-        # Threads do not survive a fork. What they hold is not used by the child, which only computes.
+        # Threads do not survive a fork; the child, which only computes, does not need them or their locks.
         warnings.simplefilter("ignore", DeprecationWarning)
         child = os.fork()
     if not child:
@@ -74,15 +73,15 @@ def run_confined(
 
 
 def _work_in_child(work: Callable[[], Iterable[Any]], pipe: int, expected: type[Exception], parent: int) -> None:
-    """Send what the work makes, and end this process without the parent's cleanup."""
+    """Send the results of the work, and end this process without the parent's cleanup."""
     code = 1
     try:
         die_with_parent(parent)
         for kind in (signal.SIGTERM, signal.SIGINT):
             signal.signal(kind, signal.SIG_DFL)
         try:
-            made = iter(work())
-            while batch := list(islice(made, BATCH)):
+            results = iter(work())
+            while batch := list(islice(results, BATCH)):
                 _send(pipe, SOME, batch)
             _send(pipe, END, None)
         except expected as error:
@@ -104,23 +103,23 @@ def _send(pipe: int, kind: int, value: Any) -> None:
 
 
 def _receive(child: int, pipe: int, limits: Limits, look: Callable[[], object]) -> Iterator[Any]:
-    begin, looked = usage(child), monotonic()
+    start, checked_at = usage(child), monotonic()
     data = bytearray()
     while True:
         ready, _, _ = select.select([pipe], [], [], LOOK_S)
-        if monotonic() - looked > LOOK_S:
-            looked = monotonic()
+        if monotonic() - checked_at > LOOK_S:
+            checked_at = monotonic()
             seconds, memory = usage(child)
-            if seconds - begin[0] > limits.seconds:
+            if seconds - start[0] > limits.seconds:
                 raise LimitPassed("seconds")
-            if memory - begin[1] > limits.memory:
+            if memory - start[1] > limits.memory:
                 raise LimitPassed("memory")
             look()
         if not ready:
             continue
         part = os.read(pipe, 1 << 20)
         if not part:
-            raise LimitPassed("memory")  # killed by the system, or by its own library
+            raise LimitPassed("memory")  # Killed by the system, or crashed in a library.
         data += part
         while len(data) >= _LENGTH.size and len(data) >= (size := _LENGTH.size + _LENGTH.unpack_from(data)[0]):
             kind, value = pickle.loads(data[_LENGTH.size : size])

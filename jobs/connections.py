@@ -1,4 +1,4 @@
-"""A thread's database connection, given back while a request waits for something."""
+"""Closing a thread's database connection while a request waits for something else."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,7 +8,7 @@ from django.db import connection
 
 @contextmanager
 def without_connection() -> Iterator[None]:
-    """Do something without the connection; in a transaction it stays."""
+    """Close the connection for the block, unless it is in a transaction."""
     if not connection.in_atomic_block:
         connection.close()
     yield

@@ -1,4 +1,4 @@
-"""The columns of long background work, whatever its app (docs/operators.md)."""
+"""Models of long background work and of cached results, for all apps (docs/operators.md)."""
 
 from typing import ClassVar
 
@@ -17,13 +17,13 @@ class JobState(models.TextChoices):
 
 
 class LeasedJob(models.Model):
-    """A row that a worker works on under a lease (jobs.leases): its state, its progress, and who may write to it.
+    """Base of jobs that workers do under a lease (jobs.leases): their state, progress and fencing token.
 
-    Each claim raises the fencing token, and every write names the token of its claim, so that a
-    worker whose lease ran out changes nothing any more.
+    Each claim raises the fencing token, and every write checks the token of its claim, so that a worker
+    whose lease has expired changes nothing.
     """
 
-    # The stored states; a subclass with other words for them names them here.
+    # The stored states; a subclass with other names for them overrides these.
     WAITING: ClassVar[str] = JobState.WAITING
     RUNNING: ClassVar[str] = JobState.RUNNING
     READY: ClassVar[str] = JobState.READY
@@ -58,16 +58,16 @@ class LeasedJob(models.Model):
 
     @classmethod
     def lease_seconds(cls) -> float:
-        """Return how long a lease lasts that nobody renews."""
+        """Return the duration of a lease, unless it is renewed."""
         return float(settings.LEASE_SECONDS)
 
     def last_log_line(self) -> str:
-        """Return why the job's workers died, if known, after too many claims."""
+        """Return the last line of the job's log, if it has one: why its workers may have died."""
         return ""
 
 
 class BackgroundJob(LeasedJob):
-    """Work on a row without its own lease; one of a kind waits or runs a subject."""
+    """Work on a row that has no lease columns. For each kind and subject at most one job waits or runs."""
 
     kind = models.CharField(max_length=60, help_text="Name of the Celery task that does it.")
     subject = models.BigIntegerField(help_text="Primary key of the row that it is about; the kind says of which table.")
@@ -87,7 +87,7 @@ class BackgroundJob(LeasedJob):
 
 
 class ResultRow(models.Model):
-    """A stored result (jobs.results). An app's table adds the `collection`."""
+    """Base of cached results (jobs.results). An app's model adds the `collection`."""
 
     kind = models.CharField(max_length=30)
     key = models.CharField(max_length=64, help_text="Of the options.")

@@ -1,4 +1,4 @@
-"""Tell workers that something waits. PostgreSQL holds the truth: a lost message costs seconds (jobs.tasks looks)."""
+"""Messages to workers that a job waits. A lost message only costs seconds, since workers also poll (jobs.tasks)."""
 
 import logging
 import time
@@ -13,9 +13,9 @@ from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 from redis.retry import Retry
 
-# One more try, for a connection that Redis closed meanwhile; redis-py's own tries take ten seconds.
+# One retry, for a connection that Redis has closed; redis-py's default retries take ten seconds.
 QUICK: dict[str, Any] = {"socket_connect_timeout": 1.0, "socket_timeout": 1.0, "retry": Retry(NoBackoff(), 1)}
-AWAY_S = 5.0  # Redis that was found away is asked again after so long.
+AWAY_S = 5.0  # Interval at which an unreachable Redis is tried again.
 
 logger = logging.getLogger(__name__)
 _away_until = 0.0
@@ -23,12 +23,12 @@ _away_until = 0.0
 
 @cache
 def redis_client() -> Redis:
-    """Return this process' Redis pool, which knows when Redis is away."""
+    """Return this process's Redis client."""
     return Redis.from_url(settings.REDIS_URL, **QUICK)
 
 
 def redis_key(*parts: object) -> str:
-    """Return a name in Redis that belongs to this instance."""
+    """Return a key in Redis with the prefix of this instance."""
     return ":".join(str(part) for part in (settings.PREFIX, *parts))
 
 
@@ -47,15 +47,18 @@ def is_away() -> bool:
 
 @cache
 def message_sender() -> Celery:
-    """Return what sends messages by their task's name, without the worker's application."""
-    # Not the current application: in a worker that is the one that config.celery made.
+    """Return a Celery application that only sends messages."""
+    # Not the current application, which in a worker is that of config.celery.
     app = Celery("quorum", set_as_current=False)
     app.config_from_object("django.conf:settings", namespace="CELERY")
     return app
 
 
 def notify(task: str, *args: Any, queue: str | None = None) -> bool:
-    """Send a message; False while Redis is away. Call it through `transaction.on_commit` inside a transaction."""
+    """Send a message to the workers of a task; False while Redis is not reachable.
+
+    Inside a transaction call it through `transaction.on_commit`.
+    """
     if is_away():
         return False
     try:

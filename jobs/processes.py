@@ -1,9 +1,9 @@
-"""Child processes that end when their parent does, however it died. No Django here.
+"""Child processes that end with their parent, even if it is killed. Imports no Django.
 
-Linux's kernel kills a direct child. Grandchildren that a child forks by itself (Celery's prefork
-children) call `watch_parent`, which waits on a pipe whose other end only the first parent holds:
-the kernel closes it after a SIGKILL too. granian's processes call `end_with_server`. Where there is
-no Linux, threads look whether parents are there.
+The kernel of Linux kills direct children. Their own children (Celery's prefork processes) call
+`watch_parent`, which waits on a pipe whose other end only the first parent has open: the kernel closes it
+even after SIGKILL. granian's processes call `end_with_server`. On other systems, threads check whether
+parents still exist.
 """
 
 import contextlib
@@ -20,27 +20,18 @@ from typing import IO
 from jobs import system
 
 LIFE_FD = "QUORUM_LIFE_FD"
-LOOK_S = 0.5  # Between two looks whether a parent is there.
+LOOK_S = 0.5  # Interval of the checks whether a parent exists.
 
 _lock = threading.Lock()
 _life: tuple[int, int] | None = None
 _watched: int | None = None
 
 
-def _life_pipe() -> int:
-    """Return the read end that children inherit; one pipe serves all children of this process."""
-    global _life
-    with _lock:
-        if _life is None:
-            _life = os.pipe()
-    return _life[0]
-
-
 def die_with_parent(parent: int, end: signal.Signals = signal.SIGKILL) -> None:
-    """Let this child get a signal when the parent's thread that forked it ends."""
+    """Send this child a signal when the parent's thread that forked it ends."""
     if system.LINUX:
         system.end_with_parent(end)
-        if os.getppid() != parent:  # it died before the line above
+        if os.getppid() != parent:  # It died before the line above.
             os._exit(1)
         return
 
@@ -63,11 +54,15 @@ def spawn_child(
 ) -> subprocess.Popen[str]:
     """Start a child that cannot outlive this process. `env`: the whole environment (None: ours). `keep`: descriptors.
 
-    Call it from the main thread: the kernel watches the thread that forked, not the process. Ctrl-C
-    in a terminal reaches the parent alone, because the child leads a process group of its own.
+    Call it from the main thread: the kernel watches the thread that forked instead of the process. Ctrl-C
+    in a terminal reaches only the parent, because the child leads its own process group.
     """
-    read_end = _life_pipe()
-    parent = os.getpid()
+    global _life
+    # One pipe serves all children of this process, which inherit its read end.
+    with _lock:
+        if _life is None:
+            _life = os.pipe()
+    read_end, parent = _life[0], os.getpid()
     return subprocess.Popen(
         [str(arg) for arg in args],
         env={**(os.environ if env is None else env), LIFE_FD: str(read_end)},
@@ -83,16 +78,16 @@ def spawn_child(
 
 
 def watch_parent() -> None:
-    """Kill this process as soon as the first parent of `spawn_child`, if any, is gone."""
+    """Kill this process as soon as the process that called `spawn_child`, if any, has ended."""
     global _watched
     read_end = os.environ.get(LIFE_FD, "")
     if not read_end or _watched == os.getpid():
         return
-    # Once in every process, after each fork, too: threads do not survive one.
+    # Once in each process, again after a fork, which threads do not survive.
     _watched = os.getpid()
 
     def wait_for_end() -> None:
-        with contextlib.suppress(OSError):  # a closed descriptor: whoever closed it does not want to be watched over
+        with contextlib.suppress(OSError):  # A closed descriptor: the process does not want to be watched.
             if os.read(int(read_end), 1) == b"":
                 os.kill(os.getpid(), signal.SIGKILL)
 
@@ -100,10 +95,10 @@ def watch_parent() -> None:
 
 
 def end_with_server() -> None:
-    """End when the web server that made this process does; elsewhere do nothing."""
+    """End this process with the web server that started it, if one did."""
     server = multiprocessing.parent_process()
     if server is not None and server.pid is not None:
-        # Otherwise it would go on answering beside the server that takes its place.
+        # Otherwise it would continue to answer requests beside the next server.
         die_with_parent(server.pid)
         if not system.LINUX and LIFE_FD in os.environ:
             holder = system.parent_of(server.pid)
@@ -111,7 +106,7 @@ def end_with_server() -> None:
 
 
 def _end_server(server: int, holder: int) -> None:
-    """Kill the web server when who started it is gone, which it does not notice by itself."""
+    """Kill the web server when its parent has ended, which it does not notice by itself."""
     while (parent := system.parent_of(server)) == holder:
         time.sleep(LOOK_S)
     if parent:
@@ -119,7 +114,7 @@ def _end_server(server: int, holder: int) -> None:
 
 
 def stop_children(children: Iterable[subprocess.Popen[str]], patience: float = 10.0) -> None:
-    """End children: SIGTERM, then after `patience` seconds SIGKILL to whatever is left of their process groups."""
+    """End children: SIGTERM, then after `patience` seconds SIGKILL to what remains of their process groups."""
     alive = [child for child in children if child.poll() is None]
     for child in alive:
         child.send_signal(signal.SIGTERM)

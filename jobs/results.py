@@ -1,4 +1,4 @@
-"""Results too slow for a page: a worker computes and stores, pages read."""
+"""Cached results that are too slow for a request: workers compute and store them, pages read them."""
 
 import json
 import logging
@@ -15,76 +15,76 @@ from jobs import background, workers
 from jobs.models import BackgroundJob
 
 logger = logging.getLogger(__name__)
-Tell = Callable[[int, int, str], None]  # Told how much of how much is done, and what is done now.
+ProgressCallback = Callable[[int, int, str], None]  # Called with the work done, the total, and the phase.
 
 
 def ignore_progress(done: int, total: int, phase: str) -> None:
-    """Tell nobody."""
+    """Do not report progress."""
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What is stored of a result. `values` None: it was not computed yet."""
+    """A stored result. `values` None: it was not computed yet."""
 
     values: dict[str, Any] | None = None
     at: datetime | None = None  # The moment whose data they describe.
-    job: BackgroundJob | None = None  # That computes it anew, or the last that did.
-    failure: str = ""  # Why it could not be computed the last time.
+    job: BackgroundJob | None = None  # The job that computes it now, or the last one that did.
+    failure: str = ""  # Why the last computation failed.
 
     @property
     def is_in_progress(self) -> bool:
-        """Return whether a worker is at it, or will be."""
+        """Return whether a job computes it or waits to do so."""
         return self.job is not None and not self.job.is_over
 
 
 @dataclass(frozen=True, slots=True)
 class ResultKind:
-    """A kind of result: how it is computed of a collection and options, and for how many options it is kept.
+    """A kind of result: how it is computed from a collection and options, and how many results are kept.
 
-    `explain`: says in a line why it failed; without it what breaks a computation breaks its job.
+    `explain`: returns a line about an error, which is stored; without it, an error fails the job.
     """
 
     name: str
     task: str  # The Celery task that computes it (jobs.tasks.register_result).
     table: Any  # A subclass of ResultRow that has a collection.
-    compute: Callable[[Any, dict[str, Any], Tell], dict[str, Any]]
+    compute: Callable[[Any, dict[str, Any], ProgressCallback], dict[str, Any]]
     keep: int = 1
     explain: Callable[[Exception], str] | None = None
 
     def read(self, collection: Any, **options: Any) -> Result:
-        """Return what is stored. Two statements at most."""
+        """Return the stored result, in at most two statements."""
         row = self._rows(collection).filter(key=key_of(options)).first()
         if row is None:
             return Result()
         return Result(row.values, row.at, background.last(self.task, row.pk), row.failure)
 
     def refresh(self, collection: Any, **options: Any) -> Result | None:
-        """Compute it anew: return None where a worker does it, else what came of it."""
-        # Where no worker would ever take it, the page waits for the result instead.
+        """Compute the result again: return None where a worker will, else the new result."""
+        # Without a worker it is computed in the request.
         if not workers.has_workers():
             return self.compute_now(collection, **options)
         background.enqueue(self.task, self._row(collection, options).pk)
         return None
 
     def compute_now(self, collection: Any, **options: Any) -> Result:
-        """Compute and store it in this process, and return it."""
+        """Compute, store and return the result in this process."""
         row = self._row(collection, options)
         self.store(row)
         return Result(row.values, row.at, failure=row.failure)
 
     def recent(self, collection: Any, seconds: float, **options: Any) -> dict[str, Any]:
-        """Return values that are at most so old, computed and stored now if need be."""
+        """Return values that are at most `seconds` old, computed and stored now if necessary."""
         row = self._rows(collection).filter(key=key_of(options)).first()
         if row is None or row.values is None or row.at < timezone.now() - timedelta(seconds=seconds):
             return self.compute_now(collection, **options).values or {}
-        found: dict[str, Any] = row.values
-        return found
+        values: dict[str, Any] = row.values
+        return values
 
-    def store(self, row: Any, tell: Tell = ignore_progress) -> None:
-        """Compute now and keep the values with their time, or why there are none where that is to be explained."""
+    def store(self, row: Any, progress: ProgressCallback = ignore_progress) -> None:
+        """Compute now, and store the values with their time, or the explanation of an error."""
         at = timezone.now()
         try:
-            values = self.compute(row.collection, row.options, tell)
+            values = self.compute(row.collection, row.options, progress)
         except Exception as error:
             if self.explain is None:
                 raise
@@ -94,6 +94,7 @@ class ResultKind:
             return
         row.values, row.at, row.failure = values, at, ""
         self._rows(row.collection).filter(pk=row.pk).update(values=values, at=at, failure="")
+        # Only the newest `keep` results stay.
         computed = self._rows(row.collection).filter(at__isnull=False)
         computed.exclude(pk__in=computed.order_by("-at").values("pk")[: self.keep]).delete()
 
@@ -107,5 +108,5 @@ class ResultKind:
 
 
 def key_of(options: dict[str, Any]) -> str:
-    """Return a key that is the same for the same options, whatever the order of their names."""
+    """Return a key for options that does not depend on the order of their names."""
     return sha256(json.dumps(options, sort_keys=True).encode()).hexdigest()

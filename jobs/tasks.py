@@ -1,4 +1,4 @@
-"""Celery's side of jobs: work off what waits, say that this worker lives, and look for what nobody was told of."""
+"""Celery tasks of jobs: do the waiting ones, register this worker, and look for jobs whose message was lost."""
 
 import logging
 import multiprocessing
@@ -24,55 +24,55 @@ from jobs.results import ResultKind
 BEAT_S = 2.0
 LOOK_S = 5.0
 TICK_S = 1.0
-# A message that the watcher sent is taken for lost after so long: all workers may be busy until then.
-TOLD_S = 30
+# A message that the watcher sent counts as lost after so long: until then all workers may be busy.
+MESSAGE_EXPIRY_S = 30
 
 logger = logging.getLogger(__name__)
-# Shared by a worker's processes: the worker shuts down, what it works on waits for another.
+# Shared by a worker's processes: the worker is shutting down, and its jobs will wait for another.
 stopping = multiprocessing.get_context("fork").Value("b", 0)
 
 
 @dataclass(frozen=True, slots=True)
 class JobKind:
-    """Jobs of one table: the task that works them off, in which queue, and which of them this worker may take."""
+    """Jobs of one table: the task that does them, its queue, and which of them this worker may claim."""
 
     task: str
     model: type[LeasedJob]
-    # work(job, stopping): do a claimed job's work until it is over, or given back because the worker stops.
+    # work(job, stopping): do a claimed job until it is over, or released because the worker stops.
     work: Callable[[Any, Callable[[], bool]], None]
     queue: str = ""
     only: Callable[[], dict[str, Any]] = dict  # Further conditions on the jobs, as for `filter`.
 
 
 KINDS: list[JobKind] = []
-# (queue, what its workers do every few seconds besides).
+# (queue, what its workers also do every few seconds).
 CHORES: list[tuple[str, Callable[[], None]]] = []
-# The same every second, for what costs next to nothing.
+# The same every second, for what is cheap.
 TICKS: list[tuple[str, Callable[[], None]]] = []
-# By queue: the devices that this machine has for its jobs.
+# By queue, the devices of this machine for its jobs.
 DEVICES: dict[str, Callable[[], tuple[str, ...]]] = {}
 
 
 def register_job_kind(kind: JobKind) -> Any:
-    """Return the Celery task of a kind of jobs, watched from now on."""
+    """Register a kind of jobs and return its Celery task."""
 
-    def work_off() -> None:
-        # What is free is worked off, whoever asked for it: the message's request is not theirs.
+    def do_jobs() -> None:
+        # All free jobs are done, not only that of the message's request.
         unbind_contextvars("request_id")
-        # First of all: a job that comes while this worker is busy must be told of again.
+        # At first, so that a job that comes while this worker is busy gets a new message.
         _forget_message(kind)
         while not is_shutting_down() and (job := leases.claim(kind.model, **kind.only())) is not None:
             with workers.at_work(f"{job._meta.verbose_name} {job}", kind.queue):
                 kind.work(job, is_shutting_down)
 
     KINDS.append(kind)
-    return shared_task(work_off, name=kind.task, ignore_result=True)
+    return shared_task(do_jobs, name=kind.task, ignore_result=True)
 
 
 def register_background(
     task: str, work: Callable[[BackgroundJob, leases.Lease], object], *, expected: type[Exception] = leases.LeaseLost
 ) -> Any:
-    """Return the Celery task of a BackgroundJob kind; `expected` errors are brief."""
+    """Return the Celery task of a kind of BackgroundJob. `expected`: as in `leases.perform`."""
 
     def perform(job: BackgroundJob, _stopping: Callable[[], bool]) -> None:
         leases.perform(job, partial(work, job), expected=expected)
@@ -81,18 +81,18 @@ def register_background(
 
 
 def register_result(kind: ResultKind) -> Any:
-    """Return the Celery task that computes a kind of stored results; what is lost or cancelled stores nothing."""
+    """Return the Celery task that computes a kind of cached results; a lost or cancelled job stores nothing."""
 
     def compute(job: BackgroundJob, lease: leases.Lease) -> None:
-        def tell(done: int, total: int, phase: str) -> None:
-            # Between the steps alone, since a step itself cannot be broken off.
+        def report_progress(done: int, total: int, phase: str) -> None:
+            # Only between steps, which cannot be interrupted.
             lease.progress(done, total, phase)
             if lease.should_stop():
                 raise leases.LeaseLost
 
         row = kind.table._default_manager.filter(pk=job.subject).select_related("collection").first()
         if row is not None:
-            kind.store(row, tell)
+            kind.store(row, report_progress)
 
     return register_background(kind.task, compute)
 
@@ -101,17 +101,17 @@ def is_shutting_down() -> bool:
     return bool(stopping.value)
 
 
-def _told_key(kind: JobKind) -> str:
+def _message_key(kind: JobKind) -> str:
     return redis_key("told", kind.task)
 
 
 def look_for_jobs(queues: Iterable[str]) -> None:
-    """Send a message for every kind with a free job (its message was lost, or its holder died); then the chores."""
+    """Send a message for each kind with a free job, whose message was lost or whose worker died; then do the chores."""
 
     def notify_kind(kind: JobKind) -> None:
         is_waiting = leases.free_jobs(kind.model, **kind.only()).exists()
-        # Of all the watchers of a queue one sends the message.
-        if is_waiting and redis_client().set(_told_key(kind), 1, nx=True, ex=TOLD_S):
+        # Only one of a queue's watchers sends the message.
+        if is_waiting and redis_client().set(_message_key(kind), 1, nx=True, ex=MESSAGE_EXPIRY_S):
             notify(kind.task, queue=_queue_name(kind.queue))
 
     for kind in KINDS:
@@ -123,7 +123,7 @@ def look_for_jobs(queues: Iterable[str]) -> None:
 
 
 def _forget_message(kind: JobKind) -> None:
-    redis_client().delete(_told_key(kind))
+    redis_client().delete(_message_key(kind))
 
 
 def _queue_name(name: str) -> str:
@@ -131,7 +131,7 @@ def _queue_name(name: str) -> str:
 
 
 def _run_guarded(act: Callable[[], None]) -> None:
-    """Do an act; one that fails holds up no other."""
+    """Do an act and log its errors, so that it does not keep others from being done."""
     try:
         act()
     except RedisError as error:
@@ -145,36 +145,36 @@ def _run_guarded(act: Callable[[], None]) -> None:
 def _on_worker_ready(sender: Any = None, **_: Any) -> None:
     queues = list(sender.app.amqp.queues.consume_from) if sender is not None else [_queue_name("")]
     slots = int(sender.pool.num_processes) if getattr(sender, "pool", None) else 1
-    served = [(queue, slots, DEVICES.get(queue, tuple)()) for queue in queues]
+    queue_workers = [(queue, slots, DEVICES.get(queue, tuple)()) for queue in queues]
     watch_parent()
-    for one in served:
-        workers.say_alive(*one)
-    # The worker's main thread asks nothing more, and would hold its connection for good.
+    for queue_worker in queue_workers:
+        workers.register_worker(*queue_worker)
+    # The worker's main thread makes no more queries, but would keep its connection.
     connection.close()
-    threading.Thread(target=_send_heartbeats, args=(served,), name="worker-beat", daemon=True).start()
+    threading.Thread(target=_send_heartbeats, args=(queue_workers,), name="worker-beat", daemon=True).start()
     threading.Thread(target=_watch_queues, args=(queues,), name="worker-watch", daemon=True).start()
 
 
-def _send_heartbeats(served: list[tuple[str, int, tuple[str, ...]]]) -> None:
-    """Say that this worker lives, apart from the watcher, whose chores may take a while."""
+def _send_heartbeats(queue_workers: list[tuple[str, int, tuple[str, ...]]]) -> None:
+    """Register this worker at intervals, apart from the watcher, whose chores may take a while."""
     pause = threading.Event()
     while not is_shutting_down():
-        for one in served:
-            _run_guarded(partial(workers.say_alive, *one))
+        for queue_worker in queue_workers:
+            _run_guarded(partial(workers.register_worker, *queue_worker))
         pause.wait(BEAT_S)
-    for one in served:
-        _run_guarded(partial(workers.deregister_worker, *one))
+    for queue_worker in queue_workers:
+        _run_guarded(partial(workers.deregister_worker, *queue_worker))
 
 
 def _watch_queues(queues: list[str]) -> None:
-    pause, looked = threading.Event(), -LOOK_S
-    # Messages that others were sent may wait behind long work: this worker is free, and tells of the jobs anew.
+    pause, looked_at = threading.Event(), -LOOK_S
+    # Earlier messages may wait behind long jobs of busy workers; this new worker is free, so messages are sent again.
     for kind in KINDS:
         if _queue_name(kind.queue) in queues:
             _run_guarded(partial(_forget_message, kind))
     while not is_shutting_down():
-        if time.monotonic() - looked >= LOOK_S:
-            looked = time.monotonic()
+        if time.monotonic() - looked_at >= LOOK_S:
+            looked_at = time.monotonic()
             look_for_jobs(queues)
         for queue, tick in TICKS:
             if _queue_name(queue) in queues:

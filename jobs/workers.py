@@ -1,4 +1,4 @@
-"""Live workers of queues, who say so in Redis every two seconds, and their work."""
+"""Live workers of queues, which register in Redis every two seconds, and their current work."""
 
 import json
 import os
@@ -15,15 +15,15 @@ from redis.exceptions import RedisError
 from jobs.notifications import is_away, redis_client, redis_key
 from jobs.system import is_running
 
-LIVE_S = 10.0  # A worker of another machine that has not been heard of for so long is gone.
-# One of this machine lives as long as its process does: a busy machine may keep it from saying so.
-FORGOTTEN_S = 600.0
-SHOWN = 3  # Of what workers are at.
+LIVE_S = 10.0  # A worker of another machine that has not registered for so long is gone.
+# A worker of this machine is live while its process is: a busy machine may delay its registration.
+EXPIRY_S = 600.0
+SHOWN = 3  # Activities that a message names.
 
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """A live worker: its process, jobs at once, and devices that they may ask for."""
+    """A live worker: its process, its number of concurrent jobs, and their devices."""
 
     host: str
     pid: int
@@ -39,39 +39,39 @@ def _worker_member(slots: int, devices: tuple[str, ...]) -> str:
     return json.dumps([socket.gethostname(), os.getpid(), slots, devices])
 
 
-def say_alive(queue: str, slots: int, devices: tuple[str, ...] = ()) -> None:
-    """Record that this process is a worker of the queue and lives."""
+def register_worker(queue: str, slots: int, devices: tuple[str, ...] = ()) -> None:
+    """Record that this process is a live worker of the queue."""
     redis_client().zadd(_workers_key(queue), {_worker_member(slots, devices): time.time()})
-    # Workers that were killed never say goodbye, and the set would grow for ever.
-    redis_client().zremrangebyscore(_workers_key(queue), "-inf", time.time() - FORGOTTEN_S)
+    # Killed workers do not deregister, and the set would grow forever.
+    redis_client().zremrangebyscore(_workers_key(queue), "-inf", time.time() - EXPIRY_S)
 
 
 def deregister_worker(queue: str, slots: int, devices: tuple[str, ...] = ()) -> None:
-    """Record that this worker takes no more jobs."""
+    """Record that this worker claims no more jobs."""
     redis_client().zrem(_workers_key(queue), _worker_member(slots, devices))
 
 
 def live_workers(queue: str = "") -> list[Worker]:
     """Return the workers that serve a queue of this instance, by default the one that judges."""
-    since = time.time() - FORGOTTEN_S
+    since = time.time() - EXPIRY_S
     rows: list[Any] = redis_client().zrangebyscore(_workers_key(queue), since, "+inf", withscores=True)
-    found = []
-    for member, heard in rows:
+    live = []
+    for member, seen_at in rows:
         host, pid, slots, devices = json.loads(member)
-        # Of a worker on this machine it is known at once that it was killed.
-        if is_running(pid) if host == socket.gethostname() else heard > time.time() - LIVE_S:
-            found.append(Worker(host, pid, slots, tuple(devices)))
-    return found
+        # That a worker of this machine was killed is known at once.
+        if is_running(pid) if host == socket.gethostname() else seen_at > time.time() - LIVE_S:
+            live.append(Worker(host, pid, slots, tuple(devices)))
+    return live
 
 
 @contextmanager
-def at_work(on: str, queue: str = "") -> Iterator[None]:
-    """Say what this process of a worker is at, for whoever waits for one."""
+def at_work(activity: str, queue: str = "") -> Iterator[None]:
+    """Record the current activity of this process of a worker, to be shown while jobs wait."""
     key = redis_key("busy", queue or settings.CELERY_TASK_DEFAULT_QUEUE)
     member = json.dumps([socket.gethostname(), os.getppid(), os.getpid()])
-    # What is said is for people only: the work goes on while Redis is away.
+    # Only information for people: the work continues without Redis.
     with suppress(RedisError, OSError):
-        redis_client().hset(key, member, json.dumps([time.time(), on]))
+        redis_client().hset(key, member, json.dumps([time.time(), activity]))
     try:
         yield
     finally:
@@ -80,22 +80,22 @@ def at_work(on: str, queue: str = "") -> Iterator[None]:
 
 
 def work_in_progress(queue: str = "") -> list[str]:
-    """Return what the processes of live workers are at, the longest first."""
+    """Return the activities of live workers' processes, the longest first."""
     key = redis_key("busy", queue or settings.CELERY_TASK_DEFAULT_QUEUE)
     rows: dict[Any, Any] = redis_client().hgetall(key)
     alive = {(worker.host, worker.pid) for worker in live_workers(queue)}
-    found = []
+    activities = []
     for member, value in rows.items():
         host, worker, pid = json.loads(member)
         if (host, worker) in alive and (host != socket.gethostname() or is_running(pid)):
-            found.append(tuple(json.loads(value)))
+            activities.append(tuple(json.loads(value)))
         else:
-            redis_client().hdel(key, member)  # killed in the middle of it
-    return [on for _, on in sorted(found)]
+            redis_client().hdel(key, member)  # Its process was killed.
+    return [activity for _, activity in sorted(activities)]
 
 
 def describe_wait(queue: str = "") -> str:
-    """Say for what a job waits that no worker has taken: "" where a worker is free to take it."""
+    """Describe why a waiting job is not claimed; "" where a worker is free to claim it."""
     slots, works = sum(worker.slots for worker in live_workers(queue)), work_in_progress(queue)
     if not slots:
         return "no worker serves this instance"
@@ -106,7 +106,7 @@ def describe_wait(queue: str = "") -> str:
 
 
 def has_workers(queue: str = "") -> bool:
-    """Return whether a worker serves the queue; none can be asked to while Redis is away."""
+    """Return whether a worker serves the queue; False while Redis is not reachable."""
     try:
         return not is_away() and bool(live_workers(queue))
     except (RedisError, OSError):

@@ -1,1 +1,1 @@
-"""Files that several machines share: a store of contents behind fsspec, a table of names, VAR as the local copy."""
+"""Files that several machines share: contents in a store behind fsspec, their names in a table, local copies in VAR."""

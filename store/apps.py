@@ -1,4 +1,4 @@
-"""The app of shared files (docs/operators.md). It knows no other app."""
+"""The app of shared files (docs/operators.md). It imports no other app."""
 
 from django.apps import AppConfig
 

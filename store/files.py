@@ -1,8 +1,7 @@
-"""Files of VAR that all machines share: publish what was made here, fetch what was made elsewhere (docs/adr/0094).
+"""Files below VAR that all machines share: publish those made here, fetch those made elsewhere (docs/adr/0094).
 
-A file has the same name below VAR on every machine, and StoredFile says which content it has. Where
-QUORUM_STORE is not set, VAR itself is the store: nothing is copied, and nothing here asks the
-database.
+A file has the same name below VAR on every machine, and a StoredFile with the hash of its content. Without
+QUORUM_STORE, VAR itself is the store: nothing is copied, and nothing here queries the database.
 """
 
 import fcntl
@@ -28,16 +27,16 @@ from store.nodes import node_id
 from store.objects import ObjectStore
 from store.paths import name_below_var
 
-# A content without a file may be on its way: whoever publishes it writes its row first, and then sends the bytes.
+# A content without a file may still be uploading: its row is written first, then its bytes.
 UNUSED = timedelta(days=1)
 SWEEP_S = 600.0
-# Each is a call to the store; the others wait for the next sweep.
+# Each is a call to the store; the rest waits for the next sweep.
 SWEPT_AT_ONCE = 500
 _swept = -SWEEP_S
 
 
 def is_shared() -> bool:
-    """Return whether machines share a store; without one the files of VAR are all there is."""
+    """Return whether machines share a store (QUORUM_STORE)."""
     return bool(settings.STORE)
 
 
@@ -51,7 +50,7 @@ def stored_files(path: Path) -> QuerySet[StoredFile]:
     name = name_below_var(path)
     if name is None or not is_shared():
         return StoredFile.objects.none()
-    # With the slash: `runs/1` must not take `runs/10` along.
+    # With the slash, so that `runs/1` does not match `runs/10`.
     rows = StoredFile.objects.filter(Q(name=name) | Q(name__startswith=f"{name}/"))
     return rows.select_related("content").order_by("name")
 
@@ -68,25 +67,24 @@ def exists(path: Path) -> bool:
 
 
 def publish(path: Path, *, leave_out: Sequence[str] = (), changing: bool = False, only_new: bool = False) -> int:
-    """Bring a file, or a folder with all that is in it, into the store; what stood under its name before goes.
+    """Publish a file, or a folder with all its files, in place of what was published under its name.
 
-    `leave_out`: names directly below the folder that stay as they are. `changing`: others write to
-    the files meanwhile, so copies of them are published. `only_new`: names that the store knows
-    stay as they are. Left out, too, are names that begin with a dot (they are being written) and
-    paths outside of VAR. Contents that are there already are not sent again. Returns the number of
-    files; raises StoreUnavailable.
+    `leave_out`: names directly below the folder that stay as they are. `changing`: the files are being
+    written to, so copies of them are published. `only_new`: published names stay as they are. Names that
+    begin with a dot (unfinished files) and paths outside of VAR are left out, too. Existing contents are
+    not sent again. Returns the number of files; raises StoreUnavailable.
     """
     if not is_shared() or name_below_var(path) is None:
         return 0
-    known = {row.name: row.content_id for row in stored_files(path)}
+    published = {row.name: row.content_id for row in stored_files(path)}
     contents = {}
     for file in files_below(path):
         name = str(name_below_var(file))
-        if _stays_out(path, name, leave_out) or (only_new and name in known):
+        if _is_left_out(path, name, leave_out) or (only_new and name in published):
             continue
-        if (content := _put_content(file, known.get(name), changing)) is not None:
+        if (content := _put_content(file, published.get(name), changing)) is not None:
             contents[name] = content
-    # ADR 0094: all names at once, so that a reader sees the whole folder or the one before.
+    # ADR 0094: all names at once, so that readers see either the old folder or the new one.
     with transaction.atomic():
         rows = [
             StoredFile(name=name, content_id=content, node=node_id(), changed_at=Now())
@@ -95,19 +93,20 @@ def publish(path: Path, *, leave_out: Sequence[str] = (), changing: bool = False
         StoredFile.objects.bulk_create(
             rows, update_conflicts=True, unique_fields=["name"], update_fields=["content", "node", "changed_at"]
         )
-        gone = [] if only_new else known.keys() - contents.keys()
-        StoredFile.objects.filter(name__in=[one for one in gone if not _stays_out(path, one, leave_out)]).delete()
+        removed = [] if only_new else published.keys() - contents.keys()
+        removed = [name for name in removed if not _is_left_out(path, name, leave_out)]
+        StoredFile.objects.filter(name__in=removed).delete()
     return len(contents)
 
 
 def publish_once(path: Path) -> None:
-    """Publish a file under a new name. FileExistsError where the store has it."""
+    """Publish a file under a new name. Raises FileExistsError where the name is published."""
     if not is_shared():
         return
     content = _put_content(path, None, changing=False)
     if content is None:
         raise FileNotFoundError(path)
-    # The unique index decides, not a look before: two machines may publish the name at once.
+    # The unique index decides, since two machines may publish the name at once.
     row = StoredFile(name=str(name_below_var(path)), content_id=content, node=node_id())
     try:
         with transaction.atomic():
@@ -117,32 +116,32 @@ def publish_once(path: Path) -> None:
 
 
 def files_below(path: Path) -> Iterator[Path]:
-    """Yield the file, or the regular files of a folder at any depth; folders that go away meanwhile are left out."""
-    # Not rglob, which before Python 3.13 raises FileNotFoundError for a checkpoint that is pruned while it walks.
-    found = [Path(folder) / name for folder, _folders, names in os.walk(path) for name in names]
-    for one in [path] if path.is_file() else sorted(found):
-        if one.is_file() and not one.is_symlink():
-            yield one
+    """Yield the file, or the regular files of a folder at any depth, without folders that are deleted meanwhile."""
+    # Not rglob, which before Python 3.13 raises FileNotFoundError for a folder that is deleted while it walks.
+    files = [Path(folder) / name for folder, _folders, names in os.walk(path) for name in names]
+    for file in [path] if path.is_file() else sorted(files):
+        if file.is_file() and not file.is_symlink():
+            yield file
 
 
-def _stays_out(top: Path, name: str, leave_out: Sequence[str]) -> bool:
+def _is_left_out(top: Path, name: str, leave_out: Sequence[str]) -> bool:
     path = PurePosixPath(name).relative_to(str(name_below_var(top)))
     return any(part.startswith(".") for part in path.parts) or bool(path.parts and path.parts[0] in leave_out)
 
 
-def _put_content(path: Path, known: str | None, changing: bool) -> str | None:
-    """Bring a file's content into the store; its hash, or None where it went away."""
+def _put_content(path: Path, published: str | None, changing: bool) -> str | None:
+    """Put a file's content into the store; return its hash, or None where the file was deleted meanwhile."""
     with ExitStack() as stack:
         source = path
         try:
-            # What grows between its hash and its sending would lie in the store under a hash that is not its own.
+            # A file that grows between hashing and sending would be stored under a wrong hash.
             if changing:
                 folder = stack.enter_context(tempfile.TemporaryDirectory(dir=settings.VAR, prefix=".publish-"))
                 source = Path(shutil.copyfile(path, Path(folder) / "copy"))
             digest, size = hash_file(source), source.stat().st_size
-            if digest == known:
+            if digest == published:
                 return digest
-            # First the row: the sweep leaves it alone for a day, and waits where both come at once.
+            # The row comes first: then the sweep leaves the content alone for a day.
             content = StoredContent(sha256=digest, size=size, used_at=Now())
             StoredContent.objects.bulk_create(
                 [content], update_conflicts=True, unique_fields=["sha256"], update_fields=["used_at"]
@@ -156,11 +155,11 @@ def _put_content(path: Path, known: str | None, changing: bool) -> str | None:
 
 
 def fetch(path: Path, *, newest: bool = False) -> Path:
-    """Return the path, once all that the store has of it is on this machine's disk.
+    """Fetch a file or folder from the store to this machine's disk if it is not there; return its path.
 
-    A file of the right size is taken to be the one that is meant, as published names get no other
-    content. `newest`: of names that do, those that another machine published last are compared.
-    Raises StoreUnavailable.
+    A local file of the right size is taken as current, since published names usually keep their content.
+    `newest`: for names that do not, files last published by another machine are compared by hash. Raises
+    StoreUnavailable.
     """
     if is_shared() and (newest or not path.is_file()):
         for row in stored_files(path):
@@ -169,19 +168,19 @@ def fetch(path: Path, *, newest: bool = False) -> Path:
 
 
 def fetch_matching(folder: Path, pattern: str) -> list[Path]:
-    """Fetch matching files below a folder; return all that are there then."""
+    """Fetch the matching files below a folder; return the paths of all of them."""
     if is_shared():
         depth = len(PurePosixPath(pattern).parts)
         for row in stored_files(folder):
             name = PurePosixPath(row.name).relative_to(str(name_below_var(folder)))
-            # `match` compares from the right, so that without the depth files of deeper folders would match, too.
+            # `match` compares from the right, so without the depth files in deeper folders would match, too.
             if len(name.parts) == depth and name.match(pattern):
                 _fetch_file(row, newest=False)
     return list(folder.glob(pattern))
 
 
 def open_stream(path: Path) -> IO[bytes]:
-    """Open a file: the local one, else the store's, uncopied. FileNotFoundError."""
+    """Open the local file, else the store's content without a copy. Raises FileNotFoundError."""
     if path.is_file() or (row := stored_files(path).filter(name=name_below_var(path)).first()) is None:
         return path.open("rb")
     return open_store().open(row.content_id)
@@ -193,9 +192,9 @@ def _fetch_file(row: StoredFile, newest: bool) -> None:
         return
     with _lock_target(target) as part:
         if _is_current(target, row, newest):
-            return  # another process was first
+            return  # Another process was first.
         open_store().get(row.content_id, part)
-        # Lists of files go by their time, which is the publication's on every machine.
+        # On every machine the file's time is that of its publication, by which lists are sorted.
         os.utime(part, (row.changed_at.timestamp(), row.changed_at.timestamp()))
         part.replace(target)
 
@@ -203,16 +202,16 @@ def _fetch_file(row: StoredFile, newest: bool) -> None:
 def _is_current(target: Path, row: StoredFile, newest: bool) -> bool:
     if not target.is_file():
         return False
-    # What this machine published may have grown: the file here is never older.
+    # A file that this machine published last is current here, even if it has grown since.
     if row.node == node_id():
         return True
-    is_whole = target.stat().st_size == row.content.size
-    return is_whole and (not newest or hash_file(target) == row.content_id)
+    has_size = target.stat().st_size == row.content.size
+    return has_size and (not newest or hash_file(target) == row.content_id)
 
 
 @contextmanager
 def _lock_target(target: Path) -> Iterator[Path]:
-    """Yield where a file is written before it gets its name; one process at a time fetches it."""
+    """Lock a file while it is fetched; yield the path of the part to write before it gets its name."""
     target.parent.mkdir(parents=True, exist_ok=True)
     lock = target.with_name(f".{target.name}.lock")
     part = target.with_name(f".{target.name}.{uuid4().hex}.part")
@@ -222,18 +221,18 @@ def _lock_target(target: Path) -> Iterator[Path]:
             yield part
         finally:
             part.unlink(missing_ok=True)
-            # A process that waited and one that comes now may both go on, each with its own part.
+            # A waiting process and a new one may both continue, each with its own part.
             lock.unlink(missing_ok=True)
 
 
 def delete(path: Path) -> None:
-    """Delete a file or folder from the store's names; its contents go later. Local files stay."""
+    """Delete the names of a file or folder; their contents are swept later. Local files stay."""
     if is_shared():
         stored_files(path).delete()
 
 
 def sweep_contents() -> None:
-    """Remove contents that no file has had for a day; at most every ten minutes."""
+    """Delete contents that no file has used for a day; at most every ten minutes."""
     global _swept
     if not is_shared() or monotonic() - _swept < SWEEP_S:
         return
@@ -241,9 +240,9 @@ def sweep_contents() -> None:
     store = open_store()
     unused = StoredContent.objects.filter(files=None, used_at__lt=Now() - UNUSED)
     for digest in list(unused.values_list("pk", flat=True)[:SWEPT_AT_ONCE]):
-        # The row goes with the content: a publisher waits here, and then finds neither.
+        # The row is locked, so that a concurrent publisher waits and then finds neither row nor content.
         with transaction.atomic():
-            # Only this side of the outer join can be locked.
+            # `of`: only this side of the outer join can be locked.
             row = unused.filter(pk=digest).select_for_update(of=("self",)).first()
             if row is not None:
                 row.delete()
@@ -251,7 +250,7 @@ def sweep_contents() -> None:
 
 
 def remove_local_copies(folder: Path) -> int:
-    """Remove from this machine's disk what the store has of a folder, so that it is fetched anew; return the bytes."""
+    """Delete this machine's copies of a folder's published files, so that they are fetched again; return the bytes."""
     freed = 0
     for row in stored_files(folder):
         target = Path(settings.VAR) / row.name
@@ -262,8 +261,8 @@ def remove_local_copies(folder: Path) -> int:
 
 
 def refill_contents() -> list[int]:
-    """Bring contents that the store has lost into it from this machine's files; return the rows whose is nowhere."""
-    store, gone = open_store(), []
+    """Put lost contents back into the store from this machine's files; return the ids of files still without one."""
+    store, missing = open_store(), []
     for row in StoredFile.objects.select_related("content").order_by("pk").iterator():
         path = Path(settings.VAR) / row.name
         if store.has(row.content_id):
@@ -271,5 +270,5 @@ def refill_contents() -> list[int]:
         if path.is_file() and hash_file(path) == row.content_id:
             store.put(row.content_id, path)
         else:
-            gone.append(row.pk)
-    return gone
+            missing.append(row.pk)
+    return missing

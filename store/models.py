@@ -1,11 +1,11 @@
-"""Tables of the store: contents by their hash, and the files that have them by their names."""
+"""Models of the store: contents by their hash, and files by their name."""
 
 from django.db import models
 from django.db.models.functions import Now
 
 
 class StoredContent(models.Model):
-    """A content that is in the store or on its way there. Without a file it is swept a day after its last use."""
+    """A content that is in the store or being sent there. Without a file it is deleted a day after its last use."""
 
     sha256 = models.CharField(max_length=64, primary_key=True)
     size = models.PositiveBigIntegerField()
@@ -16,7 +16,7 @@ class StoredContent(models.Model):
 
 
 class StoredFile(models.Model):
-    """A file for every machine: its name below VAR, its whole content in the store."""
+    """A file that all machines share: its name below VAR and its content in the store."""
 
     name = models.CharField(max_length=1000, unique=True, help_text="Path below VAR, with slashes.")
     content = models.ForeignKey(StoredContent, models.PROTECT, related_name="files")

@@ -1,4 +1,4 @@
-"""The name of this machine among those that share an instance: one for each VAR."""
+"""The id of this machine among those that share an instance, one for each VAR."""
 
 import os
 import uuid
@@ -12,7 +12,7 @@ FILE = "node_id"
 
 
 def node_id() -> str:
-    """Return the name of this machine, which is drawn once and kept in VAR."""
+    """Return the id of this machine, which is drawn once and stored in VAR."""
     return _read_or_create(Path(settings.VAR))
 
 
@@ -23,7 +23,7 @@ def _read_or_create(var: Path) -> str:
         var.mkdir(mode=0o700, parents=True, exist_ok=True)
         part = var / f".{FILE}.{os.getpid()}.{uuid.uuid4().hex}"
         part.write_text(uuid.uuid4().hex)
-        # Of two processes the first one's name stays: a link is made only where none is.
+        # Of two processes the first one's id stays, since a link does not replace a file.
         with suppress(FileExistsError):
             os.link(part, path)
         part.unlink()

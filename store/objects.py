@@ -1,4 +1,4 @@
-"""Contents in the store by their sha256: what QUORUM_STORE names, reached through fsspec (docs/adr/0094). Pure."""
+"""The store that QUORUM_STORE names: contents by their sha256, through fsspec (docs/adr/0094). Imports no Django."""
 
 import re
 import uuid
@@ -8,29 +8,29 @@ from hashlib import file_digest
 from pathlib import Path
 from typing import IO, Any
 
-# Stores in which a file appears whole or not at all; in others it gets its name once it is there.
+# Stores in which a file appears whole or not at all; in others it is written under another name first.
 ATOMIC = {"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "memory"}
 EXTRA = ATOMIC - {"memory"}
-READ_AHEAD = 4 << 20  # Bytes of an opened content in memory; s3fs would hold 50 MB of each.
+READ_AHEAD = 4 << 20  # Bytes of an open content in memory; the default of s3fs is 50 MB.
 SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 class StoreUnavailable(OSError):
-    """The store cannot be reached, refuses us, or does not hold what it should: one line that says what to do."""
+    """The store cannot be reached, refuses access, or has lost a content. The message says what to do."""
 
 
 class ObjectStore:
-    """Contents below an address: `file:///mnt/share`, `s3://bucket/folder`, or fsspec's."""
+    """Contents below an address such as `file:///mnt/share`, `s3://bucket/folder` or another of fsspec."""
 
     def __init__(self, address: str) -> None:
         import fsspec
 
         self.address = address
-        scheme, _, place = address.partition("://") if "://" in address else ("file", "", address)
+        scheme, _, location = address.partition("://") if "://" in address else ("file", "", address)
         try:
-            if not place.strip("/") or (scheme == "file" and not place.startswith("/")):
+            if not location.strip("/") or (scheme == "file" and not location.startswith("/")):
                 raise ValueError("it names no bucket or folder" if scheme in EXTRA else "it names no absolute path")
-            # Listings are not remembered: other machines write here, too.
+            # Listings are not cached, since other machines write here, too.
             self.files, root = fsspec.core.url_to_fs(address, use_listings_cache=False)
         except ImportError as error:
             needs = "the cloud extra (make install-cloud)" if scheme in EXTRA else f"a package: {error}"
@@ -48,26 +48,26 @@ class ObjectStore:
         return f"{self.root}/objects/{digest[:2]}/{digest}"
 
     @contextmanager
-    def _one_line(self) -> Iterator[None]:
-        """Turn whatever a store's library raises into one line."""
+    def _translate_errors(self) -> Iterator[None]:
+        """Turn the errors of a store's library into StoreUnavailable with one line."""
         try:
             yield
         except StoreUnavailable:
             raise
         except Exception as error:
-            # The clouds' libraries have no common error: each raises its own, or OSError.
-            why = " ".join(str(error).split())[:300]
-            raise StoreUnavailable(f"The store {self.address} failed ({why}): see docs/operators.md") from error
+            # The libraries of cloud stores have no common base of their errors.
+            reason = " ".join(str(error).split())[:300]
+            raise StoreUnavailable(f"The store {self.address} failed ({reason}): see docs/operators.md") from error
 
     def has(self, digest: str) -> bool:
         """Return whether the content is in the store."""
-        with self._one_line():
+        with self._translate_errors():
             return bool(self.files.exists(self._path_of(digest)))
 
     def put(self, digest: str, source: Path) -> None:
-        """Bring a file into the store under its hash."""
+        """Put a file into the store under its hash."""
         target = self._path_of(digest)
-        with self._one_line():
+        with self._translate_errors():
             if self.is_atomic:
                 self.files.put_file(str(source), target)
                 return
@@ -82,23 +82,23 @@ class ObjectStore:
                 raise
 
     def get(self, digest: str, target: Path) -> None:
-        """Write the content to a file. Raises StoreUnavailable where the store's bytes are not those of the hash."""
-        with self._one_line():
+        """Write the content to a file. Raises StoreUnavailable where its bytes do not match the hash."""
+        with self._translate_errors():
             self.files.get_file(self._path_of(digest), str(target))
         with target.open("rb") as file:
-            found = file_digest(file, "sha256").hexdigest()
-        if found != digest:
+            content_digest = file_digest(file, "sha256").hexdigest()
+        if content_digest != digest:
             raise StoreUnavailable(f"The store {self.address} gave other bytes than {digest}: restore it from a backup")
 
     def open(self, digest: str) -> IO[bytes]:
         """Open the content for reading, without a local copy."""
-        with self._one_line():
+        with self._translate_errors():
             file: IO[bytes] = self.files.open(self._path_of(digest), "rb", block_size=READ_AHEAD)
             return file
 
     def delete(self, digest: str) -> None:
-        """Remove the content; nothing where there is none."""
-        with self._one_line():
+        """Delete the content, if it exists."""
+        with self._translate_errors():
             path = self._path_of(digest)
             if self.files.exists(path):
                 self.files.rm_file(path)
@@ -106,11 +106,11 @@ class ObjectStore:
     def check(self) -> None:
         """Write, read and delete a small file. Raises StoreUnavailable."""
         path: Any = f"{self.root}/check-{uuid.uuid4().hex}"
-        with self._one_line():
+        with self._translate_errors():
             if not self.is_atomic:
                 self.files.makedirs(self.root, exist_ok=True)
             self.files.pipe_file(path, b"quorum")
-            found = self.files.cat_file(path)
+            content = self.files.cat_file(path)
             self.files.rm_file(path)
-        if found != b"quorum":
+        if content != b"quorum":
             raise StoreUnavailable(f"The store {self.address} gave other bytes than were written to it")

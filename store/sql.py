@@ -1,4 +1,4 @@
-"""SQL statements that stand whole in files, with psql's parameters (`:name`), beside the modules that run them."""
+"""SQL statements in files beside the modules that run them, with psql's parameters (`:name`)."""
 
 import re
 from pathlib import Path
@@ -7,20 +7,20 @@ from typing import Any
 from django.db import connection
 from psycopg.pq import Conninfo
 
-# Texts, casts and comments may hold a colon that begins no parameter.
+# In texts, casts and comments a colon does not begin a parameter.
 _TOKENS = re.compile(r"'[^']*'|::|(?P<comment>\s*--[^\n]*)|:(?P<parameter>[a-z_]+)")
 
 
 def read_sql(module: str, name: str) -> str:
-    """Return the statement `name`.sql beside the module, parameters as in psycopg."""
+    """Return the statement in `name`.sql beside the module, with psycopg's parameters (`%(name)s`)."""
 
-    def for_psycopg(token: re.Match[str]) -> str:
+    def convert(token: re.Match[str]) -> str:
         if token["comment"]:
             return ""
         return f"%({parameter})s" if (parameter := token["parameter"]) else token[0]
 
     text = Path(module).with_name(f"{name}.sql").read_text(encoding="utf-8")
-    return _TOKENS.sub(for_psycopg, text.replace("%", "%%")).strip().removesuffix(";")
+    return _TOKENS.sub(convert, text.replace("%", "%%")).strip().removesuffix(";")
 
 
 def fetch_rows(sql: str, **values: Any) -> list[tuple[Any, ...]]:

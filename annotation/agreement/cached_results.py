@@ -32,7 +32,7 @@ from annotation.agreement.resampling import RESAMPLES
 from annotation.models import StoredResult
 from corpus.errors import QuorumError
 from corpus.models import Assessor, Collection
-from jobs.results import Result, ResultKind, Tell
+from jobs.results import ProgressCallback, Result, ResultKind
 from judges.domain.copies import sample_name
 from store.sql import fetch_row
 
@@ -132,7 +132,7 @@ def _assessor_key(assessor: KnownAssessors) -> list[Any]:
     return [assessor.kind, assessor.id, *([assessor.sample] if assessor.sample else [])]
 
 
-def _compute(collection: Collection, options: dict[str, Any], _tell: Tell) -> dict[str, Any]:
+def _compute(collection: Collection, options: dict[str, Any], _tell: ProgressCallback) -> dict[str, Any]:
     """Measure the figures for stored options, with the current assessors."""
     assessors, keys = known_assessors(collection), options["chosen"]
     named = (

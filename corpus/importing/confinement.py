@@ -48,7 +48,7 @@ def confine(path: Path, name: str, work: Callable[[], Iterable[T]]) -> Iterator[
     try:
         yield from run_confined(work_here, Limits(seconds, MEMORY), BadInput, look)
     except LimitPassed as passed:
-        if passed.what == "seconds":
+        if passed.limit == "seconds":
             said = _("%(file)s: reading it takes longer than a file of its size should; look at it yourself")
         else:
             said = _("%(file)s: reading it takes more than %(most)s MB of memory; split it into smaller files")

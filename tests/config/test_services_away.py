@@ -156,7 +156,7 @@ def test_only_what_is_away_is_called_so(error: Exception, away_too: bool) -> Non
 @pytest.mark.parametrize(
     "place",
     [
-        "annotation.home.overview.views.overview.own_work",
+        "annotation.home.overview.views.own_work",
         "django.contrib.sessions.backends.base.SessionBase.is_empty",
     ],
 )

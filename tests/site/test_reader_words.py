@@ -139,7 +139,7 @@ def test_three_doors_show_each_sentence_as_it_is_with_their_own_name_of_the_opti
 def test_a_command_names_an_option_that_would_help_last() -> None:
     error = OptionWouldHelp("skip_unknown", "a.csv, line 2: no such query")
     assert flags_of(error) == "a.csv, line 2: no such query (--skip-unknown)"
-    assert flags_of(error, known=["--update"]) == "a.csv, line 2: no such query (skip_unknown)"
+    assert flags_of(error, flags=["--update"]) == "a.csv, line 2: no such query (skip_unknown)"
 
 
 @pytest.mark.django_db

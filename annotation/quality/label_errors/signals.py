@@ -16,7 +16,7 @@ from annotation.quality.label_errors.margins import score_out_of_fold
 from annotation.quality.label_errors.suspicion import Signals
 from corpus.models import Collection, Document, Label, Query
 from corpus.search.near import DOCUMENT_WORDS, QUERY_WORDS, groups_of
-from jobs.results import Tell
+from jobs.results import ProgressCallback
 
 # Jaccard similarity of shingles from which texts count as near-duplicates.
 QUERIES_ALIKE, DOCUMENTS_ALIKE = 0.9, 0.8
@@ -51,7 +51,7 @@ def read_labels(collection: Collection) -> LabelRows:
     return LabelRows(pairs, queries, documents, grades, relevant, len(rows) <= MOST)
 
 
-def gather_signals(collection: Collection, rows: LabelRows, tell: Tell) -> Signals:
+def gather_signals(collection: Collection, rows: LabelRows, tell: ProgressCallback) -> Signals:
     """Compute all signals against the labels; a signal is NaN where the collection has too little data."""
     tell(0, STEPS, _("reading votes"))
     grades = load_grade_matrix(collection)

@@ -13,7 +13,7 @@ from annotation.models import StoredResult
 from annotation.quality.label_errors.signals import gather_signals, read_labels
 from annotation.quality.label_errors.suspicion import PRIOR, combine_chances, rank_labels
 from corpus.models import Assessor, Collection, CurrentJudgment, Item, Label
-from jobs.results import ResultKind, Tell, ignore_progress
+from jobs.results import ProgressCallback, ResultKind, ignore_progress
 
 MOST_SUSPECTS = 1_000
 PEOPLE = (Assessor.Kind.PERSON, Assessor.Kind.HUMAN_IMPORT)
@@ -50,7 +50,7 @@ class Suspect:
         return sentences
 
 
-def find_suspects(collection: Collection, tell: Tell = ignore_progress) -> dict[str, Any]:
+def find_suspects(collection: Collection, tell: ProgressCallback = ignore_progress) -> dict[str, Any]:
     """Measure all signals and return the list as it is stored."""
     rows = read_labels(collection)
     signals = gather_signals(collection, rows, tell)
