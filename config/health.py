@@ -28,21 +28,16 @@ class HealthMiddleware(MiddlewareMixin):
     """Answers the two addresses before all other middleware."""
 
     def process_request(self, request: HttpRequest) -> JsonResponse | None:
-        answer = {"/healthz": healthz, "/readyz": readyz}.get(request.path_info)
-        if answer is None or request.method not in ("GET", "HEAD"):
+        if request.path_info not in ("/healthz", "/readyz") or request.method not in ("GET", "HEAD"):
             return None
-        response = answer()
+        # /healthz checks no service: restarting this process would not help if PostgreSQL or Redis were away.
+        response = JsonResponse({"alive": True}) if request.path_info == "/healthz" else check_readiness()
         response.headers["Cache-Control"] = "no-store"
         return response
 
 
-def healthz() -> JsonResponse:
-    """Answer that this process is alive; restarting it would not help if PostgreSQL or Redis were away."""
-    return JsonResponse({"alive": True})
-
-
-def readyz() -> JsonResponse:
-    """Return ready, or 503 with the reasons."""
+def check_readiness() -> JsonResponse:
+    """Answer that this process is ready, or 503 with the reasons."""
     reasons = ["This node is stopping."] if is_shutting_down() else [*_unready_reasons(), *_full_disk_reasons()]
     # Pages work without Redis: the node is then degraded, but ready.
     degraded = []

@@ -13,7 +13,7 @@ from django.utils.translation.template import templatize
 
 if TYPE_CHECKING:
     import polib
-    from babel.messages import Catalog, Message
+    from babel.messages import Catalog
 
 HEADER = {"Content-Type": "text/plain; charset=UTF-8", "Plural-Forms": "nplurals=1; plural=0;"}
 KEYWORDS: dict[str, Any] = {
@@ -67,8 +67,17 @@ def merge_catalogue(path: Path, messages: "Catalog") -> "polib.POFile":
     merged.metadata = {**HEADER, "Language": path.parent.parent.name}
     for message in messages:
         text, *plural = (message.id,) if isinstance(message.id, str) else message.id
-        if text:
-            merged.append(_build_po_message(message, text, *plural, old=old_entries.get((text, message.context or ""))))
+        if not text:
+            continue
+        paths = dict.fromkeys((path, "") for path, _line in message.locations)
+        entry = polib.POEntry(msgid=text, msgctxt=message.context or None, occurrences=list(paths))
+        old_entry = old_entries.get((text, message.context or ""))
+        translation = (old_entry.msgstr or old_entry.msgstr_plural.get(0, "")) if old_entry else ""
+        if plural:
+            entry.msgid_plural, entry.msgstr_plural = plural[0], {0: translation}
+        else:
+            entry.msgstr = translation
+        merged.append(entry)
     return merged
 
 
@@ -80,21 +89,6 @@ def update_catalogue(path: Path, messages: "Catalog | None") -> tuple[int, int]:
     catalogue.save(str(path))
     path.with_suffix(".mo").write_bytes(catalogue.to_binary())
     return len(catalogue), len(catalogue.untranslated_entries())
-
-
-def _build_po_message(
-    message: "Message", text: str, plural: str = "", *, old: "polib.POEntry | None"
-) -> "polib.POEntry":
-    import polib
-
-    paths = dict.fromkeys((path, "") for path, _line in message.locations)
-    entry = polib.POEntry(msgid=text, msgctxt=message.context or None, occurrences=list(paths))
-    translation = (old.msgstr or old.msgstr_plural.get(0, "")) if old else ""
-    if plural:
-        entry.msgid_plural, entry.msgstr_plural = plural, {0: translation}
-    else:
-        entry.msgstr = translation
-    return entry
 
 
 def translated_locales() -> list[str]:

@@ -26,7 +26,15 @@ class RaceMiddleware(MiddlewareMixin):
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponseBase | None:
         if not isinstance(error.__cause__, UniqueViolation) or not isinstance(error, IntegrityError):
-            return _answer_race(request, error)
+            if (race := explain_race(error)) is None:
+                return None
+            if not isinstance(error, Deleted):
+                # It may still be a bug: the log shows where.
+                logger.warning("a race was lost", exc_info=error)
+            status, sentence = race
+            if status == 404:
+                return page_not_found(request, Http404(sentence))
+            return render(request, "409.html", {"sentence": sentence}, status=status)
         # Only a form can be read again, not a body that a view reads as a stream.
         if request.method != "POST" or request.content_type not in FORMS:
             return None
@@ -37,15 +45,3 @@ class RaceMiddleware(MiddlewareMixin):
         assert match is not None  # A view was called.
         answer: HttpResponseBase = match.func(request, *match.args, **match.kwargs)
         return answer
-
-
-def _answer_race(request: HttpRequest, error: Exception) -> HttpResponseBase | None:
-    if (race := explain_race(error)) is None:
-        return None
-    if not isinstance(error, Deleted):
-        # It may still be a bug: the log shows where.
-        logger.warning("a race was lost", exc_info=error)
-    status, sentence = race
-    if status == 404:
-        return page_not_found(request, Http404(sentence))
-    return render(request, "409.html", {"sentence": sentence}, status=status)

@@ -56,7 +56,12 @@ class Keeper:
         end = time.monotonic() + START_PATIENCE
         tries = 0
         while not all(service.ready() for service in self.services):
-            tries += self._start_again()
+            for service in self.services:
+                if service.process and service.process.poll() is not None:
+                    # The limit counts only the attempts that failed for a reason that does not pass.
+                    tries += not service.may_try_again()
+                    time.sleep(0.2)
+                    service.start()
             if tries >= START_TRIES or time.monotonic() > end:
                 problem = next((service.complaint() for service in self.services if not service.ready()), "no answer")
                 raise Failed(f"The embedded services do not start: {problem}")
@@ -66,16 +71,6 @@ class Keeper:
         # Before the announcement, after which others connect to the database by its name.
         self.postgres.make_database()
         self.announce()
-
-    def _start_again(self) -> int:
-        """Start ended services again; return how many of them waiting does not help."""
-        failures = 0
-        for service in self.services:
-            if service.process and service.process.poll() is not None:
-                failures += not service.may_try_again()
-                time.sleep(0.2)
-                service.start()
-        return failures
 
     def announce(self) -> None:
         """Write services.json, for which users of the services wait."""

@@ -68,7 +68,10 @@ class Postgres:
         # A cluster has this name until initdb has finished, so that a kill leaves nothing that looks like data.
         draft = self.folder / "data.new"
         shutil.rmtree(draft, ignore_errors=True)
-        self._own()
+        # Give the files to the server's user, which may have changed if we are root.
+        if os.geteuid() == 0 and self.folder.stat().st_uid != self.owner:
+            for path in [self.folder, *self.folder.rglob("*")]:
+                os.chown(path, self.owner, -1, follow_symlinks=False)
         if self.data.exists():
             end_leftovers("postgres", self.data, self.stop_signal)
             return
@@ -76,12 +79,6 @@ class Postgres:
         options = ["--auth=trust", "--encoding=UTF8", *initdb_locale(), "--username=postgres", "--no-sync"]
         self._run("initdb", "-D", str(draft), *options)
         draft.rename(self.data)
-
-    def _own(self) -> None:
-        """Give the files to the server's user, which may have changed if we are root."""
-        if os.geteuid() == 0 and self.folder.stat().st_uid != self.owner:
-            for path in [self.folder, *self.folder.rglob("*")]:
-                os.chown(path, self.owner, -1, follow_symlinks=False)
 
     def start(self) -> None:
         """Start the server; `ready` says when it answers."""

@@ -55,18 +55,18 @@ def examine() -> list[Finding]:
             # Checks that need a skipped check are skipped as well.
             failed_checks.add(check.name)
             continue
-        check_findings = list(_run_check(check))
+        check_findings: list[Finding] = []
+        try:
+            for finding in check.run():
+                check_findings.append(finding)
+        except (DatabaseError, InterfaceError, RedisError, OSError) as error:
+            says = f"it cannot be looked at ({first_line(error)})"
+            check_findings.append(problem(check.name, says, "run doctor again in a moment"))
+        except Exception as error:
+            logger.exception("the check of %s broke", check.name)
+            says = f"the check broke ({first_line(error)})"
+            check_findings.append(problem(check.name, says, "report it with the lines of the log"))
         findings += check_findings
         if any(finding.health is Health.PROBLEM for finding in check_findings):
             failed_checks.add(check.name)
     return findings
-
-
-def _run_check(check: Check) -> Iterator[Finding]:
-    try:
-        yield from check.run()
-    except (DatabaseError, InterfaceError, RedisError, OSError) as error:
-        yield problem(check.name, f"it cannot be looked at ({first_line(error)})", "run doctor again in a moment")
-    except Exception as error:
-        logger.exception("the check of %s broke", check.name)
-        yield problem(check.name, f"the check broke ({first_line(error)})", "report it with the lines of the log")

@@ -47,7 +47,15 @@ def start(exporter: Any = None) -> None:
         refuse(MISSING)
     resource = Resource.create({"service.name": os.environ.get("OTEL_SERVICE_NAME") or "quorum"})
     provider = TracerProvider(resource=resource)
-    provider.add_span_processor(BatchSpanProcessor(without_texts(exporter or _open_exporter())))
+    if exporter is None and settings.TRACES == "console":
+        from opentelemetry.sdk.trace.export import ConsoleSpanExporter
+
+        exporter = ConsoleSpanExporter()
+    elif exporter is None:
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+
+        exporter = OTLPSpanExporter()
+    provider.add_span_processor(BatchSpanProcessor(without_texts(exporter)))
     position = settings.MIDDLEWARE.index(BEFORE) + 1
     DjangoInstrumentor().instrument(tracer_provider=provider, response_hook=mask_address, middleware_position=position)
     CeleryInstrumentor().instrument(tracer_provider=provider)  # type: ignore[no-untyped-call]
@@ -66,16 +74,6 @@ def stop() -> None:
         CeleryInstrumentor().uninstrument()  # type: ignore[no-untyped-call]
         PsycopgInstrumentor().uninstrument()
         _started.pop().shutdown()
-
-
-def _open_exporter() -> Any:
-    if settings.TRACES == "console":
-        from opentelemetry.sdk.trace.export import ConsoleSpanExporter
-
-        return ConsoleSpanExporter()
-    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-
-    return OTLPSpanExporter()
 
 
 def without_texts(exporter: Any) -> Any:

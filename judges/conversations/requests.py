@@ -8,7 +8,7 @@ gets the same answers.
 """
 
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar, cast
 
@@ -118,16 +118,7 @@ def hold_conversations(
         claim(campaign, position, subject.query, subject.text, subject.instruction)
         for position, subject in enumerate(subjects)
     ]
-    _restore_answers(campaign, subjects, claims)
-
-    async def ask(caller: Caller, claimed: Claimed) -> T:
-        return await converse(Conversation(caller, claimed, subjects[claimed.work]))
-
-    return ask_each(campaign, claims, ask, stopped=stopped, done=done, at_once=at_once)
-
-
-def _restore_answers(campaign: Campaign, subjects: Sequence[Subject], claims: Iterable[Claimed]) -> None:
-    """Put this campaign's earlier answers, including unusable ones, back into their slots."""
+    # Put this campaign's earlier answers, including unusable ones, back into their slots.
     queries = {subject.query for subject in subjects}
     rows = RetrievalCall.objects.filter(campaign=campaign, query__in=queries, role__in=CONVERSATIONS).order_by("id")
     slots: dict[tuple[int, str], list[tuple[str, int, str, str, str]]] = defaultdict(list)
@@ -146,3 +137,8 @@ def _restore_answers(campaign: Campaign, subjects: Sequence[Subject], claims: It
                 claimed.ended.setdefault(slot, NoVerdict(outcome))
             elif outcome == "unparsed":  # The process ended before it asked for a repair.
                 claimed.problems[slot], claimed.tries[slot] = error, 1
+
+    async def ask(caller: Caller, claimed: Claimed) -> T:
+        return await converse(Conversation(caller, claimed, subjects[claimed.work]))
+
+    return ask_each(campaign, claims, ask, stopped=stopped, done=done, at_once=at_once)

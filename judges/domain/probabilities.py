@@ -21,9 +21,15 @@ def of_answer(
     """
     answer_value = str(score) if score is not None else "yes" if verdict else "no"
     span = _value_span(text, start, "score" if score is not None else "response", answer_value)
-    if span is None or not tokens:
+    if span is None or not tokens or "".join(token.text for token in tokens) != text:
         return None
-    value_tokens = _tokens_between(text, tokens, *span)
+    # The tokens that contain any of the value's characters.
+    first, last = span
+    value_tokens, position = [], 0
+    for token in tokens:
+        if position < last and position + len(token.text) > first:
+            value_tokens.append(token)
+        position += len(token.text)
     if not value_tokens:
         return None
     probabilities = {answer_value: math.exp(sum(token.logprob for token in value_tokens))}
@@ -61,15 +67,3 @@ def _value_span(text: str, start: int, key: str, answer_value: str) -> tuple[int
             return position + offset, position + offset + len(answer_value)
         position = end
     return None
-
-
-def _tokens_between(text: str, tokens: Sequence[Token], start: int, end: int) -> list[Token]:
-    """Return the tokens that contain any of the characters; none if the tokens do not add up to the text."""
-    if "".join(token.text for token in tokens) != text:
-        return []
-    overlapping, position = [], 0
-    for token in tokens:
-        if position < end and position + len(token.text) > start:
-            overlapping.append(token)
-        position += len(token.text)
-    return overlapping

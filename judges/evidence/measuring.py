@@ -1,7 +1,6 @@
 """Measuring existing texts by a judge: a trained model's answers, or the targets of a collection (Prism 5.3)."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
 
 from django.db.models import Q
 
@@ -87,19 +86,13 @@ def measure_rows(
             entities_turn, scores_turn = await targets.measure_target(caller, claimed, judge, target, 1, *extra_judges)
         except targets.FailedTarget:
             return None
-        return _judged_output(claimed, target, entities_turn, scores_turn)
+        entities = () if isinstance(entities_turn, NoVerdict) else writings.entities_of(entities_turn)
+        if isinstance(scores_turn, NoVerdict):
+            return entities, None
+        rules = measures.measure_target(
+            target, query=claimed.inputs.query, document=claimed.inputs.titled_document, model_entities=entities
+        )
+        return entities, quality.cap_scores(writings.scores_of(scores_turn), rules)
 
     configuration = writer_configuration(name, "" if lister == name else lister)
     return ask_inline(collection, configuration, "measuring", list(targets_by_pair), ask, budget=budget, done=done)
-
-
-def _judged_output(
-    claimed: Claimed, target: measures.EvidenceTarget, entities_turn: Any, scores_turn: Any
-) -> JudgedOutput:
-    entities = () if isinstance(entities_turn, NoVerdict) else writings.entities_of(entities_turn)
-    if isinstance(scores_turn, NoVerdict):
-        return entities, None
-    rules = measures.measure_target(
-        target, query=claimed.inputs.query, document=claimed.inputs.titled_document, model_entities=entities
-    )
-    return entities, quality.cap_scores(writings.scores_of(scores_turn), rules)

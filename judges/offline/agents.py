@@ -1,7 +1,7 @@
 """A search agent, a writer of reference answers and a grader of answers without a model, by counting words. Pure."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from corpus.search.text import tokenize_text
@@ -36,12 +36,18 @@ def choose_turn(material: Material, lexicon: Lexicon) -> dict[str, object]:
     if material["must_answer"] or (documents and share >= ENOUGH) or len(material["rounds"]) >= SEARCHES:
         answer = _answer(material["question"], documents, lexicon)
         return {"search": None, "answer": answer, "confidence": round(100 * share)}
+    if not documents:
+        return {"search": material["question"], "answer": None, "confidence": None}
     missing_words = [word for term, word in need.words.items() if term not in stems]
-    shared_words = (
-        _shared_terms((document["text"] for document in documents), set(need.terms), lexicon) if documents else []
-    )
-    words = [*missing_words, *shared_words] if documents else [material["question"]]
-    return {"search": " ".join(words) or material["question"], "answer": None, "confidence": None}
+    # The words that most documents share and that the question does not have, weighted by their rarity.
+    counts: Counter[str] = Counter()
+    for document in documents:
+        words = tokenize_text(document["text"])
+        counts.update({word for word in words if word not in STOP_WORDS and not word.isdigit()})
+    new_words = [word for word in counts if stem(word) not in need.terms]
+    shared_words = sorted(new_words, key=lambda word: (-counts[word] * lexicon.weight(word), word))[:TERMS]
+    search = " ".join([*missing_words, *shared_words])
+    return {"search": search or material["question"], "answer": None, "confidence": None}
 
 
 def _answer(question: str, documents: list[Material], lexicon: Lexicon) -> str:
@@ -59,15 +65,6 @@ def _answer(question: str, documents: list[Material], lexicon: Lexicon) -> str:
 def _cite(need: Need, key: str, text: str) -> str:
     sentences = join_sentences(text, pick_sentences(need, read_sentences(text), SENTENCES))
     return f"{sentences} [{key}]" if sentences else ""
-
-
-def _shared_terms(texts: Iterable[str], known_stems: set[str], lexicon: Lexicon) -> list[str]:
-    """Return the most telling words that the documents share beyond what is known."""
-    counts: Counter[str] = Counter()
-    for text in texts:
-        counts.update({word for word in tokenize_text(text) if word not in STOP_WORDS and not word.isdigit()})
-    new_words = [word for word in counts if stem(word) not in known_stems]
-    return sorted(new_words, key=lambda word: (-counts[word] * lexicon.weight(word), word))[:TERMS]
 
 
 def grade_answer(material: Material, lexicon: Lexicon) -> dict[str, object]:

@@ -10,7 +10,6 @@ from corpus.errors import BadInput
 from judges.costs.price_rows import enter_price
 from judges.models import JudgeVersion, Panel
 from judges.panels.judges_file import JudgesFile
-from judges.panels.panel_table import PanelSettings
 from judges.providers import require_extra
 from judges.records import JudgeSettings
 
@@ -40,7 +39,15 @@ def store_judges_file(file: JudgesFile) -> dict[str, Any]:
             source="file",
         )
         prices.append({"provider": price_entry.provider, "model": price_entry.model, "change": change})
-    panel = {"name": file.panel.name, "change": _store_panel(file.panel)}
+    fields = {**file.panel.model_dump(), "is_default": True}
+    existing_panel = Panel.objects.filter(name=file.panel.name).first()
+    if existing_panel and all(getattr(existing_panel, name) == value for name, value in fields.items()):
+        panel_change = "unchanged"
+    else:
+        Panel.objects.filter(is_default=True).update(is_default=False)
+        Panel.objects.update_or_create(name=file.panel.name, defaults=fields)
+        panel_change = "changed" if existing_panel else "new"
+    panel = {"name": file.panel.name, "change": panel_change}
     return {"judges": judges, "panel": panel, **({"prices": prices} if prices else {})}
 
 
@@ -53,16 +60,6 @@ def _store_judge(entry: JudgeSettings) -> dict[str, Any]:
     version = latest.version + 1 if latest else 1
     JudgeVersion.objects.create(version=version, **fields)
     return {"name": entry.name, "version": version, "change": "changed" if latest else "new"}
-
-
-def _store_panel(entry: PanelSettings) -> str:
-    fields = {**entry.model_dump(), "is_default": True}
-    existing_panel = Panel.objects.filter(name=entry.name).first()
-    if existing_panel and all(getattr(existing_panel, name) == value for name, value in fields.items()):
-        return "unchanged"
-    Panel.objects.filter(is_default=True).update(is_default=False)
-    Panel.objects.update_or_create(name=entry.name, defaults=fields)
-    return "changed" if existing_panel else "new"
 
 
 def has_key(variable: str) -> bool:

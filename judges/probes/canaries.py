@@ -63,8 +63,23 @@ def ask_canaries(*, panel: str, judges: Sequence[Judge], by: str, done: Done = l
         async with semaphore:
             row, raw = await _send_canary(limits, request)
         prompt = versions[request.prompt.name, request.prompt.sha256]
+        injection = canary.injection
+        answer = CanaryAnswer(
+            round=canary_round,
+            judge_id=judge.id,
+            prompt_id=prompt,
+            name=canary.name,
+            twin=canary.twin,
+            kind=injection.kind if injection else "",
+            aim=int(injection.aim == "yes") if injection else None,
+            honest=canary.honest,
+            role=canary.role,
+            milliseconds=row["ms"],
+            raw=compress(raw.encode()),
+            **{key: row[key] for key in ("outcome", "verdict", "reason", "error", "tokens_in", "tokens_out", "cost")},
+        )
         # Saved immediately, so that a killed round does not lose its answers.
-        await write(_build_answer(canary_round, canary, judge, prompt, row, raw).save)
+        await write(answer.save)
         done(next(ended))
 
     async def main(limits: RateLimits) -> None:
@@ -100,26 +115,6 @@ async def _send_canary(limits: RateLimits, request: ModelRequest) -> tuple[Row, 
     except CircuitOpen as error:
         return empty_row | {"error": one_line(f"{judge.name}: {error}")}, ""
     return row, raw
-
-
-def _build_answer(
-    canary_round: CanaryRound, canary: Canary, judge: Judge, prompt: int, row: Row, raw: str
-) -> CanaryAnswer:
-    injection = canary.injection
-    return CanaryAnswer(
-        round=canary_round,
-        judge_id=judge.id,
-        prompt_id=prompt,
-        name=canary.name,
-        twin=canary.twin,
-        kind=injection.kind if injection else "",
-        aim=int(injection.aim == "yes") if injection else None,
-        honest=canary.honest,
-        role=canary.role,
-        milliseconds=row["ms"],
-        raw=compress(raw.encode()),
-        **{key: row[key] for key in ("outcome", "verdict", "reason", "error", "tokens_in", "tokens_out", "cost")},
-    )
 
 
 def set_schedule(*, hours: int, paid: bool, panel: str = "") -> CanarySchedule:

@@ -151,26 +151,22 @@ def next_try(first: ProbeCall) -> Judge | None:
     judge, preset, reply = first.judge, first.judge.preset, first.reply
     if not preset.asks or judge.decides:
         return None
-    if first.error is not None:
-        return _without_suspect(judge, first.error)
+    if (error := first.error) is not None:
+        # Without the refused parameter, or in another schema mode if the refusal concerns that or nothing known.
+        key = suspect_key(judge, error)
+        if not isinstance(error, Rejected | Overloaded) or error.status not in PARAMETER_STATUSES or key in NO_CHANGE:
+            return None
+        if not key and (error.status != 400 or re.search(SETTLED, f"{error} {error.raw}".lower())):
+            return None
+        if key in ("", "schema_mode"):
+            return _in_next_mode(judge)
+        return change_parameters(judge, **{key: {"temperature": "default", "system": "user"}.get(key)})
     if first.works:
         alternatives = preset.logprobs if not (judge.alternatives or first.thinks) else 0
         return change_parameters(judge, logprobs=alternatives) if alternatives else None
     assert reply is not None
     readable = reply.text.strip() and not reply.refused and not reply.truncated
     return _in_next_mode(judge) if readable and looser_reading(first) is None else None
-
-
-def _without_suspect(judge: Judge, error: ProviderError) -> Judge | None:
-    """Return the judge without the refused parameter, or in another schema mode if it is that one or unknown."""
-    key = suspect_key(judge, error)
-    if not isinstance(error, Rejected | Overloaded) or error.status not in PARAMETER_STATUSES or key in NO_CHANGE:
-        return None
-    if not key and (error.status != 400 or re.search(SETTLED, f"{error} {error.raw}".lower())):
-        return None
-    if key in ("", "schema_mode"):
-        return _in_next_mode(judge)
-    return change_parameters(judge, **{key: {"temperature": "default", "system": "user"}.get(key)})
 
 
 def _in_next_mode(judge: Judge) -> Judge | None:
@@ -253,9 +249,22 @@ def describe_problem(first: ProbeCall, second: ProbeCall | None, names: tuple[st
 def _describe_refusal(judge: Judge, error: ProviderError, second: ProbeCall | None, names: tuple[str, ...]) -> str:
     """Explain a refusal, with the line to change if the second call succeeded with it."""
     if second is not None and second.reply is not None:
+        # The line of the judges file that avoided the refusal.
+        other = second.judge
+        if other.schema_mode != judge.schema_mode:
+            words = _("this server answers %(mode)s with %(status)s: set %(wanted)s (%(error)s)")
+            line = setting_line("schema_mode", other.schema_mode)
+            advice = words % {"mode": judge.schema_mode, "status": error.status, "wanted": line, "error": error}
+        else:
+            keys = judge.parameters.keys() | other.parameters.keys()
+            (key,) = (name for name in keys if judge.parameters.get(name) != other.parameters.get(name))
+            if key in other.parameters:
+                line = setting_line(key, other.parameters[key])
+                advice = _("%(error)s: set %(wanted)s") % {"error": error, "wanted": line}
+            else:
+                advice = _("%(error)s: it does not take %(key)s: remove it") % {"error": error, "key": key}
         remaining_problem = describe_problem(second, None)
-        line = _changed_line(judge, second.judge, error)
-        return f"{line}; {remaining_problem}" if remaining_problem else line
+        return f"{advice}; {remaining_problem}" if remaining_problem else advice
     key = suspect_key(judge, error)
     if names and judge.model not in names and (key == "model" or (error.status == 404 and not key)):
         by_small = {name.lower(): name for name in names}
@@ -267,20 +276,6 @@ def _describe_refusal(judge: Judge, error: ProviderError, second: ProbeCall | No
         variable = judge.api_key_env or judge.preset.key_env or "api_key_env"
         return _("%(error)s: the key in %(api_key_env)s is not accepted") % {"error": error, "api_key_env": variable}
     return str(error)
-
-
-def _changed_line(judge: Judge, other: Judge, error: ProviderError) -> str:
-    """Explain the refusal with the line of the judges file that avoided it."""
-    if other.schema_mode != judge.schema_mode:
-        words = _("this server answers %(mode)s with %(status)s: set %(wanted)s (%(error)s)")
-        line = setting_line("schema_mode", other.schema_mode)
-        return words % {"mode": judge.schema_mode, "status": error.status, "wanted": line, "error": error}
-    keys = judge.parameters.keys() | other.parameters.keys()
-    (key,) = (name for name in keys if judge.parameters.get(name) != other.parameters.get(name))
-    if key in other.parameters:
-        line = setting_line(key, other.parameters[key])
-        return _("%(error)s: set %(wanted)s") % {"error": error, "wanted": line}
-    return _("%(error)s: it does not take %(key)s: remove it") % {"error": error, "key": key}
 
 
 def known_to_think(judge: Judge) -> bool:

@@ -232,9 +232,15 @@ def inputs_block(inputs: Inputs) -> str:
     query_fields = truncated_field("query", inputs.query, TEXT_LIMIT)
     for number, answer in enumerate(inputs.answers, 1):
         query_fields |= truncated_field(f"answer {number}", answer, TEXT_LIMIT)
+    title = truncated_field("document title", inputs.title, TEXT_LIMIT) if inputs.title else {}
+    document_fields = title | truncated_field("document", inputs.document, inputs.shown)
+    if (window := inputs.window) is not None:
+        # The note includes the position, so that an equal part of another document is another question to the cache.
+        position = f"characters {window.start + 1} to {window.end} of {window.length}"
+        document_fields["document, note"] = f"part {window.number} of {window.count}: {position}"
     # A fence is named by its content. One name for both fences would change with every document, and a cache could
     # no longer reuse the beginning.
-    query, document = delimit_content(dump_json(query_fields)), delimit_content(_document_json(inputs))
+    query, document = delimit_content(dump_json(query_fields)), delimit_content(dump_json(document_fields))
     return templates.render("inputs", query=query, document=document)
 
 
@@ -349,19 +355,6 @@ def stored_definition(definition: Definition) -> Definition:
 
 def _join_names(names: Sequence[str]) -> str:
     return f"{', '.join(names[:-1])} and {names[-1]}"
-
-
-def _document_json(inputs: Inputs) -> str:
-    """Return title and document as one JSON object, with a line for each."""
-    title = truncated_field("document title", inputs.title, TEXT_LIMIT) if inputs.title else {}
-    fields = title | truncated_field("document", inputs.document, inputs.shown)
-    if (window := inputs.window) is not None:
-        # The note includes the position, so that an equal part of another document is another question to the cache.
-        note = (
-            f"part {window.number} of {window.count}: characters {window.start + 1} to {window.end} of {window.length}"
-        )
-        fields["document, note"] = note
-    return dump_json(fields)
 
 
 def _history_json(history: History, names: Mapping[DebateAgent, str], reader: DebateAgent | None = None) -> str:

@@ -32,8 +32,17 @@ class RerankProvider(PostProvider):
 
     def read(self, body: dict[str, Any], judge: Judge) -> Reply | None:
         """Return a single document's score as a verdict with its probability, or several documents' scores by index."""
-        if len(get_list(body, "results")) > 1:
-            return _ranking_reply(body)
+        results = get_list(body, "results")
+        if len(results) > 1:
+            scores: dict[str, float] = {}
+            for result in results:
+                index, score = get_path(result, "index"), finite_number(get_path(result, "relevance_score"))
+                # None if a score is missing, or an index is repeated.
+                if score is None or not isinstance(index, int) or isinstance(index, bool) or str(index) in scores:
+                    return None
+                scores[str(index)] = score
+            tokens = get_count(body, "usage", "total_tokens") or get_count(body, "meta", "billed_units", "input_tokens")
+            return Reply(json.dumps(scores), finish_reason="stop", usage=Usage(input=tokens))
         score = finite_number(get_path(body, "results", 0, "relevance_score"))
         if score is None or not 0 <= score <= 1:
             return None
@@ -47,15 +56,3 @@ class RerankProvider(PostProvider):
             usage=Usage(input=get_count(body, "usage", "total_tokens")),
             probabilities={"yes": score, "no": 1.0 - score},
         )
-
-
-def _ranking_reply(body: dict[str, Any]) -> Reply | None:
-    """Return the scores by index, on any scale; None if an index is repeated or a score is missing."""
-    scores: dict[str, float] = {}
-    for result in get_list(body, "results"):
-        index, score = get_path(result, "index"), finite_number(get_path(result, "relevance_score"))
-        if score is None or not isinstance(index, int) or isinstance(index, bool) or str(index) in scores:
-            return None
-        scores[str(index)] = score
-    token_count = get_count(body, "usage", "total_tokens") or get_count(body, "meta", "billed_units", "input_tokens")
-    return Reply(json.dumps(scores), finish_reason="stop", usage=Usage(input=token_count))

@@ -4,7 +4,7 @@ This process sends the calls, without workers and labels. If the command is run 
 answers in the cache. The answers belong to the campaign, from which `export --format erank-sft` reads them.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -98,7 +98,7 @@ def synthesize(
         collection, configuration, "scoring", list(kinds), ask, budget=budget, max_calls=max_calls, done=done
     )
     for kind in set(kinds.values()):
-        pairs = [pair for pair, answer in kinds.items() if answer == kind]
+        pairs = [pair for pair, pair_kind in kinds.items() if pair_kind == kind]
         Work.objects.filter(campaign=result.campaign, pair__in=pairs).update(stratum=kind)
     scored_pairs = read_scored_pairs(result.campaign.pk, kinds)
     # In the order of `kinds`, without the pairs that got no answer in this process.
@@ -112,15 +112,20 @@ def read_scored_pairs(campaign: int, pairs: Iterable[int]) -> dict[int, ScoredPa
     attempts = Attempt.objects.filter(campaign=campaign, role="generation", counts=True, pair__in=kinds)
     fields = ("pair", "outcome", "reason", "reasoning", "score", "tokens_out", "tokens_reasoning", "cache_key")
     rows = list(attempts.order_by("pair", "generation").values_list(*fields))
-    original_tokens = _tokens_as_sent([key for *_rest, tokens, _thought, key in rows if not tokens])
+    # Answers from the cache have the token counts of the call that was sent.
+    cache_keys = [key for *_rest, tokens, _reasoning_tokens, key in rows if not tokens]
+    sent_calls = Attempt.objects.filter(cache_key__in=cache_keys, outcome="labelled", cached=False)
+    original_tokens = {
+        key: (tokens, reasoning_tokens)
+        for key, tokens, reasoning_tokens in sent_calls.values_list("cache_key", "tokens_out", "tokens_reasoning")
+    }
     generations: dict[int, list[Generation]] = {pair: [] for pair in kinds}
     cut_pairs = {pair for pair, outcome, *_rest in rows if outcome == "truncated"}
     for pair, outcome, reason, reasoning, score, tokens, reasoning_tokens, key in rows:
         if outcome == "labelled" and score is not None:
             tokens, reasoning_tokens = (tokens, reasoning_tokens) if tokens else original_tokens.get(key, (0, 0))
-            generations[pair].append(
-                Generation(reasoning or reason, score, _tokens_kept(reasoning, tokens, reasoning_tokens))
-            )
+            length = _training_tokens(reasoning, tokens, reasoning_tokens)
+            generations[pair].append(Generation(reasoning or reason, score, length))
     return {
         pair: ScoredPair(
             pair,
@@ -135,20 +140,11 @@ def read_scored_pairs(campaign: int, pairs: Iterable[int]) -> dict[int, ScoredPa
     }
 
 
-def _tokens_as_sent(keys: Sequence[str]) -> dict[str, tuple[int, int]]:
-    """Return tokens out, and thought, of the sent call, for answers from the cache."""
-    sent = Attempt.objects.filter(cache_key__in=keys, outcome="labelled", cached=False)
-    return {
-        key: (tokens, thought)
-        for key, tokens, thought in sent.values_list("cache_key", "tokens_out", "tokens_reasoning")
-    }
-
-
-def _tokens_kept(reasoning: str, tokens: int, thought: int) -> int:
-    """Count the tokens of what becomes training data; hidden ones outside it do not count."""
+def _training_tokens(reasoning: str, tokens: int, reasoning_tokens: int) -> int:
+    """Return the tokens of the text that becomes training data, without hidden ones."""
     if not reasoning:
-        return tokens - thought
+        return tokens - reasoning_tokens
     size = len(reasoning.encode())
-    if thought and size < SUMMARY * thought:
+    if reasoning_tokens and size < SUMMARY * reasoning_tokens:
         return size // 4
-    return thought or tokens
+    return reasoning_tokens or tokens

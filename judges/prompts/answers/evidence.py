@@ -19,14 +19,22 @@ MOST = 200  # Entities of one text that are read; further ones are dropped.
 def parse_answer(role: str, text: str, document: str, rules: ParsingRules = STRICT) -> Turn:
     """Return the answer to a question of this role. Raises Unparsed, OutOfRange."""
     if role == "write":
-        return Turn(1, _parse_target(text, rules).text)
+        fields = fields_of(text, rules, required={"contribution", "evidence"})
+        target = EvidenceTarget(*(check_string(fields[name], name).strip() for name in ("contribution", "evidence")))
+        try:
+            check_target(target.contribution, target.evidence)
+        except Malformed as error:
+            raise Unparsed(str(error)) from error
+        return Turn(1, target.text)
     if role == "entity":
         entities = fields_of(text, rules, required={"entities"})["entities"]
         if not isinstance(entities, list):
             raise Unparsed('"entities" is not a list of strings')
         names = dict.fromkeys(check_string(name, "entities").strip() for name in entities)
         return Turn(1, "", tuple(locate_quote(name, document) for name in list(names)[:MOST] if name))
-    return Turn(1, json.dumps(_parse_scores(text, rules)))
+    fields = fields_of(text, rules, required=set(DIMENSIONS), optional={"note"})
+    scores: dict[str, Any] = {name: _read_score(fields, name) for name in DIMENSIONS}
+    return Turn(1, json.dumps({"note": check_string(fields.get("note", ""), "note"), **scores}))
 
 
 def entities_of(turn: Turn) -> tuple[str, ...]:
@@ -38,22 +46,6 @@ def scores_of(turn: Turn) -> dict[str, int]:
     """Return the scores of a `measure` answer, by dimension."""
     answer = json.loads(turn.reason)
     return {name: int(answer[name]) for name in DIMENSIONS}
-
-
-def _parse_target(text: str, rules: ParsingRules) -> EvidenceTarget:
-    fields = fields_of(text, rules, required={"contribution", "evidence"})
-    target = EvidenceTarget(*(check_string(fields[name], name).strip() for name in ("contribution", "evidence")))
-    try:
-        check_target(target.contribution, target.evidence)
-    except Malformed as error:
-        raise Unparsed(str(error)) from error
-    return target
-
-
-def _parse_scores(text: str, rules: ParsingRules) -> dict[str, Any]:
-    fields = fields_of(text, rules, required=set(DIMENSIONS), optional={"note"})
-    scores: dict[str, Any] = {name: _read_score(fields, name) for name in DIMENSIONS}
-    return {"note": check_string(fields.get("note", ""), "note"), **scores}
 
 
 def _read_score(fields: Mapping[str, Any], name: str) -> int:
