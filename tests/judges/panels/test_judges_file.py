@@ -178,7 +178,7 @@ def test_bytes_that_are_not_utf_8_are_refused_and_a_byte_order_mark_is_not(tmp_p
     path.write_bytes(b"# \xff\n")
     with pytest.raises(BadInput, match="byte 3 is not UTF-8"):
         read(path)
-    with pytest.raises(BadInput, match=r"this is a folder, which holds judges\.toml"):
+    with pytest.raises(BadInput, match=r"this is a folder, which contains judges\.toml"):
         read(tmp_path)
 
 
