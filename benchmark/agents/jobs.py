@@ -18,7 +18,8 @@ from corpus.models import Collection
 from jobs import leases
 from jobs.leases import Lease
 from judges.conversations.requests import AT_ONCE, Conversation, Subject
-from judges.engine.plan import judges_of, raise_output_limit
+from judges.costs.judge_records import judges_of
+from judges.engine.plan import raise_output_limit
 from judges.model_jobs.jobs import BatchOutcome, JobPlan, ModelJobKind, Options, ask_in_batches, hold_conversations
 from judges.models import Campaign
 from judges.prompts.render import prompt_versions

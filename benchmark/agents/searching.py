@@ -22,7 +22,7 @@ from corpus.models import Collection, Document, Query
 from jobs.leases import Lease
 from judges.campaigns.estimates import Estimate, of_calls
 from judges.conversations.requests import Conversation, Subject
-from judges.engine.plan import judges_of
+from judges.costs.judge_records import judges_of
 from judges.errors import Unreachable
 from judges.model_jobs.jobs import JobPlan, Options
 from judges.prompts.agents import (

@@ -25,6 +25,7 @@ from judges.batch.endpoints import (
     was_not_created,
 )
 from judges.batch.store import LEASE_S, Collected, OpenBatch
+from judges.costs.judge_records import read_prices
 from judges.costs.prices import cost_bound, is_batched, price_for_judge
 from judges.domain import refusals
 from judges.domain.refusals import Failure, Meaning
@@ -43,7 +44,7 @@ from judges.engine.calls import (
 )
 from judges.engine.leases import Claimed
 from judges.engine.limits import SIT_OUT_S
-from judges.engine.plan import Plan, read_prices
+from judges.engine.plan import Plan
 from judges.errors import ProviderError, Refused, Rejected, Unreachable
 from judges.records import Body, Judge, ModelRequest, Reply, Turn
 
@@ -403,7 +404,7 @@ class BatchWorkerLoop:
 
     async def _at_current_prices(self, calls: Calls) -> Calls:
         """Return the calls at the current prices, which may have changed while they waited. Raises BudgetExhausted."""
-        self.caller.current = current = await asyncio.to_thread(read_prices, self.plan, batch=True)
+        self.caller.current = current = await asyncio.to_thread(read_prices, self.plan.prices, batch=True)
         changed_calls = dict[int, Collected]()
         for id, (sent, request) in calls.items():
             price = current.prices.get(sent.judge.id, sent.price)

@@ -8,12 +8,12 @@ from django.utils.translation import gettext as _
 
 from corpus.errors import BadInput, BadOption
 from judges.campaigns.options import CampaignOptions
+from judges.costs.judge_records import records_of
 from judges.costs.prices import BATCHED, is_batched, requests_reasoning
 from judges.domain import copies
 from judges.domain.debate import MOST_AGENTS
 from judges.domain.ensemble import SIZES, asked_first, usual_majority
 from judges.domain.protocol import Protocol, model_family, same_family
-from judges.engine.plan import records_of
 from judges.models import Campaign, JudgeVersion, Panel
 from judges.panels.offline_panel import ensure_offline
 from judges.records import Judge

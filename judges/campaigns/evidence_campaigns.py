@@ -9,8 +9,8 @@ from django.utils.translation import gettext as _
 from corpus.errors import BadInput
 from corpus.models import Collection
 from judges.campaigns.configurations import Configuration
+from judges.costs.judge_records import judge_of
 from judges.domain.evidence_quality import judged_as
-from judges.engine.plan import judge_of
 from judges.models import Campaign, JudgeVersion
 from judges.panels.offline_panel import ensure_writers
 from judges.records import Judge

@@ -17,6 +17,7 @@ from datetime import UTC, datetime
 from typing import Any, NoReturn
 
 from corpus.evidence.measures import EvidenceTarget
+from judges.costs.judge_records import CurrentPrices, read_prices
 from judges.costs.prices import cost_bound, input_bound, output_bound
 from judges.domain import refusals
 from judges.domain.prompt_sizes import RepeatedCounts
@@ -38,7 +39,7 @@ from judges.engine.limits import (
     RateLimits,
 )
 from judges.engine.pending_answers import PendingAnswerLog, Segment
-from judges.engine.plan import CurrentPrices, Plan, read_prices
+from judges.engine.plan import Plan
 from judges.engine.rows import NO_ANSWER, AttemptRow, Row, stored_turn
 from judges.engine.trials import Doubt
 from judges.engine.writer import ResultWriter
@@ -344,7 +345,7 @@ class Caller:
         newest = tools.newest_price
         async with self.pricing:
             if newest > self.priced_at:
-                self.current = await asyncio.to_thread(read_prices, self.plan, batch=self.plan.protocol.batch)
+                self.current = await asyncio.to_thread(read_prices, self.plan.prices, batch=self.plan.protocol.batch)
                 self.priced_at = newest
         price, row = self.current.prices[question.judge.id], sent.row
         if price == sent.price:

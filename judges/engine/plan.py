@@ -1,17 +1,17 @@
 """A campaign's plan, as the engine reads it for one time slice: judges, prices, limits and prompts."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from django.db import connection
 from django.db.models import Min
 
 from corpus.document_limit import SHOWN, WHOLE
 from corpus.models import Assessor
 from corpus.rubric import BY_QUERY, Rubric
 from judges.costs import counters, price_rows
+from judges.costs.judge_records import judges_of, price_tables
 from judges.costs.prices import Price, price_for_judge
 from judges.domain import copies, routing
 from judges.domain.protocol import Protocol
@@ -19,9 +19,7 @@ from judges.engine import route_breakers
 from judges.engine.limits import Limit
 from judges.models import Campaign, JudgeVersion, PromptVersion
 from judges.prompts import answering
-from judges.records import DebateAgent, Judge, JudgeSettings
-
-FIELDS = ["id", *(setting.name for setting in fields(JudgeSettings))]
+from judges.records import DebateAgent, Judge
 
 # Tokens for an answer as long as a document: evidence, or a text to search for in place of a query.
 ROOM = 2048
@@ -101,27 +99,6 @@ class Plan:
         return self.row.policy == Campaign.Policy.EVIDENCE
 
 
-def judge_of(version: JudgeVersion) -> Judge:
-    """Return the record of a judge version that providers take, with the current prices."""
-    return records_of([version])[0]
-
-
-def records_of(versions: Iterable[JudgeVersion]) -> list[Judge]:
-    versions = list(versions)
-    judges = [(Judge(**{name: getattr(row, name) for name in FIELDS}), row.created_at) for row in versions]
-    # Offline judges and unsaved rows have no price rows, so nothing is read for them.
-    has_prices = any(row.provider != "offline" and row.pk is not None for row in versions)
-    prices = price_rows.newest_rows() if has_prices else []
-    return [price_rows.apply_price(judge, created_at, prices) for judge, created_at in judges]
-
-
-def judges_of(ids: Iterable[int]) -> list[Judge]:
-    """Return records of JudgeVersions, in the order of the ids (an id may come twice)."""
-    ids = list(ids)
-    by_id = {judge.id: judge for judge in records_of(JudgeVersion.objects.filter(pk__in=ids))}
-    return [by_id[pk] for pk in ids]
-
-
 def load_plan(campaign_id: int) -> Plan | None:
     """Return the campaign's plan; None if the campaign has been deleted."""
     campaign = Campaign.objects.select_related("collection").filter(pk=campaign_id).first()
@@ -168,33 +145,9 @@ def load_plan(campaign_id: int) -> Plan | None:
             limit is not None
             for limit in (campaign.budget, campaign.max_calls, collection.budget, collection.daily_budget)
         ),
-        tables=_price_tables(judges),
+        tables=price_tables(judges),
         priced_at=priced_at,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class CurrentPrices:
-    """Current prices of judges, and of other models that may answer for them."""
-
-    prices: dict[int, Price | None]
-    tables: dict[tuple[str, str], dict[str, Price]]
-
-
-def read_prices(plan: Plan, *, batch: bool = False) -> CurrentPrices:
-    """Read the current prices of the plan's judges, in a separate thread, whose connection is closed."""
-    try:
-        judges = judges_of({judge.id for judge in plan.judges})
-        prices = {judge.id: price_for_judge(judge, batch=batch) for judge in judges}
-        return CurrentPrices(plan.prices | prices, _price_tables(judges))
-    finally:
-        connection.close()
-
-
-def _price_tables(judges: Iterable[Judge]) -> dict[tuple[str, str], dict[str, Price]]:
-    paid = [judge for judge in judges if judge.provider != "offline"]
-    rows = price_rows.newest_rows() if paid else []
-    return {(judge.provider, judge.base_url): price_rows.prices_of_others(judge, rows) for judge in paid}
 
 
 def raise_output_limit(judge: Judge) -> Judge:

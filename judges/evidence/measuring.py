@@ -8,12 +8,12 @@ from corpus.evidence import measures
 from corpus.evidence.targets import newest_targets
 from corpus.models import Collection, Label, Pair, Target
 from judges.campaigns.evidence_campaigns import writer_configuration
+from judges.costs.judge_records import judge_of
 from judges.domain import evidence_quality as quality
 from judges.domain.verdicts import NoVerdict
 from judges.engine import targets
 from judges.engine.calls import Caller
 from judges.engine.leases import Claimed
-from judges.engine.plan import judge_of
 from judges.evidence.outputs import JudgedOutput, OutputRow
 from judges.models import JudgeVersion
 from judges.prompts.answers import evidence as writings

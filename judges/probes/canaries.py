@@ -13,10 +13,11 @@ from django.db.models.functions import Now
 
 from judges.campaigns.configurations import find_panel
 from judges.campaigns.estimates import Estimate
+from judges.costs.judge_records import records_of
 from judges.costs.prices import price_for_judge
 from judges.engine.answers import SentCall, one_line
 from judges.engine.limits import CircuitOpen, RateLimits
-from judges.engine.plan import prompt_ids, records_of
+from judges.engine.plan import prompt_ids
 from judges.engine.rows import NO_ANSWER, Row
 from judges.models import JudgeVersion, Panel
 from judges.models.canaries import CanaryAnswer, CanaryRound, CanarySchedule

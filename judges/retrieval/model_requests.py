@@ -20,13 +20,14 @@ from corpus.models import Collection
 from corpus.rubric import QUERY, Definition
 from judges.campaigns.configurations import Configuration
 from judges.campaigns.lifecycle import check_budget
+from judges.costs.judge_records import judge_of, judges_of, records_of
 from judges.domain.verdicts import NoVerdict
 from judges.engine import plan as plans
 from judges.engine.budget import BudgetExhausted
 from judges.engine.cache import FIND_CALLS
 from judges.engine.calls import Caller, Cancelled, JudgeQuestion
 from judges.engine.leases import Claimed
-from judges.engine.plan import judge_of, judges_of, raise_output_limit, records_of
+from judges.engine.plan import raise_output_limit
 from judges.models import Campaign, JudgeVersion
 from judges.models.retrieval import RetrievalCall
 from judges.panels.offline_panel import OFFLINE_REWRITER, OFFLINE_SEARCH, ensure_writers, missing_writers

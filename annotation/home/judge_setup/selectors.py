@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from judges.costs.judge_records import records_of
 from judges.costs.prices import PAID_BY_CALL, price_for_judge
-from judges.engine.plan import records_of
 from judges.models import Panel
 from judges.panels.configuration import has_key
 from judges.probes.checks import plan_check, probe_role

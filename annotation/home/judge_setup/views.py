@@ -21,7 +21,7 @@ from annotation.quality.panels.applying import base_panel, make_panel, newest_fi
 from corpus.errors import BadInput
 from jobs.connections import without_connection
 from judges.costs.accounting import format_cost
-from judges.engine.plan import judge_of
+from judges.costs.judge_records import judge_of
 from judges.models import JudgeVersion
 from judges.panels.configuration import has_key
 from judges.panels.file_text import write_judges_text

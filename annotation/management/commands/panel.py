@@ -19,7 +19,7 @@ from annotation.quality.panels.subsets import SIZE
 from corpus.commands import QuorumCommand, collection_named
 from corpus.errors import BadInput, Incomplete
 from corpus.models import Collection
-from judges.engine.plan import records_of
+from judges.costs.judge_records import records_of
 from judges.probes.self_check import forecast
 
 

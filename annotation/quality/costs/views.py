@@ -15,12 +15,12 @@ from annotation.quality.costs.report import cost_report
 from corpus.chart_downloads import download
 from corpus.errors import BadInput
 from corpus.numbered import numbered_or_404
+from judges.costs.judge_records import judge_of, records_of
 from judges.costs.ledger import FEW_CALLS, ledger_rows
 from judges.costs.listed_prices import list_version
 from judges.costs.price_entries import PRICES
 from judges.costs.price_rows import enter_price, history_of, judges_sharing, taken_over
 from judges.costs.prices import PAID_BY_CALL
-from judges.engine.plan import judge_of, records_of
 from judges.models import Campaign, JudgeVersion
 from judges.models.prices import PriceRow
 from judges.records import Judge

@@ -17,7 +17,7 @@ from corpus.models import Assessor, Collection, CurrentJudgment, Pair, Query
 from jobs import background, notifications, workers
 from jobs.connections import without_connection
 from judges.campaigns.configurations import find_panel
-from judges.engine.plan import records_of
+from judges.costs.judge_records import records_of
 from judges.models import JudgeVersion, Panel
 from judges.probes import self_check as asking
 from judges.probes.known_orders import ANSWERS, ELSEWHERE, Probe, built_in

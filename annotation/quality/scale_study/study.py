@@ -8,7 +8,7 @@ from annotation.quality.scale_study.scales import ScoredScale, measure_scale, sc
 from corpus.errors import BadInput
 from corpus.labels import reference_grades
 from corpus.models import Collection
-from judges.engine.plan import judge_of
+from judges.costs.judge_records import judge_of
 from judges.models import JudgeVersion
 from judges.records import Turn
 from store.sql import fetch_rows

@@ -10,8 +10,8 @@ from django.core.management.base import CommandParser
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput, Incomplete
 from judges.campaigns.configurations import find_panel
+from judges.costs.judge_records import records_of
 from judges.costs.prices import Price
-from judges.engine.plan import records_of
 from judges.management.commands.presets import align_columns
 from judges.models import JudgeVersion, Panel
 from judges.probes import stored

@@ -61,7 +61,7 @@ class Measured:
     def plain(self, turn):
         """The same two rates of plain questions that no turn asked before."""
         from judges.conversations.requests import Step, Subject, hold_conversations
-        from judges.engine.plan import judge_of
+        from judges.costs.judge_records import judge_of
         from judges.prompts.agents import agent_prompt, render_question
         from judges.prompts.answers.agents import SearchTurn
         from judges.retrieval.model_requests import open_campaign

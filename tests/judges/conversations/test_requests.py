@@ -6,9 +6,9 @@ import pytest
 
 from corpus.errors import Incomplete
 from judges.conversations.requests import Step, Subject, hold_conversations
+from judges.costs.judge_records import judge_of
 from judges.costs.ledger import ledger_rows
 from judges.domain.verdicts import NoVerdict
-from judges.engine.plan import judge_of
 from judges.models.retrieval import RetrievalCall
 from judges.prompts.answers.formats import ContextAnswer, Correctness
 from judges.prompts.conversations import answer_prompt, correct_prompt

@@ -15,9 +15,9 @@ from corpus.errors import BadInput
 from corpus.models import Collection
 from judges.campaigns.configurations import build_configuration as configured
 from judges.campaigns.lifecycle import check_budget
+from judges.costs.judge_records import judge_of
 from judges.costs.price_rows import enter_price
 from judges.costs.prices import FREE, Price, describe_price_source, price_for_judge
-from judges.engine.plan import judge_of
 from judges.models import Attempt, Campaign, JudgeVersion, Panel
 from judges.models.prices import PriceRow
 from judges.panels import configuration

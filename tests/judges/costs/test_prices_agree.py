@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from corpus.models import Pair
 from judges.campaigns import configurations, forecasts, token_mixes
 from judges.campaigns.estimates import LIKELY, LIKELY_CHAIN, NO_MIX, CampaignSize, Mix, ballots_of, estimate_campaign
+from judges.costs.judge_records import judge_of
 from judges.costs.ledger import ledger_rows, sum_rows
 from judges.costs.price_entries import PRICES, incomplete_price
 from judges.costs.price_rows import enter_price
 from judges.costs.prices import ENVELOPE, Price, envelope_tokens, input_bound, output_bound, price_for_judge
-from judges.engine.plan import judge_of
 from judges.models import Attempt, Campaign, JudgeVersion, Panel
 from judges.probes import canaries, canary_texts, known_orders, self_check
 from judges.prompts.answering import fit_prompt

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from corpus.evidence.measures import EvidenceTarget
+from judges.costs.judge_records import judge_of
 from judges.domain.debate import AGAINST, FOR
 from judges.engine import cache
-from judges.engine.plan import judge_of
 from judges.models import JudgeVersion
 from judges.panels import judges_file
 from judges.panels.judges_file import JudgesFile

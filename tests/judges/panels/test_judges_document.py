@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from judges.engine.plan import judge_of
+from judges.costs.judge_records import judge_of
 from judges.models import JudgeVersion
 from judges.panels.judge_keys import JUDGE_KEYS, JudgeTable
 from judges.presets import PRESETS

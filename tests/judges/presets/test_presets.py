@@ -12,9 +12,9 @@ from pydantic import ValidationError
 from annotation.models import Role
 from config.env import ROOT
 from corpus.errors import BadInput
+from judges.costs.judge_records import judge_of
 from judges.domain import verdicts
 from judges.domain.debate import PAIR
-from judges.engine.plan import judge_of
 from judges.models import Attempt, JudgeVersion
 from judges.panels import configuration, judges_file
 from judges.presets import PRESETS, Preset

@@ -17,7 +17,7 @@ from annotation.quality.panels.subsets import SIZES_TO_CHOOSE
 from corpus.chart_downloads import download
 from corpus.errors import BadInput
 from jobs import background
-from judges.engine.plan import records_of
+from judges.costs.judge_records import records_of
 from judges.models import JudgeVersion
 from judges.probes.self_check import forecast
 
