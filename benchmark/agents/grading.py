@@ -22,7 +22,7 @@ from corpus.errors import BadInput
 from corpus.models import Collection, Query
 from jobs.leases import Lease
 from judges.campaigns.estimates import Estimate, of_calls
-from judges.conversations.requests import Conversation, Step, Subject
+from judges.conversations.requests import Conversation, ConversationStep, Subject
 from judges.domain.verdicts import NoVerdict
 from judges.engine.plan import raise_output_limit
 from judges.model_jobs.jobs import JobPlan, Options
@@ -56,7 +56,7 @@ class GradedAnswer:
         """Return why the answer cannot be graded; "" where it can."""
         return NO_ANSWER if not self.answer else NO_REFERENCE if not self.reference else ""
 
-    def step(self, judge: Judge) -> Step[AnswerGrade]:
+    def step(self, judge: Judge) -> ConversationStep[AnswerGrade]:
         """Return the step in which the judge grades this answer."""
         prompt = assess_prompt(
             self.question, [aspect.in_prompt for aspect in self.aspects], self.reference, self.answer
@@ -67,7 +67,7 @@ class GradedAnswer:
             "aspects": [{"id": aspect.id, "text": aspect.text} for aspect in self.aspects],
         }
         expected = {"aspects": [aspect.id for aspect in self.aspects]}
-        return Step(ROLE, AnswerGrade, judge, prompt, expected=expected, material=material)
+        return ConversationStep(ROLE, AnswerGrade, judge, prompt, expected=expected, material=material)
 
 
 class Gradings(AgentJobs):

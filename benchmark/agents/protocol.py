@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from judges.conversations.requests import Conversation, Step
+from judges.conversations.requests import Conversation, ConversationStep
 from judges.domain.verdicts import NoVerdict
 from judges.errors import Unreachable
 from judges.prompts.agents import (
@@ -188,7 +188,7 @@ class SearchingAgent:
             }
         )
 
-    async def _ask(self, step: Step[SearchTurn]) -> SearchTurn | None:
+    async def _ask(self, step: ConversationStep[SearchTurn]) -> SearchTurn | None:
         """Return the turn; None if it is unusable after its repair. Raises Unreachable if no model answered."""
         turn = await self.conversation.ask(step)
         if not isinstance(turn, NoVerdict):
@@ -199,8 +199,8 @@ class SearchingAgent:
             raise Unreachable(self.conversation.problem_with(step))
         return None
 
-    def _step(self, *, answer: bool) -> Step[SearchTurn]:
-        return Step(
+    def _step(self, *, answer: bool) -> ConversationStep[SearchTurn]:
+        return ConversationStep(
             "search",
             SearchTurn,
             with_room(self.agent, answer=answer),

@@ -17,7 +17,7 @@ from corpus.errors import BadInput
 from corpus.models import Collection, Query
 from jobs.leases import Lease
 from judges.campaigns.estimates import Estimate, of_calls
-from judges.conversations.requests import Conversation, Step, Subject
+from judges.conversations.requests import Conversation, ConversationStep, Subject
 from judges.domain.verdicts import NoVerdict
 from judges.engine.plan import raise_output_limit
 from judges.model_jobs.jobs import JobPlan, Options
@@ -128,7 +128,7 @@ def _build_prompt(collection: Collection, text: str, aspects: list[SoughtAspect]
 
 def _build_step(
     job: AgentJob, judge: Judge, subject: Subject, aspects: Mapping[int, list[SoughtAspect]]
-) -> tuple[Step[ReferenceDraft], Mapping[str, Any]]:
+) -> tuple[ConversationStep[ReferenceDraft], Mapping[str, Any]]:
     """Return the step about a query, and its passages; blocks while it reads the database."""
     query_aspects = aspects[subject.query]
     prompt, material = _build_prompt(job.collection, subject.text, query_aspects)
@@ -139,7 +139,7 @@ def _build_step(
         for aspect in query_aspects
         if aspect.documents & passages.keys()
     }
-    step = Step(ROLE, ReferenceDraft, judge, prompt, expected={"passages": expected}, material=material)
+    step = ConversationStep(ROLE, ReferenceDraft, judge, prompt, expected={"passages": expected}, material=material)
     return step, passages
 
 

@@ -14,7 +14,7 @@ from benchmark.models import AnswerEvaluation, GeneratedAnswer
 from corpus.models import Query
 from jobs import leases
 from jobs.leases import Lease
-from judges.conversations.requests import Conversation, Step, Subject
+from judges.conversations.requests import Conversation, ConversationStep, Subject
 from judges.domain.verdicts import NoVerdict
 from judges.model_jobs.jobs import hold_conversations
 from judges.models import Campaign
@@ -68,7 +68,9 @@ def ask_answers(
         task = by_subject[conversation.subject.query, conversation.subject.topic]
         query, contexts = task.query.text, task.contexts.shown
         material: Mapping[str, object] = {"query": query, "contexts": [text[:CONTEXT_LIMIT] for text in contexts]}
-        step = Step("answer", ContextAnswer, task.generator, answer_prompt(query, contexts), material=material)
+        step = ConversationStep(
+            "answer", ContextAnswer, task.generator, answer_prompt(query, contexts), material=material
+        )
         async with locks[step.judge.id, step.prompt.user]:
             reply = await conversation.ask(step)
         if isinstance(reply, NoVerdict):
@@ -79,7 +81,7 @@ def ask_answers(
             return JudgedAnswer("", False, _describe_problem(conversation, step, reply))
         material = {"answer": reply.Answer, "references": task.query.answers}
         prompt = correct_prompt(query, reply.Answer, task.query.answers)
-        check = Step("correct", Correctness, judge, prompt, material=material)
+        check = ConversationStep("correct", Correctness, judge, prompt, material=material)
         async with locks[check.judge.id, check.prompt.user]:
             verdict = await conversation.ask(check)
         if isinstance(verdict, NoVerdict):
@@ -94,7 +96,7 @@ def ask_answers(
     return replies
 
 
-def _describe_problem(conversation: Conversation, step: Step[Any], no_verdict: NoVerdict) -> str:
+def _describe_problem(conversation: Conversation, step: ConversationStep[Any], no_verdict: NoVerdict) -> str:
     return f"{no_verdict.outcome}: {conversation.problem_with(step) or step.judge.name}"
 
 

@@ -25,7 +25,7 @@ from judges.prompts.searching import plain_prompt
 from judges.providers.base import LATE
 from judges.records import Judge, Turn
 from judges.retrieval import model_requests
-from judges.retrieval.model_requests import RetrievalReply, RetrievalRequest, Wanted
+from judges.retrieval.model_requests import QueryRequests, RetrievalReply, RetrievalRequest
 
 ROLE = "embed"
 TOGETHER = 32  # Documents in one call.
@@ -115,8 +115,8 @@ class Dense(IndexedVectors):
 
     def ask(self, texts: Sequence[tuple[int, Sequence[str]]]) -> RetrievalReply:
         """Request and store the vectors of groups of texts, each with the key of its query (0 for documents)."""
-        requests = [Wanted(query, "", self._requests(query, group)) for query, group in texts]
-        return model_requests.ask_model(self.campaign, self.judge, requests, stopped=self.should_stop)
+        requests = [QueryRequests(query, "", self._requests(query, group)) for query, group in texts]
+        return model_requests.ask_model(self.campaign, self.judge, requests, should_stop=self.should_stop)
 
     def _requests(self, query: int, group: Sequence[str]) -> tuple[RetrievalRequest, ...]:
         # Also within a call, a text that occurs twice is requested once.

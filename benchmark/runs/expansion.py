@@ -17,7 +17,7 @@ from judges.campaigns.token_mixes import mixes_of
 from judges.prompts.searching import PASSAGE_SCHEMA, REASONING_SCHEMA, rewrite_prompt
 from judges.records import Judge
 from judges.retrieval import model_requests
-from judges.retrieval.model_requests import RetrievalReply, RetrievalRequest, Wanted
+from judges.retrieval.model_requests import QueryRequests, RetrievalReply, RetrievalRequest
 
 # Times that query2doc repeats the query before the passage (Wang et al. 2023, section 2: n = 5 for BM25).
 REPEATS = 5
@@ -69,10 +69,10 @@ def make(run: Run, progress: Progress, should_stop: ShouldStop) -> None:
 
     def work(batch: Sequence[Query]) -> tuple[dict[int, RankedQuery], RetrievalReply]:
         requests = [
-            Wanted(query.pk, query.text, _requests(recipe, query, query.instruction or run.instruction))
+            QueryRequests(query.pk, query.text, _requests(recipe, query, query.instruction or run.instruction))
             for query in batch
         ]
-        reply = model_requests.ask_model(campaign, judge, requests, stopped=should_stop)
+        reply = model_requests.ask_model(campaign, judge, requests, should_stop=should_stop)
         answers = llm_budget.answered_queries(reply, batch)
         texts = {
             key: combine_texts(recipe.get("method"), query.text, [turn.reason for turn in turns])

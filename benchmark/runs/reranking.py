@@ -28,7 +28,7 @@ from judges.prompts.answers.retrieval import scores_of
 from judges.prompts.searching import plain_prompt
 from judges.records import Judge
 from judges.retrieval import model_requests
-from judges.retrieval.model_requests import RetrievalReply, RetrievalRequest, Wanted
+from judges.retrieval.model_requests import QueryRequests, RetrievalReply, RetrievalRequest
 
 T = TypeVar("T")
 ROLE = "rank"
@@ -87,8 +87,8 @@ def make(run: Run, progress: Progress, should_stop: ShouldStop) -> None:
                 )
                 for index, part in enumerate(_split_documents(parts, judge))
             )
-            requests.append(Wanted(query.pk, query.text, calls, instruction))
-        reply = model_requests.ask_model(campaign, judge, requests, stopped=should_stop)
+            requests.append(QueryRequests(query.pk, query.text, calls, instruction))
+        reply = model_requests.ask_model(campaign, judge, requests, should_stop=should_stop)
         answers = llm_budget.answered_queries(reply, batch)
         usage = model_requests.usage_by_query(campaign, list(answers), [ROLE])
         rankings_by_query = {}

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from benchmark.synthesis.bundles import Bundle, find_near_copies, query_id_of
-from judges.conversations.requests import Conversation, Step
+from judges.conversations.requests import Conversation, ConversationStep
 from judges.domain.verdicts import NoVerdict
 from judges.prompts import synthesis as prompts
 from judges.prompts.answers import synthesis as formats
@@ -73,7 +73,7 @@ class BundleWriter:
         # A bundle records the prompts that it was made with.
         self.prompts[prompt.name] = prompt.sha256
         judge = self.task.writer if role == "compose" else self.task.judge
-        step = Step(role, form, judge, prompt, number, expected=expected or {}, material=material)
+        step = ConversationStep(role, form, judge, prompt, number, expected=expected or {}, material=material)
         reply = await self.conversation.ask(step)
         if isinstance(reply, NoVerdict):
             raise StepFailed(role, reply.outcome, self.conversation.problem_with(step))
@@ -102,7 +102,7 @@ class BundleWriter:
         # One passage answers a factual query, so there is nothing to decompose.
         if kind.type == "analytical":
             outline = prompts.query_prompt("synth-outline", query)
-            answer = (await self.ask("outline", formats.ReferenceAnswer, outline, material)).answer
+            answer = (await self.ask("outline", formats.ExpertAnswer, outline, material)).answer
             decompose = prompts.decompose_prompt(query, answer)
             material = {"query": query, "answer": answer}
             decomposition = await self.ask("decompose", formats.Decomposition, decompose, material)

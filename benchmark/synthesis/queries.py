@@ -32,7 +32,7 @@ from corpus.models import Collection, Document, Pair, Query
 from corpus.search.bm25 import index_for
 from judges.campaigns.estimates import NO_MIX, Estimate, of_calls
 from judges.campaigns.token_mixes import mixes_of
-from judges.conversations.requests import Conversation, Step
+from judges.conversations.requests import Conversation, ConversationStep
 from judges.domain.verdicts import NoVerdict
 from judges.prompts.answers.formats import FORMATS, schema_of
 from judges.prompts.synthesis import ask_prompt, query_prompt
@@ -159,7 +159,7 @@ def used_sources(collection: Collection, method: WritingMethod) -> set[str]:
 async def write_query(conversation: Conversation, method: WritingMethod, source: Seed, judge: Judge) -> SeedOutcome:
     """Return the query written from a source, or why there is none. Raises Cancelled and BudgetExhausted."""
     prompt = method.prompt(source.text)
-    step = Step(method.role, FORMATS[method.role], judge, prompt, material={method.material: source.text})
+    step = ConversationStep(method.role, FORMATS[method.role], judge, prompt, material={method.material: source.text})
     reply = await conversation.ask(step)
     if isinstance(reply, NoVerdict):
         return SeedOutcome(step=method.role, reason=reply.outcome, problem=conversation.problem_with(step))

@@ -82,12 +82,12 @@ def check_workers() -> Iterator[Finding]:
     """Check that workers are running if there is work."""
     running = Campaign.objects.filter(state=Campaign.State.RUNNING).exclude(policy=Campaign.Policy.LARA).count()
     workers = live_workers()
-    waiting = sum(_count_unstarted(model) for model in _job_models() if model._meta.app_label != "training")
+    waiting_jobs = sum(_count_unstarted(model) for model in _job_models() if model._meta.app_label != "training")
     says = f"{len(workers)} for judging with {sum(worker.slots for worker in workers)} processes"
     if workers:
         yield ok("workers", says)
-    elif running or waiting:
-        yield problem("workers", f"none answers, and {running} campaigns and {waiting} jobs wait", START)
+    elif running or waiting_jobs:
+        yield problem("workers", f"none answers, and {running} campaigns and {waiting_jobs} jobs wait", START)
     else:
         yield warn("workers", "none answers, and nothing waits", START)
     trainings = sum(_count_unstarted(model) for model in _job_models() if model._meta.app_label == "training")

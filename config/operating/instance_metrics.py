@@ -145,7 +145,7 @@ def ledger_metrics(rows: list[Any]) -> Iterator[Metric]:
 def campaign_metrics(rows: list[Any]) -> Iterator[Metric]:
     """Yield the progress of running campaigns, and the routes that audits stopped."""
     pairs = GaugeMetricFamily("quorum_campaign_pairs", "Pairs.", labels=["collection", "campaign", "state"])
-    waiting = GaugeMetricFamily("quorum_pairs_waiting", "Pairs of running campaigns without an outcome yet.")
+    waiting_pairs = GaugeMetricFamily("quorum_pairs_waiting", "Pairs of running campaigns without an outcome yet.")
     alarms = GaugeMetricFamily(
         "quorum_audit_alarms", "Routes to a label that an audit stopped and no admin let go on.", labels=["collection"]
     )
@@ -164,13 +164,13 @@ def campaign_metrics(rows: list[Any]) -> Iterator[Metric]:
         for state, count in counts.items():
             pairs.add_metric([collection, str(campaign), state], count)
     # Also without a running campaign, because autoscalers treat a missing metric as an error.
-    waiting.add_metric([], sum(counts["waiting"] for counts in states.values()))
+    waiting_pairs.add_metric([], sum(counts["waiting"] for counts in states.values()))
     alarm_counts: dict[str, int] = defaultdict(int)
     for (collection, _campaign, _route), flags in routes.items():
         alarm_counts[collection] += flags.get(STOPPED, False) and not flags.get(RESUMED, False)
     for collection, count in alarm_counts.items():
         alarms.add_metric([collection], count)
-    yield from (pairs, waiting, alarms)
+    yield from (pairs, waiting_pairs, alarms)
 
 
 def pair_metrics() -> Iterator[Metric]:
@@ -199,7 +199,7 @@ def queue_metrics(queues: list[Any], jobs: list[Any]) -> Iterator[Metric]:
         "quorum_lease_overdue_seconds", "Seconds since the first lease ran out that nobody renewed.", labels=["kind"]
     )
     states = GaugeMetricFamily("quorum_jobs", "Background jobs.", labels=["kind", "state"])
-    waits = GaugeMetricFamily("quorum_job_wait_seconds", "Age of the oldest waiting job.", labels=["kind"])
+    waiting_times = GaugeMetricFamily("quorum_job_wait_seconds", "Age of the oldest waiting job.", labels=["kind"])
     lease_counts = {"job": 0}
     overdue_seconds = {"job": 0.0}
     for row_kind, first, second, count, seconds in queues:
@@ -215,11 +215,11 @@ def queue_metrics(queues: list[Any], jobs: list[Any]) -> Iterator[Metric]:
             lease_counts["job"] += count
             overdue_seconds["job"] = max(overdue_seconds["job"], seconds)
         if waited is not None:
-            waits.add_metric([kind], max(0.0, waited))
+            waiting_times.add_metric([kind], max(0.0, waited))
     for kind in lease_counts:
         leases.add_metric([kind], lease_counts[kind])
         overdue.add_metric([kind], max(0.0, overdue_seconds[kind]))
-    yield from (campaigns, tasks, leases, overdue, states, waits)
+    yield from (campaigns, tasks, leases, overdue, states, waiting_times)
 
 
 def redis_metrics(accounts: set[Account]) -> Iterator[Metric]:

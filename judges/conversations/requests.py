@@ -39,7 +39,7 @@ class Subject:
 
 
 @dataclass(frozen=True, slots=True)
-class Step(Generic[F]):
+class ConversationStep(Generic[F]):
     """Question of a conversation. `number`: counts several of the same role, from 0."""
 
     role: str
@@ -58,7 +58,7 @@ class Conversation:
     def __init__(self, caller: Caller, claimed: Claimed, subject: Subject) -> None:
         self._caller, self._claimed, self.subject = caller, claimed, subject
 
-    async def ask(self, step: Step[F]) -> F | NoVerdict:
+    async def ask(self, step: ConversationStep[F]) -> F | NoVerdict:
         """Return the answer to a step, or NoVerdict if there is none after retries and one repair.
 
         Raises Cancelled and BudgetExhausted, which end the conversation and must not be caught.
@@ -95,7 +95,7 @@ class Conversation:
         turn = await self._caller.ask(self._claimed, question)
         return turn if isinstance(turn, NoVerdict) else None
 
-    def problem_with(self, step: Step[F]) -> str:
+    def problem_with(self, step: ConversationStep[F]) -> str:
         """Explain why a step has no answer: its last problem, or the provider's last error."""
         return self._claimed.problems.get((step.role, 0, step.number), "") or self._claimed.last_error
 
@@ -105,7 +105,7 @@ def hold_conversations(
     subjects: Sequence[Subject],
     converse: Callable[[Conversation], Awaitable[T]],
     *,
-    stopped: Callable[[], bool] = lambda: False,
+    should_stop: Callable[[], bool] = lambda: False,
     done: Callable[[int], None] = lambda count: None,
     at_once: int = AT_ONCE,
 ) -> Replies[T]:
@@ -114,7 +114,7 @@ def hold_conversations(
     `converse` holds one conversation and returns its result. `done` is called with the number of conversations that
     have ended.
     """
-    claims = [
+    claimed_subjects = [
         claim(campaign, position, subject.query, subject.text, subject.instruction)
         for position, subject in enumerate(subjects)
     ]
@@ -124,7 +124,7 @@ def hold_conversations(
     slots: dict[tuple[int, str], list[tuple[str, int, str, str, str]]] = defaultdict(list)
     for query, topic, *row in rows.values_list("query", "topic", "role", "sample", "outcome", "text", "error"):
         slots[cast(int, query), topic].append(cast(tuple[str, int, str, str, str], tuple(row)))
-    for claimed, subject in zip(claims, subjects, strict=True):
+    for claimed, subject in zip(claimed_subjects, subjects, strict=True):
         for role, sample, outcome, text, error in slots.get((subject.query, subject.topic), ()):
             slot = (role, 0, sample)
             if outcome == "labelled":
@@ -141,4 +141,4 @@ def hold_conversations(
     async def ask(caller: Caller, claimed: Claimed) -> T:
         return await converse(Conversation(caller, claimed, subjects[claimed.work]))
 
-    return ask_each(campaign, claims, ask, stopped=stopped, done=done, at_once=at_once)
+    return ask_each(campaign, claimed_subjects, ask, should_stop=should_stop, done=done, at_once=at_once)

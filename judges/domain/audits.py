@@ -120,12 +120,12 @@ def uniform_draw(seed: int, pair: int) -> float:
     return int.from_bytes(digest[:6], "big") / 2**48
 
 
-def surely_over(right: int, settled: int, limit: float = LIMIT, level: float = LEVEL) -> bool:
+def surely_over(right: int, audited: int, limit: float = LIMIT, level: float = LEVEL) -> bool:
     """Return whether a route is wrong more often than `limit`, tested so that repeated looks do not raise the error."""
     # The ratio of a beta-binomial mixture to a share of 1 - limit is a martingale: if the route is within its
     # limit, the ratio ever reaches 1 / (1 - level) with a probability of at most 1 - level (Ville's inequality).
-    if not settled or right >= (1 - limit) * settled:
+    if not audited or right >= (1 - limit) * audited:
         return False
-    wrong = settled - right
-    mixture = lgamma(right + 1) + lgamma(wrong + 1) - lgamma(settled + 2)
+    wrong = audited - right
+    mixture = lgamma(right + 1) + lgamma(wrong + 1) - lgamma(audited + 2)
     return mixture - right * log(1 - limit) - wrong * log(limit) >= -log(1 - level)

@@ -358,7 +358,7 @@ def hold_conversations(
         campaign,
         subjects,
         converse,
-        stopped=lease.should_stop,
+        should_stop=lease.should_stop,
         done=lambda ended: lease.note(done + ended, total, phase),
         at_once=at_once,
     )

@@ -68,8 +68,8 @@ def from_command(command: tuple[str, ...]) -> AccessToken:
         # A JSON Web Token says itself when it expires. Its signature is checked by the server.
         payload = value.split(".")[1]
         with suppress(binascii.Error, ValueError):
-            claims = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
-            expires_at = _parse_seconds(get_path(claims, "exp"))
+            token_fields = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
+            expires_at = _parse_seconds(get_path(token_fields, "exp"))
     return make_token(value, expires_at)
 
 

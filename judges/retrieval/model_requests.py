@@ -73,7 +73,7 @@ class RetrievalRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class QueryRequests:
     """All requests about a query, which are sent together. `query`: its primary key; 0 for documents."""
 
     query: int
@@ -162,7 +162,11 @@ def judges_in(campaign: Campaign) -> list[Judge]:
 
 
 def ask_model(
-    campaign: Campaign, judge: Judge, requests: Sequence[Wanted], *, stopped: Callable[[], bool] = lambda: False
+    campaign: Campaign,
+    judge: Judge,
+    requests: Sequence[QueryRequests],
+    *,
+    should_stop: Callable[[], bool] = lambda: False,
 ) -> RetrievalReply:
     """Send all requests, as many at a time as the accounts allow. Each answer is stored as soon as it arrives."""
     # This campaign's earlier answers, including repaired ones, are not asked for again. Vectors are stored elsewhere.
@@ -174,10 +178,10 @@ def ask_model(
     earlier_turns: dict[int, dict[tuple[str, int, int], Turn | NoVerdict]] = {}
     for query, role, sample, text in rows.values_list("query", "role", "sample", "text"):
         earlier_turns.setdefault(int(query or 0), {})[role, 0, sample] = Turn(1, text)
-    claims = []
+    claimed_requests = []
     for position, query_calls in enumerate(requests):
-        claims.append(claim(campaign, position, query_calls.query, query_calls.text, query_calls.instruction))
-        claims[-1].ended.update(earlier_turns.get(query_calls.query, {}))
+        claimed_requests.append(claim(campaign, position, query_calls.query, query_calls.text, query_calls.instruction))
+        claimed_requests[-1].ended.update(earlier_turns.get(query_calls.query, {}))
 
     errors = [""]
 
@@ -187,7 +191,7 @@ def ask_model(
             errors.append(claimed.last_error)
         return turns
 
-    replies = ask_each(campaign, claims, ask, stopped=stopped)
+    replies = ask_each(campaign, claimed_requests, ask, should_stop=should_stop)
     replies.error = errors[-1]
     return replies
 
@@ -200,10 +204,10 @@ def claim(campaign: Campaign, position: int, query: int, text: str, instruction:
 
 def ask_each(
     campaign: Campaign,
-    claims: Sequence[Claimed],
+    claimed_requests: Sequence[Claimed],
     converse: Callable[[Caller, Claimed], Awaitable[T | None]],
     *,
-    stopped: Callable[[], bool],
+    should_stop: Callable[[], bool],
     done: Callable[[int], None] = lambda count: None,
     at_once: int = runner.AT_ONCE,
 ) -> Replies[T]:
@@ -228,13 +232,13 @@ def ask_each(
         return None
 
     replies.answers = runner.run_inline(
-        plan, claims, ask_claimed, done=done, stopped=stopped, cache_statement=FIND_CALLS, at_once=at_once
+        plan, claimed_requests, ask_claimed, done=done, stopped=should_stop, cache_statement=FIND_CALLS, at_once=at_once
     )
     return replies
 
 
 async def _ask_questions(
-    caller: Caller, claimed: Claimed, judge: Judge, query_calls: Wanted
+    caller: Caller, claimed: Claimed, judge: Judge, query_calls: QueryRequests
 ) -> tuple[Turn, ...] | None:
     questions = []
     for request in query_calls.calls:

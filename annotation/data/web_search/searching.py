@@ -31,7 +31,7 @@ from judges.prompts.answers.retrieval import FoundPage, pages_of
 from judges.prompts.searching import plain_prompt
 from judges.records import Judge
 from judges.retrieval import model_requests
-from judges.retrieval.model_requests import RetrievalRequest, Wanted
+from judges.retrieval.model_requests import QueryRequests, RetrievalRequest
 
 ROLE = "web"
 BATCH = 50  # Queries whose pages are imported together; every answer is stored as it comes.
@@ -88,10 +88,10 @@ class WebSearches(ModelJobKind[WebSearch]):
             lease.progress(*self.count_done(job), SEARCHING)
             texts = [(row.query_id, row.query.text) for row in rows]
             requests = [
-                Wanted(key, text, (RetrievalRequest(ROLE, 0, plain_prompt(ROLE, [text]), documents=(text,)),))
+                QueryRequests(key, text, (RetrievalRequest(ROLE, 0, plain_prompt(ROLE, [text]), documents=(text,)),))
                 for key, text in texts
             ]
-            result = model_requests.ask_model(campaign, judge, requests, stopped=lease.should_stop)
+            result = model_requests.ask_model(campaign, judge, requests, should_stop=lease.should_stop)
             turns_of = zip(rows, result.answers, strict=True)
             answered = {row: pages_of(turns[0]) for row, turns in turns_of if turns is not None}
             outcomes = _read_pages(job, reader, _answer_times(campaign, answered), answered, lease)

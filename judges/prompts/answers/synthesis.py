@@ -82,7 +82,7 @@ class QueryType(AnswerFormat):
     type: Literal["factual", "analytical"]
 
 
-class ReferenceAnswer(AnswerFormat):
+class ExpertAnswer(AnswerFormat):
     """The answer of a careful expert."""
 
     answer: Text
@@ -199,7 +199,7 @@ class AskedQuery(AnswerFormat):
 FORMATS: dict[str, type[AnswerFormat]] = {
     "persona": PersonaQuery,
     "classify": QueryType,
-    "outline": ReferenceAnswer,
+    "outline": ExpertAnswer,
     "decompose": Decomposition,
     "blueprint": PositiveBlueprints,
     "negatives": NegativeBlueprints,

@@ -60,7 +60,7 @@ class Measured:
 
     def plain(self, turn):
         """The same two rates of plain questions that no turn asked before."""
-        from judges.conversations.requests import Step, Subject, hold_conversations
+        from judges.conversations.requests import ConversationStep, Subject, hold_conversations
         from judges.costs.judge_records import judge_of
         from judges.prompts.agents import agent_prompt, render_question
         from judges.prompts.answers.agents import SearchTurn
@@ -71,7 +71,7 @@ class Measured:
 
         async def ask_once(conversation):
             prompt = agent_prompt(render_question(conversation.subject.text), [], answer=False)
-            return await conversation.ask(Step("search", SearchTurn, judge, prompt))
+            return await conversation.ask(ConversationStep("search", SearchTurn, judge, prompt))
 
         subjects = [Subject(number, f"plain question {number}") for number in range(1, PLAIN + 1)]
         began, worked = time.monotonic(), time.process_time()

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from corpus.errors import Incomplete
-from judges.conversations.requests import Step, Subject, hold_conversations
+from judges.conversations.requests import ConversationStep, Subject, hold_conversations
 from judges.costs.judge_records import judge_of
 from judges.costs.ledger import ledger_rows
 from judges.domain.verdicts import NoVerdict
@@ -33,13 +33,13 @@ def talk_with(judge):
         query, topic = conversation.subject.text, conversation.subject.topic
         contexts = [f"{topic} document about {query}"]
         told = {"query": query, "contexts": contexts}
-        first = Step("answer", ContextAnswer, judge, answer_prompt(query, contexts), material=told)
+        first = ConversationStep("answer", ContextAnswer, judge, answer_prompt(query, contexts), material=told)
         said = await conversation.ask(first)
         if isinstance(said, NoVerdict):
             return f"{said.outcome}: {conversation.problem_with(first)}"
         prompt = correct_prompt(query, said.Answer, ["lift"])
         told = {"answer": said.Answer, "references": ["lift"]}
-        right = await conversation.ask(Step("correct", Correctness, judge, prompt, material=told))
+        right = await conversation.ask(ConversationStep("correct", Correctness, judge, prompt, material=told))
         return right if isinstance(right, NoVerdict) else right.correct
 
     return talk
