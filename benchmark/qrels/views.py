@@ -1,5 +1,7 @@
 """Pages of versions of the qrels: the list, the difference of two versions, upload and download."""
 
+from collections.abc import Sequence
+
 from django import forms
 from django.contrib import messages
 from django.db import transaction
@@ -7,7 +9,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import gettext_lazy, ngettext, pgettext
 from django.views.decorators.http import require_GET, require_http_methods
 
 from actions.options import show_refusal
@@ -16,7 +18,6 @@ from benchmark.qrels import comparing, reading
 from benchmark.qrels.comparing import ChangeKind
 from benchmark.qrels.importing import import_version
 from benchmark.qrels.versions import labels_version, original_version
-from benchmark.report import tables
 from benchmark.report.systems import chosen
 from benchmark.runs.importing import saved_uploads
 from charts.downloads import DownloadTable
@@ -79,8 +80,23 @@ def versions(request: HttpRequest, scope: AccessScope) -> HttpResponse:
             return redirect("qrels", scope.collection.name)
     stored_versions = chosen.versions_of(scope.collection)
     context, status = {"versions": stored_versions, "form": form}, 422 if form.is_bound else 200
-    files = [tables.versions_table(stored_versions)]
+    files = [versions_table(stored_versions)]
     return answer_page(request, scope, "benchmark/qrels.html", context, tables=files, status=status)
+
+
+def versions_table(versions: Sequence[Qrels]) -> DownloadTable:
+    """Return the download table of versions, with counts of labels by origin."""
+    origins = list(dict.fromkeys(origin for version in versions for origin in version.counts.get("origins", {})))
+    origin_headers = (_("note"), pgettext("column", "by"), pgettext("column", "created"))
+    counts = (pgettext("column", "queries"), _("judged"), _("relevant"))
+    header = (_("version"), _("kind"), *origin_headers, *counts, *origins)
+    lines = tuple(
+        (str(version.number), version.get_kind_display(), version.note, version.made_by, version.created_at.isoformat(),
+         *(version.counts.get(name) for name in ("queries", "judged", "relevant")),
+         *(version.counts.get("origins", {}).get(origin, 0) for origin in origins))
+        for version in versions
+    )  # fmt: skip
+    return DownloadTable("versions", _("Versions of the qrels"), header, lines, 5)
 
 
 @action("admin")
@@ -108,9 +124,9 @@ def qrels_diff(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     words = {"added": _("Added"), "removed": _("Removed"), "changed": _("Changed")}
     context = {
         "scope": scope,
-        "one": before,
-        "other": after,
-        "found": diff,
+        "before": before,
+        "after": after,
+        "diff": diff,
         "kinds": [(kind, words[kind], diff.rows(kind, 0, SHOWN), diff.counts[kind]) for kind in KINDS],
         "versions": chosen.versions_of(scope.collection),
     }

@@ -49,19 +49,19 @@ def compare_runs(
         "losses": int((differences < -TIE).sum()),
     }
     heading: dict[str, Any] = {
-        "one": {"run": first_run, "name": stored.name(first_run), "mean": float(first.mean())},
-        "other": {"run": second_run, "name": stored.name(second_run), "mean": float(second.mean())},
+        "first": {"run": first_run, "name": stored.name(first_run), "mean": float(first.mean())},
+        "second": {"run": second_run, "name": stored.name(second_run), "mean": float(second.mean())},
         "label": label_in(result, measure),
     }
-    header = (_("query"), heading["one"]["name"], heading["other"]["name"], _("difference"))
+    header = (_("query"), heading["first"]["name"], heading["second"]["name"], _("difference"))
     columns = (first, second, differences)
     rows: tuple[tuple[Cell, ...], ...] = tuple(
         (ids[position], *(float(column[position]) for column in columns)) for position in sorted_places
     )
     title = _("%(measure)s of %(one)s and %(other)s by query") % {
         "measure": heading["label"],
-        "one": heading["one"]["name"],
-        "other": heading["other"]["name"],
+        "one": heading["first"]["name"],
+        "other": heading["second"]["name"],
     }
     return {
         **heading,
@@ -75,8 +75,8 @@ def compare_runs(
         "rows": [
             {
                 "query": queries[key],
-                "one": first[position],
-                "other": second[position],
+                "first": first[position],
+                "second": second[position],
                 "difference": differences[position],
             }
             for position in page_positions
@@ -101,7 +101,7 @@ def _sort_queries(differences: Floats, order: str) -> list[int]:
 def _difference_chart(
     stored: StoredReport, heading: dict[str, Any], differences: Floats, ids: Sequence[str], counts: dict[str, int]
 ) -> Chart:
-    first, second, label = heading["one"]["name"], heading["other"]["name"], heading["label"]
+    first, second, label = heading["first"]["name"], heading["second"]["name"], heading["label"]
     order, name = _sort_queries(differences, "wins"), stored.report.collection.name
     # The bars are always sorted by size, because they show a distribution.
     bars = [(ids[position], float(differences[position])) for position in order]

@@ -7,7 +7,7 @@ from django.utils.text import Truncator
 from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 
-from benchmark.models import Filling, Qrels, Run
+from benchmark.models import Filling
 from benchmark.report.systems.page import SystemPage
 from benchmark.report.tabling import CHANGE_FIELDS, change_names
 from charts.downloads import Cell as Value
@@ -20,19 +20,6 @@ LENGTH = 160  # Characters of a text beside its id.
 def _shorten_text(text: str) -> str:
     words = " ".join(text.split())
     return words if len(words) <= LENGTH else Truncator(words).chars(LENGTH)
-
-
-def runs_table(rows: Iterable[Run]) -> DownloadTable:
-    """Return the runs of a collection."""
-    created, queries = pgettext("column", "created"), pgettext("column", "queries")
-    origin_headers = (_("origin"), pgettext("column", "by"))
-    header = (_("system"), *origin_headers, _("state"), created, _("depth"), queries)
-    lines = tuple(
-        (run.name, run.get_kind_display(), run.made_by, run.get_state_display(), run.created_at.isoformat(), run.depth,
-         run.done)
-        for run in rows
-    )  # fmt: skip
-    return DownloadTable("runs", _("Runs"), header, lines, 5)
 
 
 def system_tables(page: SystemPage) -> list[DownloadTable]:
@@ -124,29 +111,8 @@ def fillings_table(rows: Iterable[Filling]) -> DownloadTable:
     lines = tuple(
         (str(filling.number), filling.made_by, filling.get_state_display(), filling.created_at.isoformat(),
          filling.depth,
-         _funnel_count(filling.funnel, "candidates"), _funnel_count(filling.funnel, "relevant"), filling.before.number,
+         filling.funnel.get("candidates"), filling.funnel.get("relevant"), filling.before.number,
          filling.after.number if filling.after else None)
         for filling in rows
     )  # fmt: skip
     return DownloadTable("fillings", _("Hole fillings"), header, lines, 4)
-
-
-def versions_table(rows: Iterable[Qrels]) -> DownloadTable:
-    """Return the versions of the qrels, with counts of labels by origin."""
-    versions = list(rows)
-    origins = list(dict.fromkeys(origin for version in versions for origin in version.counts.get("origins", {})))
-    origin_headers = (_("note"), pgettext("column", "by"), pgettext("column", "created"))
-    counts = (pgettext("column", "queries"), _("judged"), _("relevant"))
-    header = (_("version"), _("kind"), *origin_headers, *counts, *origins)
-    lines = tuple(
-        (str(version.number), version.get_kind_display(), version.note, version.made_by, version.created_at.isoformat(),
-         *(_funnel_count(version.counts, name) for name in ("queries", "judged", "relevant")),
-         *(_funnel_count(version.counts.get("origins", {}), origin) or 0 for origin in origins))
-        for version in versions
-    )  # fmt: skip
-    return DownloadTable("versions", _("Versions of the qrels"), header, lines, 5)
-
-
-def _funnel_count(counts: dict[str, Any], name: str) -> int | None:
-    value = counts.get(name)
-    return None if value is None else int(value)

@@ -107,7 +107,7 @@ def compare_runs(request: HttpRequest, scope: AccessScope) -> HttpResponse:
         comparison = run_pairs.compare_runs(state.stored, *runs, measure=measure, order=order, page=page_number)
     selected_runs = runs if comparison else list(dict.fromkeys([*runs, *run_of.values()]))[:2]
     context = {
-        "found": comparison,
+        "comparison": comparison,
         "stored": state.stored,
         "systems": systems,
         "picked": selected_runs,

@@ -1,5 +1,6 @@
 """Pages of runs: list, upload, form of a new run, TREC file, delete."""
 
+from collections.abc import Iterable
 from functools import partial
 from typing import Any, cast
 
@@ -10,18 +11,18 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import ngettext, pgettext
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from actions.options import ActionForm, show_refusal
 from actions.pages import answer_action, form_of
 from actions.services import Actor
 from benchmark.models import Run
-from benchmark.report import tables
 from benchmark.report.systems import chosen
 from benchmark.runs import options, rankings, services
 from benchmark.runs.builders import RUNS
 from benchmark.runs.model_folders import fits, offered_folders, reader_of
+from charts.downloads import DownloadTable
 from corpus.access import AccessScope, action
 from corpus.chart_downloads import answer_page, send_lines
 from corpus.errors import BadInput, BadOption
@@ -80,7 +81,20 @@ def _render_page(
     context = {"runs": rows, "moving": moving, "unattended": unattended, "form": form, "problems": problems or []}
     news: dict[str, Any] = {"news": "benchmark/_runs.html", "is_over": not moving}
     news["status"] = 422 if form.is_bound else 200
-    return answer_page(request, scope, "benchmark/runs.html", context, tables=[tables.runs_table(rows)], **news)
+    return answer_page(request, scope, "benchmark/runs.html", context, tables=[runs_table(rows)], **news)
+
+
+def runs_table(rows: Iterable[Run]) -> DownloadTable:
+    """Return the download table of a collection's runs."""
+    created, queries = pgettext("column", "created"), pgettext("column", "queries")
+    origin_headers = (_("origin"), pgettext("column", "by"))
+    header = (_("system"), *origin_headers, _("state"), created, _("depth"), queries)
+    lines = tuple(
+        (run.name, run.get_kind_display(), run.made_by, run.get_state_display(), run.created_at.isoformat(), run.depth,
+         run.done)
+        for run in rows
+    )  # fmt: skip
+    return DownloadTable("runs", _("Runs"), header, lines, 5)
 
 
 @action("admin")

@@ -469,7 +469,7 @@ DAMAGED: list[tuple[str, Content, str]] = [
     ("bytes.parquet", parquet_of({"id": "d1", "text": b"\xff\xfe"}), "row 1: bytes that are not UTF-8"),
     ("corpus.json", json.dumps(DOCUMENTS)[:-9], "line 1: the JSON ends in the middle"),
     ("b.xlsx", workbook_of(**SHEETS)[:-99], "the zip archive is damaged"),
-    ("c.xlsx", zip_of(xl__workbook_DOT_xml="<x", __Content="y"), "lies outside the archive"),
+    ("c.xlsx", zip_of(xl__workbook_DOT_xml="<x", __Content="y"), "has a path outside the archive"),
     ("d.xlsx", zip_of(xl__workbook_DOT_xml="<x"), "the workbook is damaged or locked; save it again"),
     ("qidpid.tsv", "1\t101\t102\n1\t101\n", "line 2: 2 columns instead of 3"),
     ("triples.tsv", "what maps keys\tA dict maps all keys.\tBread is baked of flour.\nwhat\tx\n", "line 2: 2 columns"),

@@ -230,10 +230,10 @@ def test_the_leaderboard_is_sorted_by_any_column_either_way(measured: Client) ->
 def test_two_runs_are_compared_query_by_query(measured: Client) -> None:
     one, other = (Run.objects.get(name=name) for name in ("dense-large", "bm25"))
     link = unescape(re.findall(r'href="(/c/books/benchmark/compare/[^"]+)"', text(measured, HOME))[0])
-    assert 0 <= measured.get(link).context["found"]["difference"]["p_holm"] <= 1, "a click from the leaderboard"
+    assert 0 <= measured.get(link).context["comparison"]["difference"]["p_holm"] <= 1, "a click from the leaderboard"
     address = f"{HOME}compare/?a={one.pk}&b={other.pk}"
     page = measured.get(address)
-    found = page.context["found"]
+    found = page.context["comparison"]
     report = Report.objects.filter(before=F("after")).latest("pk")
     first, second = (reports.query_values(report, run, "ndcg")[1] for run in (one, other))
     difference = first - second
@@ -247,11 +247,11 @@ def test_two_runs_are_compared_query_by_query(measured: Client) -> None:
         link = f"{HOME}queries/{row['query'].pk}/?run=dense-large&amp;run=bm25"
         assert link in page.content.decode()
     assert found["chart"].svg.count("<rect") == counts["wins"] + counts["losses"], "a bar for each win and loss"
-    turned = measured.get(f"{HOME}compare/?a={other.pk}&b={one.pk}").context["found"]
+    turned = measured.get(f"{HOME}compare/?a={other.pk}&b={one.pk}").context["comparison"]
     assert turned["difference"]["value"] == -found["difference"]["value"]
     assert turned["difference"]["low"] == -found["difference"]["high"]
     assert turned["difference"]["p_holm"] == found["difference"]["p_holm"]
-    wins = measured.get(f"{address}&order=wins&measure=recall").context["found"]
+    wins = measured.get(f"{address}&order=wins&measure=recall").context["comparison"]
     assert wins["measure"] == "recall" and wins["rows"][0]["difference"] >= wins["rows"][-1]["difference"]
     rows = table(measured, f"{address}&table=queries&as=csv")
     assert rows[0] == ["query", "dense-large", "bm25", "difference"] and len(rows) == 21
@@ -261,11 +261,11 @@ def test_two_runs_are_compared_query_by_query(measured: Client) -> None:
 
 def test_two_boxes_ticked_on_the_leaderboard_are_compared_and_one_is_not_enough(measured: Client) -> None:
     one, other = (Run.objects.get(name=name).pk for name in ("dense-large", "bm25"))
-    found = measured.get(f"{HOME}compare/?run={one}&run={other}").context["found"]
-    assert (found["one"]["run"], found["other"]["run"]) == (one, other)
+    found = measured.get(f"{HOME}compare/?run={one}&run={other}").context["comparison"]
+    assert (found["first"]["run"], found["second"]["run"]) == (one, other)
     for asked in (f"?run={one}", f"?run={one}&run={one}", f"?a={one}&b=999999", "?a=x&b=", ""):
         page = measured.get(f"{HOME}compare/{asked}")
-        assert page.status_code == 200 and page.context["found"] is None, asked
+        assert page.status_code == 200 and page.context["comparison"] is None, asked
         assert ('role="alert"' in page.content.decode()) == bool(asked)
     assert measured.get(f"{HOME}compare/?a={one}&b={other}&page={'9' * 5000}").status_code == 200
 
