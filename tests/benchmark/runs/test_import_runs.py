@@ -107,7 +107,9 @@ def test_gzip_is_known_by_its_content_and_lines_may_end_as_they_like(books, writ
     assert told["lines"] == 3
 
 
-@pytest.mark.parametrize(("text", "problem"), [("", "contains no lines"), ("\n \n", "contains no lines"), ("q1\0", "NUL")])
+@pytest.mark.parametrize(
+    ("text", "problem"), [("", "contains no lines"), ("\n \n", "contains no lines"), ("q1\0", "NUL")]
+)
 def test_a_file_that_is_no_run_is_refused(books, write, text, problem):
     with pytest.raises(BadInput, match=problem):
         import_runs(books, {"one": write(text)})
