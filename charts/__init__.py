@@ -1,6 +1,6 @@
 """Charts drawn on the server, from lines to flows (docs/adr/0019-charts.md). Pure.
 
-Each is a `Chart`: a picture with direct labels, the same in words, and the table behind it. `x` and
+Each is a `Chart`: a picture with direct labels, a summary in words, and the table of its figures. `x` and
 `y` name the axes, with their units. Values that are None or not finite are left out of the picture
 and empty in the table.
 """

@@ -1,4 +1,4 @@
-"""Values with intervals, side by side. Pure."""
+"""Bar charts of values with intervals. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -21,7 +21,7 @@ class Bar:
     n: int | None = None
     words: str = ""  # Shown instead of a missing value.
     detail: str = ""  # A second line.
-    address: str = ""  # The page behind the bar, as in all charts.
+    address: str = ""  # The page to which the bar links.
 
 
 def draw_bars(
@@ -36,14 +36,14 @@ def draw_bars(
     summary: str = "",
     source: str = "",
 ) -> Chart:
-    """Draw a line for each value, with its interval. `mark`: a value to compare, and its name."""
+    """Draw a bar for each value, with its interval. `mark`: a value to compare with, and its name."""
     rows = [
         replace(row, value=finite_or_none(row.value), low=finite_or_none(row.low), high=finite_or_none(row.high))
         for row in rows
     ]
-    known = [value for row in rows for value in (row.value, row.high) if value is not None]
-    # The axis begins at 0 even where all values lie far above it: bars are compared by length.
-    across = axis_ticks(min([0.0, *(row.low for row in rows if row.low is not None)]), high or max(known, default=1.0))
+    values = [value for row in rows for value in (row.value, row.high) if value is not None]
+    # The axis begins at 0, since bars are compared by length.
+    across = axis_ticks(min([0.0, *(row.low for row in rows if row.low is not None)]), high or max(values, default=1.0))
     step = 60 if any(row.detail for row in rows) else 44
     top = 28 if mark else 8
     plot = Plot(8, top, WIDTH - 24, top + 8 + step * max(len(rows), 1), across, [0.0, 1.0])
@@ -54,21 +54,21 @@ def draw_bars(
         canvas.text(plot.x(at), plot.bottom + 16, format_figure(at), anchor=end)
     canvas.text((plot.left + plot.right) / 2, plot.bottom + 36, x, anchor="middle")
     if mark and across[0] <= mark[0] <= across[-1]:
-        at, said = plot.x(mark[0]), f"{mark[1]} {format_figure(mark[0])}"
+        at, label = plot.x(mark[0]), f"{mark[1]} {format_figure(mark[0])}"
         end = "start" if at < WIDTH / 2 else "end"
-        canvas.text(at + (4 if end == "start" else -4), 16, said, anchor=end, kind="ink")
+        canvas.text(at + (4 if end == "start" else -4), 16, label, anchor=end, kind="ink")
         canvas.rule(at, 6, at, plot.top + 2, kind="soft", width=1.5)
-    for place, row in enumerate(rows):
-        with canvas.mark(shown_row(place, len(rows))):
-            _draw_bar(canvas, plot, row, plot.top + place * step)
-        # Only across the bars: a line down the whole picture would strike through the labels.
+    for index, row in enumerate(rows):
+        with canvas.mark(shown_row(index, len(rows))):
+            _draw_bar(canvas, plot, row, plot.top + index * step)
+        # Only across the bars: a line through the whole picture would cross the labels.
         if mark and row.value is not None:
-            middle = plot.top + place * step + (45 if row.detail else 29)
+            middle = plot.top + index * step + (45 if row.detail else 29)
             canvas.rule(plot.x(mark[0]), middle - 10, plot.x(mark[0]), middle + 10, kind="soft", width=1.5)
-    why = empty or say("nothing")
+    placeholder = empty or say("nothing")
     if not rows:
-        canvas.text(WIDTH / 2, plot.top + 24, why, anchor="middle")
-    words = summary or " ".join(f"{row.label}: {_bar_text(row)}." for row in rows) or why
+        canvas.text(WIDTH / 2, plot.top + 24, placeholder, anchor="middle")
+    words = summary or " ".join(f"{row.label}: {_bar_text(row)}." for row in rows) or placeholder
     header = ("", "value", "low", "high", "n", "note")
     table = tuple((row.label, row.value, row.low, row.high, row.n, row.detail or row.words) for row in rows)
     links = name_links(row.address for row in rows)
@@ -76,9 +76,9 @@ def draw_bars(
 
 
 def _draw_bar(canvas: Canvas, plot: Plot, row: Bar, top: float) -> None:
-    said = _bar_text(row)
-    canvas.text(plot.left, top + 16, clip_text(row.label, plot.right - plot.left - text_width(said) - 16), kind="ink")
-    canvas.text(plot.right, top + 16, said, anchor="end", kind="ink", bold=True)
+    text = _bar_text(row)
+    canvas.text(plot.left, top + 16, clip_text(row.label, plot.right - plot.left - text_width(text) - 16), kind="ink")
+    canvas.text(plot.right, top + 16, text, anchor="end", kind="ink", bold=True)
     if row.detail:
         canvas.text(plot.left, top + 32, clip_text(row.detail, plot.right - plot.left))
     if row.value is None:
@@ -102,5 +102,5 @@ def _bar_text(row: Bar) -> str:
 
 
 def _format_value(value: Value) -> str:
-    """Return small values with two decimals, so that those of a column compare."""
+    """Return small values with two decimals, so that they can be compared."""
     return f"{value:.2f}".replace("-", "−") if value is not None and abs(value) < 10 else format_figure(value)

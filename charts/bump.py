@@ -9,8 +9,8 @@ from charts.sentences import say
 from charts.translation import gettext_noop
 
 STEP = 26
-ROOM = 250.0  # Px for the names on either side, at most.
-BOLD = 1.2  # Bold letters are wider than the mean that `wide` counts with.
+ROOM = 250.0  # The most px for the names on either side.
+BOLD = 1.2  # Bold letters are wider than `text_width` assumes.
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class BumpPlace:
 
     @property
     def climbed(self) -> int:
-        """The number of ranks won; below 0: lost."""
+        """Number of ranks gained; below 0: lost."""
         return self.before - self.after
 
 
@@ -40,60 +40,70 @@ def draw_bump(
     source: str = "",
 ) -> Chart:
     """Draw a slope for each name between the two lists `x`, ranked by `y`: climbed, fallen (dashed), or quiet."""
-    rows = sorted(places, key=lambda one: (one.before, one.after, one.name))
+    rows = sorted(places, key=lambda change: (change.before, change.after, change.name))
     left, right = _assign_slots(rows, "before"), _assign_slots(rows, "after")
-    longest = max([text_width(_rank_label(one, side)) for one in rows for side in ("before", "after")], default=60)
+    longest = max(
+        [text_width(_rank_label(change, side)) for change in rows for side in ("before", "after")], default=60
+    )
     room = min(ROOM, BOLD * longest + 16)
     canvas = Canvas(WIDTH, 44 + STEP * max(1, len(rows)))
     canvas.text(room, 16, x[0], anchor="end", kind="ink", bold=True)
     canvas.text(WIDTH - room, 16, x[1], kind="ink", bold=True)
     if not rows:
         canvas.text(WIDTH / 2, 50, say("nothing"), anchor="middle")
-    # What moved most is painted last, above the others.
-    for one in sorted(rows, key=lambda one: abs(one.climbed)):
-        row = rows.index(one)
+    # The largest changes are painted last, on top.
+    for change in sorted(rows, key=lambda change: abs(change.climbed)):
+        row = rows.index(change)
         with canvas.series(row), canvas.mark(shown_row(row, len(rows))):
-            _draw_slope(canvas, one, room, 44 + STEP * left[one.name], 44 + STEP * right[one.name])
+            _draw_slope(canvas, change, room, 44 + STEP * left[change.name], 44 + STEP * right[change.name])
     ranks = tuple(say("rank", when=when) for when in x)
     header = (gettext_noop("system"), *ranks, gettext_noop("ranks gained"), f"{y}, {x[0]}", f"{y}, {x[1]}")
-    table = tuple((one.name, one.before, one.after, one.climbed, one.value_before, one.value_after) for one in rows)
-    links = name_links(one.address for one in rows)
+    table = tuple(
+        (change.name, change.before, change.after, change.climbed, change.value_before, change.value_after)
+        for change in rows
+    )
+    links = name_links(change.address for change in rows)
     return finish_chart(canvas, key, title, _summarise_moves(rows, y), header, table, source, links=links)
 
 
 def _assign_slots(rows: Sequence[BumpPlace], side: str) -> dict[str, int]:
-    """Return each name's line from the top."""
-    return {one.name: place for place, one in enumerate(sorted(rows, key=lambda one: (getattr(one, side), one.name)))}
+    """Return the line of each name, counted from the top."""
+    return {
+        change.name: slot
+        for slot, change in enumerate(sorted(rows, key=lambda change: (getattr(change, side), change.name)))
+    }
 
 
-def _draw_slope(canvas: Canvas, one: BumpPlace, room: float, top: float, end: float) -> None:
-    series = 5 if not one.climbed else 0 if one.climbed > 0 else 1
-    kind, bold = (f"s{series % len(SERIES)}", True) if one.climbed else ("soft", False)
+def _draw_slope(canvas: Canvas, change: BumpPlace, room: float, top: float, end: float) -> None:
+    series = 5 if not change.climbed else 0 if change.climbed > 0 else 1
+    kind, bold = (f"s{series % len(SERIES)}", True) if change.climbed else ("soft", False)
     left, right = room + 10, WIDTH - room - 10
     canvas.curve([(left, top), (right, end)], series)
-    canvas.dot(left, top, series, hollow=one.climbed < 0)
-    canvas.dot(right, end, series, hollow=one.climbed < 0)
-    canvas.text(room, top + 4, clip_text(_rank_label(one, "before"), room - 8), anchor="end", kind=kind, bold=bold)
-    canvas.text(WIDTH - room, end + 4, clip_text(_rank_label(one, "after"), room - 8), kind=kind, bold=bold)
+    canvas.dot(left, top, series, hollow=change.climbed < 0)
+    canvas.dot(right, end, series, hollow=change.climbed < 0)
+    canvas.text(room, top + 4, clip_text(_rank_label(change, "before"), room - 8), anchor="end", kind=kind, bold=bold)
+    canvas.text(WIDTH - room, end + 4, clip_text(_rank_label(change, "after"), room - 8), kind=kind, bold=bold)
 
 
-def _rank_label(one: BumpPlace, side: str) -> str:
+def _rank_label(change: BumpPlace, side: str) -> str:
     """Return a name with its rank nearest to the line: left `bm25  3`, right `3  bm25`."""
-    rank = getattr(one, side)
+    rank = getattr(change, side)
     if side == "before":
-        return f"{one.name}  {rank}"
-    moved = f" ({one.climbed:+d})".replace("-", "−") if one.climbed else ""
-    return f"{rank}  {one.name}{moved}"
+        return f"{change.name}  {rank}"
+    moved = f" ({change.climbed:+d})".replace("-", "−") if change.climbed else ""
+    return f"{rank}  {change.name}{moved}"
 
 
 def _summarise_moves(rows: Sequence[BumpPlace], y: str) -> str:
-    """Return who moved, in words: as many as one reads, then how many more."""
-    moved = sorted((one for one in rows if one.climbed), key=lambda one: (-abs(one.climbed), one.name))
+    """Describe the changes in words: the six largest, then the number of others."""
+    moved = sorted(
+        (change for change in rows if change.climbed), key=lambda change: (-abs(change.climbed), change.name)
+    )
     if not rows:
         return say("nothing")
     if not moved:
         return say("unmoved", measure=y)
-    few = "; ".join(say("move", name=one.name, before=one.before, after=one.after) for one in moved[:6])
+    few = "; ".join(say("move", name=change.name, before=change.before, after=change.after) for change in moved[:6])
     more = len(moved) - 6
     counts = {"moved": format_figure(len(moved)), "all": format_figure(len(rows))}
     if more > 0:

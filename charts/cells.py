@@ -1,4 +1,4 @@
-"""Cells of CSV files that a spreadsheet opens without running anything. Pure."""
+"""Cells of CSV files that spreadsheets do not run as formulas. Pure."""
 
 import re
 from collections.abc import Sequence
@@ -9,12 +9,11 @@ SIGNED_WORD = re.compile(r"[+-][\w.:-]*\Z")
 
 
 def csv_cell(value: object) -> str:
-    """Return a CSV cell; an apostrophe stands before text that a spreadsheet would run as a formula.
+    """Return a CSV cell, with an apostrophe before text that a spreadsheet would run as a formula.
 
-    Formulas begin with = + - @ tab or return. A sign before letters, digits, `_ . : -` alone cannot
-    act (no call, no reference): ids such as -9aX and numbers stay exact. A cell that begins with
-    apostrophes and then a formula gets one more apostrophe, so that taking one away always gives
-    the id (docs/export.md).
+    Formulas begin with = + - @ tab or return. A sign before only letters, digits and `_ . : -` is harmless
+    (no call, no reference), so ids such as -9aX and numbers stay exact. Text that already has apostrophes
+    before a formula gets one more, so that removing one always restores it (docs/export.md).
     """
     text = str(value)
     if _is_formula(text):
@@ -25,12 +24,12 @@ def csv_cell(value: object) -> str:
 
 
 def parse_csv_cell(text: str) -> str:
-    """Return what `csv_cell` was given, from the cell that a reader of CSV found."""
+    """Return the original text of a cell of `csv_cell`, as read by a CSV reader."""
     return text[1:] if text[:1] == "'" and _is_formula(text) else text
 
 
 def _is_formula(text: str) -> bool:
-    # Text that begins with apostrophes before a formula gets one more of them, since `parse_csv_cell` takes one away.
+    # Text with apostrophes before a formula is treated like the formula, since `parse_csv_cell` removes one.
     bare = text.lstrip("'")
     return bare.startswith(ALWAYS_FORMULA) or (bare.startswith(("+", "-")) and not SIGNED_WORD.match(bare))
 

@@ -1,4 +1,4 @@
-"""Differences between two things, sorted: a bar for each. Pure."""
+"""Bar charts of sorted differences. Pure."""
 
 import math
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from charts.record import Chart, finish_chart, name_links, shown_row
 from charts.sentences import say
 from charts.translation import gettext_noop
 
-MOST_BARS = 240  # Beyond them each bar stands for several values.
+MOST_BARS = 240  # Of more values only every n-th is drawn.
 
 
 def draw_differences(
@@ -23,24 +23,24 @@ def draw_differences(
     source: str = "",
     addresses: Sequence[str] = (),
 ) -> Chart:
-    """Draw a bar from 0 for each value, in the order given. `above`, `below`: what stands on either side of 0."""
+    """Draw a bar from 0 for each value, in their order. `above`, `below`: titles of the two sides of 0."""
     canvas = Canvas(WIDTH, 300)
     if bars:
         step = max(1, math.ceil(len(bars) / MOST_BARS))
         shown = [value for _name, value in bars[::step]]
-        # As far down as up: equal differences have equal lengths, and 0 stands in the middle.
-        far = max(abs(value) for _name, value in bars) or 1.0
-        upright = axis_ticks(-far, far)
+        # Symmetric, so that 0 is in the middle.
+        largest = max(abs(value) for _name, value in bars) or 1.0
+        upright = axis_ticks(-largest, largest)
         plot = Plot(tick_room(upright), 30, WIDTH - 16, 270, [0.0, float(len(shown))], upright)
         for at in plot.y_ticks:
             canvas.rule(plot.left, plot.y(at), plot.right, plot.y(at))
             canvas.text(plot.left - 8, plot.y(at) + 4, format_figure(at), anchor="end")
         room = (plot.right - plot.left) / len(shown)
-        for place, value in enumerate(shown):
+        for index, value in enumerate(shown):
             ends = sorted((plot.y(0.0), plot.y(value)))
             tone = "data" if value > 0 else "plain"
-            left, thick = plot.x(place) + room * 0.1, max(room * 0.8, 1)
-            with canvas.mark(shown_row(place * step, len(bars))):
+            left, thick = plot.x(index) + room * 0.1, max(room * 0.8, 1)
+            with canvas.mark(shown_row(index * step, len(bars))):
                 if abs(value) > 0:
                     canvas.box(left, ends[0], thick, max(ends[1] - ends[0], 1), tone=tone)
         canvas.rule(plot.left, plot.y(0.0), plot.right, plot.y(0.0), kind="soft")

@@ -1,4 +1,4 @@
-"""A report's table for people: inert CSV, LaTeX for a paper, JSON. Pure."""
+"""Tables of reports for download: CSV that is safe in spreadsheets, LaTeX and JSON. Pure."""
 
 import json
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ class Figure:
 
     @property
     def printed(self) -> str:
-        """The value alone, as LaTeX shows it."""
+        """The value as LaTeX shows it, without change and letters."""
         return "" if self.value is None else f"{self.value:.{PLACES}f}"
 
 
@@ -30,7 +30,7 @@ Cell = str | float | int | None | Figure
 class DownloadTable:
     """Rows under a header. Columns before `numbers` are names, the others figures; a blank cell is None.
 
-    `best`: columns whose highest Figure is bold in LaTeX, and every other that prints the same.
+    `best`: columns in which LaTeX shows the highest Figure in bold, with all that print the same.
     """
 
     key: str
@@ -41,36 +41,36 @@ class DownloadTable:
     best: frozenset[int] = frozenset()
 
     def csv(self) -> str:
-        """Write every value in full; changes and letters in columns behind their figures."""
+        """Return all values with all digits; changes and letters have columns after their figures."""
         return "".join(csv_line(["" if value is None else value for value in line]) for line in self._plain_rows())
 
     def json(self) -> str:
-        """Write the same columns as `csv` does, with null for a blank cell."""
+        """Return the same columns as `csv`, with null for blank cells."""
         header, *rows = self._plain_rows()
-        told = {"table": self.key, "title": self.title, "columns": header, "rows": rows}
-        return json.dumps(told, ensure_ascii=False, indent=1) + "\n"
+        document = {"table": self.key, "title": self.title, "columns": header, "rows": rows}
+        return json.dumps(document, ensure_ascii=False, indent=1) + "\n"
 
     def _plain_rows(self) -> list[tuple[Cell, ...]]:
-        """Return the header and the rows with every Figure as a number."""
+        """Return the header and the rows, with Figures as numbers."""
         columns: list[list[Cell]] = []
         for at, name in enumerate(self.header):
             cells = [row[at] for row in self.rows]
             figures = [cell if isinstance(cell, Figure) else Figure(None) for cell in cells]
             columns.append([name, *(cell.value if isinstance(cell, Figure) else cell for cell in cells)])
-            # A column of changes, or of letters, stands only where at least one row has some.
-            if any(one.change is not None for one in figures):
-                columns.append([f"{name} change", *(one.change for one in figures)])
-            if any(one.letters for one in figures):
-                columns.append([f"{name} letters", *(one.letters for one in figures)])
+            # Columns of changes and of letters exist only where some row has one.
+            if any(figure.change is not None for figure in figures):
+                columns.append([f"{name} change", *(figure.change for figure in figures)])
+            if any(figure.letters for figure in figures):
+                columns.append([f"{name} letters", *(figure.letters for figure in figures)])
         return list(zip(*columns, strict=True))
 
     def latex(self) -> str:
-        """Write a `table` with booktabs: the best in bold, changes as subscripts. Needs `\\usepackage{booktabs}`."""
-        # The highest figure of a column as it is printed; None where the column has no figure.
+        """Return a `table` with booktabs: the best in bold, changes as subscripts. Needs `\\usepackage{booktabs}`."""
+        # The highest figure of each column, as printed; None where it has no figure.
         tops: dict[int, str | None] = {}
         for at in self.best:
             figures = [cell for row in self.rows if isinstance(cell := row[at], Figure) and cell.value is not None]
-            tops[at] = max(figures, key=lambda one: one.value or 0.0).printed if figures else None
+            tops[at] = max(figures, key=lambda figure: figure.value or 0.0).printed if figures else None
         rows = [[_latex_cell(cell, tops.get(at)) for at, cell in enumerate(row)] for row in self.rows]
         return latex_table(self.header, rows, numbers=self.numbers, caption=self.title, label=self.key)
 
@@ -81,7 +81,7 @@ def _latex_cell(cell: Cell, top: str | None) -> str | float | int | None:
     if cell.value is None:
         return None
     shown = cell.printed.replace("-", "$-$")
-    # Bold goes by what is printed: readers who see two equal numbers would ask why one of them is the best.
+    # Printed numbers are compared, so that of two that look equal not only one is bold.
     shown = rf"\textbf{{{shown}}}" if cell.printed == top else shown
     below = f"_{{{cell.change:+.{PLACES}f}}}" if cell.change is not None else ""
     above = rf"^{{\mathrm{{{escape_latex(cell.letters)}}}}}" if cell.letters else ""

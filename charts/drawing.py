@@ -1,8 +1,8 @@
-"""Shapes of a chart as SVG: presentation attributes for a file on its own, classes for pages. Pure.
+"""Shapes of charts as SVG, with presentation attributes for files and classes for pages. Pure.
 
-A stylesheet's rules win over presentation attributes. So one text serves both:
-`static/css/charts.css` colours it by the page's tokens (light, dark, high contrast), and saved
-alone it keeps the colours below. No style, no script.
+The rules of a stylesheet override presentation attributes, so one text serves both: on a page
+`static/css/charts.css` sets the colours (light, dark, high contrast), and a saved file has those
+below. There are no styles or scripts in it.
 """
 
 import math
@@ -13,7 +13,7 @@ from html import escape
 from unicodedata import east_asian_width
 
 INK, INK_2, GRID, PAPER = "#1d1c1a", "#55524c", "#dedad2", "#ffffff"
-# Not the blue and ochre of a debate's two sides, nor the red of alarms.
+# Without the blue and ochre of a debate's sides and the red of alarms.
 SERIES = ("#1f6663", "#7b3f72", "#5a6420", "#1d1c1a", "#4d5a66", "#55524c")
 DASHES = ("", "7 4", "2 4", "10 3 2 3", "1 3", "14 4")  # Lines differ by dash as well as by colour.
 TONES = {
@@ -27,12 +27,12 @@ TONES = {
 HEAT = ("#ffffff", "#ffffff", "#ebf1f1", "#d7e3e3", "#c0d4d3", "#a5c2c1")
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', sans-serif"
 WIDTH = 960
-# Mean width of a letter by font size: enough to place labels, for what fonts there are. Chinese takes the whole.
+# Mean width of a letter per font size, good enough to place labels in any font. Chinese characters take 1.
 CHARACTER = 0.56
 
 
 def number(value: float) -> str:
-    """Return a coordinate as text: two decimals at most."""
+    """Return a coordinate as text, with at most two decimals."""
     return f"{value:.2f}".rstrip("0").rstrip(".") if value else "0"
 
 
@@ -46,7 +46,7 @@ def format_figure(value: float | None) -> str:
         text = f"{value:,.0f}"
     else:
         text = f"{value:.3g}"
-    # The sign of mathematics has the width of a digit and is read aloud as minus; a hyphen is neither.
+    # Unlike a hyphen, the minus sign is as wide as a digit and is read aloud as minus.
     return text.replace("-", "−")
 
 
@@ -55,16 +55,16 @@ def axis_ticks(low: float, high: float, about: int = 5, *, least: float = 0.0) -
     span = (high - low) or abs(high) or 1.0
     rough = max(span / about, least)
     power = 10.0 ** math.floor(math.log10(rough))
-    # 0.999: a step that falls short by rounding alone will do.
+    # 0.999: a step may fall short by rounding.
     step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= rough * 0.999)
-    # Without 1e-9 a value that lies on a tick but for its rounding would get one more tick beside it.
+    # 1e-9: a value that is on a tick except for rounding must not add another tick.
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
-    # At least two ticks, since Plot divides by the distance of the ends; rounded, since 3 * 0.1 is not 0.3.
+    # At least two ticks, since Plot divides by their distance; rounded, since 3 * 0.1 is not 0.3.
     return [round(at * step, 12) for at in range(first, max(last, first + 1) + 1)]
 
 
 class Canvas:
-    """Elements in the order they are painted. `width` and `height` in px of the view box."""
+    """SVG elements in their order. `width` and `height` in px of the view box."""
 
     def __init__(self, width: float, height: float) -> None:
         self.width, self.height = width, height
@@ -72,7 +72,7 @@ class Canvas:
 
     @contextmanager
     def mark(self, row: int, *columns: int) -> Iterator[None]:
-        """Make one mark of a row of the page's table, or of these columns; none below 0."""
+        """Group elements as the mark of a row of the page's table, or of some columns; not for a row below 0."""
         if row >= 0:
             self._parts.append(f'<g data-at="{" ".join(map(str, (row, *columns)))}">')
         yield
@@ -80,9 +80,9 @@ class Canvas:
             self._parts.append("</g>")
 
     @contextmanager
-    def series(self, place: int) -> Iterator[None]:
-        """Paint what belongs together: pointing at a part makes the rest faint."""
-        self._parts.append(f'<g data-series="{place}">')
+    def series(self, index: int) -> Iterator[None]:
+        """Group the elements of a series, which a pointer highlights together."""
+        self._parts.append(f'<g data-series="{index}">')
         yield
         self._parts.append("</g>")
 
@@ -99,7 +99,7 @@ class Canvas:
         turned: bool = False,
     ) -> None:
         """Write words at a point. `kind`: ink | soft | s0..s5; `turned`: read upwards."""
-        # Both an attribute and a class: the attribute colours a file saved alone, the class a page (ADR 0019).
+        # The attribute colours a saved file, the class a page (ADR 0019).
         colour = {"ink": INK, "soft": INK_2}.get(kind) or SERIES[int(kind[1:])]
         extra = ' font-weight="650"' if bold else ""
         extra += f' transform="rotate(-90 {number(x)} {number(y)})"' if turned else ""
@@ -119,39 +119,39 @@ class Canvas:
 
     def curve(self, points: Sequence[tuple[float, float]], series: int) -> None:
         """Paint a line through points, in the colour and dash of a series."""
-        dash, place = DASHES[series % len(DASHES)], series % len(SERIES)
+        dash, style = DASHES[series % len(DASHES)], series % len(SERIES)
         extra = f' stroke-dasharray="{dash}"' if dash else ""
         self._parts.append(
-            f'<polyline class="c s{place}" points="{_points(points)}" fill="none" '
-            f'stroke="{SERIES[place]}" stroke-width="2" stroke-linejoin="round"{extra}/>'
+            f'<polyline class="c s{style}" points="{_points(points)}" fill="none" '
+            f'stroke="{SERIES[style]}" stroke-width="2" stroke-linejoin="round"{extra}/>'
         )
 
     def area(self, points: Sequence[tuple[float, float]], series: int) -> None:
         """Paint a band behind a line."""
-        place = series % len(SERIES)
-        at = f'points="{_points(points)}" fill="{SERIES[place]}" fill-opacity="0.14"'
-        self._parts.append(f'<polygon class="f s{place}" {at}/>')
+        style = series % len(SERIES)
+        at = f'points="{_points(points)}" fill="{SERIES[style]}" fill-opacity="0.14"'
+        self._parts.append(f'<polygon class="f s{style}" {at}/>')
 
     def dot(self, x: float, y: float, series: int, *, radius: float = 3.5, hollow: bool = False) -> None:
         """Paint a point of a series."""
-        place, name = series % len(SERIES), "o" if hollow else "f"
-        colour = SERIES[place]
+        style, name = series % len(SERIES), "o" if hollow else "f"
+        colour = SERIES[style]
         paint = f'fill="{PAPER}" stroke="{colour}" stroke-width="2"' if hollow else f'fill="{colour}"'
         at = f'cx="{number(x)}" cy="{number(y)}" r="{number(radius)}"'
-        self._parts.append(f'<circle class="{name} s{place}" {at} {paint}/>')
+        self._parts.append(f'<circle class="{name} s{style}" {at} {paint}/>')
 
     def spot(self, x: float, y: float, series: int) -> None:
-        """Paint a point that is seen only while it is pointed at."""
+        """Paint a point that is visible only under the pointer."""
         at = f'cx="{number(x)}" cy="{number(y)}" r="4" fill="none"'
         self._parts.append(f'<circle class="m s{series % len(SERIES)}" {at}/>')
 
     def ring(self, x: float, y: float, radius: float = 8) -> None:
-        """Paint a ring around a point that is marked among others."""
+        """Paint a ring around a marked point."""
         at = f'cx="{number(x)}" cy="{number(y)}" r="{number(radius)}"'
         self._parts.append(f'<circle class="ring" {at} fill="none" stroke="{INK}" stroke-width="1.5"/>')
 
     def box(self, x: float, y: float, width: float, height: float, *, tone: str, pale: bool = False) -> None:
-        """Paint a filled rectangle of a tone; `pale`: what stands before it shall be seen."""
+        """Paint a filled rectangle of a tone. `pale`: transparent, under other elements."""
         opacity = ' fill-opacity="0.45"' if pale else ""
         at = f'x="{number(x)}" y="{number(y)}" width="{number(width)}" height="{number(height)}"'
         self._parts.append(f'<rect class="b {tone}" {at} rx="2" fill="{TONES[tone]}"{opacity}/>')
@@ -166,13 +166,13 @@ class Canvas:
         self._parts.append(f'<path class="b {tone} ribbon" d="{path}" fill="{TONES[tone]}" fill-opacity="0.22"/>')
 
     def drawn(self) -> str:
-        """Return everything painted so far."""
+        """Return the elements painted so far."""
         return "".join(self._parts)
 
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """The box between the axes, and how values become places."""
+    """The box between the axes, and the mapping of values to coordinates."""
 
     left: float
     top: float
@@ -182,17 +182,17 @@ class Plot:
     y_ticks: list[float]
 
     def x(self, value: float) -> float:
-        """Return where a value of the x axis lies, in px."""
+        """Return the x coordinate of a value, in px."""
         low, high = self.x_ticks[0], self.x_ticks[-1]
         return self.left + (value - low) / (high - low) * (self.right - self.left)
 
     def y(self, value: float) -> float:
-        """Return where a value of the y axis lies, in px; pictures count from the top."""
+        """Return the y coordinate of a value, in px from the top."""
         low, high = self.y_ticks[0], self.y_ticks[-1]
         return self.bottom - (value - low) / (high - low) * (self.bottom - self.top)
 
     def axes(self, canvas: Canvas, x: str, y: str, names: Mapping[float, str] | None = None) -> None:
-        """Draw ticks, rules and titles; `names`: words at values of x instead of the ticks."""
+        """Draw ticks, rules and titles. `names`: names at values of x instead of ticks."""
         for at in self.y_ticks:
             canvas.rule(self.left, self.y(at), self.right, self.y(at))
             canvas.text(self.left - 8, self.y(at) + 4, format_figure(at), anchor="end")
@@ -205,14 +205,14 @@ class Plot:
 
 
 def tick_room(ticks: Sequence[float]) -> float:
-    """Return where the plot begins: right of the turned title and the widest tick of the y axis."""
+    """Return the left edge of the plot, after the title and the widest tick of the y axis."""
     return max(64.0, 34 + max(text_width(format_figure(at)) for at in ticks))
 
 
 def spread_labels(tops: Sequence[float], least: float, most: float, step: float = 15) -> list[float]:
-    """Return places for labels that would stand at `tops` (ascending): `step` px apart, from `least` to `most`."""
+    """Return positions for labels wanted at `tops` (ascending): at least `step` px apart, from `least` to `most`."""
     places: list[float] = []
-    # Downwards first, so that no label stands above its place; then back up, where the last ones left the room.
+    # Downwards first, moving labels apart; then upwards, to keep the last ones in the room.
     for top in tops:
         places.append(max(top, places[-1] + step if places else least))
     for at in range(len(places) - 1, -1, -1):
@@ -221,17 +221,17 @@ def spread_labels(tops: Sequence[float], least: float, most: float, step: float 
 
 
 def clip_text(words: str, room: float, size: int = 12) -> str:
-    """Return the words, or as many of them as fit into `room` px, with an ellipsis."""
+    """Return the text, shortened with an ellipsis to fit into `room` px."""
     if text_width(words, size) <= room or len(words) < 2:
         return words
-    # Room for the ellipsis as well, which is reckoned as one letter of full width.
+    # With room for the ellipsis, which counts as a letter of full width.
     while len(words) > 1 and text_width(words, size) + size > room:
         words = words[:-1]
     return words.rstrip() + "…"
 
 
 def text_width(words: str, size: int = 12) -> float:
-    """Return about how many px the words take."""
+    """Return the approximate width of a text in px."""
     return sum(1.0 if east_asian_width(letter) in "WF" else CHARACTER for letter in words) * size
 
 

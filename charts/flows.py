@@ -12,7 +12,7 @@ from charts.sentences import say
 HEIGHT = 180
 BAR = 12
 GAP = 12
-SLOT = 36  # The least height of a node with its two lines of text.
+SLOT = 36  # Minimum height of a node with its two lines of text.
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A ribbon: `count` things went from one node to another."""
+    """A ribbon from one node to another, for `count` things."""
 
     source: str
     target: str
@@ -45,49 +45,49 @@ def draw_flow(
     summary: str = "",
     source: str = "",
 ) -> Chart:
-    """Draw nodes and links as high as they count; a node keeps room for its text, any count above 0 stays visible."""
-    kept = [node for node in nodes if node.count or node.column == 0]
-    names = {node.key: node for node in kept}
-    known = [link for link in links if link.count and link.source in names and link.target in names]
-    # By the first column, from which all others flow: equal counts have equal heights wherever they stand.
-    scale = HEIGHT / max(1, *(node.count for node in kept if node.column == 0))
-    tops = _place_nodes(kept, known, scale)
-    heights = {node.key: _thickness(node.count, scale) for node in kept}
-    columns = max((node.column for node in kept), default=0) + 1
+    """Draw nodes and links with heights by their counts; nodes have room for text, and counts above 0 stay visible."""
+    visible = [node for node in nodes if node.count or node.column == 0]
+    names = {node.key: node for node in visible}
+    ribbons = [link for link in links if link.count and link.source in names and link.target in names]
+    # One scale, by the first column, so that equal counts have equal heights everywhere.
+    scale = HEIGHT / max(1, *(node.count for node in visible if node.column == 0))
+    tops = _place_nodes(visible, ribbons, scale)
+    heights = {node.key: _thickness(node.count, scale) for node in visible}
+    columns = max((node.column for node in visible), default=0) + 1
     room = WIDTH / columns - BAR - 16  # For the text beside a bar.
     step = (WIDTH - BAR - room) / max(columns - 1, 1)
     canvas = Canvas(WIDTH, max((tops[key] + max(heights[key], SLOT) for key in tops), default=SLOT) + 4)
-    left, right = dict(tops), dict(tops)  # Where the next ribbon leaves a bar, and where it enters one.
-    for row, link in enumerate(known, len(kept)):
-        first, then = names[link.source], names[link.target]
-        thick = _thickness(link.count, scale)
-        ends = (left[first.key], then.column * step, right[then.key])
+    left, right = dict(tops), dict(tops)  # Where the next ribbon leaves each bar, and where it enters.
+    for row, link in enumerate(ribbons, len(visible)):
+        start, end = names[link.source], names[link.target]
+        height = _thickness(link.count, scale)
+        points = (start.column * step + BAR, left[start.key], end.column * step, right[end.key])
         with canvas.mark(row):
-            canvas.ribbon(_ribbon_path(first.column * step + BAR, *ends, thick), then.tone)
-        left[first.key] += thick
-        right[then.key] += thick
-    for row, node in enumerate(kept):
+            canvas.ribbon(_ribbon_path(*points, height), end.tone)
+        left[start.key] += height
+        right[end.key] += height
+    for row, node in enumerate(visible):
         x, y = node.column * step, tops[node.key]
         with canvas.mark(row):
             canvas.box(x, y, BAR, heights[node.key], tone=node.tone)
             canvas.text(x + BAR + 8, y + 14, format_figure(node.count), size=15, kind="ink", bold=True)
             canvas.text(x + BAR + 8, y + 30, clip_text(node.label, room), size=12)
-    if not any(node.count for node in kept):
+    if not any(node.count for node in visible):
         canvas.text(WIDTH / 2, 24, say("nothing"), anchor="middle")
-    words = summary or ", ".join(f"{format_figure(node.count)} {node.label}" for node in kept) + "."
-    table: list[tuple[str, str, int]] = [(_("all"), node.label, node.count) for node in kept]
-    table += [(names[link.source].label, names[link.target].label, link.count) for link in known]
-    shown = [*kept, *(names[link.target] for link in known)]
-    header, addresses = ("from", "to", "count"), name_links((node.address for node in shown), column=1)
+    words = summary or ", ".join(f"{format_figure(node.count)} {node.label}" for node in visible) + "."
+    table: list[tuple[str, str, int]] = [(_("all"), node.label, node.count) for node in visible]
+    table += [(names[link.source].label, names[link.target].label, link.count) for link in ribbons]
+    targets = [*visible, *(names[link.target] for link in ribbons)]
+    header, addresses = ("from", "to", "count"), name_links((node.address for node in targets), column=1)
     return finish_chart(canvas, key, title, words, header, tuple(table), source, links=addresses, numbers=2)
 
 
 def _place_nodes(nodes: Sequence[Node], links: Sequence[Link], scale: float) -> dict[str, float]:
-    """Return the top of each node: from the top, later ones no higher than their inflow."""
+    """Return the top of each node, stacked in its column and no higher than the nodes that flow into it."""
     tops: dict[str, float] = {}
     for column in sorted({node.column for node in nodes}):
         y = 0.0
-        for node in (one for one in nodes if one.column == column):
+        for node in (node for node in nodes if node.column == column):
             above = [tops[link.source] for link in links if link.target == node.key and link.source in tops]
             y = max(y, min(above, default=0.0))
             tops[node.key] = y
@@ -96,14 +96,14 @@ def _place_nodes(nodes: Sequence[Node], links: Sequence[Link], scale: float) -> 
 
 
 def _thickness(count: int, scale: float) -> float:
-    """Return the height of a count; any above 0 stays visible."""
-    # A handful of failed pairs among 300,000 is what a reader looks for, and would be thinner than a pixel.
+    """Return the height of a count; counts above 0 stay visible."""
+    # A few failed pairs among 300,000 matter to the reader, but would be thinner than a pixel.
     return max(count * scale, 1.5) if count else 0.0
 
 
-def _ribbon_path(x1: float, y1: float, x2: float, y2: float, thick: float) -> str:
-    """Return the outline of a band from one point to another, both its upper ends."""
+def _ribbon_path(x1: float, y1: float, x2: float, y2: float, height: float) -> str:
+    """Return the outline of a band between two points, which are the upper ends of its sides."""
     middle = number((x1 + x2) / 2)
     a, b, c, d = map(number, (x1, y1, x2, y2))
-    e, f = number(y2 + thick), number(y1 + thick)
+    e, f = number(y2 + height), number(y1 + height)
     return f"M{a},{b}C{middle},{b} {middle},{d} {c},{d}V{e}C{middle},{e} {middle},{f} {a},{f}Z"

@@ -1,4 +1,4 @@
-"""Numbers in a grid, shaded. Pure."""
+"""Heat maps. Pure."""
 
 from collections.abc import Mapping, Sequence
 
@@ -20,25 +20,25 @@ def draw_heatmap(
     source: str = "",
     links: Mapping[tuple[int, int], str] | None = None,
 ) -> Chart:
-    """Draw a number in every cell, shaded by fifths of 0 to `high`; `links` by (row, column), names being column 0."""
+    """Draw a number in each cell, shaded by fifths of `high`. `links`: by (row, column); column 0 has the names."""
     rows = {name: [finite_or_none(value) for value in values] for name, values in rows.items()}
     left = min(200.0, max([text_width(name) for name in rows], default=0) + 32)
     across = (WIDTH - left - 8) / max(len(columns), 1)
     canvas = Canvas(WIDTH, 62 + 32 * len(rows))
     canvas.text(left + across * len(columns) / 2, 14, x, anchor="middle")
     canvas.text(12, 40 + 16 * len(rows), y, anchor="middle", turned=True)
-    for place, name in enumerate(columns):
-        canvas.text(left + (place + 0.5) * across, 34, clip_text(name, across), anchor="middle")
-    for down, (name, values) in enumerate(rows.items()):
-        top = 42 + 32 * down
+    for index, name in enumerate(columns):
+        canvas.text(left + (index + 0.5) * across, 34, clip_text(name, across), anchor="middle")
+    for row, (name, values) in enumerate(rows.items()):
+        top = 42 + 32 * row
         canvas.text(left - 8, top + 20, clip_text(name, left - 30), anchor="end", kind="ink")
-        for place, value in enumerate(values):
-            with canvas.mark(shown_row(down, len(rows)), place + 1):
-                # The highest value itself belongs to the darkest fifth; step 0 is for what lies below the scale.
+        for index, value in enumerate(values):
+            with canvas.mark(shown_row(row, len(rows)), index + 1):
+                # The highest value belongs to the darkest fifth; shade 0 is for values below the scale.
                 shade = 0 if value is None or value < 0 else min(len(HEAT) - 1, 1 + int(5 * value / (high or 1)))
-                canvas.heat(left + place * across, top, across, 32, shade)
+                canvas.heat(left + index * across, top, across, 32, shade)
                 words = clip_text(format_figure(value), across)
-                canvas.text(left + (place + 0.5) * across, top + 20, words, anchor="middle", kind="ink")
+                canvas.text(left + (index + 0.5) * across, top + 20, words, anchor="middle", kind="ink")
     if not rows or not columns:
         canvas.text(WIDTH / 2, 42, say("nothing"), anchor="middle")
     table = tuple((name, *values) for name, values in rows.items())
@@ -47,14 +47,14 @@ def draw_heatmap(
 
 
 def _summarise_grid(rows: Mapping[str, Sequence[Value]], columns: Sequence[str]) -> str:
-    known = [
+    cells = [
         (value, name, column)
         for name, values in rows.items()
         for column, value in zip(columns, values, strict=True)
         if value is not None
     ]
-    if not known:
+    if not cells:
         return say("nothing")
-    least, most = min(known), max(known)
+    least, most = min(cells), max(cells)
     ends = {"high": format_figure(most[0]), "low": format_figure(least[0])}
     return say("grid", row=most[1], column=most[2], low_row=least[1], low_column=least[2], **ends)

@@ -1,4 +1,4 @@
-"""Intervals in which values may lie: a line for each name, with its value as a dot. Pure."""
+"""Intervals of values: a line for each name, with its value as a dot. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -33,31 +33,31 @@ def draw_intervals(
     else:
         canvas.text(WIDTH / 2, 40, say("nothing"), anchor="middle")
     if spans and not summary:
-        widest = max(spans, key=lambda one: one.high - one.low)
+        widest = max(spans, key=lambda span: span.high - span.low)
         ends = {"low": f"{widest.low:.3f}", "high": f"{widest.high:.3f}"}
         summary = say("widest", measure=x, name=widest.name, value=f"{widest.value:.3f}", **ends)
     words = summary or say("nothing")
-    rows = tuple((one.name, one.value, one.low, one.high, one.high - one.low) for one in spans)
+    rows = tuple((span.name, span.value, span.low, span.high, span.high - span.low) for span in spans)
     header = (gettext_noop("system"), x, gettext_noop("at least"), gettext_noop("at most"), gettext_noop("width"))
-    links = name_links(one.address for one in spans)
+    links = name_links(span.address for span in spans)
     return finish_chart(canvas, key, title, words, header, rows, source, links=links)
 
 
 def _draw_spans(canvas: Canvas, spans: Sequence[IntervalSpan], x: str) -> None:
-    room = min(220.0, 1.15 * max(text_width(one.name) for one in spans) + 24)
-    across = axis_ticks(min(one.low for one in spans), max(one.high for one in spans))
+    room = min(220.0, 1.15 * max(text_width(span.name) for span in spans) + 24)
+    across = axis_ticks(min(span.low for span in spans), max(span.high for span in spans))
     plot = Plot(room, 8, WIDTH - 130, 16 + STEP * len(spans), across, [0.0, 1.0])
     for at in across:
         canvas.rule(plot.x(at), plot.top, plot.x(at), plot.bottom)
         canvas.text(plot.x(at), plot.bottom + 16, format_figure(at), anchor="middle")
     canvas.text((plot.left + plot.right) / 2, plot.bottom + 36, x, anchor="middle")
-    for place, one in enumerate(spans):
-        middle, left, right = 24 + STEP * place, plot.x(one.low), plot.x(one.high)
-        with canvas.mark(shown_row(place, len(spans))):
-            canvas.text(plot.left - 12, middle + 4, clip_text(one.name, plot.left - 20), anchor="end", kind="ink")
-            # An interval of no width still is a mark that can be pointed at.
-            canvas.box(left, middle - 6, max(right - left, 2), 12, tone="warn" if one.open else "data", pale=True)
+    for index, span in enumerate(spans):
+        middle, left, right = 24 + STEP * index, plot.x(span.low), plot.x(span.high)
+        with canvas.mark(shown_row(index, len(spans))):
+            canvas.text(plot.left - 12, middle + 4, clip_text(span.name, plot.left - 20), anchor="end", kind="ink")
+            # An interval without width still needs a mark to point at.
+            canvas.box(left, middle - 6, max(right - left, 2), 12, tone="warn" if span.open else "data", pale=True)
             for end in (left, right):
                 canvas.rule(end, middle - 8, end, middle + 8, kind="soft", width=1.5)
-            canvas.dot(plot.x(one.value), middle, 1 if one.open else 0, radius=4.5, hollow=one.open)
-            canvas.text(WIDTH - 4, middle + 4, f"{one.low:.3f} – {one.high:.3f}", anchor="end")
+            canvas.dot(plot.x(span.value), middle, 1 if span.open else 0, radius=4.5, hollow=span.open)
+            canvas.text(WIDTH - 4, middle + 4, f"{span.low:.3f} – {span.high:.3f}", anchor="end")

@@ -1,4 +1,4 @@
-"""Tables as LaTeX, for a paper: booktabs, numbers to the right, nothing in a cell can act. Pure."""
+"""Tables as LaTeX for a paper: booktabs, numbers aligned right, cells escaped. Pure."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,7 @@ Cell = str | float | int | None
 
 
 class Raw(str):
-    """A string that is LaTeX already: it is printed unescaped."""
+    """A string that is already LaTeX and is not escaped."""
 
     __slots__ = ()
 
@@ -34,7 +34,7 @@ SPECIAL = {
 
 
 def escape_latex(words: str) -> str:
-    """Return the words as LaTeX prints them."""
+    """Return the text with LaTeX's special characters escaped."""
     return "".join(SPECIAL.get(letter, letter) for letter in words)
 
 
@@ -49,13 +49,13 @@ def latex_table(
 ) -> str:
     """Return a `table` with a `tabular` of booktabs. Columns before `numbers` are names, the others figures.
 
-    `places`: decimals of floats; whole numbers are given as int. None is an empty cell. Needs `\\usepackage{booktabs}`.
+    `places`: decimals of floats (integers have none). None is an empty cell. Needs `\\usepackage{booktabs}`.
     """
     columns = "l" * min(numbers, len(header)) + "r" * max(0, len(header) - numbers)
-    said = [rf"\caption{{{escape_latex(caption)}}}"] if caption else []
-    named = [rf"\label{{tab:{label}}}"] if label else []
+    captions = [rf"\caption{{{escape_latex(caption)}}}"] if caption else []
+    labels = [rf"\label{{tab:{label}}}"] if label else []
     return "\n".join([
-        r"% needs \usepackage{booktabs}", r"\begin{table}", r"\centering", *said, *named,
+        r"% needs \usepackage{booktabs}", r"\begin{table}", r"\centering", *captions, *labels,
         rf"\begin{{tabular}}{{{columns}}}", r"\toprule", _latex_row(header), r"\midrule",
         *(_latex_row([_format_cell(cell, places) for cell in row]) for row in rows),
         r"\bottomrule", r"\end{tabular}", r"\end{table}", "",

@@ -1,4 +1,4 @@
-"""The record of a chart: a picture, the same in words, and the table behind it. Pure."""
+"""The record of a chart: the picture, a summary in words, and the table of its figures. Pure."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -9,7 +9,7 @@ from charts.cells import csv_line
 from charts.drawing import FONT, INK, INK_2, PAPER, WIDTH, Canvas, format_figure, number
 from charts.latex import latex_table
 
-SHOWN_ROWS = 400  # Rows of the table in the page, evenly chosen from more of them; the CSV has all.
+SHOWN_ROWS = 400  # Rows of the page's table, evenly spaced where there are more; the CSV has all.
 
 Value = float | None
 Cell = str | float | int | None
@@ -17,11 +17,10 @@ Cell = str | float | int | None
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A figure: `svg` for the page, `summary` in words, `header` and `rows` behind it.
+    """A chart: `svg` for the page, `summary` in words, `header` and `rows` of its figures.
 
-    `source` says in one line what the figures are of and when they were taken; it stands in what is
-    downloaded. `links`: addresses of the pairs behind cells, by (row, column); the marks of the
-    picture lead there too.
+    `source`: a line in downloaded files about what the figures describe and when. `links`: addresses
+    behind cells, by (row, column), to which the marks of the picture also lead.
     """
 
     key: str
@@ -38,7 +37,7 @@ class Chart:
 
     @property
     def shown(self) -> list[list[tuple[str, str]]]:
-        """Return the page's rows: each cell's text, and its address or ""."""
+        """Return the rows of the page's table: each cell's text, and its address or ""."""
         return [
             [
                 (value if isinstance(value, str) else format_figure(value), self.links.get((at, column), ""))
@@ -49,20 +48,20 @@ class Chart:
 
     @property
     def left_out(self) -> int:
-        """The number of rows that only the CSV has."""
+        """Number of rows that only the CSV has."""
         return len(self.rows) - len(range(0, len(self.rows), _row_step(len(self.rows))))
 
     def csv(self) -> str:
-        """Return the table with every row; no cell can act in a spreadsheet."""
+        """Return the table with all rows, safe to open in spreadsheets."""
         rows = ([("" if cell is None else cell) for cell in row] for row in self.rows)
         return "".join(map(csv_line, [self.header, *rows]))
 
     def latex(self) -> str:
-        """Return the table with every row, for a paper."""
+        """Return the table with all rows, for a paper."""
         return latex_table(self.header, self.rows, numbers=self.numbers, caption=self.title, label=self.key)
 
     def standalone(self) -> str:
-        """Return the picture as a file: paper, title, source line, colours as attributes."""
+        """Return the picture as a file, with background, title, source line, and colours as attributes."""
         # 36 px above the picture for the title, 28 px below it for the line that names the source.
         height = self.height + 64
         width = number(self.width)
@@ -71,10 +70,10 @@ class Chart:
         head += f'<text x="8" y="24" font-size="16" font-weight="650" fill="{INK}">{escape(self.title)}</text>'
         foot = f'<text x="8" y="{number(height - 12)}" font-size="11" fill="{INK_2}">{escape(self.source)}</text>'
         body = self.svg[self.svg.index("</desc>") + len("</desc>") : -len("</svg>")]
-        named = f"<title>{escape(self.title)}</title><desc>{escape(self.summary)}</desc>"
+        texts = f"<title>{escape(self.title)}</title><desc>{escape(self.summary)}</desc>"
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" font-family="{FONT}">'
-            f'{named}{head}<g transform="translate(0 36)">{body}</g>{foot}</svg>\n'
+            f'{texts}{head}<g transform="translate(0 36)">{body}</g>{foot}</svg>\n'
         )
 
 
@@ -90,9 +89,9 @@ def finish_chart(
     links: Mapping[tuple[int, int], str] | None = None,
     numbers: int = 1,
 ) -> Chart:
-    """Return the chart of what is painted: a picture that is named and described for those who do not see it."""
+    """Return the chart of a painted canvas, with its title and summary also for screen readers."""
     name = escape(key, quote=True)
-    # One image to a screen reader, which hears title and summary; numbers and links are in the table (ADR 0019).
+    # Screen readers get one image with title and summary; numbers and links are in the table (ADR 0019).
     picture = (
         f'<svg class="chart-svg" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {number(canvas.width)} '
         f'{number(canvas.height)}" role="img" aria-labelledby="{name}-title {name}-desc" font-family="{FONT}">'
@@ -103,21 +102,21 @@ def finish_chart(
 
 
 def shown_row(row: int, rows: int) -> int:
-    """Return which row of the page's table shows a row; -1 where only the CSV does."""
+    """Return the index of a row in the page's table; -1 where only the CSV has it."""
     step = _row_step(rows)
     return -1 if row % step else row // step
 
 
 def finite_or_none(value: Value) -> Value:
-    """Return a value that can be drawn and printed; None for one that is missing or not finite."""
+    """Return the value, or None where it is not finite."""
     return value if value is not None and math.isfinite(value) else None
 
 
 def name_links(addresses: Iterable[str], column: int = 0) -> dict[tuple[int, int], str]:
-    """Return the links of rows whose names stand in the column; an empty address is none."""
+    """Return the links of rows, at their names in `column`, without empty addresses."""
     return {(row, column): address for row, address in enumerate(addresses) if address}
 
 
 def _row_step(rows: int) -> int:
-    # The same step for the picture's marks and the page's table, so that a mark names a row that is there.
+    # The same step for marks and table, so that each mark names a row of the page's table.
     return max(1, math.ceil(rows / SHOWN_ROWS))

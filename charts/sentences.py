@@ -1,4 +1,4 @@
-"""The sentences that charts say of themselves, in one table: charts pass the figures."""
+"""The sentences of charts' summaries, which they fill with figures."""
 
 from django.utils.translation import gettext_lazy
 
@@ -23,5 +23,5 @@ SENTENCES = {
 
 
 def say(key: str, **figures: object) -> str:
-    """Return a sentence with its figures, in the language of the reader."""
+    """Return a sentence with its figures, in the reader's language."""
     return str(SENTENCES[key]) % figures

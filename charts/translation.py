@@ -1,6 +1,6 @@
-"""Words of pure modules that pages translate later: marked for the catalogue only. Pure."""
+"""Marking messages of pure modules for the catalogue, to be translated by pages. Pure."""
 
 
 def gettext_noop(message: str) -> str:
-    """Return the message as it is; the name lets the extraction of messages find it (Django's own needs settings)."""
+    """Return the message unchanged; makemessages finds it by this name (Django's function needs settings)."""
     return message

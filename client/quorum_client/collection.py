@@ -1,4 +1,4 @@
-"""One collection with its parts. A request's fields are those of docs/developers.md and `/api/v1/`."""
+"""A collection with its parts. The fields of requests are those of docs/developers.md and `/api/v1/`."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -42,12 +42,12 @@ class Settings(Part):
         return self.transport.read(SettingsOut, self.at("settings"))
 
     def change(self, *, if_match: SettingsOut | None = None, **fields: Any) -> SettingsOut:
-        """Change settings, all that are given or none; with `if_match` only where nobody changed them meanwhile."""
+        """Change the given settings, all or none; with `if_match`, only if nobody has changed them meanwhile."""
         return self.transport.change(SettingsOut, self.at("settings"), fields, if_match)
 
 
 class Imports(Jobs[ImportOut, ImportOut]):
-    """Imports of files: `wait` waits for the check, and for the import once it was started."""
+    """Imports of files. `wait` waits for the check, or for the import once it was started."""
 
     title, path = "import", "imports"
     row = record = ImportOut
@@ -61,14 +61,14 @@ class Imports(Jobs[ImportOut, ImportOut]):
         timeout: float | None = None,
         **options: Any,
     ) -> ImportOut:
-        """Upload, check and import, and wait for the end: `bm25`, `empty`, `update`, `kinds`, `columns` ...
+        """Upload, check and import files, and wait for the end. Options: `bm25`, `empty`, `update`, `kinds` ...
 
-        `timeout`: seconds for the check, and for the import. Raises QuorumError, which says what is
-        wrong with the files; then nothing was changed.
+        `timeout`: seconds for the check, and for the import. Raises QuorumError with the problem of the
+        files; then nothing was changed.
         """
         waiting: dict[str, Any] = {"progress": progress, "every": every, "timeout": timeout}
         number = self.create([Path(file) for file in files], progress=progress).number
-        # Before the first wait: the check that is waited for is then the one with these options.
+        # Before the first wait, so that the check has these options.
         if options:
             self.correct(number, **options)
         self.wait(number, **waiting)
@@ -76,13 +76,13 @@ class Imports(Jobs[ImportOut, ImportOut]):
         return self.wait(number, **waiting)
 
     def create(self, files: Sequence[Path], *, progress: bool = False) -> ImportOut:
-        """Upload files in parts, so that a lost connection costs a part; a worker checks them."""
+        """Upload files in parts, which a lost connection does not repeat; a worker checks them."""
         send = self.transport.upload_parts
         numbers = [send(self.at("uploads"), file, progress=progress) for file in files]
         return self.transport.post(ImportOut, self.at("uploads", "import"), {"uploads": numbers})
 
     def correct(self, number: int, **options: Any) -> ImportOut:
-        """Say what the files hold and how they are imported; a worker checks again."""
+        """Correct what the files contain and how they are imported; a worker checks them again."""
         return self.transport.post(ImportOut, self.at("imports", number, "options"), options)
 
     def start(self, number: int) -> ImportOut:
@@ -94,7 +94,7 @@ class Imports(Jobs[ImportOut, ImportOut]):
         return self.act(number, "cancel")
 
     def resume(self, number: int) -> ImportOut:
-        """Do again what was cancelled or failed: the check, or the import."""
+        """Resume a check or an import that was cancelled or failed."""
         return self.act(number, "go-on")
 
 
@@ -105,11 +105,11 @@ class Campaigns(Jobs[CampaignOut, StatusOut]):
     row, record = CampaignOut, StatusOut
 
     def estimate(self, **fields: Any) -> EstimateOut:
-        """Estimate calls, money and people's hours; nothing starts."""
+        """Estimate calls, money and people's hours of a campaign."""
         return self.transport.post(EstimateOut, self.at("campaigns", "estimate"), fields)
 
     def start(self, **fields: Any) -> StartedOut:
-        """Start a campaign (`policy`, `panel`, `limit`, `budget` ...), or go on with the one of this configuration."""
+        """Start a campaign (`policy`, `panel`, `limit`, `budget` ...), or continue the one with this configuration."""
         return self.transport.post(StartedOut, self.at("campaigns"), fields)
 
     def pause(self, number: int) -> ControlledOut:
@@ -133,7 +133,7 @@ class Campaigns(Jobs[CampaignOut, StatusOut]):
 
 
 class Agreement(Part):
-    """Agreement of assessors. Nobody named: every judge, person and import."""
+    """Agreement of assessors, by default of all judges, people and imports."""
 
     def read(self, assessors: Sequence[str] = (), **options: Any) -> dict[str, Any]:
         """Measure kappa, alpha, Dawid-Skene: people, judges, binarize, population, bootstrap."""
@@ -141,7 +141,7 @@ class Agreement(Part):
         return self.transport.read(ContractDocument, self.at("agreement"), params).document
 
     def read_table(self, assessors: Sequence[str] = (), **options: Any) -> str:
-        """Read every two assessors with all measures as CSV."""
+        """Read the measures of all pairs of assessors as CSV."""
         params = {"assessors": [*assessors], **options}
         return self.transport.send("GET", self.at("agreement.csv"), params=params).text
 
@@ -153,11 +153,11 @@ class Runs(Jobs[RunOut, RunOut]):
     row = record = RunOut
 
     def make(self, **fields: Any) -> RunOut:
-        """Make a run (`system`, `name`, `depth`, the system's options), by a worker."""
+        """Have a worker make a run (`system`, `name`, `depth`, the system's options)."""
         return self.transport.post(RunOut, self.at("runs"), fields)
 
     def estimate(self, **fields: Any) -> RunEstimateOut:
-        """Estimate what making a run would ask of models and cost."""
+        """Estimate calls to models and the cost of making a run."""
         return self.transport.post(RunEstimateOut, self.at("runs", "estimate"), fields)
 
     def import_files(
@@ -180,11 +180,11 @@ class Runs(Jobs[RunOut, RunOut]):
         self.transport.send("DELETE", self.at("runs", number))
 
     def cancel(self, number: int) -> RunOut:
-        """Cancel a run that is made."""
+        """Cancel the making of a run."""
         return self.act(number, "cancel")
 
     def resume(self, number: int) -> RunOut:
-        """Make the rest of a run that was cancelled or failed."""
+        """Resume making a run that was cancelled or failed."""
         return self.act(number, "go-on")
 
     def download(self, number: int, to: str | Path, *, progress: bool = False) -> Path:
@@ -196,40 +196,40 @@ class Leaderboard(Part):
     """All ready runs by the newest qrels."""
 
     def read(self, measure: str = "ndcg") -> LeaderboardOut:
-        """Read the leaderboard; nothing is computed."""
+        """Read the stored leaderboard."""
         return self.transport.read(LeaderboardOut, self.at("leaderboard"), {"measure": measure})
 
     def compute(self) -> LeaderboardOut:
-        """Compute it on the runs and qrels of now: a small one at once, a large one by a worker."""
+        """Compute it with the current runs and qrels: a small one at once, a large one by a worker."""
         return self.transport.post(LeaderboardOut, self.at("leaderboard"))
 
 
 class Reports(Jobs[ReportOut, ReportOut]):
-    """Reports: what two versions of the qrels say of the runs."""
+    """Reports on the runs by two versions of the qrels."""
 
     title, path = "report", "reports"
     row = record = ReportOut
 
     def make(self, **fields: Any) -> ReportOut:
-        """Make a report (`runs`, `before`, `after`, `k`); a worker does the work."""
+        """Have a worker make a report (`runs`, `before`, `after`, `k`)."""
         return self.transport.post(ReportOut, self.at("reports"), fields)
 
 
 class Exports(Jobs[ExportOut, ExportOut]):
-    """Exports of labels, judgments and training sets, each of one moment."""
+    """Exports of labels, judgments and training sets, each a snapshot."""
 
     title, path = "export", "exports"
     row = record = ExportOut
 
     def create(self, **fields: Any) -> ExportOut:
-        """Make an export (`format`, `origins`, `split` ...). A large one is made by a worker: wait for it."""
+        """Make an export (`format`, `origins`, `split` ...). A worker makes a large one: wait for it."""
         return self.transport.post(ExportOut, self.at("exports"), fields)
 
     def download(
         self, number: int, folder: str | Path, *, files: Sequence[str] | None = None, progress: bool = False
     ) -> Sequence[Path]:
-        """Download the files of an export, or some, into a folder; return where they lie."""
-        # Asked for when they are needed: the names of a large export are known only when it is ready.
+        """Download all or some files of an export into a folder; return their paths."""
+        # Read now, since the files of a large export are known only when it is ready.
         names = self.read(number).files if files is None else files
         return self.download_files(("exports", number, "files"), names, Path(folder), progress=progress)
 
@@ -255,15 +255,15 @@ class Trainings(Jobs[JobOut, JobOut]):
     row = record = JobOut
 
     def start(self, **fields: Any) -> JobOut:
-        """Put a training into the queue (`recipe`, `data`: an export, `base`, recipe options)."""
+        """Queue a training (`recipe`, `data`: an export, `base`, the recipe's options)."""
         return self.transport.post(JobOut, self.at("trainings"), fields)
 
     def cancel(self, number: int) -> JobOut:
-        """Cancel a training; it saves what it has first."""
+        """Cancel a training, which saves a checkpoint first."""
         return self.act(number, "cancel")
 
     def resume(self, number: int) -> JobOut:
-        """Let a training go on from its newest checkpoint."""
+        """Resume a training from its newest checkpoint."""
         return self.act(number, "go-on")
 
 
@@ -285,7 +285,7 @@ class Models(Part):
     def download(
         self, number: int, folder: str | Path, *, files: Sequence[str] | None = None, progress: bool = False
     ) -> Sequence[Path]:
-        """Download the files of a model, or some, into a folder; return where they lie."""
+        """Download all or some files of a model into a folder; return their paths."""
         names = [file.name for file in self.list_files(number)] if files is None else files
         return self.download_files(("models", number, "files"), names, Path(folder), progress=progress)
 
@@ -294,7 +294,7 @@ class Models(Part):
         return self.use(number, "rerank", **options)
 
     def use(self, number: int, act: str, **options: Any) -> JobOut:
-        """Begin a job with a model: `evaluate`, `rerank`, `order` the queue, or `generate`."""
+        """Start a job with a model: `evaluate`, `rerank`, `order` the queue, or `generate`."""
         return self.transport.post(JobOut, self.at("models", number, act), options)
 
 
@@ -303,7 +303,7 @@ class Collection(Part):
 
     def __init__(self, transport: Transport, collection: str) -> None:
         super().__init__(transport, collection)
-        # Parts hold the connection and the name, and nothing that was read: they can be kept.
+        # Parts have only the connection and the name, so they can be reused.
         here = transport, collection
         self.settings = Settings(*here)
         self.imports = Imports(*here)
@@ -341,9 +341,9 @@ class Collection(Part):
         return (pair for pair in self.pairs() if pair.grade is not None)
 
     def labelled_texts(self) -> Iterator[LabelledText]:
-        """Iterate over the labels with the texts of their pairs, all of which are held in memory.
+        """Iterate over the labels with the texts of their pairs. All texts are read into memory first.
 
-        A pair of an earlier version of a text is left out: only texts of now can be read.
+        Pairs with an earlier version of a text are left out, since only current texts can be read.
         """
         queries = {query.id: query.text for query in self.queries()}
         documents = {row.id: f"{row.title}\n{row.text}".strip() for row in self.documents()}
@@ -360,15 +360,15 @@ class Collection(Part):
             )
 
     def judgments(self) -> Iterator[JudgmentOut]:
-        """Iterate over the judgments that hold now."""
+        """Iterate over the current judgments."""
         return self.transport.iterate(JudgmentOut, self.at("judgments"))
 
     def quality(self) -> QualityOut:
-        """Say whether the labels can go out, and what is in the way."""
+        """Read whether the labels are ready for export, and why not."""
         return self.transport.read(QualityOut, self.at("quality"))
 
     def request(self, method: str, path: str, body: Any = None, **options: Any) -> Any:
-        """Send any other request about the collection: `path` follows its name, the rest is as `Quorum.request`."""
+        """Send any other request about the collection. `path` follows its name; otherwise as `Quorum.request`."""
         return self.transport.request(method, self.at(path), body, **options)
 
     def rows(self, path: str, **params: Any) -> Iterator[dict[str, Any]]:

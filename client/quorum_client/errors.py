@@ -1,4 +1,4 @@
-"""The one error of the client, with what the API said."""
+"""The error of the client, with the API's description of the problem."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,10 +7,10 @@ import httpx2
 
 
 class QuorumError(Exception):
-    """A request that was refused, or that could not be made, or work that did not end well.
+    """A request was refused or could not be sent, or work in the background failed.
 
-    `detail` is the sentence that the pages and commands say, `status` the HTTP status (None: there
-    was no answer), `errors` the fields that are wrong, each as (field, problem).
+    `detail`: the message, as pages and commands show it; `status`: the HTTP status (None: no response);
+    `errors`: (field, problem) of each field with a problem.
     """
 
     def __init__(
@@ -24,14 +24,16 @@ class QuorumError(Exception):
 
 
 def read_problem(response: httpx2.Response) -> QuorumError:
-    """Return the error that an answer of 400 or more stands for."""
+    """Return the error of a response with a status of 400 or more."""
     try:
         body: Any = response.json()
     except ValueError:
         body = None
-    # A proxy in between answers with a page of its own.
+    # A proxy may answer with its own page.
     if not isinstance(body, dict) or "detail" not in body:
         return QuorumError(f"HTTP {response.status_code} {response.reason_phrase}", status=response.status_code)
     rows = body.get("errors") or []
-    wrong = [(str(row.get("field", "")), str(row.get("problem", ""))) for row in rows]
-    return QuorumError(str(body["detail"]), status=response.status_code, title=str(body.get("title", "")), errors=wrong)
+    errors = [(str(row.get("field", "")), str(row.get("problem", ""))) for row in rows]
+    return QuorumError(
+        str(body["detail"]), status=response.status_code, title=str(body.get("title", "")), errors=errors
+    )

@@ -1,4 +1,4 @@
-"""Libraries that are not installed with the client: each is asked for when it is needed."""
+"""Optional libraries, imported when they are needed."""
 
 from importlib import import_module
 from typing import Any

@@ -1,4 +1,4 @@
-"""Base classes of a collection's parts: addresses, downloads, and waiting for work."""
+"""Base classes of the parts of a collection: addresses, downloads, and waiting for jobs."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -11,13 +11,13 @@ from quorum_client.transport import Transport
 
 
 class Waitable(Protocol):
-    """A record of work that ends."""
+    """A record of work in the background."""
 
     def find_end(self) -> str | None:
-        """Return an empty text for success, else what went wrong; None while it goes on."""
+        """Return "" for success, else the problem; None while the work continues."""
 
     def count_done(self) -> tuple[int, int]:
-        """Return how much is done, and the total."""
+        """Return the amount of work done, and the total."""
 
 
 Work = TypeVar("Work", bound=Waitable)
@@ -32,17 +32,17 @@ class Part:
         self.collection = collection
 
     def at(self, *parts: object) -> str:
-        """Return the address of something in the collection."""
+        """Return the path of an object in the collection."""
         return "/".join(["collections", self.collection, *map(str, parts)])
 
     def download_files(
         self, at: Sequence[object], names: Sequence[str], folder: Path, *, progress: bool
     ) -> Sequence[Path]:
-        """Download files below an address into a folder, and return where they lie."""
+        """Download the files below a path into a folder; return their paths."""
         paths = []
         for name in names:
             path = folder / name
-            # A name comes from the server and may hold `..`, or lead through a link.
+            # Names come from the server and may contain `..` or lead through a link.
             if not path.resolve().is_relative_to(folder.resolve()):
                 raise ValueError(f"{name} would lie outside of {folder}")
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -55,39 +55,38 @@ class Jobs(Part, Generic[Row, Work]):
 
     title: str
     path: str
-    """The address of the list below that of the collection."""
+    """Path of the list, below that of the collection."""
     row: type[Row]
-    """What `list` yields."""
+    """Type of the records of `list`."""
     record: type[Work]
-    """What `read` returns."""
+    """Type of the record of `read`."""
 
     def list(self) -> Iterator[Row]:
         """List all, the oldest first."""
         return self.transport.iterate(self.row, self.at(self.path))
 
     def read(self, number: int) -> Work:
-        """Read how far one is."""
+        """Read one with its progress."""
         return self.transport.read(self.record, self.at(self.path, number))
 
     def wait(self, number: int, *, progress: bool = False, every: float = 1.0, timeout: float | None = None) -> Work:
-        """Wait for its end, asking every few seconds. Raises QuorumError where it ends badly, and TimeoutError."""
-        # Monotonic: a clock that is set meanwhile must not end the wait.
-        ends = None if timeout is None else time.monotonic() + timeout
+        """Wait for the end of one, polling `every` seconds. Raises QuorumError where it fails, and TimeoutError."""
+        deadline = None if timeout is None else time.monotonic() + timeout
         with ProgressBar(f"{self.title} {number}", is_shown=progress) as bar:
             while True:
                 work = self.read(number)
-                # Before the end is looked at, so that a bar that is done stands at its full length.
+                # Before the check for the end, so that a finished bar is full.
                 bar.show(*work.count_done())
                 end = work.find_end()
                 if end:
                     raise QuorumError(f"{self.title} {number}: {end}")
                 if end is not None:
                     return work
-                # The next answer would come too late, so there is nothing more to wait for.
-                if ends is not None and time.monotonic() + every > ends:
+                # The next response would come too late.
+                if deadline is not None and time.monotonic() + every > deadline:
                     raise TimeoutError(f"{self.title} {number} has not ended in {timeout:g} seconds")
                 time.sleep(every)
 
     def act(self, number: int, act: str) -> Work:
-        """Do one of the acts that its address has, as `cancel`."""
+        """Perform an action on one, such as `cancel`."""
         return self.transport.post(self.record, self.at(self.path, number, act))

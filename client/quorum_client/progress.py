@@ -1,4 +1,4 @@
-"""Progress bars, by tqdm where it is installed."""
+"""Progress bars, made by tqdm."""
 
 from types import TracebackType
 from typing import Any
@@ -7,7 +7,7 @@ from quorum_client.extras import import_extra
 
 
 class ProgressBar:
-    """A bar on the terminal or in a notebook, or nothing where none is wanted."""
+    """A bar in the terminal or in a notebook, if it is to be shown."""
 
     def __init__(self, title: str, *, is_shown: bool, unit: str = "") -> None:
         self._bar: Any = None
@@ -26,9 +26,9 @@ class ProgressBar:
             self._bar.close()
 
     def show(self, done: int, total: int | None) -> None:
-        """Show how much is done, of how much where that is known."""
+        """Show the amount done, and the total where it is known."""
         if self._bar is not None:
-            # Without a total the bar counts and shows no end.
+            # Without a total the bar only counts.
             self._bar.total = total or None
             self._bar.n = done
             self._bar.refresh()

@@ -1,6 +1,6 @@
-"""Records of what the API answers, named as the schemas of its document (`/api/v1/openapi.json`).
+"""Records of the API's responses, with the names of the schemas in `/api/v1/openapi.json`.
 
-They cannot be changed, and keys that this version does not know are left out of them.
+They are immutable, and do not have fields that this version does not know.
 """
 
 from datetime import datetime
@@ -8,8 +8,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, PrivateAttr
 
+# States of unfinished jobs, runs, trainings and exports.
 UNFINISHED = frozenset({"waiting", "running", "queued", "making"})
-"""States of work that goes on: of jobs and runs, of trainings, of exports."""
 SUCCESSFUL = frozenset({"ready", "finished"})
 
 
@@ -18,21 +18,21 @@ class Record(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
-    # Private: it is no field of the answer, so that `model_dump` leaves it out.
+    # Private, so that `model_dump` leaves it out.
     _etag: str | None = PrivateAttr(None)
 
     @property
     def etag(self) -> str | None:
-        """The state in which it was read, for `if_match`; None for a row of a list."""
+        """ETag of the state that was read, for `if_match`; None for a row of a list."""
         return self._etag
 
     def tag(self, etag: str | None) -> None:
-        """Keep the state in which it was read."""
+        """Store the ETag of the state that was read."""
         self._etag = etag
 
 
 class WorkRecord(Record):
-    """Work that goes on in the background."""
+    """Work in the background."""
 
     number: int
     state: str
@@ -41,13 +41,13 @@ class WorkRecord(Record):
     total: int = 0
 
     def find_end(self) -> str | None:
-        """Return how it ended: an empty text for success, else the problem; None before the end."""
+        """Return "" for success, else the problem; None before the end."""
         if self.state in UNFINISHED:
             return None
         return "" if self.state in SUCCESSFUL else self.error or self.state
 
     def count_done(self) -> tuple[int, int]:
-        """Return how much is done, and the total; 0 for a total that is not known."""
+        """Return the amount of work done, and the total, 0 where that is not known."""
         return self.done, self.total
 
 
@@ -131,7 +131,7 @@ class LabelledText(Record):
 
 
 class JudgmentOut(Record):
-    """A judgment that holds now: superseded and withdrawn ones are left out."""
+    """A current judgment, neither superseded nor withdrawn."""
 
     number: int
     query: str
@@ -145,7 +145,7 @@ class JudgmentOut(Record):
 
 
 class QualityOut(Record):
-    """Whether the labels can go out, and why not; `failure`: why that could not be measured."""
+    """Whether the labels are ready for export, and why not. `failure`: why that could not be measured."""
 
     can_go_out: bool
     reasons: list[dict[str, Any]]
@@ -154,13 +154,13 @@ class QualityOut(Record):
 
 
 class ContractDocument(Record):
-    """A document as the command of its name prints it."""
+    """A document as the command of its name prints it with --json."""
 
     document: dict[str, Any]
 
 
 class ImportOut(WorkRecord):
-    """An import. Once its check is `ready` (`checked` true) it can be started; `report` counts what was found."""
+    """An import. It can be started once `checked` is true; `report` counts what the files contain."""
 
     checked: bool
     imported: bool
@@ -177,7 +177,7 @@ class ExportOut(WorkRecord):
     created_at: datetime
 
     def count_done(self) -> tuple[int, int]:
-        """Count exports: how far one is, is not known."""
+        """Return 1 of 1 when it is ready; there is no finer progress."""
         return int(self.state == "ready"), 1
 
 
@@ -191,7 +191,7 @@ class CostRecord(Record):
 
 
 class EstimateOut(CostRecord):
-    """What a campaign is expected to ask of models and people; `people_by`: where the shares of people are from."""
+    """Expected work of models and people for a campaign. `people_by`: basis of the people's share."""
 
     pairs: int
     pairs_to_people: int
@@ -227,22 +227,21 @@ class StatusOut(Record):
     status: dict[str, Any]
 
     def find_end(self) -> str | None:
-        """Say how the campaign ended; one that somebody paused goes on some time."""
+        """Return "" for success, else the problem; None before the end, also while a person has paused it."""
         state, because = self.status["state"], self.status.get("paused_because")
-        # A person who paused it may resume it at any time; after a provider's refusal nobody will
-        # without mending something.
+        # A person may resume it at any time; after a provider's refusal something has to be fixed first.
         if state == "running" or (state == "paused" and not because):
             return None
         return "" if state == "finished" else because or state
 
     def count_done(self) -> tuple[int, int]:
-        """Count the pairs that judges are through with."""
+        """Return the number of pairs that the judges have finished, and of all pairs."""
         status = self.status
         return status["labelled"] + status["escalated"] + status["failed"], status["pairs"]
 
 
 class ControlledOut(Record):
-    """A campaign after an act; `retried`: pairs that are judged again."""
+    """A campaign after an action. `retried`: pairs that are judged again."""
 
     number: int
     state: str
@@ -260,7 +259,7 @@ class RunOut(WorkRecord):
 
 
 class RunEstimateOut(CostRecord):
-    """What making a run is expected to take; `asks`: it calls models."""
+    """Estimate of making a run. `asks`: whether it calls models."""
 
     asks: bool
 
@@ -297,7 +296,7 @@ class SystemOut(Record):
 
 
 class LeaderboardOut(Record):
-    """All ready runs by the newest qrels; `is_current`: by the runs and qrels of now."""
+    """All ready runs by the newest qrels. `is_current`: no run or qrels are newer."""
 
     state: str
     is_current: bool
@@ -309,7 +308,7 @@ class LeaderboardOut(Record):
 
 
 class ReportOut(WorkRecord):
-    """What two versions of the qrels say of the runs; `result` is empty until it is ready."""
+    """The runs by two versions of the qrels. `result` is empty until it is ready."""
 
     result: dict[str, Any]
     created_at: datetime
@@ -328,7 +327,7 @@ class JobOut(WorkRecord):
 
 
 class ModelOut(Record):
-    """A model trained here; `changed_labels`: labels it learned from that changed since."""
+    """A model trained here. `changed_labels`: training labels that have changed since."""
 
     number: int
     name: str

@@ -1,4 +1,4 @@
-"""The site, in the name of one access token."""
+"""The client's entry point: a site of Quorum."""
 
 import os
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from quorum_client.transport import Transport
 
 
 class Quorum:
-    """A site of Quorum, in the name of one access token (Account > Access tokens)."""
+    """A site of Quorum, with an access token (Account > Access tokens)."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class Quorum:
         return self.transport.read(tuple[CollectionOut, ...], "collections")
 
     def collection(self, name: str) -> Collection:
-        """Return a collection by its name; nothing is asked yet."""
+        """Return a collection by its name, without a request."""
         return Collection(self.transport, name)
 
     def create_collection(self, **fields: Any) -> Collection:
@@ -50,10 +50,10 @@ class Quorum:
         return self.collection(self.transport.post(CollectionOut, "collections", fields).name)
 
     def request(self, method: str, path: str, body: Any = None, **options: Any) -> Any:
-        """Send any request of docs/developers.md and return its answer: JSON, or else text; None where it is empty.
+        """Send any request of docs/developers.md and return its response: JSON, else text; None where it is empty.
 
-        `path` is below /api/v1/; `params` are those of the address. A POST happens once however
-        often it is sent; with `is_repeatable=False` it has no key and is sent once.
+        `path` is below /api/v1/; `params` is the query string. A POST has an Idempotency-Key, so that retries do
+        not repeat it; with `is_repeatable=False` it has none and is not retried.
         """
         return self.transport.request(method, path, body, **options)
 

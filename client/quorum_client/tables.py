@@ -1,4 +1,4 @@
-"""Records as a data frame of pandas or as a Hugging Face dataset."""
+"""Conversion of records to a pandas data frame or a Hugging Face dataset."""
 
 from collections.abc import Iterable
 from typing import Any

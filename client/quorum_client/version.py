@@ -1,3 +1,3 @@
-"""The version of the client: that of the Quorum it is made for."""
+"""The version of the client, which is that of Quorum."""
 
 VERSION = "0.1.0"

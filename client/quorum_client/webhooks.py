@@ -1,4 +1,4 @@
-"""Verification of the requests that Quorum's webhooks send to a receiver."""
+"""Verification of requests from Quorum's webhooks."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,12 +8,12 @@ from standardwebhooks.webhooks import EmptyWebhookSecretError, Webhook, WebhookV
 
 
 class VerificationError(ValueError):
-    """A request that is not signed with the secret, or is more than five minutes old."""
+    """The request is not signed with the secret, or more than five minutes old."""
 
 
 @dataclass(frozen=True)
 class WebhookEvent:
-    """Event that a webhook was told of. It may come twice, with the same `id`."""
+    """An event of a webhook. It may be delivered twice, with the same `id`."""
 
     id: str
     type: str
@@ -24,16 +24,16 @@ class WebhookEvent:
 def verify(body: bytes | str, headers: Mapping[str, str], secret: str) -> WebhookEvent:
     """Return the event of a request that is signed with the secret (`whsec_...`). Raises VerificationError.
 
-    `body`: as it came, before anything parsed it. `headers`: of any framework; their names may be in any case.
+    `body`: the raw body. `headers`: those of any framework; their names may be in any case.
     """
-    # WSGI, ASGI and http.server each write the names of headers differently.
-    named = {name.lower(): value for name, value in headers.items()}
+    # WSGI, ASGI and http.server write the names of headers differently.
+    lower = {name.lower(): value for name, value in headers.items()}
     try:
-        # The library compares in constant time, and refuses times that are five minutes off.
-        event = Webhook(secret).verify(body, named)
-        return WebhookEvent(named["webhook-id"], event["type"], event["timestamp"], event["data"])
+        # The library compares in constant time, and refuses timestamps that are five minutes off.
+        event = Webhook(secret).verify(body, lower)
+        return WebhookEvent(lower["webhook-id"], event["type"], event["timestamp"], event["data"])
     except WebhookVerificationError as error:
         raise VerificationError(str(error)) from error
-    # A secret that is no Base64, a body that is no JSON, or one without the fields of an event.
+    # A secret that is not Base64, a body that is not JSON, or one without the fields of an event.
     except (ValueError, KeyError, TypeError, EmptyWebhookSecretError) as error:
         raise VerificationError("the secret, or the body, is not of a webhook of Quorum") from error
