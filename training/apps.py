@@ -1,4 +1,4 @@
-"""The reranker: jobs on the GPU queue, trained models, scoring. torch is imported below `trainers` and `erank` only."""
+"""The app of training: jobs on the GPU queue, trained models and their scores. Pages do not import torch."""
 
 from django.apps import AppConfig
 

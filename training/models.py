@@ -1,4 +1,4 @@
-"""Training jobs and the models that they published. One job is one row and one subprocess."""
+"""Training jobs, the models that they published, and learning curves."""
 
 from pathlib import Path
 from typing import Any, ClassVar
@@ -16,7 +16,7 @@ from training.recipes.job_folder import JobFolder
 
 
 class Job(Numbered, LeasedJob):
-    """A job of the GPU queue: a training, or scoring with a model. Its folder holds the rest."""
+    """A job of the GPU queue, a training or a use of a model, done by a subprocess in the job's folder."""
 
     class Kind(models.TextChoices):
         TRAIN = "train", gettext_lazy("training")
@@ -61,7 +61,7 @@ class Job(Numbered, LeasedJob):
 
     @classmethod
     def lease_seconds(cls) -> float:
-        """Return less than other jobs: the holder of a subprocess can always renew."""
+        """Return a shorter lease than other jobs have, since a supervisor of a subprocess can always renew in time."""
         return 30.0
 
     def last_log_line(self) -> str:
@@ -70,12 +70,12 @@ class Job(Numbered, LeasedJob):
 
     @property
     def verdict(self) -> str:
-        """The sentence on whether the training gained anything."""
+        """A sentence about the gain of the training."""
         return verdict_sentence(self.result)
 
 
 class Model(models.Model):
-    """A model folder that a training published."""
+    """A model that a training published."""
 
     collection = models.ForeignKey(Collection, models.CASCADE, null=True, related_name="trained_models")
     job = models.OneToOneField(Job, models.CASCADE, related_name="model")
@@ -95,12 +95,12 @@ class Model(models.Model):
 
     @property
     def verdict(self) -> str:
-        """The sentence on whether the training gained anything."""
+        """A sentence about the gain of the training."""
         return verdict_sentence(self.summary)
 
 
 class LearningCurve(Numbered):
-    """The same training on growing subsets of one set; its options stand in its points' jobs."""
+    """The same training on growing subsets of one set. The options are in the jobs of its points."""
 
     class Order(models.TextChoices):
         TIME = "time", gettext_lazy("time of labelling")
@@ -109,7 +109,7 @@ class LearningCurve(Numbered):
     collection = models.ForeignKey(Collection, models.CASCADE, null=True, related_name="learning_curves")
     recipe = models.CharField(max_length=30)
     order = models.CharField(max_length=6, choices=Order, default=Order.TIME)
-    # Named by whoever ran the command, and so outside of VAR: it does not move with a backup.
+    # A path given to a command, not below VAR, so that it is not part of a backup.
     out = models.CharField(max_length=500, blank=True, help_text="Where a command writes; empty: started on a page.")
     made_by = models.CharField(max_length=150, blank=True)
     created_at = models.DateTimeField(db_default=Now())
@@ -128,9 +128,9 @@ class LearningCurve(Numbered):
 
 
 class CurvePoint(models.Model):
-    """A training of a curve: the labels that were asked for, and those of the whole queries that came nearest.
+    """A training of a curve: the requested number of labels, and that of the whole queries closest to it.
 
-    Which queries these are its job finds out, so that they are unknown until it has finished.
+    The job chooses the queries, so `labels` and `queries` are unknown until it has finished.
     """
 
     curve = models.ForeignKey(LearningCurve, models.CASCADE, related_name="points")
@@ -147,10 +147,10 @@ class CurvePoint(models.Model):
 
     @property
     def size(self) -> int:
-        """Return the number of labels that it trains on, as far as is known."""
+        """The number of labels in the training; until it is known, the requested number."""
         return self.asked if self.labels is None else self.labels
 
 
-def verdict_sentence(found: dict[str, Any]) -> str:
-    """Return the sentence of training.jobs.significance, or that there is none."""
-    return str((found.get("gain") or {}).get("words") or _("not measured (no dev split)"))
+def verdict_sentence(result: dict[str, Any]) -> str:
+    """Return the verdict of training.jobs.significance in a result, or a sentence that there is none."""
+    return str((result.get("gain") or {}).get("words") or _("not measured (no dev split)"))

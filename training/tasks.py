@@ -1,4 +1,4 @@
-"""Celery's side of training: the queue `gpu`, one job at a time for each process of a worker."""
+"""Celery tasks of training: jobs of the queue `gpu`, and the scoring of written texts by a judge."""
 
 from corpus.errors import QuorumError
 from jobs.tasks import DEVICES, JobKind, register_background, register_job_kind
@@ -16,7 +16,7 @@ work = register_job_kind(
         lambda: {"device__in": worker_pool.available_devices()},
     )
 )
-# For workers of the judges' queue: it asks a judge and needs no GPU.
+# On the judges' queue, since it asks a judge and needs no GPU.
 judge_outputs = register_background(
     graded_outputs.TASK,
     lambda job, _lease: graded_outputs.score_outputs(job.subject, **job.arguments),

@@ -1,8 +1,7 @@
-"""`python -m training.trainer FOLDER`: works on the job of a folder until it is finished, refused, cancelled or failed.
+"""`python -m training.trainer FOLDER`: work on the job in a folder, without Django and a database (docs/adr/0012).
 
-No Django and no database: a job folder in, a model folder out (docs/adr/0012). SIGTERM saves a
-checkpoint and ends. Exit codes: 0 finished, 1 our fault, 2 refused, 3 cancelled. Started again, it
-goes on from the newest checkpoint.
+SIGTERM saves a checkpoint and ends the process; when it is started again, it resumes from the newest checkpoint. Exit
+codes: 0 finished, 1 failed, 2 refused, 3 cancelled.
 """
 
 import os
@@ -21,48 +20,48 @@ QUIET = {"HF_HUB_DISABLE_PROGRESS_BARS": "1", "TOKENIZERS_PARALLELISM": "false",
 
 
 def watch_sigterm() -> Callable[[], bool]:
-    """Return what says whether SIGTERM came; whoever works asks it between two pieces of work."""
-    came: list[int] = []
-    signal.signal(signal.SIGTERM, lambda number, _frame: came.append(number))
-    return lambda: bool(came)
+    """Return a function that returns whether SIGTERM was received."""
+    received: list[int] = []
+    signal.signal(signal.SIGTERM, lambda number, _frame: received.append(number))
+    return lambda: bool(received)
 
 
 def main(path: Path) -> int:
-    """Work on the job of a folder; return the exit code."""
-    # Before transformers is imported, which reads them only then.
+    """Work on the job in a folder, and return the exit code."""
+    # Set before transformers is imported, which reads them only then.
     for name, value in QUIET.items():
         os.environ.setdefault(name, value)
     watch_parent()
     stop = watch_sigterm()
     folder = JobFolder(path)
-    # Processes may share a training (trainers/processes.py); the first writes the state.
-    leads = os.environ.get("RANK", "0") == "0"
+    # If several processes share a training (trainers/processes.py), the first one writes the state.
+    is_first = os.environ.get("RANK", "0") == "0"
     try:
-        if leads:
+        if is_first:
             folder.update_state(state="running", phase="starting", error="")
-        found = run_job(folder, stop)
+        result = run_job(folder, stop)
     except BadInput as error:
-        return _report_end(folder, leads, "refused", REFUSED, " ".join(str(error).split()))
+        return _report_end(folder, is_first, "refused", REFUSED, " ".join(str(error).split()))
     except TrainingCancelled:
-        return _report_end(folder, leads, "cancelled", CANCELLED, "")
+        return _report_end(folder, is_first, "cancelled", CANCELLED, "")
     except BaseException as error:
         traceback.print_exc()
-        return _report_end(folder, leads, "failed", FAILED, " ".join(f"Unexpected error: {error}".split())[:1000])
-    if leads:
-        folder.update_state(state="finished", phase="finished", error="", result=found)
+        return _report_end(folder, is_first, "failed", FAILED, " ".join(f"Unexpected error: {error}".split())[:1000])
+    if is_first:
+        folder.update_state(state="finished", phase="finished", error="", result=result)
     return FINISHED
 
 
-def _report_end(folder: JobFolder, leads: bool, state: str, code: int, error: str) -> int:
+def _report_end(folder: JobFolder, is_first: bool, state: str, code: int, error: str) -> int:
     if error:
         print(error, file=sys.stderr)  # noqa: T201
-    if leads:
+    if is_first:
         folder.update_state(state=state, phase=state, error=error)
     return code
 
 
 def run_job(folder: JobFolder, stop: Callable[[], bool]) -> dict[str, Any]:
-    """Train and publish, write, or score; the result for the job's row."""
+    """Do a job by its kind, and return the result for its row."""
     kind = folder.job.get("kind", "train")
     if kind == "train":
         from training.trainers.training import train_model

@@ -22,7 +22,7 @@ from training.recipes.job_folder import JobFolder, TrainingCancelled, count_whol
 from training.recipes.rendering import PROMPTS
 from training.recipes.table import ExtendOptions
 from training.trainers.prism import PrismRecipe, PrismRow
-from training.trainers.processes import gather, is_leading, place_in_world
+from training.trainers.processes import gather, is_leading, rank_and_size
 from training.trainers.recipe import TrainingTask
 from training.trainers.token_tables import TokenRows
 
@@ -84,7 +84,7 @@ class PrismExtend(PrismRecipe):
             if first_line != header:
                 raise BadInput(f"{path.name} has scores of another set or prompt: begin a new job")
         probability = Calibration().probability
-        rank, size = place_in_world()
+        rank, size = rank_and_size()
         for begin in range(len(lines), len(rows), CHUNK):
             # All processes stop in the same iteration: one that continued alone would wait for ever.
             if any(gather(asked_to_stop())):

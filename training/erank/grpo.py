@@ -35,7 +35,7 @@ from training.recipes.job_folder import JobFolder, read_lines, write_atomically
 from training.recipes.table import GrpoOptions
 from training.trainers.callback import JobCallback
 from training.trainers.memory import check_memory
-from training.trainers.processes import gather, is_leading, place_in_world, wait_for_all
+from training.trainers.processes import gather, is_leading, rank_and_size, wait_for_all
 from training.trainers.recipe import TrainingTask
 from training.trainers.token_tables import TokenRows, list_lengths, tokenize_rows
 
@@ -89,7 +89,7 @@ class ErankGrpo:
             print(f"{queries:,} queries, {documents:,} documents; {self.left_out:,} queries left out")  # noqa: T201
             print(describe_plan(self.options, self.rounds), flush=True)  # noqa: T201
             truncate_rollouts(folder.path / "rollouts.jsonl", (folder.checkpoint_steps() or [0])[-1])
-        self.row_lengths = callback.tell_lengths(self.encoded.table["whole"], self.options.max_prompt)
+        self.row_lengths = callback.report_lengths(self.encoded.table["whole"], self.options.max_prompt)
         return callback.train(trainer)
 
     def reference_scores(self, folder: JobFolder) -> list[float | None]:
@@ -113,7 +113,7 @@ class ErankGrpo:
         """Score every document with the untrained model; each process scores a share, the first one writes all."""
         if is_leading():
             folder.update_state(phase="scoring the documents with the reference model")
-        rank, size = place_in_world()
+        rank, size = rank_and_size()
         answers = self.prompt.write_scores(self.model.eval(), self.tokenizer, self.rows[rank::size])
         shares = gather([answer.score for answer in answers])
         if is_leading():
@@ -444,7 +444,7 @@ class RoundCallback(JobCallback):
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Mapping[str, Any] | None = None, **rest: Any) -> None:
         if logs and "clip_ratio/region_mean" in logs:
-            self.news["clip_share"] = logs["clip_ratio/region_mean"]
+            self.step_metrics["clip_share"] = logs["clip_ratio/region_mean"]
         super().on_log(args, state, control, logs, **rest)
 
     def stop_if_asked(self, control: Any) -> None:

@@ -102,7 +102,7 @@ class ErankSft:
         trainer.reduction = options.sft_reduction
         if is_leading():
             print(f"{len(self.rows):,} rows, {self.dropped:,} dropped", flush=True)  # noqa: T201
-        self.row_lengths = callback.tell_lengths(self.rows.table["whole"], options.max_length)
+        self.row_lengths = callback.report_lengths(self.rows.table["whole"], options.max_length)
         return callback.train(trainer)
 
     def dev_margins(self, rows: Sequence[Example]) -> list[float]:

@@ -1,4 +1,4 @@
-"""A causal base and its adapter for finishing: scored apart, merged in fp32."""
+"""A trained causal model: measured as base and adapter, merged in fp32, and written."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -16,7 +16,7 @@ from training.published.torch_memory import free_memory
 
 
 class LoraTrained:
-    """`finishing.Trained` of a base folder and an adapter folder, loaded again in fp32, whatever trained them."""
+    """A `finishing.Trained` of a base folder and an adapter folder, loaded in fp32 whatever format they trained in."""
 
     kind: Kind = "causal"
     has_adapter = True
@@ -35,18 +35,18 @@ class LoraTrained:
         return self.prompt.margins(self.model, self.tokenizer, rows)
 
     def write(self, folder: Path) -> None:
-        """Write the merged model, and the adapter in `adapter/`. The adapter cannot be scored apart afterwards."""
-        # safe_merge refuses an adapter that makes weights which are not finite.
+        """Write the merged model, and the adapter in `adapter/`. Afterwards the adapter can no longer be measured."""
+        # safe_merge raises an error for an adapter that would make weights infinite or NaN.
         merged = self.model.merge_and_unload(safe_merge=True)
         template = chat_template(self.prompt.render)
         write_causal(folder, merged, self.tokenizer, template=template, max_length=self.prompt.max_length)
-        # A second copy is read back: this one has to be gone by then.
+        # Freed before the written model is loaded.
         del merged, self.model
         free_memory()
         copy_adapter(self.adapter, folder)
 
     def published_margins(self, folder: Path, rows: Sequence[Any]) -> list[float]:
-        """Score as somebody with the folder alone: the prompt is its chat template's."""
+        """Return the margins of the written model with the prompt of its chat template, as others would use it."""
         tokenizer = AutoTokenizer.from_pretrained(folder)
 
         def render(query: str, document: str, instruction: str) -> str:
@@ -56,14 +56,14 @@ class LoraTrained:
 
 
 def chat_messages(query: str, document: str, instruction: str) -> list[dict[str, str]]:
-    """Return a pair in the chat template's roles, as sentence-transformers does."""
+    """Return a pair as messages with the roles of the chat template, as sentence-transformers makes them."""
     system = [{"role": "system", "content": instruction}] if instruction else []
     return [*system, {"role": "query", "content": query}, {"role": "document", "content": document}]
 
 
 def load_causal(folder: Path, device: str = "cpu", precision: str = "fp32", attention: str = "auto") -> Any:
     """Load a causal model for scoring."""
-    chosen = {} if attention == "auto" else {"attn_implementation": attention}
-    model: Any = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype_of(precision), **chosen)
+    implementation = {} if attention == "auto" else {"attn_implementation": attention}
+    model: Any = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype_of(precision), **implementation)
     warn_of_slow_path(model.config, device)
     return model.to(device).eval()

@@ -1,4 +1,4 @@
-"""An encoder base and its tuned copy as finishing needs them (recipe `cross-encoder`)."""
+"""Encoders: loading them as sequence classifiers, and a trained one for finishing (recipe `cross-encoder`)."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,11 +15,11 @@ from training.published.publication import Kind
 from training.published.publishing import save_model
 
 HEAD = "ForSequenceClassification"
-LONGEST = 512  # Where neither tokenizer nor config names a limit.
+LONGEST = 512  # The default maximum input in tokens.
 
 
 def load_encoder(folder: Path, device: str = "cpu", *, seed: int = 0, precision: str = "fp32") -> Any:
-    """Load a sequence classifier of one label; a base without such a head gets a seeded one.
+    """Load a sequence classifier with one label; a base without a head gets a random one by seed.
 
     Raises BadInput for causal models (recipe `prism`) and for classifiers of several labels.
     """
@@ -32,7 +32,7 @@ def load_encoder(folder: Path, device: str = "cpu", *, seed: int = 0, precision:
     if any(name.endswith(HEAD) for name in names) and config.num_labels != 1:
         raise BadInput(f"{folder.name} classifies into {config.num_labels} labels: name an encoder without a head")
     config.num_labels = 1
-    # The new head must be the same whenever this base is loaded: it is measured as the base.
+    # A random head must be the same whenever the base is loaded, since it is also measured as the base.
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         model: Any = AutoModelForSequenceClassification.from_pretrained(
@@ -42,14 +42,14 @@ def load_encoder(folder: Path, device: str = "cpu", *, seed: int = 0, precision:
 
 
 def list_architectures(config: Any) -> list[str]:
-    """Return the classes that a config names; some name none."""
+    """Return the model classes that a configuration names, which may be none."""
     return list(getattr(config, "architectures", None) or [])
 
 
-def longest_input(folder: Path, tokenizer: Any, wanted: int | None = None) -> int:
-    """Return the least of what is wanted, what the tokenizer says and what the positions allow."""
+def longest_input(folder: Path, tokenizer: Any, max_length: int | None = None) -> int:
+    """Return the maximum input in tokens: the smallest of `max_length`, the tokenizer's limit and the positions."""
     config = AutoConfig.from_pretrained(folder)
-    limits = [wanted or LONGEST, int(tokenizer.model_max_length)]
+    limits = [max_length or LONGEST, int(tokenizer.model_max_length)]
     positions = getattr(config, "max_position_embeddings", None)
     if positions:
         # RoBERTa's positions begin after the padding index.
@@ -59,7 +59,7 @@ def longest_input(folder: Path, tokenizer: Any, wanted: int | None = None) -> in
 
 
 class EncoderTrained:
-    """`finishing.Trained` of a base folder and the folder of the chosen checkpoint."""
+    """A `finishing.Trained` of a base folder and the folder of the chosen checkpoint."""
 
     kind: Kind = "encoder"
     has_adapter = False
@@ -67,7 +67,7 @@ class EncoderTrained:
     def __init__(self, base: Path, tuned: Path, *, max_length: int, device: str = "cpu", seed: int = 0) -> None:
         self.base, self.tuned, self.max_length, self.device, self.seed = base, tuned, max_length, device, seed
         self.tokenizer = AutoTokenizer.from_pretrained(base)
-        # Else `load_encoder` gives it a seeded one.
+        # A base without a head gets a random one from `load_encoder`.
         names = list_architectures(AutoConfig.from_pretrained(base))
         self.random_head = not any(name.endswith(HEAD) for name in names)
 

@@ -1,8 +1,7 @@
-"""Margins of many queries' documents when what the documents of a query share is computed once for each query.
+"""Margins of documents with a shared prefix, which is computed once for all documents of a query.
 
-The strings are tokenised whole, as everybody else does, and the shared part is the longest common
-run of tokens, so nothing depends on where a tokenizer cuts. Exact on full attention; what carries a
-state from token to token is left to margins.causal_margins.
+Prompts are tokenised whole, and the prefix is the longest common run of their tokens, so the results do not depend on
+where a tokenizer splits. They are exact for full attention; other models are left to margins.causal_margins.
 """
 
 import copy
@@ -12,103 +11,98 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor
 
 from training.published.batching import pack_batches
 from training.published.margins import BATCH_TOKENS, AnswerHead, act_in_halves, causal_margins, map_batches, pad_rows
 from training.published.tokens import EncodedRow
 
-LEAST_SHARED = 16  # Tokens from which sharing is worth a pass of its own,
-MOST_REST = 4  # and how many times as long what follows them may be on average (measured: about 800 tokens).
+LEAST_SHARED = 16  # A shorter prefix is not worth a separate pass,
+MOST_REST = 4  # nor is one whose continuations are longer than this many times its length (as measured).
 
 
 def can_share(config: Any) -> bool:
-    """Return whether rows can share a computed prefix: each layer attends to all earlier tokens and nothing else."""
+    """Return whether rows can share a computed prefix, which needs full attention in all layers."""
     return set(getattr(config.get_text_config(), "layer_types", None) or ["full_attention"]) == {"full_attention"}
 
 
-class Group(NamedTuple):
-    """Rows that begin alike: the tokens they share, and their places."""
+class Prefix(NamedTuple):
+    """The tokens that some rows begin with, and the indices of these rows."""
 
     ids: list[int]
-    places: list[int]
+    rows: list[int]
 
 
-class Rest(NamedTuple):
-    """The tokens of a row after the shared ones; `group`: the number of its group."""
+class Continuation(NamedTuple):
+    """The tokens of a row after its prefix, with the indices of the prefix and the row."""
 
     ids: list[int]
-    group: int
-    place: int
+    prefix: int
+    row: int
 
 
 def prefixed_margins(head: AnswerHead, rows: Sequence[EncodedRow], budget: int = BATCH_TOKENS) -> list[float]:
-    """Return l_yes - l_no at the end of each row, fp32, in the order given. Rows of one key share how they begin."""
-    alone: list[int] = []
-    groups: list[Group] = []
-    for _, found in groupby(sorted(range(len(rows)), key=lambda place: rows[place].key), lambda place: rows[place].key):
-        places = list(found)
-        several = [rows[place].ids for place in places]
-        length = shared_length(several) if len(places) > 1 else 0
-        # Long documents begin alike, and attention without a mask is the faster one.
-        if length < LEAST_SHARED or sum(map(len, several)) > (1 + MOST_REST) * length * len(several):
-            alone += places
+    """Return l_yes - l_no at the end of each row in fp32, in order. Rows with the same key may share a prefix."""
+    single_rows: list[int] = []
+    prefixes: list[Prefix] = []
+    for _key, group in groupby(sorted(range(len(rows)), key=lambda row: rows[row].key), lambda row: rows[row].key):
+        group_rows = list(group)
+        sequences = [rows[row].ids for row in group_rows]
+        length = 0
+        if len(sequences) > 1:
+            # The prefix ends before the last token of the shortest sequence. Any sequence lies between the smallest
+            # and the largest, so what these two share, all share.
+            first, last = min(sequences), max(sequences)
+            longest = max(0, min(map(len, sequences)) - 1)
+            length = next((position for position in range(longest) if first[position] != last[position]), longest)
+        # Sharing needs attention with a mask, which is slower: it does not pay for long continuations.
+        if length < LEAST_SHARED or sum(map(len, sequences)) > (1 + MOST_REST) * length * len(sequences):
+            single_rows += group_rows
         else:
-            groups.append(Group(rows[places[0]].ids[:length], places))
-    margins = dict(zip(alone, causal_margins(head, [rows[place] for place in alone], budget), strict=True))
-    for numbers in pack_batches([len(group.ids) for group in groups], budget):
-        chosen = [groups[number] for number in numbers]
-        margins |= dict(act_in_halves(chosen, partial(_score_groups, head, rows, budget)))
-    return [margins[place] for place in range(len(rows))]
+            prefixes.append(Prefix(sequences[0][:length], group_rows))
+    margins = dict(zip(single_rows, causal_margins(head, [rows[row] for row in single_rows], budget), strict=True))
+    for batch in pack_batches([len(prefix.ids) for prefix in prefixes], budget):
+        batch_prefixes = [prefixes[index] for index in batch]
+        margins |= dict(act_in_halves(batch_prefixes, partial(_score_prefixes, head, rows, budget)))
+    return [margins[row] for row in range(len(rows))]
 
 
-def shared_length(rows: Sequence[list[int]]) -> int:
-    """Return how many tokens all rows begin with, at least one less than the shortest row has."""
-    first, last = min(rows), max(rows)  # Between these two all others lie, so what they share all share.
-    least = min(map(len, rows)) - 1
-    return next((place for place in range(least) if first[place] != last[place]), max(0, least))
-
-
-def _score_groups(
-    head: AnswerHead, rows: Sequence[EncodedRow], budget: int, groups: list[Group]
+def _score_prefixes(
+    head: AnswerHead, rows: Sequence[EncodedRow], budget: int, prefixes: list[Prefix]
 ) -> list[tuple[int, float]]:
-    """Return (place, margin) of all rows of the groups."""
-    # Padded on the left, so that what follows a beginning stands at once after it.
-    begins, before = pad_rows([group.ids for group in groups], 0, head.device, side="left")
-    lengths = before.sum(1, keepdim=True)
-    # Positions count real tokens only; padding on the left has position 0.
-    places = (before.cumsum(1) - 1).clamp(min=0)
+    """Return the index and the margin of each row that begins with one of the prefixes."""
+    # Padded on the left, so that continuations directly follow their prefixes.
+    prefix_ids, prefix_mask = pad_rows([prefix.ids for prefix in prefixes], 0, head.device, side="left")
+    lengths = prefix_mask.sum(1, keepdim=True)
+    # Positions do not count the padding, which has position 0.
+    positions = (prefix_mask.cumsum(1) - 1).clamp(min=0)
     with torch.inference_mode():
         cache = head.decoder(
-            input_ids=begins, attention_mask=before, position_ids=places, use_cache=True
+            input_ids=prefix_ids, attention_mask=prefix_mask, position_ids=positions, use_cache=True
         ).past_key_values
 
-    def score(some: list[Rest]) -> list[float]:
-        ids, mask = pad_rows([one.ids for one in some], 0, head.device)
-        chosen = torch.tensor([one.group for one in some], device=head.device)
+    def score(batch: list[Continuation]) -> list[float]:
+        ids, mask = pad_rows([continuation.ids for continuation in batch], 0, head.device)
+        selected = torch.tensor([continuation.prefix for continuation in batch], device=head.device)
+        # A copy of the cache with the prefix of each continuation. It is shallow: its layers are replaced, and the
+        # cache itself stays as it is for the next batch.
+        batch_cache = copy.copy(cache)
+        batch_cache.layers = [copy.copy(layer) for layer in cache.layers]
+        batch_cache.batch_select_indices(selected)
         with torch.inference_mode():
             states = head.decoder(
                 input_ids=ids,
-                # The cache keeps its left padding, so the mask says which of its keys count.
-                attention_mask=torch.cat([before[chosen], mask], dim=1),
-                position_ids=lengths[chosen] + torch.arange(ids.shape[1], device=head.device),
-                past_key_values=_chosen_rows(cache, chosen),
+                # The cache includes the padding of the prefixes, which the mask excludes.
+                attention_mask=torch.cat([prefix_mask[selected], mask], dim=1),
+                position_ids=lengths[selected] + torch.arange(ids.shape[1], device=head.device),
+                past_key_values=batch_cache,
                 use_cache=True,
             ).last_hidden_state
-            return head.margins(states[torch.arange(len(some)), mask.sum(1) - 1])
+            return head.margins(states[torch.arange(len(batch)), mask.sum(1) - 1])
 
-    rest = [
-        Rest(rows[place].ids[len(group.ids) :], number, place)
-        for number, group in enumerate(groups)
-        for place in group.places
+    continuations = [
+        Continuation(rows[row].ids[len(prefix.ids) :], index, row)
+        for index, prefix in enumerate(prefixes)
+        for row in prefix.rows
     ]
-    return list(zip([one.place for one in rest], map_batches(rest, score, budget), strict=True))
-
-
-def _chosen_rows(cache: Any, rows: Tensor) -> Any:
-    """Return a cache of these rows, repeated as named, for a pass to write into."""
-    # A shallow copy: layers are replaced below, shared keys stay for the next rows.
-    chosen = copy.copy(cache)
-    chosen.layers = [copy.copy(layer) for layer in cache.layers]
-    chosen.batch_select_indices(rows)
-    return chosen
+    margins = map_batches(continuations, score, budget)
+    return list(zip([continuation.row for continuation in continuations], margins, strict=True))

@@ -1,4 +1,4 @@
-"""Writing a model folder, and refusing one that does not score like what was trained."""
+"""Writing of a model folder, and the check that it scores like the trained model."""
 
 import json
 import shutil
@@ -16,21 +16,21 @@ from corpus.errors import BadInput
 from training.published.base import generation_ends
 from training.published.publication import Record, as_text, model_card, reranker_json, sentence_transformers_files
 
-# Greatest difference of a raw margin between what was trained and the model that was written, by
-# the number format of its files: a weight keeps 24, 11 or 8 bits. Both are scored in fp32.
+# The greatest allowed difference between the raw margins of the trained and the written model, both scored in fp32, by
+# the number format of the files, whose weights have 24, 11 or 8 significant bits.
 TOLERANCES = {"fp32": 1e-4, "fp16": 2e-2, "bf16": 2e-1}
 DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
 SHARD = "4GB"
 
 
 class MergeDiffers(BadInput):
-    """The written model does not score as the trained one did: publishing is refused, and nothing is left of it."""
+    """The written model does not score like the trained one, so it is not published."""
 
 
-def check_merge(expected: Sequence[float], found: Sequence[float], precision: str = "fp32") -> float:
+def check_merge(expected: Sequence[float], published: Sequence[float], precision: str = "fp32") -> float:
     """Return the greatest difference of two models' margins. Raises MergeDiffers above the tolerance, or for NaN."""
-    difference, tolerance = greatest_difference(expected, found), TOLERANCES[precision]
-    # Written with `not`, so that NaN is refused as well.
+    difference, tolerance = greatest_difference(expected, published), TOLERANCES[precision]
+    # With `not`, so that NaN is refused, too.
     if not difference <= tolerance:
         raise MergeDiffers(
             f"The written model's scores differ from the trained one's by {difference:.2e} "
@@ -39,23 +39,23 @@ def check_merge(expected: Sequence[float], found: Sequence[float], precision: st
     return difference
 
 
-def greatest_difference(expected: Sequence[float], found: Sequence[float]) -> float:
-    """Return max |a - b|; not a number, or another count of rows, is infinitely far."""
-    if len(expected) != len(found):
+def greatest_difference(expected: Sequence[float], published: Sequence[float]) -> float:
+    """Return max |a - b|, which is infinite for NaN and for different numbers of rows."""
+    if len(expected) != len(published):
         return float("inf")
-    differences = np.abs(np.subtract(expected, found))
+    differences = np.abs(np.subtract(expected, published))
     return float(np.nan_to_num(differences, nan=np.inf).max(initial=0.0))
 
 
 def write_causal(folder: Path, model: Any, tokenizer: Any, *, template: str, max_length: int) -> None:
-    """Write a merged fp32 model: config, weights, generation config, tokenizer files and chat_template.jinja."""
+    """Write a merged fp32 model: configuration, weights, generation configuration, tokenizer and chat template."""
     config = model.config
-    # Qwen3.5's heads of multi-token prediction are not in the folder: a loader that reads of some would look for them.
+    # Qwen3.5's heads for multi-token prediction are not written, so loaders must not look for them.
     if hasattr(config, "mtp_num_hidden_layers") or str(config.model_type).startswith("qwen3_5"):
         config.mtp_num_hidden_layers = 0
     config.use_cache = True
     model.generation_config = transformers.GenerationConfig(  # type: ignore[no-untyped-call]
-        # Without these in the folder others would generate past the end.
+        # Without these, other programs would generate text after the end.
         do_sample=False,
         eos_token_id=generation_ends(model, tokenizer),
         pad_token_id=tokenizer.pad_token_id,
@@ -65,11 +65,11 @@ def write_causal(folder: Path, model: Any, tokenizer: Any, *, template: str, max
 
 
 def save_model(folder: Path, model: Any, tokenizer: Any, max_length: int) -> None:
-    """Write config.json, the weights (several files if large), the tokenizer's files."""
-    # The path on this machine is nobody else's business.
+    """Write config.json, the weights (in several files if large) and the tokenizer's files."""
+    # Not the path on this machine.
     model.config.name_or_path = ""
     tokenizer.model_max_length = max_length
-    # A limit that training set on the tokenizer itself would cut documents at load without a word.
+    # A limit set on the tokenizer in training would be published, and cut documents silently.
     if getattr(tokenizer, "is_fast", False):
         tokenizer.backend_tokenizer.no_truncation()
         tokenizer.backend_tokenizer.no_padding()
@@ -78,23 +78,24 @@ def save_model(folder: Path, model: Any, tokenizer: Any, max_length: int) -> Non
 
 
 def copy_adapter(adapter: Path, folder: Path) -> None:
-    """Copy an adapter to `adapter/` of a model folder."""
+    """Copy an adapter into `adapter/` in a model folder."""
     (folder / "adapter").mkdir()
     for name in ("adapter_config.json", "adapter_model.safetensors"):
         shutil.copyfile(adapter / name, folder / "adapter" / name)
 
 
 def convert_weights(folder: Path, precision: str) -> None:
-    """Write the weights of a model folder again in another number format, file by file."""
+    """Convert the weights of a model folder to another number format, file by file."""
     if precision == "fp32":
         return
     dtype, total = DTYPES[precision], 0
     for path in sorted(folder.glob("*.safetensors")):
-        kept = load_file(path)
-        # Integer tensors keep their type: they are indices.
-        found = {name: value.to(dtype) if value.is_floating_point() else value for name, value in kept.items()}
-        total += sum(value.nbytes for value in found.values())
-        save_file(found, path, metadata={"format": "pt"})
+        # Integer tensors are indices, and keep their type.
+        tensors = {
+            name: tensor.to(dtype) if tensor.is_floating_point() else tensor for name, tensor in load_file(path).items()
+        }
+        total += sum(tensor.nbytes for tensor in tensors.values())
+        save_file(tensors, path, metadata={"format": "pt"})
     for name, changes in (
         ("config.json", {"dtype": str(dtype).removeprefix("torch.")}),
         ("model.safetensors.index.json", {"metadata": {"total_size": total}}),
@@ -104,14 +105,14 @@ def convert_weights(folder: Path, precision: str) -> None:
 
 
 def annotate_folder(folder: Path, record: Record, *, name: str) -> None:
-    """Write reranker.json, README.md and sentence-transformers' files beside the rest."""
+    """Add reranker.json, README.md and the files of sentence-transformers to a model folder."""
     versions = {
         "pytorch": torch.__version__,
         "sentence_transformers": version("sentence-transformers"),
         "transformers": transformers.__version__,
     }
     files = {}
-    # CrossEncoder reads a score from one position: erank writes an answer; an embedder's files are the library's own.
+    # CrossEncoder cannot read the written scores of an erank model, and the library wrote an embedder's files itself.
     if record.kind in ("causal", "encoder"):
         files = sentence_transformers_files(record.kind, record.yes_id, record.no_id, versions)
     files["reranker.json"] = as_text(reranker_json(record))

@@ -1,4 +1,4 @@
-"""Tiny bases made on demand: seeded weights, tokenizers trained on the bundled collection."""
+"""Tiny base models, made on demand with random weights and a tokenizer for the bundled collection."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -16,7 +16,7 @@ from corpus.bundled.passages import cut_passages
 from corpus.errors import BadInput
 from training.recipes import rendering
 
-TINY = ("tiny:qwen3", "tiny:qwen3.5", "tiny:encoder")  # Names of bases that are made on demand.
+TINY = ("tiny:qwen3", "tiny:qwen3.5", "tiny:encoder")  # The names of the tiny bases.
 CAUSAL_SPECIAL = ("<|endoftext|>", "<|im_start|>", "<|im_end|>", "<think>", "</think>")
 ENCODER_SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 WHOLE_WORDS = ("yes", "no", "contribution", "evidence")
@@ -25,7 +25,7 @@ WORDS = 3000  # Whole words of the encoder's vocabulary.
 
 
 def tiny_base(folder: Path, *, shape: str = "qwen3", seed: int = 0, hidden: int = 64, layers: int = 2) -> Path:
-    """Make a causal model of Qwen3's or Qwen3.5's shape, in whose tokenizer "yes" and "no" are one token each."""
+    """Make a causal model with the architecture of Qwen3 or Qwen3.5, whose "yes" and "no" are single tokens."""
     tokenizer = PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
         tokenizer_object=_train_tokenizer(),
         eos_token="<|im_end|>",
@@ -38,7 +38,7 @@ def tiny_base(folder: Path, *, shape: str = "qwen3", seed: int = 0, hidden: int 
 
 
 def tiny_encoder(folder: Path, *, seed: int = 0, hidden: int = 64, layers: int = 2, max_length: int = 512) -> Path:
-    """Make a BERT-shaped sequence classifier of one label."""
+    """Make a sequence classifier with the architecture of BERT and one label."""
     tokenizer = PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
         tokenizer_object=_build_tokenizer(),
         pad_token="[PAD]",
@@ -62,10 +62,10 @@ def tiny_encoder(folder: Path, *, seed: int = 0, hidden: int = 64, layers: int =
 
 
 def _save_tiny(folder: Path, tokenizer: Any, config: Any, build: Callable[[Any], Any], seed: int) -> Path:
-    """Write a model of seeded random weights, marked "quorum_tiny" in its config; its folder."""
+    """Write a model with random weights by seed, marked "quorum_tiny" in its configuration, and return its folder."""
     config.quorum_tiny = True
     config.pad_token_id = tokenizer.pad_token_id
-    # The seed of these weights must not become that of the training which asked for them.
+    # The generator of the training must not be seeded by this.
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         model = build(config)
@@ -105,9 +105,9 @@ def _tiny_config(shape: str, vocabulary: int, hidden: int, layers: int) -> Any:
     raise BadInput(f"No tiny base of shape {shape!r}; there are {', '.join(TINY)}")
 
 
-@cache  # Whoever is given it copies it.
+@cache  # Its callers copy it.
 def _train_tokenizer() -> Tokenizer:
-    """Byte-level pairs of bundled passages: every text can be written; reproducible."""
+    """Return a byte-level BPE tokenizer, trained on the passages of the bundled collection."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
@@ -117,7 +117,7 @@ def _train_tokenizer() -> Tokenizer:
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
-    # With the prompt, and often enough the words that must be one token each, alone on a line.
+    # Words that must be single tokens are repeated often enough, each as a text of its own.
     words = [word for word in WHOLE_WORDS for _ in range(500)]
     tokenizer.train_from_iterator([*_passage_texts(), rendering.QUORUM.text, punctuation, *words], trainer)
     tokenizer.add_special_tokens([AddedToken(token, special=True, normalized=False) for token in CAUSAL_SPECIAL])
@@ -126,17 +126,20 @@ def _train_tokenizer() -> Tokenizer:
 
 @cache
 def _build_tokenizer() -> Tokenizer:
-    """WordPiece of the collection's characters and most frequent words: the same at every run, unlike a trainer's."""
-    normalizer, cut = normalizers.BertNormalizer(), pre_tokenizers.BertPreTokenizer()
+    """Return a WordPiece tokenizer of the bundled collection's characters and most frequent words.
+
+    It is not trained, since the library's trainer gives different results at each run.
+    """
+    normalizer, pre_tokenizer = normalizers.BertNormalizer(), pre_tokenizers.BertPreTokenizer()
     counts: Counter[str] = Counter()
     for text in _passage_texts():
-        counts.update(word for word, _ in cut.pre_tokenize_str(normalizer.normalize_str(text)))
+        counts.update(word for word, _span in pre_tokenizer.pre_tokenize_str(normalizer.normalize_str(text)))
     letters = sorted({letter for word in counts for letter in word} | set(ascii_lowercase + digits + punctuation))
-    words = [word for word, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:WORDS]]
+    words = sorted(counts, key=lambda word: (-counts[word], word))[:WORDS]
     vocabulary = dict.fromkeys([*ENCODER_SPECIAL, *letters, *(f"##{letter}" for letter in letters), *words])
-    model = models.WordPiece({word: place for place, word in enumerate(vocabulary)}, unk_token="[UNK]")
+    model = models.WordPiece({word: number for number, word in enumerate(vocabulary)}, unk_token="[UNK]")
     tokenizer = Tokenizer(model)
-    tokenizer.normalizer, tokenizer.pre_tokenizer = normalizer, cut
+    tokenizer.normalizer, tokenizer.pre_tokenizer = normalizer, pre_tokenizer
     tokenizer.decoder = decoders.WordPiece()
     tokenizer.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]",

@@ -18,19 +18,19 @@ REWARDS = {
 
 @register.filter
 def basename(value: str) -> str:
-    """Return what a base is called: where things lie on the server is nobody's business."""
+    """Return the name of a base model without its path on the server."""
     return base_name(value).rpartition("/")[2] if value else _("a model that is not known")
 
 
 @register.filter
 def figure(value: float | None) -> str:
-    """Return a value with three decimals, or that there is none."""
+    """Return a value with three decimals, or "undefined"."""
     return f"{value:.3f}" if isinstance(value, int | float) else _("undefined")
 
 
 @register.filter
 def signed(value: float | None) -> str:
-    """Return a value with three decimals and its sign."""
+    """Return a value with its sign and three decimals, or "undefined"."""
     return f"{value:+.3f}" if isinstance(value, int | float) else _("undefined")
 
 
@@ -42,11 +42,11 @@ def chance(value: float) -> str:
 
 @register.filter
 def ndcg(value: dict[str, Any]) -> str:
-    """Return nDCG@10 of a line of measures, whose name no template can spell."""
+    """Return the nDCG@10 of a line of measures; templates cannot use the @ in its name."""
     return figure(value.get("ndcg@10"))
 
 
 @register.filter
 def reward_name(value: str) -> str:
-    """Return what a reward of ERank measures, with its code."""
+    """Return the name of one of ERank's rewards, with its code."""
     return str(REWARDS.get(value, value))

@@ -1,4 +1,4 @@
-"""RTriever's loss: in-batch negatives with cached gradients; false negatives counted, or masked (BRIGHT-Pro 5.2)."""
+"""RTriever's loss: in-batch negatives with cached gradients, false negatives counted or masked (BRIGHT-Pro 5.2)."""
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -14,20 +14,19 @@ from training.trainers.processes import gather
 
 
 class RanOutElsewhere(RuntimeError):
-    """Another process of the training ran out of memory in this step: all of them repeat it."""
+    """Another process of the training ran out of memory in this step, so all of them repeat it."""
 
 
-SCORED = 64  # Queries whose similarities with all documents of the batch are held at a time.
+MINI_BATCH = 64  # Queries whose similarities with all documents of the batch are in memory at the same time.
 
 
 class InBatchLoss(CachedMultipleNegativesRankingLoss):
-    """The mean over queries of -log softmax over all documents of the batch, those of other processes included.
+    """The mean over queries of -log softmax over all documents of the batch, including those of other processes.
 
-    Labels are (queries, 3): places of the bundle, of its drawn positive and of its drawn negative.
-    A document that is a positive of one query and stands in the batch for another is a false
-    negative: always counted, without a weight where `mask` is set. `note` is told the figures of
-    each step. `token_budget`: tokens embedded at a time, which changes memory and never the
-    gradient.
+    Labels have the shape (queries, 3): the indices of a bundle, of its drawn positive and of its drawn negative. A
+    positive of a query that is in the batch for another query is a false negative; these are counted, and left out of
+    the softmax if `mask` is set. `note` is called with the metrics of each step. `token_budget`, the tokens embedded at
+    a time, affects memory but not the gradient.
     """
 
     def __init__(
@@ -43,19 +42,19 @@ class InBatchLoss(CachedMultipleNegativesRankingLoss):
     ) -> None:
         super().__init__(
             model,
-            # The library multiplies by a scale where papers divide by a temperature.
+            # The library multiplies by a scale, papers divide by a temperature.
             scale=1 / temperature,
-            mini_batch_size=SCORED,
+            mini_batch_size=MINI_BATCH,
             mini_batch_num_tokens=token_budget,
             gather_across_devices=across_processes,
         )
         self.bundles, self.mask, self.note = bundles, mask, note
-        self.chunks = self.replayed = 0  # Passes of this step: without gradients, and with them.
+        self.chunks = self.replayed = 0  # The passes of this step without gradients, and with them.
 
     def forward(self, sentence_features: Any, labels: Tensor) -> Tensor:
         features = list(sentence_features)
         self.chunks = self.replayed = 0
-        tokens = sum(int(one["attention_mask"].sum()) for one in features)
+        tokens = sum(int(feature["attention_mask"].sum()) for feature in features)
         loss: Tensor = super().forward(features, labels)
         self.note(tokens=tokens, chunks=self.chunks)
         return loss
@@ -63,81 +62,83 @@ class InBatchLoss(CachedMultipleNegativesRankingLoss):
     def embed_minibatch(
         self, sentence_feature: Any, begin: int, end: int, with_grad: bool, *rest: Any, **more: Any
     ) -> Any:
-        self.chunks += not with_grad  # The second pass takes the same ones again.
+        # Every chunk is embedded first without a gradient, and again with one.
+        self.chunks += not with_grad
         self.replayed += with_grad
         if with_grad and self.replayed == self.chunks:
-            agree(False)  # The last one adds up the gradients of all processes.
+            agree_on_memory(False)  # The last chunk adds up the gradients of all processes.
         return super().embed_minibatch(sentence_feature, begin, end, with_grad, *rest, **more)
 
     def calculate_loss(self, reps: Any, labels: Tensor | None = None, *, with_backward: bool = False) -> Tensor:
         assert labels is not None
-        agree(False)  # From here on each process needs the others' vectors.
-        own, everyone = labels.tolist(), self._gather_labels(labels)
-        # This process's queries are the columns from `offset` on, since the vectors of all processes are joined.
-        offset = get_rank() * len(own) if self.gather_across_devices else 0
-        blocked = find_false_negatives(self.bundles, own, everyone, offset).to(labels.device)
-        scored, hits, near, far = 0, 0, 0.0, 0.0
+        agree_on_memory(False)  # From here on each process needs the vectors of the others.
+        own_labels, all_labels = labels.tolist(), labels.tolist()
+        if self.gather_across_devices:
+            gathered = [torch.zeros_like(labels) for _ in range(torch.distributed.get_world_size())]
+            torch.distributed.all_gather(gathered, labels)
+            all_labels = torch.cat(gathered).tolist()
+        # The vectors of all processes are concatenated, those of this process begin at column `offset`.
+        offset = get_rank() * len(own_labels) if self.gather_across_devices else 0
+        false_negatives = find_false_negatives(self.bundles, own_labels, all_labels, offset).to(labels.device)
+        scored, hits, positive_sum, negative_sum = 0, 0, 0.0, 0.0
 
         def similarity(queries: Tensor, documents: Tensor) -> Tensor:
-            nonlocal scored, hits, near, far
-            found = cos_sim(queries, documents)
-            rows = torch.arange(len(queries), device=found.device)
-            positive = rows + scored + offset
-            part, seen = blocked[scored : scored + len(queries)], found.detach()
-            hits += int((seen.argmax(dim=1) == positive).sum())
-            near += float(seen[rows, positive].sum())
-            # The own negative stands as many columns behind the own positive as there are queries.
-            far += float(seen[rows, positive + len(everyone)].sum())
+            nonlocal scored, hits, positive_sum, negative_sum
+            similarities = cos_sim(queries, documents)
+            rows = torch.arange(len(queries), device=similarities.device)
+            positives = rows + scored + offset
+            mask, values = false_negatives[scored : scored + len(queries)], similarities.detach()
+            hits += int((values.argmax(dim=1) == positives).sum())
+            positive_sum += float(values[rows, positives].sum())
+            # The columns of all negatives follow those of all positives.
+            negative_sum += float(values[rows, positives + len(all_labels)].sum())
             scored += len(queries)
-            # A false negative at -inf has no part in the softmax.
-            return found.masked_fill(part, -torch.inf) if self.mask else found
+            # A similarity of -inf contributes nothing to the softmax.
+            return similarities.masked_fill(mask, -torch.inf) if self.mask else similarities
 
-        # The library asks for similarity in parts, so counts go on from call to call.
+        # The library calls it for each mini-batch of queries, so the sums are over all calls.
         self.loss.similarity_fct = similarity
         try:
             loss: Tensor = super().calculate_loss(reps, labels, with_backward=with_backward)
         finally:
             self.loss.similarity_fct = cos_sim
         self.note(
-            in_batch_accuracy=round(hits / len(own), 6),
-            positive_similarity=round(near / len(own), 6),
-            negative_similarity=round(far / len(own), 6),
-            false_negatives=int(blocked.sum()),
+            in_batch_accuracy=round(hits / len(own_labels), 6),
+            positive_similarity=round(positive_sum / len(own_labels), 6),
+            negative_similarity=round(negative_sum / len(own_labels), 6),
+            false_negatives=int(false_negatives.sum()),
         )
         return loss
 
-    def _gather_labels(self, labels: Tensor) -> list[list[int]]:
-        if not self.gather_across_devices:
-            return labels.tolist()
-        found = [torch.zeros_like(labels) for _ in range(torch.distributed.get_world_size())]
-        torch.distributed.all_gather(found, labels)
-        return torch.cat(found).tolist()
 
-
-def agree(ran_out: bool) -> None:
-    """Tell others whether memory ran out. RanOutElsewhere where it did in one."""
+def agree_on_memory(ran_out: bool) -> None:
+    """Tell the other processes whether memory ran out in this one. Raises RanOutElsewhere if it did in another."""
     if any(gather(ran_out)) and not ran_out:
         raise RanOutElsewhere
 
 
 def find_false_negatives(
-    bundles: Sequence[Bundle], own: Sequence[Sequence[int]], everyone: Sequence[Sequence[int]], offset: int = 0
+    bundles: Sequence[Bundle],
+    own_labels: Sequence[Sequence[int]],
+    all_labels: Sequence[Sequence[int]],
+    offset: int = 0,
 ) -> Tensor:
-    """Return which documents are false negatives of which query: (own queries, 2 x all queries), bool.
+    """Return the false negatives of each query, a boolean tensor (own queries, 2 x all queries).
 
-    Columns are the positives of all queries and then their negatives; own: the rows from `offset` on of everyone.
+    Its columns are the positives of all queries and then their negatives. `own_labels` are those of `all_labels` from
+    `offset` on; for their contents see InBatchLoss.
     """
-    drawn: list[Passage] = [bundles[row].positives[place] for row, place, _ in everyone]
-    drawn += [bundles[row].negatives[place] for row, _, place in everyone]
+    documents: list[Passage] = [bundles[bundle].positives[positive] for bundle, positive, _negative in all_labels]
+    documents += [bundles[bundle].negatives[negative] for bundle, _positive, negative in all_labels]
     columns: dict[str, list[int]] = defaultdict(list)
-    for column, passage in enumerate(drawn):
+    for column, passage in enumerate(documents):
         for name in passage.names:
             columns[name].append(column)
-    blocked = torch.zeros(len(own), len(drawn), dtype=torch.bool)
-    for place, (row, *_) in enumerate(own):
-        for passage in bundles[row].positives:
+    false_negatives = torch.zeros(len(own_labels), len(documents), dtype=torch.bool)
+    for query, (bundle, *_drawn) in enumerate(own_labels):
+        for passage in bundles[bundle].positives:
             for name in passage.names:
-                blocked[place, columns.get(name, [])] = True
-        # Never its own positive, one of its positives too: the loss needs a numerator.
-        blocked[place, offset + place] = False
-    return blocked
+                false_negatives[query, columns.get(name, [])] = True
+        # Except the query's drawn positive, which is the numerator of the loss.
+        false_negatives[query, offset + query] = False
+    return false_negatives

@@ -1,4 +1,4 @@
-"""Finishing of a training: base, adapter and merged model on the dev split, calibration, verdict, publishing."""
+"""Finishing of a training: base, adapter and merged model are measured, the model is calibrated and published."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -16,7 +16,7 @@ from training.recipes.data import Example
 from training.recipes.job_folder import write_folder
 from training.recipes.metrics import LEAST_TO_SPLIT, held_out_queries, measure_dev_split, ndcg_by_query
 
-# Pairs of our own that every model is checked with, so that a published folder holds no text of its dev split.
+# Every published model is checked with these pairs, so that its folder contains no texts of the dev split.
 FIXTURE = (
     Example("why does bread rise", "Yeast ferments sugar, and the gas that it gives off is held by the gluten."),
     Example("why does bread rise", "Trains to the coast leave at 07:40 and 09:10 on working days."),
@@ -27,23 +27,23 @@ FIXTURE = (
 
 
 class Trained(Protocol):
-    """A finished training: three ways to score rows in fp32, and the folder that people load."""
+    """A finished training: its base, its chosen checkpoint and its published folder, all of which score in fp32."""
 
     kind: Kind
     has_adapter: bool
-    random_head: bool  # The base has no head that scores, so that its margins are chance.
+    random_head: bool  # Whether the base has no scoring head, so that its margins are random.
 
     def base_margins(self, rows: Sequence[Any]) -> list[float]:
-        """Return the base's own margins with our prompt."""
+        """Return the base's margins with our prompt."""
 
     def trained_margins(self, rows: Sequence[Any]) -> list[float]:
-        """Return the chosen checkpoint's margins: base and adapter, or the tuned encoder."""
+        """Return the margins of the chosen checkpoint, before it is merged."""
 
     def write(self, folder: Path) -> None:
-        """Merge in fp32 and write weights, tokenizer and template."""
+        """Merge the checkpoint in fp32, and write weights, tokenizer and template."""
 
     def published_margins(self, folder: Path, rows: Sequence[Any]) -> list[float]:
-        """Return the margins of the model in the folder, loaded by plain transformers."""
+        """Return the margins of the model in the folder, loaded with transformers alone."""
 
 
 def finish_training(
@@ -55,35 +55,47 @@ def finish_training(
     report: Callable[[str], None],
     first_stage: FirstStage | None = None,
 ) -> Record:
-    """Score, calibrate and publish to `out` (new, or an empty folder); return the record with all that was measured.
+    """Measure, calibrate and publish a training to `out`, a new or empty folder; return the completed record.
 
-    `record` holds what training knows so far; `first_stage` what the model would rerank. Raises
-    publishing.MergeDiffers when the written model scores otherwise; then `out` is as it was.
+    1. Score the dev split, the fixture and the first stage with the base and with the chosen checkpoint.
+    2. Compare both on held-out queries, or all three rankings if there is a first stage.
+    3. Fit the calibration and measure both on the dev split.
+    4. Write the merged model, check that it scores as the checkpoint did, and add its descriptions.
+
+    `record` has the fields that are known before; `first_stage` is the ranking that the model would reorder. Raises
+    publishing.MergeDiffers if the written model scores differently, and then leaves `out` as it was.
     """
     report("scoring the dev split with the base")
-    ranked = first_stage.rows if first_stage else []
-    of_base = trained.base_margins([*dev, *ranked])
+    ranked_rows = first_stage.rows if first_stage else []
+    base_margins = trained.base_margins([*dev, *ranked_rows])
     report("scoring the dev split with the chosen checkpoint")
     # The fixture and the first stage are scored with the split, in one pass over the model.
-    everything = [*dev, *FIXTURE, *ranked]
-    # fp32 throughout: what is published is held to these margins.
-    expected = trained.trained_margins(everything)
-    before, after, last = of_base[: len(dev)], expected[: len(dev)], len(dev) + len(FIXTURE)
-    # Compared on queries without a part in choosing the checkpoint, if any; else all.
-    apart = held_out_queries(dev)
+    all_rows = [*dev, *FIXTURE, *ranked_rows]
+    # In fp32: the published model must have the same margins.
+    expected = trained.trained_margins(all_rows)
+    before, after, ranked_from = base_margins[: len(dev)], expected[: len(dev)], len(dev) + len(FIXTURE)
+    # Compared on held-out queries, if there are enough to hold any out.
+    held_out = held_out_queries(dev)
     sides = {
-        name: {query: value for query, value in ndcg_by_query(margins, dev).items() if not apart or query in apart}
+        name: {
+            query: value for query, value in ndcg_by_query(margins, dev).items() if not held_out or query in held_out
+        }
         for name, margins in (("base", before), ("tuned", after))
     }
-    compare = partial(compare_models, least=LEAST_QUERIES if apart else LEAST_TO_SPLIT, random_head=trained.random_head)
+    compare = partial(
+        compare_models, least=LEAST_QUERIES if held_out else LEAST_TO_SPLIT, random_head=trained.random_head
+    )
     gain, rankings = compare(sides["base"], sides["tuned"]), {}
     if first_stage:
-        # All three over the documents of the first stage.
-        orders = first_stage.compare(of_base[len(dev) :], expected[last:], random_head=trained.random_head)
-        names = (orders["first_stage"], "base", "tuned")
-        first, base, tuned = (orders["per_query"][side][MEASURE] for side in names)
-        gain = compare(base, tuned, first=first, first_stage=orders["first_stage"])
-        rankings = {name: value for name, value in orders.items() if name != "per_query"} | {"choosing": not apart}
+        # All three rankings are of the documents of the first stage.
+        comparison = first_stage.compare(
+            base_margins[len(dev) :], expected[ranked_from:], random_head=trained.random_head
+        )
+        names = (comparison["first_stage"], "base", "tuned")
+        first, base, tuned = (comparison["per_query"][side][MEASURE] for side in names)
+        gain = compare(base, tuned, first=first, first_stage=comparison["first_stage"])
+        rankings = {name: value for name, value in comparison.items() if name != "per_query"}
+        rankings |= {"choosing": not held_out}
     calibration = fit_calibration(after, [row.label for row in dev])
     measure = partial(measure_dev_split, rows=dev, threshold_margin=calibration.threshold_margin)
     evaluation = {
@@ -96,32 +108,31 @@ def finish_training(
         precision = str(record.options.get("publish_precision") or "fp32")
         convert_weights(folder, precision)
         report("scoring the dev split with the merged model")
-        # Another way: the published folder is loaded as by somebody without our code.
-        found = trained.published_margins(folder, everything)
+        # The published folder is loaded as others would load it, without our code.
+        published = trained.published_margins(folder, all_rows)
         record = replace(
             record,
             calibration=calibration,
             gain=gain,
             rankings=rankings,
-            per_query={"measure": MEASURE, "choosing": not apart, **sides},
+            per_query={"measure": MEASURE, "choosing": not held_out, **sides},
             fixture=[
                 {"query": pair.query, "document": pair.document, "instruction": pair.instruction, "margin": margin}
-                for pair, margin in zip(FIXTURE, expected[len(dev) : last], strict=True)
+                for pair, margin in zip(FIXTURE, expected[len(dev) : ranked_from], strict=True)
             ],
-            merge_difference=check_merge(expected, found, precision),
-            evaluation={**evaluation, "merged": measure(found[: len(dev)])},
+            merge_difference=check_merge(expected, published, precision),
+            evaluation={**evaluation, "merged": measure(published[: len(dev)])},
         )
         annotate_folder(folder, record, name=model_title(out.name, record))
     return record
 
 
 def dev_measures(margins: Sequence[float], dev: Sequence[Example]) -> dict[str, Any]:
-    """Return the measures of one evaluation while training goes on (the `dev` of a line of metrics.jsonl).
+    """Return the measures of a checkpoint during training (`dev` in a line of metrics.jsonl).
 
-    `choosing`: the same over the queries that decide between checkpoints (metrics.held_out_queries).
+    `choosing`: the same measures without the held-out queries, which choose between checkpoints.
     """
-    # Some dev queries have no part in choosing a checkpoint, to judge it fairly.
-    apart = held_out_queries(dev)
-    places = [place for place, row in enumerate(dev) if row.query_id not in apart]
-    choosing = measure_dev_split([margins[place] for place in places], [dev[place] for place in places])
+    held_out = held_out_queries(dev)
+    rows = [index for index, row in enumerate(dev) if row.query_id not in held_out]
+    choosing = measure_dev_split([margins[index] for index in rows], [dev[index] for index in rows])
     return measure_dev_split(margins, dev) | {"choosing": choosing}

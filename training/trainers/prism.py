@@ -1,9 +1,8 @@
-"""Recipe `prism`: the score before the answer and the text of the answer from one forward pass (Prism 3.2).
+"""Recipe `prism`: a score and a text are learned from one forward pass (Prism 3.2).
 
-loss = 20 x (sigmoid(l_yes - l_no) - teacher)^2 + 1 x cross-entropy of the target text. Both read
-the last states at label positions only: the token before the answer, and each token of the answer
-but the last. The margin is a product of such a state in fp32, and of the vocabulary's logits no
-more than a tile is ever there.
+loss = 20 x (sigmoid(l_yes - l_no) - teacher)^2 + 1 x cross-entropy of the target text. Both use only the last states at
+label positions: the token before the answer, and each token of the answer except the last. Margins are computed from
+these states in fp32, and logits of the vocabulary in tiles, so that they never fill the memory.
 """
 
 from collections.abc import Callable, Sequence
@@ -34,35 +33,38 @@ from training.trainers.recipe import TrainingTask
 from training.trainers.steps import WholeSteps
 from training.trainers.token_tables import TokenRows, list_lengths, tokenize_rows
 
-TILE = 512  # Label positions whose logits are there at once, in fp32: a vocabulary of 248,000 takes half a GB.
+TILE = 512  # Label positions whose fp32 logits are computed at once: half a GB with a vocabulary of 248,000.
 
 
 @dataclass(frozen=True, slots=True)
 class PrismRow:
-    """A row as tokens: ids of prompt and answer; the answer begins at `start`."""
+    """The tokens of a prompt and its answer, which begins at `start`, with the losses and the teacher's score."""
 
     ids: list[int]
     start: int
     teacher: float
     point: bool
     sft: bool
-    whole: int = 0  # How many tokens it would have if nothing were cut.
+    whole: int = 0  # The number of tokens before the document was cut.
 
     @property
     def label_positions(self) -> range:
-        """The positions whose logits the loss reads."""
-        # The logits at a position are those of the next token, hence one before the answer.
+        """The positions whose logits the loss uses."""
+        # The logits at a position are those of the next token, so the first is one before the answer.
         return range(self.start - 1, len(self.ids) - 1 if self.sft else self.start)
 
 
 class PrismRecipe:
-    """`recipe.Recipe` of a causal base with a LoRA adapter. BadInput for what it cannot train."""
+    """A `recipe.Recipe` for a causal base with a LoRA adapter.
 
-    needs_teacher = True  # Whether the set must bring the scores that are learned.
+    Raises BadInput for a base or set that it cannot train on.
+    """
+
+    needs_teacher = True  # Whether the set must contain the teacher's scores.
 
     def __init__(self, task: TrainingTask) -> None:
         self.task, options = task, task.options
-        self.asked = rendering.PROMPTS[options.prompt]
+        self.rerank_prompt = rendering.PROMPTS[options.prompt]
         if options.lora_rank < 1:
             raise BadInput(f"Recipe {task.recipe} trains an adapter: lora_rank must be 1 or more")
         check_for_prism(task.data, needs_teacher=self.needs_teacher)
@@ -73,55 +75,61 @@ class PrismRecipe:
         self.yes_id, self.no_id = answer_ids(self.tokenizer)
         self.end_id = check_end_token(self.tokenizer)
         self.share = options.sft_share if isinstance(options, PrismOptions) else 1.0
-        taught = thin_texts(task.data.train, self.share, options.seed)
-        self.rows = self._tokenized([one for one in taught if one.losses])
+        examples = thin_texts(task.data.train, self.share, options.seed)
+        self.rows = self._tokenized([example for example in examples if example.losses])
         self.weights = {"point": options.point_weight, "sft": options.sft_weight}
         self._lengths = list_lengths(self.rows.table, "ids")
         answers = max(length - start for length, start in zip(self._lengths, self.rows.table["start"], strict=True))
         check_memory(task, self.config, max(self.lengths()), min(answers + 1, TILE))
         base = load_model(task.base, task.device, task.dtype, options.attention)
         if task.checkpointing:
-            # Else nothing is recomputed: frozen embeddings give inputs without a gradient.
+            # Otherwise the outputs of frozen embeddings have no gradient, and nothing is recomputed.
             base.enable_input_require_grads()
         model: Any = get_peft_model(base, lora_config(base, options))
         self.without_adapter = name_without_adapter(model)
         self.model = model.train()
 
     def _tokenized(self, examples: Sequence[Example]) -> TokenRows:
-        make = lambda number: asdict(self._row(examples[number]))  # noqa: E731
-        decides = (self.asked.sha256, self.task.options.max_length, self.share, self.task.options.seed)
-        return TokenRows(tokenize_rows(self.task, self.tokenizer, len(examples), make, *decides), PrismRow)
+        make = lambda number: asdict(self._encode(examples[number]))  # noqa: E731
+        cache_key = (self.rerank_prompt.sha256, self.task.options.max_length, self.share, self.task.options.seed)
+        return TokenRows(tokenize_rows(self.task, self.tokenizer, len(examples), make, *cache_key), PrismRow)
 
-    def _row(self, one: Example) -> PrismRow:
-        sft = SFT in one.losses
-        # What a target says stays text; the token that ends it is the only control.
-        text = rendering.render_target(int(one.label or 0), one.target).removesuffix(rendering.END)
+    def _encode(self, example: Example) -> PrismRow:
+        """Return the tokens of an example, its document cut to make room for the answer. Raises BadInput."""
+        sft = SFT in example.losses
+        # Control tokens in a target are encoded as plain text, except for the token that ends it.
+        text = rendering.render_target(int(example.label or 0), example.target).removesuffix(rendering.END)
         parted = part_controls(self.tokenizer, [text])
         answer = [*encode_parted(self.tokenizer, parted)[0], self.end_id] if sft else []
-        room = self.task.options.max_length - len(answer)
-        anything = replace(self.prompt, max_length=10**9)
-        whole, bare = anything.encode(
-            self.tokenizer, [(one.query, one.document, one.instruction), (one.query, "", one.instruction)]
+        max_prompt = self.task.options.max_length - len(answer)
+        full_prompt, bare_prompt = replace(self.prompt, max_length=10**9).encode(
+            self.tokenizer,
+            [(example.query, document, example.instruction) for document in (example.document, "")],
         )
-        if len(bare.ids) > room:
+        if len(bare_prompt.ids) > max_prompt:
             raise BadInput(
-                f"Query {one.query_id!r} with document {one.doc_id!r} does not fit into max_length "
+                f"Query {example.query_id!r} with document {example.doc_id!r} does not fit into max_length "
                 f"{self.task.options.max_length} even without its document: raise max_length"
             )
-        prompt = truncate_ids(whole.ids, self.tokenizer, room, self.prompt.tail)
-        teacher = 0.0 if one.teacher is None else one.teacher
-        size = len(whole.ids) + len(answer)
-        return PrismRow([*prompt, *answer], len(prompt), teacher, POINT in one.losses, sft, size)
+        prompt = truncate_ids(full_prompt.ids, self.tokenizer, max_prompt, self.prompt.tail)
+        return PrismRow(
+            ids=[*prompt, *answer],
+            start=len(prompt),
+            teacher=0.0 if example.teacher is None else example.teacher,
+            point=POINT in example.losses,
+            sft=sft,
+            whole=len(full_prompt.ids) + len(answer),
+        )
 
     def train(self, folder: JobFolder, asked_to_stop: Callable[[], bool]) -> tuple[int, str]:
         callback = JobCallback(folder, self.task, asked_to_stop, self.dev_margins)
-        self.row_lengths = callback.tell_lengths(self.rows.table["whole"], self.task.options.max_length)
+        self.row_lengths = callback.report_lengths(self.rows.table["whole"], self.task.options.max_length)
         if self.without_adapter:
             callback.say(f"weights without an adapter: {', '.join(self.without_adapter)}")
         return callback.train(self.trainer(callback))
 
     def trainer(self, callback: JobCallback) -> Any:
-        """Return transformers' trainer of whole steps."""
+        """Return transformers' trainer with this recipe's rows and losses."""
         args = callback.arguments(TrainingArguments, len(self.lengths()))
         trainer = PrismTrainer(self.model, args, train_dataset=self.rows, callbacks=[callback])
         return trainer.bind(callback, self)
@@ -130,22 +138,19 @@ class PrismRecipe:
         return self._lengths
 
     def counts(self, rows: Sequence[int]) -> dict[str, int]:
-        chosen = [self.rows[place] for place in rows]
-        return {"point": sum(row.point for row in chosen), "sft": sum(row.sft for row in chosen)}
+        batch = [self.rows[row] for row in rows]
+        return {"point": sum(row.point for row in batch), "sft": sum(row.sft for row in batch)}
 
     def forward(self, rows: Sequence[int]) -> dict[str, Tensor]:
-        chosen = [self.rows[place] for place in rows]
+        batch = [self.rows[row] for row in rows]
         with torch.autocast(self.task.device, torch.bfloat16, enabled=self.task.precision == "bf16"):
-            states = label_states(
-                self.model, chosen, int(self.tokenizer.pad_token_id), packed=self.task.options.packing
-            )
-            return prism_losses(
-                OutputHead(self.model, self.yes_id, self.no_id), states, chosen, self.task.options.sft_reduction
-            )
+            states = label_states(self.model, batch, int(self.tokenizer.pad_token_id), packed=self.task.options.packing)
+            head = OutputHead(self.model, self.yes_id, self.no_id)
+            return prism_losses(head, states, batch, self.task.options.sft_reduction)
 
     @property
     def prompt(self) -> PromptTokens:
-        return PromptTokens(self.asked.render, self.yes_id, self.no_id, self.task.options.max_length)
+        return PromptTokens(self.rerank_prompt.render, self.yes_id, self.no_id, self.task.options.max_length)
 
     def dev_margins(self, rows: Sequence[Example]) -> list[float]:
         with measuring(self.model):
@@ -157,8 +162,8 @@ class PrismRecipe:
     def record(self) -> dict[str, Any]:
         return {
             "kind": "causal",
-            "prompt": self.asked.text,
-            "prompt_sha256": self.asked.sha256,
+            "prompt": self.rerank_prompt.text,
+            "prompt_sha256": self.rerank_prompt.sha256,
             "yes_id": self.yes_id,
             "no_id": self.no_id,
             "max_length": self.task.options.max_length,
@@ -167,7 +172,7 @@ class PrismRecipe:
 
 
 def check_packing(config: Any) -> None:
-    """BadInput where rows in one sequence would see each other (linear attention)."""
+    """Raise BadInput for a model in which packed rows would affect each other, as with linear attention."""
     config = config.get_text_config()
     kinds = set(getattr(config, "layer_types", None) or ["full_attention"])
     if kinds - {"full_attention", "sliding_attention"}:
@@ -177,21 +182,21 @@ def check_packing(config: Any) -> None:
         )
 
 
-def lora_targets(base: Any, named: str) -> Any:
-    """Return what gets an adapter, for peft. BadInput for layers that are missing."""
-    if named == "all-linear":
-        return named
-    there = {name.rpartition(".")[2] for name, part in base.named_modules() if isinstance(part, torch.nn.Linear)}
-    targets = [one.strip() for one in named.split(",") if one.strip()]
-    if missing := [one for one in targets if one not in there]:
+def lora_targets(base: Any, option: str) -> Any:
+    """Return peft's target modules for the option `lora_targets`. Raises BadInput for layers that do not exist."""
+    if option == "all-linear":
+        return option
+    layers = {name.rpartition(".")[2] for name, module in base.named_modules() if isinstance(module, torch.nn.Linear)}
+    targets = [name.strip() for name in option.split(",") if name.strip()]
+    if missing := [name for name in targets if name not in layers]:
         raise BadInput(
-            f"lora_targets: the base has no linear layer named {missing[0]!r}; it has {', '.join(sorted(there))}"
+            f"lora_targets: the base has no linear layer named {missing[0]!r}; it has {', '.join(sorted(layers))}"
         )
     return targets
 
 
 def lora_config(base: Any, options: RecipeOptions, kind: str = "CAUSAL_LM") -> LoraConfig:
-    """Return the adapter that the options say, whose first matrices are random by their seed. Raises BadInput."""
+    """Return the configuration of the options' adapter, and seed its random initialisation. Raises BadInput."""
     torch.manual_seed(options.seed)
     return LoraConfig(
         r=options.lora_rank,
@@ -203,69 +208,73 @@ def lora_config(base: Any, options: RecipeOptions, kind: str = "CAUSAL_LM") -> L
 
 
 def name_without_adapter(model: Any) -> list[str]:
-    """Return the names of the weights of two and more dimensions that get no adapter: embeddings, convolutions ..."""
-    found = [
+    """Return the names of weight matrices without an adapter, such as embeddings and convolutions."""
+    names = [
         name.removeprefix("base_model.model.").removesuffix(".weight")
-        for name, value in model.named_parameters()
-        if value.ndim > 1 and ".base_layer." not in name and "lora_" not in name
+        for name, weight in model.named_parameters()
+        if weight.ndim > 1 and ".base_layer." not in name and "lora_" not in name
     ]
-    return sorted({".".join(part for part in name.split(".") if not part.isdigit()) for name in found})
+    return sorted({".".join(part for part in name.split(".") if not part.isdigit()) for name in names})
 
 
 class PrismTrainer(WholeSteps, Trainer):  # type: ignore[misc]
-    """transformers' trainer, whose steps are whole."""
+    """transformers' trainer with the steps of WholeSteps."""
 
 
 def label_states(model: Any, rows: Sequence[PrismRow], pad: int, *, packed: bool = False) -> Tensor:
-    """Return the decoder's last states at all label positions, row after row: (sum of positions, hidden size)."""
+    """Return the decoder's last states at all label positions, row by row; shape (sum of positions, hidden size)."""
     decoder = model.get_base_model().get_decoder()
     device = next(model.parameters()).device
-    # Padded on the right, where a causal model does not look. Packed: several rows in one sequence,
-    # whose positions begin anew and so keep attention within each row.
     if packed:
-        ids = torch.tensor([[one for row in rows for one in row.ids]], device=device)
-        places = torch.tensor([[place for row in rows for place in range(len(row.ids))]], device=device)
-        shape = {"position_ids": places}
+        # Rows in one sequence; each starts from position 0, which keeps attention within the row.
+        ids = torch.tensor([[token for row in rows for token in row.ids]], device=device)
+        positions = torch.tensor([[position for row in rows for position in range(len(row.ids))]], device=device)
+        inputs = {"position_ids": positions}
         begins = [(0, begin) for begin in accumulate((len(row.ids) for row in rows[:-1]), initial=0)]
     else:
+        # Padded on the right, which a causal model does not attend to.
         ids, mask = pad_rows([row.ids for row in rows], pad, device)
-        shape = {"attention_mask": mask}
-        begins = [(place, 0) for place in range(len(rows))]
-    keep = torch.zeros_like(ids, dtype=torch.bool)
+        inputs = {"attention_mask": mask}
+        begins = [(line, 0) for line in range(len(rows))]
+    is_label = torch.zeros_like(ids, dtype=torch.bool)
     for row, (line, begin) in zip(rows, begins, strict=True):
-        keep[line, begin + row.label_positions.start : begin + row.label_positions.stop] = True
-    states: Tensor = decoder(input_ids=ids, use_cache=False, **shape).last_hidden_state[keep]
+        is_label[line, begin + row.label_positions.start : begin + row.label_positions.stop] = True
+    states: Tensor = decoder(input_ids=ids, use_cache=False, **inputs).last_hidden_state[is_label]
     return states
 
 
 class OutputHead(AnswerHead):
-    """The last layer of a causal model, applied to states: to two words, or to all of the vocabulary in tiles."""
+    """The output layer of a causal model, applied to states: for two tokens, or in tiles for the whole vocabulary."""
 
     def entropies(self, states: Tensor, answers: Tensor) -> Tensor:
-        """Return the cross-entropy of each answer's token in fp32; a tile's logits are made again on the way back."""
-        pairs = zip(torch.split(states, TILE), torch.split(answers, TILE), strict=True)
-        return torch.cat([checkpoint(self._tile, *pair, use_reentrant=False) for pair in pairs])
+        """Return the cross-entropy of each answer token in fp32; logits are recomputed in the backward pass."""
 
-    def _tile(self, states: Tensor, answers: Tensor) -> Tensor:
-        logits = self.bound(self.output(states.to(self.output.weight.dtype)).float() * self.scale)
-        return functional.cross_entropy(logits, answers, reduction="none")
+        def tile_entropies(tile_states: Tensor, tile_answers: Tensor) -> Tensor:
+            logits = self.bound(self.output(tile_states.to(self.output.weight.dtype)).float() * self.scale)
+            return functional.cross_entropy(logits, tile_answers, reduction="none")
+
+        tiles = zip(torch.split(states, TILE), torch.split(answers, TILE), strict=True)
+        return torch.cat([checkpoint(tile_entropies, *tile, use_reentrant=False) for tile in tiles])
 
 
 def prism_losses(head: OutputHead, states: Tensor, rows: Sequence[PrismRow], reduction: str) -> dict[str, Tensor]:
-    """Return the sums of (sigmoid(margin) - teacher)^2 and of cross-entropy (sum or mean over a row's tokens)."""
+    """Return the sums over rows of (sigmoid(margin) - teacher)^2 and of the cross-entropy.
+
+    `states` come from label_states; `reduction`: sum or mean over a row's tokens.
+    """
     sizes = [len(row.label_positions) for row in rows]
     device = states.device
     firsts = torch.tensor([0, *sizes[:-1]], device=device).cumsum(0)
-    wanted = torch.tensor([row.teacher for row in rows], device=device)
+    teacher = torch.tensor([row.teacher for row in rows], device=device)
     has_point = torch.tensor([row.point for row in rows], device=device)
-    point = ((torch.sigmoid(head.compare(states[firsts])) - wanted) ** 2 * has_point).sum()
-    kept = [place for place, row in enumerate(rows) for _ in row.label_positions if row.sft]
-    if not kept:
-        # Zero, yet part of the graph, so that a step can add up both parts of every pass.
+    point = ((torch.sigmoid(head.compare(states[firsts])) - teacher) ** 2 * has_point).sum()
+    text_sizes = [size for row, size in zip(rows, sizes, strict=True) for _ in row.label_positions if row.sft]
+    if not text_sizes:
+        # Zero but part of the graph, so that a step can add up both losses in every pass.
         return {"point": point, "sft": states.float().sum() * 0.0}
-    own = torch.tensor([row.sft for row in rows for _ in row.label_positions], device=device)
-    answers = torch.tensor([one for row in rows if row.sft for one in row.ids[row.start :]], device=device)
-    tokens = head.entropies(states[own], answers)
+    is_text = torch.tensor([row.sft for row in rows for _ in row.label_positions], device=device)
+    answers = torch.tensor([token for row in rows if row.sft for token in row.ids[row.start :]], device=device)
+    entropies = head.entropies(states[is_text], answers)
     if reduction == "mean":
-        tokens = tokens / torch.tensor([sizes[place] for place in kept], device=device)
-    return {"point": point, "sft": tokens.sum()}
+        entropies = entropies / torch.tensor(text_sizes, device=device)
+    return {"point": point, "sft": entropies.sum()}

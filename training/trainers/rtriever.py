@@ -1,4 +1,4 @@
-"""Recipe `rtriever`: an embedder tuned on bundles by sentence-transformers (RTriever 5.2)."""
+"""Recipe `rtriever`: an embedding model tuned on bundles with sentence-transformers (RTriever 5.2)."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -23,34 +23,36 @@ from training.published.torch_memory import free_memory, is_out_of_memory
 from training.recipes.job_folder import JobFolder
 from training.recipes.table import RetrieverOptions
 from training.trainers.callback import JobCallback
-from training.trainers.contrastive import InBatchLoss, RanOutElsewhere, agree
+from training.trainers.contrastive import InBatchLoss, RanOutElsewhere, agree_on_memory
 from training.trainers.memory import DoesNotFit, check_memory
 from training.trainers.prism import lora_config
-from training.trainers.processes import gather, place_in_world
+from training.trainers.processes import gather, rank_and_size
 from training.trainers.recipe import TrainingTask
 from training.trainers.token_tables import tokenize_rows
 
-FP32 = 4  # Bytes of a weight: vectors are compared at a temperature at which bf16's would be too coarse.
-# As Qwen3-Embedding was trained; the paper tunes that model.
+FP32 = 4  # Bytes of a weight. Vectors in bf16 would be too coarse for the temperature of the loss.
+# The prefix of Qwen3-Embedding, which the paper tunes.
 QWEN_PREFIX = "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery:"
 
 
 def load_embedder(folder: Path, options: RetrieverOptions, device: str, attention: str = "auto") -> SentenceTransformer:
-    """Load a base with its pooling, unit vectors and the query prompt; causal bases end each text with a token."""
+    """Load a base with its pooling, normalisation and query prefix; with pooling "last", texts get an end token."""
     pooling = pooling_of(folder, options.pooling)
-    chosen = {} if attention == "auto" else {"attn_implementation": attention}
-    body = Transformer(str(folder), max_seq_length=options.max_length, model_kwargs={"dtype": torch.float32, **chosen})
+    model_kwargs: dict[str, Any] = {"dtype": torch.float32}
+    if attention != "auto":
+        model_kwargs["attn_implementation"] = attention
+    body = Transformer(str(folder), max_seq_length=options.max_length, model_kwargs=model_kwargs)
     tokenizer = body.tokenizer
     if tokenizer.pad_token is None:
         tokenizer.pad_token = tokenizer.eos_token
-    # "last" pools the state of the final token, which has to be the same end token for every text.
+    # "last" pools the state of the last token, which must be the same end token for every text.
     if pooling == "last" and tokenizer("x")["input_ids"][-1] not in (tokenizer.eos_token_id, tokenizer.pad_token_id):
         end = tokenizer.eos_token
         tokenizer.backend_tokenizer.post_processor = TemplateProcessing(
             single=f"$A {end}", pair=f"$A $B {end}", special_tokens=[(end, tokenizer.eos_token_id)]
         )
     tokenizer.padding_side = "right"
-    tokenizer.split_special_tokens = True  # A control token in a text stays text, in the published folder as well.
+    tokenizer.split_special_tokens = True  # Control tokens in texts are plain text, also in the published model.
     mode = {"last": "lasttoken"}.get(pooling, pooling)
     size = body.model.config.get_text_config().hidden_size
     prefix = options.query_prefix or (QWEN_PREFIX if pooling == "last" else "")
@@ -59,66 +61,69 @@ def load_embedder(folder: Path, options: RetrieverOptions, device: str, attentio
 
 
 def published_length(base: Path, trained: int) -> int:
-    """Return how many tokens the published model reads: no fewer than its base's folder says."""
+    """Return the maximum input of the published model in tokens: that of training, or the base's if it is longer."""
     path = base / "sentence_bert_config.json"
-    own = json.loads(path.read_text()).get("max_seq_length") if path.exists() else None
-    return max(trained, int(own or 0))
+    base_length = json.loads(path.read_text()).get("max_seq_length") if path.exists() else None
+    return max(trained, int(base_length or 0))
 
 
 class Texts:
-    """Token ids of bundles' queries (with prompt) and documents, with end tokens."""
+    """The tokens of all different queries (with their prefix) and documents of the bundles."""
 
     def __init__(self, task: TrainingTask, model: SentenceTransformer) -> None:
-        prompt, self.tokenizer = model.prompts["query"], model.tokenizer
-        self.query_prompt, limit = prompt, model.max_seq_length
-        passages = (one for bundle in task.data.train for one in (*bundle.positives, *bundle.negatives))
-        texts = [*(prompt + bundle.query for bundle in task.data.train), *(one.text for one in passages)]
-        self.places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
-        known = list(self.places)
+        prefix, self.tokenizer = model.prompts["query"], model.tokenizer
+        self.query_prefix, limit = prefix, model.max_seq_length
+        passages = (passage for bundle in task.data.train for passage in (*bundle.positives, *bundle.negatives))
+        texts = [*(prefix + bundle.query for bundle in task.data.train), *(passage.text for passage in passages)]
+        self.numbers = {text: number for number, text in enumerate(dict.fromkeys(texts))}
+        unique_texts = list(self.numbers)
 
         def make(number: int) -> dict[str, Any]:
-            encode = partial(self.tokenizer, known[number], verbose=False)
+            encode = partial(self.tokenizer, unique_texts[number], verbose=False)
             ids = encode(truncation=True, max_length=limit)["input_ids"]
             return {"ids": ids, "whole": len(encode(truncation=False)["input_ids"])}
 
-        self.table = tokenize_rows(task, self.tokenizer, len(known), make, prompt, limit)
+        self.table = tokenize_rows(task, self.tokenizer, len(unique_texts), make, prefix, limit)
 
-    def pad(self, places: Sequence[int], **_rest: Any) -> dict[str, Any]:
-        """Return a batch of texts by their places."""
-        return dict(self.tokenizer.pad({"input_ids": self.table[list(places)]["ids"]}, return_tensors="pt"))
+    def pad(self, numbers: Sequence[int], **_kwargs: Any) -> dict[str, Any]:
+        """Return a batch of the texts with these numbers."""
+        return dict(self.tokenizer.pad({"input_ids": self.table[list(numbers)]["ids"]}, return_tensors="pt"))
 
 
 class Draws(TrainerCallback):
-    """The documents that an epoch takes of each bundle: a row, its place, becomes places of texts when a batch asks."""
+    """The documents drawn from each bundle in an epoch, as a transform of a data set.
+
+    It turns batches of numbers of bundles into numbers of their texts, and labels as InBatchLoss takes them.
+    """
 
     def __init__(self, bundles: Sequence[Any], texts: Texts, seed: int) -> None:
         self.bundles, self.texts, self.seed, self.epoch = bundles, texts, seed, 0
 
     def on_epoch_begin(self, args: Any, state: Any, control: Any, **rest: Any) -> None:
-        # transformers counts epochs in floats: 1e-6 keeps 0.9999999 from being epoch 0.
+        # transformers' epoch is a float: with 1e-6 added, 0.9999999 is epoch 1.
         self.epoch = int((state.epoch or 0) + 1e-6)
 
     def __call__(self, batch: dict[str, list[int]]) -> dict[str, list[Any]]:
         rows: dict[str, list[Any]] = {name: [] for name in ("anchor", "positive", "negative", "label")}
-        for place in batch["anchor"]:
-            bundle = self.bundles[place]
+        for number in batch["anchor"]:
+            bundle = self.bundles[number]
             positive, negative = bundle.draw(self.seed, self.epoch)
-            drawn = bundle.positives[positive].text, bundle.negatives[negative].text
-            for name, text in zip(rows, (self.texts.query_prompt + bundle.query, *drawn), strict=False):
-                rows[name].append(self.texts.places[text])
-            rows["label"].append([place, positive, negative])
+            rows["anchor"].append(self.texts.numbers[self.texts.query_prefix + bundle.query])
+            rows["positive"].append(self.texts.numbers[bundle.positives[positive].text])
+            rows["negative"].append(self.texts.numbers[bundle.negatives[negative].text])
+            rows["label"].append([number, positive, negative])
         return rows
 
 
 class RetrieverTrainer(SentenceTransformerTrainer):
-    """sentence-transformers' trainer, which does a step again with half of the tokens when memory runs out in it."""
+    """sentence-transformers' trainer, which repeats a step with half the tokens at a time if memory runs out."""
 
     callback: JobCallback
-    cached: InBatchLoss
+    in_batch_loss: InBatchLoss
 
     def training_step(self, model: Any, inputs: dict[str, Any], num_items_in_batch: Any = None) -> Any:
         while True:
-            self.cached.mini_batch_num_tokens = self.callback.progress.token_budget
+            self.in_batch_loss.mini_batch_num_tokens = self.callback.progress.token_budget
             try:
                 return super().training_step(model, dict(inputs), num_items_in_batch)
             except RanOutElsewhere:
@@ -126,19 +131,22 @@ class RetrieverTrainer(SentenceTransformerTrainer):
             except (RuntimeError, MemoryError) as error:
                 if not is_out_of_memory(error):
                     raise
-                agree(True)
-            # Outside the handler: the error holds the frames, and these hold what does not fit.
+                agree_on_memory(True)
+            # After the handler, since the error refers to frames with the tensors that did not fit.
             self.shrink(inputs)
 
     def shrink(self, inputs: dict[str, Any]) -> None:
-        """Halve the token budget in all processes, down to a text a pass. Raises DoesNotFit."""
-        # Gradients of the failed attempt would add to those of the next one.
-        for value in self.model.parameters():
-            value.grad = None
-        lengths = [mask.sum(1) for name, mask in inputs.items() if name.endswith("attention_mask")]
-        # Of the longest text and the longest column of a batch; the largest of all processes, as all shrink alike.
-        own = max(int(one.max()) for one in lengths), max(int(one.sum()) for one in lengths)
-        longest, used = (max(found) for found in zip(*gather(own), strict=True))
+        """Halve the token budget in all processes, down to one text in a pass. Raises DoesNotFit."""
+        # Gradients of the failed attempt would be added to those of the next one.
+        for weight in self.model.parameters():
+            weight.grad = None
+        column_lengths = [mask.sum(1) for name, mask in inputs.items() if name.endswith("attention_mask")]
+        # The tokens of the longest text and of the largest column of a batch, over all processes.
+        own_sizes = (
+            max(int(lengths.max()) for lengths in column_lengths),
+            max(int(lengths.sum()) for lengths in column_lengths),
+        )
+        longest, used = (max(sizes) for sizes in zip(*gather(own_sizes), strict=True))
         budget = self.callback.progress.token_budget
         if budget <= longest:
             raise DoesNotFit(f"A text of {longest} tokens alone takes more memory than there is: lower max_length")
@@ -148,13 +156,13 @@ class RetrieverTrainer(SentenceTransformerTrainer):
 
 
 class RTriever:
-    """`recipe.Recipe` of an embedder."""
+    """A `recipe.Recipe` for an embedding model."""
 
     def __init__(self, task: TrainingTask) -> None:
         assert isinstance(task.options, RetrieverOptions)
         self.task, self.options = task, task.options
-        self.row_lengths: dict[str, Any] = {}  # Until train has said them.
-        # Before its tokenizer is loaded nothing is known of the texts: what the weights take, in fp32, is the bound.
+        self.row_lengths: dict[str, Any] = {}  # Set by train.
+        # Checked for the weights alone, since the lengths of texts are not known before the tokenizer is loaded.
         check_memory(task, AutoConfig.from_pretrained(task.base), 1, frozen=FP32)
         self.model = load_embedder(task.base, self.options, task.device, self.options.attention)
         self.texts = Texts(task, self.model)
@@ -170,14 +178,14 @@ class RTriever:
         rows = Dataset.from_dict({"anchor": list(range(len(bundles)))})
         rows.set_transform(draws)
         callback = JobCallback(folder, self.task, asked_to_stop, self.dev_margins)
-        self.row_lengths = callback.tell_lengths(self.texts.table["whole"], options.max_length)
-        _, processes = place_in_world()
+        self.row_lengths = callback.report_lengths(self.texts.table["whole"], options.max_length)
+        _, processes = rank_and_size()
         arguments = callback.arguments(
             SentenceTransformerTrainingArguments,
             len(bundles),
             batch_sampler="no_duplicates",
             dataloader_drop_last=processes > 1,
-            ddp_broadcast_buffers=False,  # Processes may have other numbers of passes, and nothing here changes.
+            ddp_broadcast_buffers=False,  # Not possible with different numbers of passes; buffers do not change here.
         )
         loss = InBatchLoss(
             self.model,
@@ -192,15 +200,15 @@ class RTriever:
             self.model, args=arguments, train_dataset=rows, loss=loss, callbacks=[draws, callback],
             data_collator=SentenceTransformerDataCollator(preprocess_fn=self.texts.pad),
         )  # fmt: skip
-        trainer.callback, trainer.cached = callback, loss
+        trainer.callback, trainer.in_batch_loss = callback, loss
         return callback.train(trainer)
 
     def dev_margins(self, rows: Sequence[Any]) -> list[float]:
         """Return the cosine of query and document of each row."""
-        was = self.model.training
-        found = cosines(self.model, rows)
-        self.model.train(was)
-        return found
+        was_training = self.model.training
+        margins = cosines(self.model, rows)
+        self.model.train(was_training)
+        return margins
 
     def trained(self, checkpoint: Path) -> "EmbedderTrained":
         return EmbedderTrained(self.task, checkpoint)
@@ -221,7 +229,7 @@ class RTriever:
 
 
 class EmbedderTrained:
-    """`finishing.Trained` of base and checkpoint; a margin is query-document cosine."""
+    """A `finishing.Trained` of a base and a checkpoint, whose margins are cosines of query and document."""
 
     kind: Kind = "embedder"
     random_head = False
@@ -229,7 +237,7 @@ class EmbedderTrained:
     def __init__(self, task: TrainingTask, checkpoint: Path) -> None:
         assert isinstance(task.options, RetrieverOptions)
         self.task, self.checkpoint = task, checkpoint
-        # What is measured reads as much as what is published.
+        # Measured with the maximum input of the published model.
         self.options = replace(task.options, max_length=published_length(task.base, task.options.max_length))
         self.has_adapter = bool(task.options.lora_rank)
 
@@ -247,11 +255,11 @@ class EmbedderTrained:
         model.save_pretrained(str(folder), create_model_card=False)
 
     def published_margins(self, folder: Path, rows: Sequence[Any]) -> list[float]:
-        """Return the margins by the folder's serving code, not the training library's."""
+        """Return the margins of the written model, computed by the serving code."""
         served, prefix = open_embedder(folder, self.task.device), read_query_prefix(folder)
-        queries, _ = served.encode([prefix + row.query for row in rows])
-        documents, _ = served.encode([row.document for row in rows])
-        return [float(one) for one in (queries * documents).sum(1)]
+        queries, _tokens = served.encode([prefix + row.query for row in rows])
+        documents, _tokens = served.encode([row.document for row in rows])
+        return [float(cosine) for cosine in (queries * documents).sum(1)]
 
     def _load_trained(self, device: str) -> SentenceTransformer:
         if not self.has_adapter:
@@ -265,23 +273,24 @@ class EmbedderTrained:
 
 
 def cosines(model: SentenceTransformer, rows: Sequence[Any]) -> list[float]:
-    """Return the cosine of query, with its prompt, and document of each row."""
-    if not rows:  # A set without a dev split; the library's answer to no texts has one dimension.
+    """Return the cosine of the query, with its prefix, and the document of each row."""
+    # Without a dev split there are no rows, for which the library would return a tensor of one dimension.
+    if not rows:
         return []
     queries = _encode(model, [row.query for row in rows], "query")
     documents = _encode(model, [row.document for row in rows], "document")
-    return [float(one) for one in (queries * documents).sum(1)]
+    return [float(cosine) for cosine in (queries * documents).sum(1)]
 
 
-def _encode(model: SentenceTransformer, texts: Sequence[str], prompt: str, together: int = 32) -> torch.Tensor:
-    """Return the vectors of texts, of half as many at a time where memory runs out."""
+def _encode(model: SentenceTransformer, texts: Sequence[str], prompt_name: str, batch_size: int = 32) -> torch.Tensor:
+    """Return the vectors of texts, with half the batch size if memory runs out. Raises DoesNotFit."""
     try:
-        return model.encode(list(texts), prompt_name=prompt, batch_size=together, convert_to_tensor=True)
+        return model.encode(list(texts), prompt_name=prompt_name, batch_size=batch_size, convert_to_tensor=True)
     except (RuntimeError, MemoryError) as error:
         if not is_out_of_memory(error):
             raise
-        if together == 1:
+        if batch_size == 1:
             raise DoesNotFit("A text alone takes more memory than there is: lower max_length") from None
-    # Outside the handler: the error holds the frames, and these hold what does not fit.
+    # After the handler, since the error refers to frames with the tensors that did not fit.
     free_memory()
-    return _encode(model, texts, prompt, together // 2)
+    return _encode(model, texts, prompt_name, batch_size // 2)

@@ -1,4 +1,4 @@
-"""Jobs that score: every pair of the folder's pairs.jsonl by each model that was asked for."""
+"""Jobs that score the pairs in the folder's pairs.jsonl with each of their models."""
 
 import json
 import time
@@ -15,14 +15,17 @@ from training.recipes.job_folder import JobFolder, TrainingCancelled, count_whol
 
 
 def score_pairs(folder: JobFolder, asked_to_stop: Callable[[], bool]) -> dict[str, Any]:
-    """Write `<name>.scores.jsonl` for each model, one line a query; those that are there stay."""
+    """Write `<name>.scores.jsonl` for each model, resuming earlier work, and return a summary.
+
+    A line has the scores of a query's documents.
+    """
     job = folder.job
     lines = read_lines(folder.path / "pairs.jsonl")
     models: dict[str, str] = job["models"]
-    total, began, words, cut = len(lines) * len(models), time.monotonic(), "", {}
-    for place, (name, where) in enumerate(models.items()):
-        folder.update_state(phase=f"loading {name}", steps=place * len(lines), total=total)
-        model = find_base(where, folder.path / "bases")
+    total, started_at, words, cut = len(lines) * len(models), time.monotonic(), "", {}
+    for index, (name, base) in enumerate(models.items()):
+        folder.update_state(phase=f"loading {name}", steps=index * len(lines), total=total)
+        model = find_base(base, folder.path / "bases")
         scorer = open_scorer(
             model,
             job.get("device") or "cpu",
@@ -31,51 +34,49 @@ def score_pairs(folder: JobFolder, asked_to_stop: Callable[[], bool]) -> dict[st
         )
         words = words or scorer.words
         folder.update_state(words=scorer.words or words)
-        _score_lines(folder, scorer, name, lines, place * len(lines), asked_to_stop)
-        cut[name] = sum(line.get("cut", 0) for line in read_lines(scores_path(folder, name)))
-    pairs = sum(len(line["documents"]) for line in lines)
-    seconds = time.monotonic() - began
+        path = folder.path / f"{name}.scores.jsonl"
+        _score_lines(folder, scorer, path, lines, index * len(lines), asked_to_stop)
+        cut[name] = sum(line.get("cut", 0) for line in read_lines(path))
     return {
         "queries": len(lines),
-        "pairs": pairs,
+        "pairs": sum(len(line["documents"]) for line in lines),
         "cut": cut,
         "precision": scorer.precision,
         "models": list(models),
-        "seconds": round(seconds, 2),
+        "seconds": round(time.monotonic() - started_at, 2),
     }
 
 
 def base_prompt(model: Path, others: Iterable[str]) -> str:
-    """Return the prompt's name for a base compared with a model of ours: that model's."""
+    """Return the name of a base's prompt: that of the first trained model among `others`; "" for a trained model."""
     if read_reranker_json(model):
         return ""
     records = [read_reranker_json(Path(other)) for other in others]
-    known = [prompt for record in records if (prompt := recorded_prompt(record)) is not None]
-    return (known or [rendering.QUORUM])[0].name
-
-
-def scores_path(folder: JobFolder, name: str) -> Path:
-    """Return where a model's scores stand in a job's folder."""
-    return folder.path / f"{name}.scores.jsonl"
+    prompts = [prompt for record in records if (prompt := recorded_prompt(record)) is not None]
+    return (prompts or [rendering.QUORUM])[0].name
 
 
 def _score_lines(
-    folder: JobFolder, scorer: Scorer, name: str, lines: list[dict[str, Any]], before: int, stop: Callable[[], bool]
+    folder: JobFolder, scorer: Scorer, path: Path, lines: list[dict[str, Any]], before: int, stop: Callable[[], bool]
 ) -> None:
-    path = scores_path(folder, name)
+    """Append the scores of the lines that are not scored yet.
+
+    `before`: the lines that were counted in the job's progress before this model's.
+    """
+    name = path.name.removesuffix(".scores.jsonl")
     done = count_whole_lines(path)
     with path.open("a") as file:
         for number, line in enumerate(lines[done:], done + 1):
-            texts = [one["text"] for one in line["documents"]]
+            texts = [document["text"] for document in line["documents"]]
             (scores,) = scorer.score([ServingRequest(line["query"], texts, line["instruction"])])
-            kept = {
+            scores_line = {
                 "query_id": line["query_id"],
-                "doc_ids": [one["doc_id"] for one in line["documents"]],
+                "doc_ids": [document["doc_id"] for document in line["documents"]],
                 "margins": [score.margin for score in scores],
                 "probabilities": [scorer.probability(score.margin) for score in scores],
                 "cut": sum(score.is_cut for score in scores),
             }
-            file.write(json.dumps(kept) + "\n")
+            file.write(json.dumps(scores_line) + "\n")
             file.flush()
             folder.update_state(phase=f"scoring with {name}", steps=before + number)
             if stop():

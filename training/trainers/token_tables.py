@@ -1,4 +1,4 @@
-"""Rows of a training as tokens: made once, by processes, kept as mapped Arrow."""
+"""Tables of a training's tokenised rows, made once by several processes and stored as memory-mapped Arrow files."""
 
 import os
 import shutil
@@ -14,33 +14,37 @@ from training.recipes.job_folder import write_folder
 from training.trainers.processes import is_leading, wait_for_all
 from training.trainers.recipe import TrainingTask
 
-ROWS_PER_PROCESS = 2000  # Fewer are sooner done than a process is started.
+ROWS_PER_PROCESS = 2000  # Starting a process takes longer than tokenising fewer rows.
 
 
 def tokenize_rows(
-    task: TrainingTask, tokenizer: Any, count: int, make: Callable[[int], Mapping[str, Any]], *decides: object
+    task: TrainingTask, tokenizer: Any, count: int, make: Callable[[int], Mapping[str, Any]], *cache_key: object
 ) -> Any:
-    """Return a task's table of rows; `decides`: what counts beside set and tokenizer."""
-    # The tokenizer's whole definition: two of one name may differ.
-    parts = (task.recipe, task.data.sha256, tokenizer.backend_tokenizer.to_str(), *decides)
+    """Return a table whose row n is `make(n)`, from the task's cache if possible.
+
+    `cache_key`: what determines the rows in addition to recipe, training set and tokenizer.
+    """
+    # By the tokenizer's definition, since tokenizers with the same name may differ.
+    parts = (task.recipe, task.data.sha256, tokenizer.backend_tokenizer.to_str(), *cache_key)
     key = sha256("\0".join(map(str, parts)).encode()).hexdigest()
     return make_table(count, make, task.cache, key)
 
 
 def make_table(count: int, make: Callable[[int], Mapping[str, Any]], folder: Path | None, key: str) -> Any:
-    """Return a table whose row n is `make(n)`: read from the folder where one of this key lies there.
+    """Return a table whose row n is `make(n)`, read from the folder if it contains a table with this key.
 
-    Without a folder it stays in memory. Where several processes train, the first writes it and all read it.
+    Without a folder the table is in memory. If several processes train, the first writes the table and all read it.
     """
     if folder is None:
         return datasets.Dataset.from_list([dict(make(number)) for number in range(count)])
-    kept = folder / key
-    if is_leading() and not kept.exists():
-        if folder.exists():  # Of another base, set or length.
+    path = folder / key
+    if is_leading() and not path.exists():
+        # A table with another key is of another base, set or length.
+        if folder.exists():
             shutil.rmtree(folder)
-        _write_table(count, make, kept)
+        _write_table(count, make, path)
     wait_for_all()
-    return datasets.load_from_disk(str(kept))
+    return datasets.load_from_disk(str(path))
 
 
 def _write_table(count: int, make: Callable[[int], Mapping[str, Any]], folder: Path) -> None:
@@ -51,7 +55,7 @@ def _write_table(count: int, make: Callable[[int], Mapping[str, Any]], folder: P
         lambda row: make(row["number"]),
         remove_columns=["number"],
         num_proc=processes if processes > 1 else None,
-        # Nothing is looked up by what the function is: that would hash the tokenizer and all rows.
+        # Without a fingerprint, the library would hash the function with the tokenizer and all rows.
         new_fingerprint=folder.name[:16],
         load_from_cache_file=False,
     )
@@ -60,14 +64,14 @@ def _write_table(count: int, make: Callable[[int], Mapping[str, Any]], folder: P
 
 
 def list_lengths(table: Any, column: str) -> list[int]:
-    """Return the length of each list of a column, without reading what is in them."""
+    """Return the length of each list in a column, without reading the lists."""
     chunks = table.data.column(column).chunks
-    offsets = [np.diff(chunk.offsets.to_numpy()) for chunk in chunks]
-    return [int(one) for one in np.concatenate(offsets)] if offsets else []
+    lengths = [np.diff(chunk.offsets.to_numpy()) for chunk in chunks]
+    return [int(length) for length in np.concatenate(lengths)] if lengths else []
 
 
 class TokenRows(Sequence[Any]):
-    """The rows of a table, each made to an object when it is asked for."""
+    """The rows of a table, each converted to an object of `kind` when it is read."""
 
     def __init__(self, table: Any, kind: Callable[..., Any]) -> None:
         self.table, self.kind = table, kind
@@ -75,7 +79,7 @@ class TokenRows(Sequence[Any]):
     def __len__(self) -> int:
         return len(self.table)
 
-    def __getitem__(self, place: Any) -> Any:
-        if isinstance(place, slice):
-            return [self[one] for one in range(*place.indices(len(self)))]
-        return self.kind(**self.table[int(place)])
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return [self[number] for number in range(*index.indices(len(self)))]
+        return self.kind(**self.table[int(index)])

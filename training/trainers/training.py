@@ -1,4 +1,4 @@
-"""A job of kind `train`, from its folder to a published model."""
+"""The job `train`, from its folder to a published model."""
 
 from collections.abc import Callable
 from dataclasses import asdict, replace
@@ -25,25 +25,29 @@ from training.trainers.recipe import Recipe, TrainingTask
 
 
 def train_model(folder: JobFolder, asked_to_stop: Callable[[], bool]) -> dict[str, Any]:
-    """Train, choose and publish a model; return what the command `train` prints and the model's page shows.
+    """Train a model and publish its best checkpoint; return the result for the job's row and its page.
 
-    Raises BadInput for what cannot be trained, TrainingCancelled, publishing.MergeDiffers.
+    1. Check the request, and find the training set and the base.
+    2. Train in as many processes as the options say; only the first one continues.
+    3. Publish the chosen checkpoint.
+
+    Raises BadInput, TrainingCancelled and publishing.MergeDiffers.
     """
     job = folder.job
     out = Path(job["out"])
-    check_new(out)  # Before hours of training; the rename at the end looks again.
+    # Checked before hours of training; the rename at the end fails for a folder that is not empty.
+    check_new(out)
     task = prepare_task(folder, job)
     with share_training(folder.path, task.options.processes, task.device):
         if is_leading():
-            if far := table.find_far_rate(task.recipe, task.options):
-                print("warning:", table.FAR_RATE % far, flush=True)  # noqa: T201
+            if rates := table.find_far_rate(task.recipe, task.options):
+                print("warning:", table.FAR_RATE % rates, flush=True)  # noqa: T201
             folder.update_state(words=describe_setup(task.tiny, task.device), phase="loading the base")
         recipe = open_recipe(task)
-        chosen = recipe.train(folder, asked_to_stop)
-        # The other processes end here: one of them publishes.
+        step, reason = recipe.train(folder, asked_to_stop)
         if not is_leading():
             return {}
-    record = publish_model(folder, recipe, out, chosen)
+    record = publish_model(folder, recipe, out, step, reason)
     losses = [line["loss"] for line in folder.read_metrics() if "loss" in line]
     return {
         "steps": len(losses),
@@ -60,9 +64,8 @@ def train_model(folder: JobFolder, asked_to_stop: Callable[[], bool]) -> dict[st
     }
 
 
-def publish_model(folder: JobFolder, recipe: Recipe, out: Path, chosen: tuple[int, str]) -> Record:
-    """Publish the chosen checkpoint; on the CPU if it does not fit on the GPU."""
-    step, why = chosen
+def publish_model(folder: JobFolder, recipe: Recipe, out: Path, step: int, reason: str) -> Record:
+    """Publish the checkpoint of a step, chosen for this reason; on the CPU if it does not fit on the GPU."""
     task = recipe.task
     record = Record(
         recipe=task.recipe,
@@ -76,7 +79,7 @@ def publish_model(folder: JobFolder, recipe: Recipe, out: Path, chosen: tuple[in
         teacher=task.data.teacher,
         tiny=task.tiny,
         device=task.device,
-        checkpoint={"step": step, "words": why},
+        checkpoint={"step": step, "words": reason},
         steps=[line["steps"] for line in folder.read_metrics() if "steps" in line][-1],
         **recipe.record(),
     )
@@ -85,10 +88,11 @@ def publish_model(folder: JobFolder, recipe: Recipe, out: Path, chosen: tuple[in
         print(phase, flush=True)  # noqa: T201
         folder.update_state(phase=phase)
 
-    # What was trained is on the disk; finishing loads its own.
+    # Finishing loads the checkpoint from disk.
     recipe.model = None
     free_memory()
-    if out.exists():  # Publishing renames a folder to this name.
+    # Publishing renames a folder to this name.
+    if out.exists():
         out.rmdir()
     finish = partial(
         finish_training, dev=task.data.dev, record=record, report=report, first_stage=read_first_stage(folder)
@@ -105,7 +109,7 @@ def publish_model(folder: JobFolder, recipe: Recipe, out: Path, chosen: tuple[in
 
 
 def prepare_task(folder: JobFolder, job: dict[str, Any]) -> TrainingTask:
-    """Return the job as a task. What can be refused cheaply is refused: BadInput."""
+    """Return a job as a task for its recipe. Raises BadInput for all errors that can be found at little cost."""
     device = job.get("device") or "cpu"
     if device not in ("cpu", "cuda"):
         raise BadInput(f"Device must be cpu or cuda, not {device!r}")
@@ -114,23 +118,31 @@ def prepare_task(folder: JobFolder, job: dict[str, Any]) -> TrainingTask:
     options = table.recipe_options(job["recipe"], job.get("options") or {})
     check_tracker(options.tracking)
     entry, source = table.RECIPES[job["recipe"]], Path(job["data"])
-    if subset := job.get("subset"):  # Of a point of a learning curve: a part of the export, beside the job.
+    # A point of a learning curve trains on a subset of the export, written into the job's folder.
+    if subset := job.get("subset"):
         source = write_subset(source, folder.path / "data", entry.format, **subset)
-    found = import_named(entry.reader)(source)
-    base = find_base(str(job["base"]), folder.path / "bases")  # Tiny ones are made beside the job.
-    limit = job.get("memory_mb")
+    data = import_named(entry.reader)(source)
+    base = find_base(str(job["base"]), folder.path / "bases")
     return TrainingTask(
-        job["recipe"], base, str(job["base"]), found, options, device, is_tiny(base), limit, folder.path / "tokens"
+        recipe=job["recipe"],
+        base=base,
+        base_name=str(job["base"]),
+        data=data,
+        options=options,
+        device=device,
+        tiny=is_tiny(base),
+        memory_mb=job.get("memory_mb"),
+        cache=folder.path / "tokens",
     )
 
 
 def open_recipe(task: TrainingTask) -> Recipe:
-    """Return the recipe at work on a task, by the class that the table names."""
+    """Return the recipe of a task, an object of the class in the table."""
     recipe: Recipe = import_named(table.RECIPES[task.recipe].path)(task)
     return recipe
 
 
 def import_named(path: str) -> Any:
-    """Import what a dotted path names."""
+    """Return the object with a dotted path."""
     module, _, name = path.rpartition(".")
     return getattr(import_module(module), name)

@@ -152,7 +152,7 @@ def test_a_smaller_token_budget_gives_the_same_gradient_and_parts_no_group(
         step = trainer.epochs.step(0)
         trainer.gradients(step)
         passes.append(trainer.passes(step))
-        grads.append([value.grad.clone() for value in trainer.trained])
+        grads.append([value.grad.clone() for value in trainer.trained_weights])
     assert [len(one) for one in passes] == [4, 1]
     assert all(torch.allclose(one, other, atol=1e-5) for one, other in zip(*grads, strict=True))
 

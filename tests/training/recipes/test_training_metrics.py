@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from training.recipes.data import Example
 from training.recipes.metrics import (
     choose_checkpoint,
-    kept_apart,
+    held_out_queries,
     measure_dev_split,
     ndcg_by_query,
     pearson_correlation,
@@ -114,10 +114,10 @@ def test_half_of_the_queries_with_a_relevant_document_have_no_say_in_the_choice(
     queries = [f"q{place}" for place in range(30) for _ in range(2)]
     labels = [place % 2 if place < 40 else 0 for place in range(60)]
     found = examples(labels, queries=queries)
-    apart = kept_apart(found)
+    apart = held_out_queries(found)
     assert len(apart) == 10 and apart <= {f"q{place}" for place in range(20)}
-    assert kept_apart(found[::-1]) == apart
-    assert kept_apart(found[:18]) == set()
+    assert held_out_queries(found[::-1]) == apart
+    assert held_out_queries(found[:18]) == set()
 
 
 def test_checkpoints_are_compared_on_the_queries_that_choose():

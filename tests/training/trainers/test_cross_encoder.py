@@ -45,7 +45,7 @@ def test_a_row_of_lambda_is_a_query_with_its_best_documents():
     rows = [one("a", 0), one("b", 1), one("a", 1), one("a", 0), one("c", 0), one("c", 0)]
     found = build_rows(rows, [1, 2, 4, 8, 16, 32], loss="lambda", documents=2)
     assert [feature.targets for feature in found] == [[1.0, 0.0]]  # b and c have nothing to order
-    assert found[0].places == [2, 0] and found[0].tokens == 4 + 1
+    assert found[0].pairs == [2, 0] and found[0].tokens == 4 + 1
 
 
 def test_what_cannot_be_learned_from_is_refused():
@@ -74,7 +74,7 @@ def test_a_step_in_several_passes_has_the_gradient_of_the_librarys_own_batch(bas
         trainer.gradients(rows)
         found.append(trainer.model[0].auto_model.classifier.weight.grad.clone())
         if plain is None:
-            trainer.forget()
+            trainer.clear_gradients()
             trainer.compute_loss(
                 trainer.model, trainer.data_collator([trainer.train_dataset[r] for r in rows])
             ).backward()

@@ -156,7 +156,7 @@ def test_a_smaller_token_budget_gives_the_same_gradient(
     for budget in (384, 4096):
         trainer = begin(PrismRecipe(make_task(bases["qwen3"], rows, token_budget=budget)), tmp_path / str(budget))
         trainer.gradients(trainer.epochs.step(0))
-        found.append([value.grad.clone() for value in trainer.trained])
+        found.append([value.grad.clone() for value in trainer.trained_weights])
     assert all(torch.allclose(one, other, atol=1e-5) for one, other in zip(*found, strict=True))
 
 
@@ -226,11 +226,11 @@ def test_rows_that_are_cut_are_counted_and_many_give_a_warning_with_the_length_t
     recipe = PrismRecipe(make_task(bases["qwen3"], rows, max_length=320, token_budget=320))
     longer = sum(length > 320 for length in PrismRecipe(make_task(bases["qwen3"], rows, max_length=2000)).lengths())
     callback = JobCallback(JobFolder(tmp_path), recipe.task, lambda: False, recipe.dev_margins)
-    found = callback.tell_lengths(recipe.rows.table["whole"], 320)
+    found = callback.report_lengths(recipe.rows.table["whole"], 320)
     assert 0 < longer == found["cut"] and sum(found["counts"]) == found["rows"] == 96
     assert f"warning: {longer} of 96 rows are longer than 320 tokens" in capsys.readouterr().out
     again = PrismRecipe(make_task(bases["qwen3"], rows, max_length=found["fits_95"], token_budget=2000))
-    few = callback.tell_lengths(again.rows.table["whole"], found["fits_95"])
+    few = callback.report_lengths(again.rows.table["whole"], found["fits_95"])
     assert few["cut"] <= 0.05 * 96 and "warning" not in capsys.readouterr().out
     assert JobFolder(tmp_path).state["row_lengths"] == few
 

@@ -1,4 +1,4 @@
-"""`learning_curve RECIPE --data DIR --points 500,... --base B --out D`."""
+"""`learning_curve RECIPE --data DIR --points 500,... --base B --out D`: train on growing subsets of an export."""
 
 import json
 from pathlib import Path
@@ -24,7 +24,7 @@ from training.recipes.table import RECIPES, recipe_options
 
 
 class Command(QuorumCommand):
-    """Queue a training for each point; wait where that is asked for; write what the curve says once all are over."""
+    """Queue a training for each point, wait for them if asked to, and write the result once all are over."""
 
     positional = ("recipe",)
     help = (
@@ -39,13 +39,13 @@ class Command(QuorumCommand):
         parser.add_argument("--wait", action="store_true", help="wait for the end and show progress")
 
     def run(self, **options: Any) -> object:
-        """Begin the curve, or continue it; sum it up where it is over."""
+        """Start the curve or resume it, and write its result if it is over."""
         curve = self.begin(options)
         if options["wait"]:
-            waiting = services.list_points(curve)
+            unfinished = services.list_points(curve)
             worker_pool.wait_for(
-                [point.job for point in waiting],
-                lambda: f"curve {curve.number}: {_format_states(waiting)}",
+                [point.job for point in unfinished],
+                lambda: f"curve {curve.number}: {_format_states(unfinished)}",
                 self.stderr.write,
             )
         points = services.list_points(curve)
@@ -55,25 +55,25 @@ class Command(QuorumCommand):
         return self.end(curve, points)
 
     def begin(self, options: dict[str, Any]) -> LearningCurve:
-        """Return the curve of this folder, with its unfinished points back in the queue; a new one where none is."""
-        asked = read_arguments(CurveOptions, options, **read_config(options))
-        request = services.read_curve_request(self.actor, None, asked)
+        """Return the curve of the output folder, with its unfinished points requeued, or a new one."""
+        curve_options = read_arguments(CurveOptions, options, **read_config(options))
+        request = services.read_curve_request(self.actor, None, curve_options)
         curve = services.find_curve(options["out"], **request)
         if curve is not None:
             with transaction.atomic():
                 for point in services.list_points(curve):
                     lifecycle.resume_job(point.job)
             return curve
-        entry = RECIPES[asked.recipe]
-        seed = recipe_options(asked.recipe, asked.option_values).seed
-        # A command may take its time: what a page leaves to the jobs is refused here at once.
-        plan_subsets(order_queries(request["data"], entry.format, asked.order, seed), asked.points)
-        named = import_string(entry.reader)(request["data"]).collection
-        collection = Collection.objects.filter(name=named).first()
-        return services.start_curve(self.actor, collection, asked, out=options["out"])
+        entry = RECIPES[curve_options.recipe]
+        seed = recipe_options(curve_options.recipe, curve_options.option_values).seed
+        # A command may read the whole set, and refuses at once what a page leaves to the jobs.
+        plan_subsets(order_queries(request["data"], entry.format, curve_options.order, seed), curve_options.points)
+        name = import_string(entry.reader)(request["data"]).collection
+        collection = Collection.objects.filter(name=name).first()
+        return services.start_curve(self.actor, collection, curve_options, out=options["out"])
 
     def end(self, curve: LearningCurve, points: list[CurvePoint]) -> object:
-        """Write curve.json, .csv and .svg. Raises Incomplete if a point has no measure."""
+        """Write curve.json, curve.csv and curve.svg. Raises Incomplete if a point has no measure."""
         out, result = Path(curve.out), services.read_result(points)
         document = self.describe(curve, points)
         out.mkdir(parents=True, exist_ok=True)
@@ -89,10 +89,10 @@ class Command(QuorumCommand):
         return document
 
     def describe(self, curve: LearningCurve, points: list[CurvePoint]) -> dict[str, Any]:
-        """Return the document of a curve."""
-        jobs = {"curve": curve.number, "recipe": curve.recipe, "order": curve.order}
-        jobs |= {"jobs": [point.job.number for point in points]}
-        return jobs | result_document(services.read_result(points))
+        """Return a curve with its result as a JSON document."""
+        document: dict[str, Any] = {"curve": curve.number, "recipe": curve.recipe, "order": curve.order}
+        document["jobs"] = [point.job.number for point in points]
+        return document | result_document(services.read_result(points))
 
 
 def _format_states(points: list[CurvePoint]) -> str:

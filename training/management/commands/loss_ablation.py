@@ -1,4 +1,4 @@
-"""`loss_ablation --models M1 M2 M3 M4 --base B --member NAME RUN QRELS --out DIR`: the four losses side by side."""
+"""`loss_ablation --models M1 M2 M3 M4 --base B --member NAME RUN QRELS --out DIR`: compare the four losses."""
 
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from training.recipes import base_models
 
 
 class Command(QuorumCommand):
-    """Rerank each member's run by the base and by four models, and compare them."""
+    """Rerank each member's run with the base and with the four models, and compare them."""
 
     help = (
         "Compare the four models of the recipe ablation with their base: each reranks every member's run, with the "
@@ -40,7 +40,7 @@ class Command(QuorumCommand):
         add_scoring(parser)
 
     def run(self, **options: Any) -> object:
-        """Check everything, rerank what is not reranked yet, and write the table."""
+        """Check the files, rerank the runs that are missing, and write the table."""
         variants = read_variants(options["models"])
         members = check_members(options["member"])
         out: Path = options["out"]
@@ -54,39 +54,38 @@ class Command(QuorumCommand):
         measured = {}
         for name, run, qrels in members:
             systems = {BASE: (base, prompt)} | {loss: (folder, "") for loss, folder in variants.items()}
-            found = {}
-            for system, (model, asked) in systems.items():
+            values = {}
+            for system, (model, system_prompt) in systems.items():
                 path = out / f"{name}.{system}.run"
                 if not path.exists():
                     self.stderr.write(f"{name}: reranking with {system}")
-                    how = {option: options[option] for option in ("depth", "device", "precision")}
-                    done = rerank_run(
+                    summary = rerank_run(
                         model,
                         run,
                         collection_named(name),
                         path,
                         insert=qrels,
-                        prompt=asked,
+                        prompt=system_prompt,
                         say=self.stderr.write,
-                        **how,
+                        **{option: options[option] for option in ("depth", "device", "precision")},
                     )
-                    self.stderr.write(describe_rerank(done))
-                found[system] = evaluate_run(read_qrels(qrels), read_run(path), [MEASURE]).per_query[MEASURE]
-            measured[name] = found
+                    self.stderr.write(describe_rerank(summary))
+                values[system] = evaluate_run(read_qrels(qrels), read_run(path), [MEASURE]).per_query[MEASURE]
+            measured[name] = values
         document = write_tables(out, measured)
         for line in result_lines(document):
             self.say(line)
         return document
 
 
-def check_members(given: list[list[str]]) -> list[tuple[str, Path, Path]]:
-    """Return members with files, read once so that bad ones are told. BadInput."""
-    members = [(name, Path(run), Path(qrels)) for name, run, qrels in given]
+def check_members(option: list[list[str]]) -> list[tuple[str, Path, Path]]:
+    """Return the members in an option as name, run and qrels, after reading their files. Raises BadInput."""
+    members = [(name, Path(run), Path(qrels)) for name, run, qrels in option]
     for name, run, qrels in members:
         collection_named(name)
         if not read_run(run).keys() & read_qrels(qrels).keys():
             raise BadInput(f"{run} and {qrels} have no query in common: name the qrels of this run's queries")
-    names = [name for name, *_ in members]
-    if twice := next((name for name in names if names.count(name) > 1), None):
-        raise BadInput(f"--member {twice} is given twice: name each collection once")
+    names = [name for name, _run, _qrels in members]
+    if repeated := next((name for name in names if names.count(name) > 1), None):
+        raise BadInput(f"--member {repeated} is given twice: name each collection once")
     return members

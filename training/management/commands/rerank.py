@@ -1,4 +1,4 @@
-"""`rerank --model DIR --run IN --collection NAME --out OUT`: rescore a run by a model."""
+"""`rerank --model DIR --run IN --collection NAME --out OUT`: rerank a run with a model."""
 
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from training.recipes.rendering import PROMPT_NAMES
 
 
 class Command(QuorumCommand):
-    """Score the pairs of a run; write a run of raw fp32 margins, or of what the model ranks by."""
+    """Score the pairs of a run, and write a run with the model's raw margins or ranking scores."""
 
     help = (
         "Rerank a TREC run with a model. Scores are raw fp32 margins. Running the command again after an interruption "
@@ -35,7 +35,7 @@ class Command(QuorumCommand):
         parser.add_argument("--prompt", choices=PROMPT_NAMES, default="", help=prompt)
 
     def run(self, **options: Any) -> object:
-        done = rerank_run(
+        summary = rerank_run(
             options["model"],
             options["ranking"],
             collection_named(options["collection"]),
@@ -45,7 +45,7 @@ class Command(QuorumCommand):
             together=options["batch_size"],
             **{name: options[name] for name in ("depth", "device", "precision", "prompt")},
         )
-        self.say(describe_rerank(done))
-        if done["note"]:
-            self.say(done["note"])
-        return done
+        self.say(describe_rerank(summary))
+        if summary["note"]:
+            self.say(summary["note"])
+        return summary

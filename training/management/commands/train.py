@@ -1,4 +1,4 @@
-"""`train RECIPE --data DIR --base DIR_OR_ID --out DIR`: a job of the GPU queue."""
+"""`train RECIPE --data DIR --base DIR_OR_ID --out DIR`: train a model, as a job of the GPU queue."""
 
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from training.recipes.table import RECIPES
 
 
 class Command(QuorumCommand):
-    """The command that queues a training and, if asked, waits for it."""
+    """Queue a training, and wait for it if asked to."""
 
     positional = ("recipe",)
     help = "Fine-tune a reranker or an embedding model on an export in the recipe's format, on the queue `gpu`."
@@ -33,13 +33,14 @@ class Command(QuorumCommand):
         parser.add_argument("--wait", action="store_true", help="wait for the end and show progress")
 
     def run(self, **options: Any) -> object:
-        """Queue a training, follow it, sum it up."""
-        asked = read_arguments(TrainingOptions, options, **read_config(options))
-        read = import_string(RECIPES[asked.recipe].reader)
-        collection = Collection.objects.filter(name=read(Path(asked.data)).collection).first()
-        job = start_training(self.actor, collection, asked, out=options["out"])
-        if far := table.find_far_rate(asked.recipe, table.recipe_options(asked.recipe, asked.option_values)):
-            self.stderr.write(f"warning: {table.FAR_RATE % far}")
+        """Queue the training, wait for it if asked to, and return its document."""
+        training_options = read_arguments(TrainingOptions, options, **read_config(options))
+        recipe = training_options.recipe
+        read = import_string(RECIPES[recipe].reader)
+        collection = Collection.objects.filter(name=read(Path(training_options.data)).collection).first()
+        job = start_training(self.actor, collection, training_options, out=options["out"])
+        if rates := table.find_far_rate(recipe, table.recipe_options(recipe, training_options.option_values)):
+            self.stderr.write(f"warning: {table.FAR_RATE % rates}")
         self.stderr.write(f"job {job.number} waits in the queue ({job.device})")
         if options["wait"]:
             try:
@@ -54,15 +55,16 @@ class Command(QuorumCommand):
         return self.end(job, waited=options["wait"])
 
     def line(self, job: Job) -> str:
-        """Return in one line how far a job is."""
+        """Return the progress of a job as one line."""
         share = f"step {job.done} of {job.total}, " if job.total else ""
         phase = f"{job.phase or job.get_state_display()}{f' ({job.words})' if job.words else ''}"
         return f"job {job.number}: {share}{phase}"
 
     def end(self, job: Job, *, waited: bool) -> object:
-        """Return the document of a job, or raise why there is none."""
+        """Return the document of a job. Raises BadInput, Incomplete or QuorumError if it ended without a model."""
         metrics = job.result.get("metrics")
-        if metrics is not None:  # The verdict, and what it rests on, stand beside the measures.
+        # The measures are returned with the verdict and the figures behind it.
+        if metrics is not None:
             metrics = {**metrics, **{name: job.result.get(name) for name in ("gain", "rankings")}}
         document = {
             "job": job.number,

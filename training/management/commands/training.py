@@ -1,4 +1,4 @@
-"""`training NAME cancel|resume`: control a job of the GPU queue, of a collection."""
+"""`training NAME cancel|resume`: cancel or resume a collection's job on the GPU queue."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from training.models import Job
 State = Job.State
 ACTIONS = {"cancel": "cancel", "resume": "go-on"}
 POSSIBLE = {"cancel": (State.QUEUED, State.RUNNING), "resume": (State.CANCELLED, State.FAILED)}
-# What a command of a set from elsewhere queued belongs to no collection, and its files lie in a folder of this name.
+# The name for jobs without a collection, started by a command for a set from another site; also that of their folder.
 SHARED = lifecycle.SHARED
 
 
@@ -27,14 +27,14 @@ class Command(QuorumCommand):
         parser.add_argument("--job", type=int, help="number of the job (default: the newest that this is possible for)")
 
     def run(self, **options: Any) -> object:
-        """Control the job; return where it stands."""
+        """Cancel or resume the job, and return its new state."""
         name, action, number = options["name"], options["action"], options["job"]
         collection = None if name == SHARED else collection_named(name)
         if number is not None:
             job = find_numbered(Job.objects, collection, number)
         else:
-            possible = Job.objects.filter(collection=collection, state__in=POSSIBLE[action])
-            job = possible.order_by("-pk").first()
+            jobs = Job.objects.filter(collection=collection, state__in=POSSIBLE[action])
+            job = jobs.order_by("-pk").first()
         if job is None:
             raise BadInput(f"{name} has no job {number}" if number is not None else f"{name} has no job to {action}")
         if job.state not in POSSIBLE[action]:
