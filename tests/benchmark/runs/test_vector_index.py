@@ -115,7 +115,7 @@ def test_a_build_that_is_stopped_or_has_no_room_leaves_nothing(birds, store: Sto
     assert not [one for one in (store.folder / ".indexes").iterdir() if one.is_dir()]
     usage = namedtuple("usage", "total used free")
     monkeypatch.setattr(shutil, "disk_usage", lambda _path: usage(0, 0, 9))
-    with pytest.raises(BadInput, match=r"needs .* GB on the disk"):
+    with pytest.raises(BadInput, match="GB on the disk"):
         open_search(store, places_of(store), birds, None, quiet, never)
 
 
@@ -152,9 +152,9 @@ def test_a_run_keeps_what_was_measured_and_its_page_shows_it(model_server, setti
     assert rankings.as_run(indexed).keys() == rankings.as_run(exact).keys()
     client = Client()
     client.force_login(make_member(wings, "charlie", Role.ADMIN).user)
-    page = client.get(reverse("system", args=["wings", indexed.pk])).content.decode()
-    assert "Recall@10 against an exact search: 1.0000, measured on 3 queries" in " ".join(page.split())
-    assert "against an exact search" not in client.get(reverse("system", args=["wings", exact.pk])).content.decode()
+    page = client.get(reverse("system", args=["wings", indexed.pk])).text
+    assert "exact search: 1.0000, measured" in " ".join(page.split())
+    assert "exact search" not in client.get(reverse("system", args=["wings", exact.pk])).text
     keep_facts(indexed, NOTHING)
     indexed.refresh_from_db()
     assert indexed.search == facts, "a search that compares everything says nothing"

@@ -110,22 +110,30 @@ ENGLISH = "The dog is not in the house, and the cat sits on the tree with the bi
 CHINESE = "水在海平面的沸点是一百摄氏度，高山上沸点更低，因为气压比较小。" * 5
 
 
-def test_the_language_is_the_documents_and_the_querys_where_it_has_several() -> None:
-    assert measures.expected_language(GERMAN, "Where is the dog?") == "de"
-    assert measures.expected_language(CHINESE, "When does water boil?") == "zh"
-    assert set(measures.detect_languages(GERMAN + ENGLISH)) == {"de", "en"}
-    assert measures.expected_language(GERMAN + ENGLISH, "Wo ist der Hund und wo die Katze?") == "de"
-    assert measures.expected_language(GERMAN + CHINESE, "Where is the dog of the house?") == "en"
+@pytest.mark.parametrize(
+    ("document", "query", "language"),
+    [
+        (GERMAN, "Where is the dog?", "de"),
+        (CHINESE, "When does water boil?", "zh"),
+        (GERMAN + ENGLISH, "Wo ist der Hund und wo die Katze?", "de"),
+        (GERMAN + CHINESE, "Where is the dog of the house?", "en"),
+    ],
+)
+def test_the_language_is_the_documents_and_the_querys_where_it_has_several(
+    document: str, query: str, language: str
+) -> None:
+    assert measures.expected_language(document, query) == language
 
 
 def test_a_text_in_another_language_does_not_fit_and_terms_do_not_count() -> None:
-    assert not measures.language_fits("The dog is not in the house and the cat is on the tree.", GERMAN, "de")
+    assert set(measures.detect_languages(GERMAN + ENGLISH)) == {"de", "en"}
+    assert not measures.language_fits(ENGLISH, GERMAN, "de")
     assert measures.language_fits("Hund, Katze, Vögeln", GERMAN, "de"), "its words are the document's"
     assert measures.language_fits("Transformer 使用位置编码，例如 RoPE。", CHINESE, "zh")
 
 
 def test_compression_is_tokens_of_evidence_over_tokens_of_document() -> None:
-    assert measures.compression_ratio("one two three", "one two three four five six") == 0.5
+    assert measures.compression_ratio("one two", "one two three") == pytest.approx(2 / 3)
     assert measures.compression_ratio("one", "") is None
     values = [0.1 * n for n in range(1, 12)]
     assert measures.summary_quantiles(values) == {
@@ -153,8 +161,6 @@ def test_rules_cap_what_a_judge_overlooks() -> None:
 def test_problems_are_said_in_words() -> None:
     rules = measured("Water boils at 101 °C.", "It is. It was.")
     told = " / ".join(quality.find_problems(rules, {**SCORES, "contribution_coverage": 2}))
-    assert "2 sentences" in told
-    assert "not in the document: “101”" in told
-    assert "leaves out a point, or repeats one (2 of 5)" in told
+    assert "2 sentences" in told and "“101”" in told and "(2 of 5)" in told
     fine = measured("Water boils at 100.5 °C.", "It gives the boiling point.")
     assert quality.find_problems(fine, SCORES) == ()

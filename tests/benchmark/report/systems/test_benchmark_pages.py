@@ -94,7 +94,7 @@ def test_pages_without_a_run_say_what_to_do_next_and_pages_write_nothing(charlie
 
 def compute(client: Client) -> None:
     """Press the button: opening the page computes nothing."""
-    assert "have not been measured yet" in text(client, HOME) or "have changed since" in text(client, HOME)
+    assert client.get(HOME).context["state"].is_missing
     assert client.post(f"{HOME}compute/").status_code == 302
 
 
@@ -286,16 +286,16 @@ def test_a_query_without_earlier_qrels_is_no_gain_of_a_system_and_its_holes_are_
     page = flat(text(whole, f"{HOME}report/{report.number}/"))
     apart = result["holes_in_unjudged_queries"]
     assert 0 < apart < result["holes"]
-    assert f"{apart:,} of them in queries that the earlier qrels do not judge" in page
-    page = flat(text(whole, f"{HOME}runs/{run.pk}/"))
+    assert f"{apart:,} of them" in page
+    response = whole.get(f"{HOME}runs/{run.pk}/")
+    page, system_page = flat(response.content.decode()), response.context["system"]
     place = next(at for at, one in enumerate(result["systems"]) if one["run"] == run.pk)
     common, everything = result["common"]["systems"][place]["ndcg"], result["systems"][place]["values"]["ndcg"]
     assert f">{common['change']:+.4f}<" in page and f">{everything['change']:+.4f}<" not in page
-    assert "The values below use 2 queries that are judged in both qrels and answered by every system." in page
     changes = table(whole, f"{HOME}runs/{run.pk}/?table=changes&as=csv")[1:]
     assert {row[0] for row in changes} <= {"q0", "q1"}, "a change from no qrels is none"
-    assert "18 queries are judged in only one version of the qrels and have no change." in page
-    holes = whole.get(f"{HOME}runs/{run.pk}/").context["system"].holes
+    assert (system_page.common, system_page.one_sided) == (2, 18) and "18 queries" in page
+    holes = system_page.holes
     assert {hole.was_judged for hole in holes if hole.query.external_id not in ("q0", "q1")} == {False}
     assert page.count("query not judged before") == sum(not hole.was_judged for hole in holes) > 0
 
@@ -316,14 +316,14 @@ def test_two_runs_come_in_by_upload(charlie: Client) -> None:
 
 
 def test_an_uploaded_run_keeps_the_instruction_of_its_system(charlie: Client) -> None:
-    line, words = "q0 Q0 d0-1 1 2.5 x\n", "Only what errors <it> raises."
+    line, words = "q0 Q0 d0-1 1 2.5 x\n", "Errors <it> raises."
     kept = charlie.post(f"{HOME}runs/upload/", upload(("a.run", "no run"), instruction=words))
-    assert kept.status_code == 422 and "Only what errors &lt;it&gt; raises.</textarea>" in kept.content.decode()
+    assert kept.status_code == 422 and "Errors &lt;it&gt; raises.</textarea>" in kept.content.decode()
     assert f'href="{HOME}runs/?table=runs' not in kept.content.decode(), "there is no run to save yet"
     charlie.post(f"{HOME}runs/upload/", upload(("a.run", line), ("b.run", line), instruction=words))
     assert list(Run.objects.values_list("instruction", flat=True)) == [words, words]
     page = text(charlie, f"{HOME}runs/{Run.objects.get(name='a').pk}/")
-    assert "Instruction</dt>" in page and "Only what errors &lt;it&gt; raises.</dd>" in page
+    assert "Instruction</dt>" in page and "Errors &lt;it&gt; raises.</dd>" in page
     charlie.post(f"{HOME}runs/upload/", upload(("c.run", line)))
     assert "Instruction</dt>" not in text(charlie, f"{HOME}runs/{Run.objects.get(name='c').pk}/")
 
@@ -342,7 +342,7 @@ def test_a_wrong_upload_names_every_line_keeps_the_form_and_changes_nothing(char
 def test_a_name_is_for_one_file_and_names_of_files_become_names_of_runs(charlie: Client) -> None:
     line = "q0 Q0 d0-1 1 2.5 x\n"
     page = charlie.post(f"{HOME}runs/upload/", upload(("a.run", line), ("b.run", line), name="mine"))
-    assert page.status_code == 422 and "A name can be given for one file only" in page.content.decode()
+    assert page.status_code == 422 and refused_fields(page)
     twice = charlie.post(f"{HOME}runs/upload/", upload(("a.run", line), ("a.txt", line)))
     assert twice.status_code == 422 and "same name" in twice.content.decode()
     charlie.post(f"{HOME}runs/upload/", upload(("übung 1.run.gz.txt", line)))
@@ -356,7 +356,7 @@ def test_a_run_is_made_watched_cancelled_and_gone_on_with(charlie: Client) -> No
     run = Run.objects.get()
     assert response["Location"] == f"{HOME}runs/{run.pk}/"
     assert (run.kind, run.recipe["k1"], run.depth, run.made_by) == ("bm25", 1.2, 10, "charlie")
-    assert "This page updates automatically" in text(charlie, f"{HOME}runs/{run.pk}/")
+    assert "data-poll" in text(charlie, f"{HOME}runs/{run.pk}/")
     assert charlie.get(f"{HOME}runs/{run.pk}/", **HTMX).status_code == 200
     assert charlie.get(f"{HOME}runs/", **HTMX).status_code == 200
     charlie.post(f"{HOME}runs/{run.pk}/cancel/")
@@ -419,13 +419,13 @@ def test_a_filling_shows_what_it_comes_to_before_it_begins(charlie: Client, book
     assert begun["Location"] == f"{HOME}hole-filling/{filling.number}/"
     assert "waiting for people" in text(charlie, f"{HOME}hole-filling/{filling.number}/")
     assert charlie.get(f"{HOME}hole-filling/{filling.number}/", **HTMX).status_code == 200
-    refused = charlie.post(f"{HOME}hole-filling/{filling.number}/finish/", follow=True).content.decode()
-    assert "No pair is resolved yet" in refused
+    charlie.post(f"{HOME}hole-filling/{filling.number}/finish/")
+    filling.refresh_from_db()
+    assert filling.state == "people", "no pair is resolved yet"
     charlie.post(f"{HOME}hole-filling/{filling.number}/cancel/")
     filling.refresh_from_db()
-    assert filling.state == "cancelled" and "no version of the qrels was created" in text(
-        charlie, f"{HOME}hole-filling/{filling.number}/"
-    )
+    assert filling.state == "cancelled" and filling.after is None
+    text(charlie, f"{HOME}hole-filling/{filling.number}/")
 
 
 def three_families() -> list[str]:
@@ -452,12 +452,12 @@ def test_a_filling_is_filtered_by_three_judges_of_different_families(charlie: Cl
         assert refused.status_code == 422 and said in page
         assert re.findall(r'name="filter" value="(\w+)"[^>]*checked', page) == list(wrong), "what was ticked stays"
     people = charlie.post(f"{HOME}hole-filling/", {**form, "policy": "people", "filter": three})
-    assert people.status_code == 422 and "no model is used" in people.content.decode()
+    assert people.status_code == 422 and "filter" in refused_fields(people)
     assert not Filling.objects.exists()
 
     without = calls_of(charlie.post(f"{HOME}hole-filling/", form).content.decode())
     asked = charlie.post(f"{HOME}hole-filling/", {**form, "filter": three}).content.decode()
-    assert "First, ann, ben, cas judge each pair" in asked and calls_of(asked) > without, "calls of the filter count"
+    assert "ann, ben, cas" in asked and calls_of(asked) > without, "calls of the filter count"
     hidden = re.findall(r'<input type="hidden" name="filter" value="(\w+)">', asked)
     assert hidden == three
     charlie.post(f"{HOME}hole-filling/", {**form, "filter": hidden, "confirm": "1"})
@@ -484,6 +484,11 @@ def test_pairs_that_could_settle_the_order_are_filtered_too(charlie: Client, boo
     assert refused.status_code == 422 and "Name three judges" in refused.text
     charlie.post(f"{HOME}hole-filling/send/", {**form, "filter": three})
     assert Filling.objects.get().options["filter"] == three
+
+
+def refused_fields(response: HttpResponse) -> list[str]:
+    """The fields of the form that were refused; of the whole form: __all__."""
+    return list(response.context["form"].errors)
 
 
 def facts_of(page: str) -> dict[str, str]:
@@ -517,7 +522,7 @@ def test_the_report_shows_before_after_and_every_file(whole: Client) -> None:
     for name in ("measures", "growth", "marginal"):
         assert whole.get(f"{address}?table={name}&as=csv").status_code == 200, name
     assert "Recall@10 by system" in text(whole, f"{address}?measure=recall")
-    assert "Recall@10 is a share of the known relevant documents:" in page
+    assert whole.get(address).context["shown"]["recall"] in flat(unescape(page))
     assert "The interval excludes 0 exactly when p is below 0.05." in page
     assert "Results" in text(whole, f"{HOME}report/")
 
@@ -534,7 +539,7 @@ def test_a_report_of_other_versions_and_depths_is_asked_for_on_the_page(whole: C
     assert Report.objects.latest("pk").options["aspects_k"] == 10
     assert "Computing" in text(whole, f"{HOME}report/{report.number}/")
     deep = whole.post(f"{HOME}report/make/", {**given, "k": "500"})
-    assert deep.status_code == 422 and "Choose k up to this number" in deep.content.decode()
+    assert deep.status_code == 422 and refused_fields(deep)
     assert 'value="500"' in deep.content.decode()
 
 
@@ -557,7 +562,7 @@ def test_a_system_measured_with_one_version_has_values_with_intervals_and_no_cha
 
 def test_every_table_of_a_system_can_be_saved_whole(whole: Client) -> None:
     run = Run.objects.get(name="dense-large")
-    run.instruction = "Answer & cite 100% of it."
+    run.instruction = "Cite 100% & more."
     run.save()
     address = f"{HOME}runs/{run.pk}/"
     page = text(whole, address)
@@ -585,8 +590,8 @@ def test_every_table_of_a_system_can_be_saved_whole(whole: Client) -> None:
     moved = [abs(float(row[-1])) for row in table(whole, f"{address}?table=changes&as=csv")[1:]]
     assert moved == pytest.approx(sorted(changed, reverse=True))
     cost = dict(row for row in table(whole, f"{address}?table=cost&as=csv"))
-    assert (cost["queries"], cost["calls"], cost["instruction"]) == ("20", "0", "Answer & cite 100% of it.")
-    assert r"Answer \& cite 100\% of it." in whole.get(f"{address}?table=cost&as=tex").content.decode()
+    assert (cost["queries"], cost["calls"], cost["instruction"]) == ("20", "0", "Cite 100% & more.")
+    assert r"Cite 100\% \& more." in whole.get(f"{address}?table=cost&as=tex").content.decode()
     assert whole.get(f"{address}?table=nothing").status_code == 404
 
 
@@ -615,12 +620,13 @@ def test_what_the_systems_returned_for_a_query_can_be_saved(whole: Client) -> No
 def test_a_query_shows_what_each_system_returned_and_what_it_is(whole: Client) -> None:
     collection = Collection.objects.get(name="books")
     queries, documents = scene.by_id(collection)
-    page = flat(text(whole, f"{HOME}queries/{queries['q3'].pk}/"))
+    response = whole.get(f"{HOME}queries/{queries['q3'].pk}/")
+    page, counts = flat(response.content.decode()), response.context["side"]["counts"]
     ranked = scene.rankings()
     returned = {document for found in ranked.values() for document in found["q3"][:10]}
     relevant = returned & scene.truth()["q3"]
     holes = {one for one in relevant if not scene.lexical(one)}
-    assert f"hole (now judged relevant) {len(holes)}</span>" in page
+    assert counts["hole"] == len(holes) and f" {len(holes)}</span>" in page
     assert f">relevant {len(relevant) - len(holes)}</span>" in page
     assert ">unjudged 0</span>" in page, "the pool to depth 10 is judged whole"
     deeper = flat(text(whole, f"{HOME}queries/{queries['q3'].pk}/?k=20&run=bm25&run=dense-large"))
@@ -634,11 +640,11 @@ def test_a_query_shows_what_each_system_returned_and_what_it_is(whole: Client) -
 def test_instructions_and_excluded_documents_stand_where_they_exist(charlie: Client, books: Collection) -> None:
     queries, _documents = scene.by_id(books)
     queries["q1"].metadata = {"excluded_ids": ["d1-7"]}
-    queries["q1"].instruction = "Only what errors it raises."
+    queries["q1"].instruction = "Errors raised."
     queries["q1"].save()
     scene.runs_of(books)
     page = text(charlie, f"{HOME}queries/{queries['q1'].pk}/")
-    assert "d1-7</code>" in page and "Only what errors it raises." in page
+    assert "d1-7</code>" in page and "Errors raised." in page
     assert "Task instruction" in text(charlie, f"{HOME}queries/{queries['q2'].pk}/")
 
 
@@ -690,8 +696,8 @@ def test_measure_both_measures_the_two_versions_that_are_shown(whole: Client) ->
     note = "Ranks, values, intervals and p below use 2 common queries."
     page = text(whole, response["Location"])
     assert note in page and note not in text(whole, f"{HOME}report/{earlier.number}/")
-    assert re.search(r"\b1 pairs of systems change|[^1]1 systems change rank", page) is None
-    assert "Measure with both versions" not in text(whole, f"{HOME}qrels/diff/?one=2&other=2")
+    assert re.search(r"\b1 (pairs|systems) (of|change)", page) is None
+    assert 'name="other"\n' not in text(whole, f"{HOME}qrels/diff/?one=2&other=2")
     assert whole.post(f"{HOME}report/make/", {"one": "3", "other": "9"}).status_code == 404
 
 
@@ -741,7 +747,7 @@ def test_calls_and_cost_are_shown_before_a_model_is_asked(charlie: Client, books
     form = {"name": "hyde", "depth": "10", "method": "hyde", "judge": "offline-rewriter"}
     text(charlie, f"{HOME}runs/make/?type=rewrite")
     page = charlie.post(f"{HOME}runs/make/?type=rewrite", form).content.decode()
-    assert "Create this run?" in page and "calls (estimate; at most" in page and not Run.objects.exists()
+    assert "Create this run?" in page and calls_of(page) > 0 and not Run.objects.exists()
     response = charlie.post(f"{HOME}runs/make/?type=rewrite", {**form, "confirm": "1"})
     run = Run.objects.get()
     assert response["Location"] == f"{HOME}runs/{run.pk}/" and run.recipe["method"] == "hyde"
@@ -751,14 +757,16 @@ def test_p_mrr_of_two_runs_stands_on_the_report(whole: Client) -> None:
     one, two = Run.objects.filter(name__in=["bm25", "dense-large"]).order_by("name")
     report = Report.objects.latest("pk")
     address = f"{HOME}report/{report.number}/?original={one.pk}&changed={two.pk}"
-    assert "No document became irrelevant" in text(whole, address)
+    context = whole.get(address).context
+    assert context["following"] is None and context["follow"].errors
     kept = report.before
     rows = reading.load_named(kept)
     import_mine(whole, "".join(f"{query} 0 {document} 0\n" for query, found in rows.items() for document in found))
     other = Qrels.objects.latest("number")
     report = reports.ensure_report(report.collection, kept, other, [one, two], 10)
-    page = text(whole, f"{HOME}report/{report.number}/?original={one.pk}&changed={two.pk}")
-    assert "p-MRR is <strong>" in page and "over 20 queries and 80 documents" in page
+    response = whole.get(f"{HOME}report/{report.number}/?original={one.pk}&changed={two.pk}")
+    following = response.context["following"]
+    assert "p-MRR is <strong>" in response.text and (following["queries"], following["documents"]) == (20, 80)
 
 
 def test_no_page_of_a_full_benchmark_costs_more_than_twenty_statements(measured: Client, statements: list[str]) -> None:
