@@ -11,7 +11,7 @@ from benchmark.agents.study import LONGEST, QUERIES, Grades
 SCALE = [(value, str(value)) for value in range(1, 6)]
 
 
-class StudyForm(forms.Form):
+class ReferenceStudyForm(forms.Form):
     """The form that starts a study: the number of queries and the seed of their draw."""
 
     queries = forms.IntegerField(label=gettext_lazy("Queries"), min_value=1, initial=QUERIES)

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from benchmark.agents import study
-from benchmark.agents.study_forms import SCALE, RatingForm, StudyForm, WritingForm
+from benchmark.agents.study_forms import SCALE, RatingForm, ReferenceStudyForm, WritingForm
 from benchmark.agents.study_results import criterion_names, measure_study, study_table
 from benchmark.models import ReferenceStudy, StudyAnswer
 from corpus.access import AccessJudgeScope, AccessScope, action
@@ -28,7 +28,7 @@ def reference_study(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     return _show_study(request, scope, None)
 
 
-def _show_study(request: HttpRequest, scope: AccessScope, form: StudyForm | None) -> HttpResponse:
+def _show_study(request: HttpRequest, scope: AccessScope, form: ReferenceStudyForm | None) -> HttpResponse:
     rows = study.studies_of(scope.collection)
     number = request.GET.get("study", "")
     by_number = scope.may_admin and number.isdecimal() and len(number) < 18
@@ -39,7 +39,11 @@ def _show_study(request: HttpRequest, scope: AccessScope, form: StudyForm | None
         context["progress"] = study.count_progress(study_row)
     if scope.may_admin:
         candidates = len(study.find_candidates(scope.collection)[1])
-        context |= {"earlier": rows, "candidates": candidates, "form": form or StudyForm(candidates=candidates)}
+        context |= {
+            "earlier": rows,
+            "candidates": candidates,
+            "form": form or ReferenceStudyForm(candidates=candidates),
+        }
         context["is_open"] = study.open_study(scope.collection) is not None
         if study_row is not None:
             lines = measure_study(study_row)
@@ -54,7 +58,7 @@ def _show_study(request: HttpRequest, scope: AccessScope, form: StudyForm | None
 def control_study(request: HttpRequest, scope: AccessScope, act: str) -> HttpResponse:
     """Start or close the study."""
     if act == "start":
-        form = StudyForm(request.POST, candidates=len(study.find_candidates(scope.collection)[1]))
+        form = ReferenceStudyForm(request.POST, candidates=len(study.find_candidates(scope.collection)[1]))
         if form.is_valid():
             try:
                 with transaction.atomic():

@@ -91,7 +91,7 @@ class StoredAnswer(NamedTuple):
 
 
 @dataclass(frozen=True)
-class StoredAnswers:
+class EvaluationAnswers:
     """The answers of an evaluation by query, run and generator."""
 
     runs: list[Run]
@@ -117,7 +117,7 @@ def compute_result(evaluation: AnswerEvaluation, queries: Sequence[Query], pair:
     rows = GeneratedAnswer.objects.filter(evaluation=evaluation)
     values = rows.values_list("query_id", "run_id", "generator", *StoredAnswer._fields)
     answers = {(query, run, generator): StoredAnswer(*rest) for query, run, generator, *rest in values}
-    stored = StoredAnswers(runs_in(evaluation), list(evaluation.options["generators"]), answers)
+    stored = EvaluationAnswers(runs_in(evaluation), list(evaluation.options["generators"]), answers)
     complete, waiting, unjudged = [], 0, 0
     for query in queries:
         units = stored.units(query.pk)
@@ -170,7 +170,7 @@ def grade_runs(documents: Ints, version: Qrels, queries: Sequence[int], collecti
     return RetrievalOutcomes(measures.hit(graded), measures.ndcg_exp(graded))
 
 
-def _add_counts(result: dict[str, Any], stored: StoredAnswers) -> None:
+def _add_counts(result: dict[str, Any], stored: EvaluationAnswers) -> None:
     """Add the counts of failed answers and the lengths of contexts to each cell, over all stored answers."""
     names = {run.pk: run.name for run in stored.runs}
     by_cell: dict[tuple[str, str], list[StoredAnswer]] = defaultdict(list)

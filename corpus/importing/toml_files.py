@@ -73,7 +73,7 @@ Line = Annotated[
 Switch = Annotated[bool, otherwise(gettext_lazy("must be true or false"))]
 
 
-class Table(BaseModel):
+class TomlTable(BaseModel):
     """The keys of a table. Others are refused, for a misspelt one would be ignored in silence."""
 
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
@@ -88,7 +88,7 @@ class Table(BaseModel):
         return given
 
 
-Model = TypeVar("Model", bound=Table)
+Model = TypeVar("Model", bound=TomlTable)
 Record = TypeVar("Record", bound="Options")
 
 

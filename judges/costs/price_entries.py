@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
 
-from corpus.importing.toml_files import Line, Table, otherwise, problem
+from corpus.importing.toml_files import Line, TomlTable, otherwise, problem
 from judges.presets import PRESETS
 
 HIGHEST = 1e6
@@ -33,7 +33,7 @@ def incomplete_price(prices: Mapping[str, object]) -> tuple[str, str] | None:
     return None
 
 
-class PriceKeys(Table):
+class PriceKeys(TomlTable):
     """The prices of a [[price]] or a [[judge]] table, in USD per million tokens."""
 
     input_price: Price | None = None

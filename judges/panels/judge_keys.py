@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy
 from pydantic import AfterValidator, Field, model_validator
 
 from charts.translation import gettext_noop
-from corpus.importing.toml_files import Line, Switch, Table, one_of, otherwise, problem
+from corpus.importing.toml_files import Line, Switch, TomlTable, one_of, otherwise, problem
 from judges.costs.price_entries import PriceKeys
 from judges.panels.judge_checks import BALLOTS, check, preset_defaults
 from judges.presets import PRESETS, SCHEMA_MODES, UNWRAPS
@@ -162,7 +162,7 @@ Variable = Annotated[
 ]
 
 
-class Parameters(Table):
+class Parameters(TomlTable):
     """Keys that are stored in the version's `parameters`; the others are columns."""
 
     temperature: Temperature | None = None

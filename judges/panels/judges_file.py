@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 from pydantic import Field, model_validator
 
 from corpus.formats.files import read_text
-from corpus.importing.toml_files import Table, problem, read_toml
+from corpus.importing.toml_files import TomlTable, problem, read_toml
 from judges.costs.price_entries import ModelPrice
 from judges.panels.judge_keys import JudgeTable
 from judges.panels.panel_table import PanelSettings, check_members, only_voter
@@ -24,7 +24,7 @@ class JudgesFile:
     prices: tuple[ModelPrice, ...] = ()
 
 
-class JudgesTables(Table):
+class JudgesTables(TomlTable):
     """The tables of the file."""
 
     judge: Annotated[list[JudgeTable], Field(min_length=1)] = Field(default=[], validate_default=True)

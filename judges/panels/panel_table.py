@@ -7,7 +7,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
 
-from corpus.importing.toml_files import Switch, Table, otherwise, problem
+from corpus.importing.toml_files import Switch, TomlTable, otherwise, problem
 from judges.domain.copies import why_alike
 from judges.domain.ensemble import SIZES, usual_majority
 from judges.panels.judge_keys import Name
@@ -25,7 +25,7 @@ def _check_name(name: str) -> str:
 Names = Annotated[list[str], otherwise(gettext_lazy("must be a list of names of judges"))]
 
 
-class PanelSettings(Table):
+class PanelSettings(TomlTable):
     """The [panel] table: fields of a Panel. One of `debate` and `ensemble` may be empty."""
 
     debate: Names = Field(default_factory=list)

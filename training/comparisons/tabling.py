@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchmark.measures.rankings import Paired, compare_runs
-from training.curves.fitting import Estimate, estimate_means
+from training.curves.fitting import MeanEstimate, estimate_means
 from training.jobs.held_out import MEASURE, HeldOut
 
 # The ERank paper's names for its trainings, in order; other recipes follow under their own names.
@@ -36,7 +36,7 @@ class ComparedRow:
     name: str
     reward: str
     words: str
-    measure: Estimate
+    measure: MeanEstimate
     key: int | None = None  # The model's primary key; None for a base.
     start: Paired | None = None
     root: Paired | None = None
@@ -90,5 +90,5 @@ def find_root(model: TrainedModel, by_folder: Mapping[str, TrainedModel]) -> Tra
     return model
 
 
-def _estimate(values: Mapping[str, float]) -> Estimate:
+def _estimate(values: Mapping[str, float]) -> MeanEstimate:
     return estimate_means((tuple(values[query] for query in sorted(values)),))[0]

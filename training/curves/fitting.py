@@ -18,7 +18,7 @@ LOWEST, HIGHEST = (0.0, 0.0, 0.01), (1.0, 1.0, 2.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class MeanEstimate:
     """A value and its 95% interval."""
 
     value: float
@@ -33,12 +33,12 @@ class CurveFit:
     a: float
     b: float
     c: float
-    line: tuple[tuple[int, Estimate], ...]
-    next: Estimate
+    line: tuple[tuple[int, MeanEstimate], ...]
+    next: MeanEstimate
 
 
 @lru_cache(maxsize=64)
-def estimate_means(values: tuple[tuple[float, ...], ...]) -> tuple[Estimate, ...]:
+def estimate_means(values: tuple[tuple[float, ...], ...]) -> tuple[MeanEstimate, ...]:
     """Return each point's mean over queries with its interval; `values` has the shape (points, queries)."""
     table = np.array(values)
     return tuple(_estimates(table.mean(axis=1), _resample(table)))
@@ -108,6 +108,6 @@ def _resample(table: Floats) -> Floats:
     return np.asarray(table[:, drawn_queries].mean(axis=2).T)
 
 
-def _estimates(values: Floats, samples: Floats) -> Sequence[Estimate]:
+def _estimates(values: Floats, samples: Floats) -> Sequence[MeanEstimate]:
     low, high = np.quantile(samples, [LEVEL / 2, 1 - LEVEL / 2], axis=0)
-    return [Estimate(*map(float, bounds)) for bounds in zip(values, low, high, strict=True)]
+    return [MeanEstimate(*map(float, bounds)) for bounds in zip(values, low, high, strict=True)]

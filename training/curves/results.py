@@ -9,7 +9,7 @@ from django.utils.translation import ngettext
 
 from benchmark.measures.rankings import Paired, compare_runs
 from charts import Chart, draw_lines
-from training.curves.fitting import LEAST_POINTS, NEXT, CurveFit, Estimate, estimate_means, fit_curve
+from training.curves.fitting import LEAST_POINTS, NEXT, CurveFit, MeanEstimate, estimate_means, fit_curve
 from training.jobs.held_out import MEASURE
 from training.jobs.significance import LEAST_QUERIES
 
@@ -31,13 +31,13 @@ class CurveResult:
     `last`: the last point compared with the one before it; None unless both are measured.
     """
 
-    points: tuple[tuple[MeasuredPoint, Estimate | None], ...]
+    points: tuple[tuple[MeasuredPoint, MeanEstimate | None], ...]
     queries: int
     fit: CurveFit | None
     last: Paired | None
 
     @property
-    def measured(self) -> list[tuple[int, Estimate]]:
+    def measured(self) -> list[tuple[int, MeanEstimate]]:
         """The labels and estimates of the points that have a measure."""
         return [(point.labels, estimate) for point, estimate in self.points if estimate is not None]
 

@@ -1,4 +1,4 @@
-"""Steps of lineage: what a label went into, and what a model was made from and used for."""
+"""LineageSteps of lineage: what a label went into, and what a model was made from and used for."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from training.models import Model
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class LineageStep:
     """A campaign, model, job, run, report or version of the qrels that a label or model is connected to.
 
     `changed`: how many labels of a model's training set changed since.
@@ -29,7 +29,7 @@ class Step:
     changed: int = 0
 
 
-Steps = dict[str, list[Step]]  # By the heading of their kind; empty kinds are left out.
+LineageSteps = dict[str, list[LineageStep]]  # By the heading of their kind; empty kinds are left out.
 
 
 def trace_label(pair: Pair, administered: frozenset[int]) -> dict[str, Any]:
@@ -46,7 +46,7 @@ def trace_label(pair: Pair, administered: frozenset[int]) -> dict[str, Any]:
     changed = model_sources.count_changed(models)
     steps = {
         _("Qrels"): [
-            Step(
+            LineageStep(
                 _("Qrels %(number)s") % {"number": version.number},
                 # "2 relevant", or "grade 4" where the scale has no words for it.
                 name_grade(grade, grades) if grade_label(grade, grades) else _("grade %(grade)s") % {"grade": grade},
@@ -65,14 +65,14 @@ def trace_label(pair: Pair, administered: frozenset[int]) -> dict[str, Any]:
     }
 
 
-def trace_model(model: Model, sources: Sequence[ModelSource], administered: frozenset[int]) -> Steps:
+def trace_model(model: Model, sources: Sequence[ModelSource], administered: frozenset[int]) -> LineageSteps:
     """List the campaigns and base models of a model, and what was made with it.
 
     `sources` come from trace_sources; `administered` are the collections whose runs the reader may see.
     """
     steps = {
         _("Campaigns"): [
-            Step(
+            LineageStep(
                 _("Campaign %(campaign_id)s") % {"campaign_id": campaign.number},
                 # A training set may join collections, each with a campaign of this number.
                 f"{campaign.policy}, {campaign.collection.name}",
@@ -86,13 +86,13 @@ def trace_model(model: Model, sources: Sequence[ModelSource], administered: froz
     return {kind: members for kind, members in steps.items() if members}
 
 
-def _later_steps(models: Sequence[Model], qrels: Sequence[int], administered: frozenset[int]) -> Steps:
+def _later_steps(models: Sequence[Model], qrels: Sequence[int], administered: frozenset[int]) -> LineageSteps:
     """Return the jobs and runs that used the models, and the reports on those runs or on versions of the qrels."""
     # A shared model may have runs in collections whose figures the reader may not see.
     runs = [run for run in model_sources.list_runs(models) if run.collection_id in administered]
     return {
         _("Jobs"): [
-            Step(
+            LineageStep(
                 _("Job %(job)s") % {"job": job.number},
                 str(job.get_kind_display()),
                 reverse("training_job", args=[job.collection.name, job.number]) if job.collection else "",
@@ -100,11 +100,11 @@ def _later_steps(models: Sequence[Model], qrels: Sequence[int], administered: fr
             for job in model_sources.list_jobs(models)
         ],
         _("Runs"): [
-            Step(run.name, str(run.get_kind_display()), reverse("system", args=[run.collection.name, run.pk]))
+            LineageStep(run.name, str(run.get_kind_display()), reverse("system", args=[run.collection.name, run.pk]))
             for run in runs
         ],
         _("Reports"): [
-            Step(
+            LineageStep(
                 _("Report %(report)s") % {"report": report.number},
                 _("qrels %(before)s and %(after)s") % {"before": report.before.number, "after": report.after.number},
                 reverse("report", args=[report.collection.name, report.number]),
@@ -114,9 +114,9 @@ def _later_steps(models: Sequence[Model], qrels: Sequence[int], administered: fr
     }
 
 
-def _model_step(model: Model, changed: int = 0) -> Step:
+def _model_step(model: Model, changed: int = 0) -> LineageStep:
     address = reverse("model_lineage", args=[model.collection.name, model.pk]) if model.collection else ""
-    return Step(model.name, model.words, address, changed)
+    return LineageStep(model.name, model.words, address, changed)
 
 
 def _list_qrels(pair: Pair) -> list[tuple[Qrels, int]]:

@@ -50,7 +50,7 @@ logger = logging.getLogger(__name__)
 Result = TypeVar("Result")
 
 
-class Refused(Exception):
+class RequestRefused(Exception):
     """A request that is not answered, for the reason in `status` and the message."""
 
     def __init__(self, status: int, message: str) -> None:
@@ -82,9 +82,9 @@ class Served:
 
     @contextlib.contextmanager
     def slot(self) -> Iterator[None]:
-        """Take one of the `limit` slots for a request. Raises Refused if none is free."""
+        """Take one of the `limit` slots for a request. Raises RequestRefused if none is free."""
         if not self.slots.acquire(blocking=False):
-            raise Refused(503, f"{self.limit} requests are being answered or wait: try again in a second")
+            raise RequestRefused(503, f"{self.limit} requests are being answered or wait: try again in a second")
         try:
             yield
         finally:
@@ -93,15 +93,15 @@ class Served:
     async def need_scorer(self) -> None:
         """Refuse with 404 if the model is no reranker, before the body is checked."""
         if self.scorer is None:
-            raise Refused(404, f"{self.name} makes vectors and does not rerank: POST to {EMBED}")
+            raise RequestRefused(404, f"{self.name} makes vectors and does not rerank: POST to {EMBED}")
 
     async def need_embedder(self) -> None:
         """Refuse with 404 if the model is no embedding model, before the body is checked."""
         if self.embedder is None:
-            raise Refused(404, f"{self.name} reranks and makes no vectors: POST to {RERANK}")
+            raise RequestRefused(404, f"{self.name} reranks and makes no vectors: POST to {RERANK}")
 
     async def score(self, request: ServingRequest, http: Request) -> list[Score]:
-        """Return the scores of a request, computed together with those of other waiting requests. Raises Refused."""
+        """Return the scores of a request, computed together with those of other requests. Raises RequestRefused."""
         assert self.scorer is not None and self.batcher is not None
         # In a thread, since tokenising long documents would block the event loop.
         rows = await run_in_threadpool(self.scorer.encode, request)
@@ -109,12 +109,12 @@ class Served:
         return [Score(margin, row.is_cut) for margin, row in zip(margins, rows, strict=True)]
 
     async def write(self, request: ServingRequest, max_new_tokens: int, http: Request) -> list[RenderedPair]:
-        """Return the text that the model writes for each document. Raises Refused."""
+        """Return the text that the model writes for each document. Raises RequestRefused."""
         assert self.scorer is not None
         return await wait_for(self.writer.submit(self.scorer.write, request, max_new_tokens), http)
 
     async def embed(self, texts: list[str], http: Request) -> tuple[Any, int]:
-        """Return the vectors of texts, and the number of their tokens. Raises Refused."""
+        """Return the vectors of texts, and the number of their tokens. Raises RequestRefused."""
         assert self.embedder is not None
         return await wait_for(self.writer.submit(self.embedder.encode, texts), http)
 
@@ -122,7 +122,7 @@ class Served:
 async def wait_for(future: Future[Result], http: Request) -> Result:
     """Return the result of a future, which is cancelled if its caller disconnects or after PATIENCE_S.
 
-    Raises Refused.
+    Raises RequestRefused.
     """
     result = asyncio.wrap_future(future)
 
@@ -138,13 +138,13 @@ async def wait_for(future: Future[Result], http: Request) -> Result:
         if result.done():
             return result.result()
         if disconnect.done():
-            raise Refused(499, "the caller is gone")
-        raise Refused(503, f"no answer within {PATIENCE_S} s: try again, with fewer texts")
-    except (BadInput, Refused, asyncio.CancelledError):
+            raise RequestRefused(499, "the caller is gone")
+        raise RequestRefused(503, f"no answer within {PATIENCE_S} s: try again, with fewer texts")
+    except (BadInput, RequestRefused, asyncio.CancelledError):
         raise
     except Exception:
         logger.exception("a request could not be answered")
-        raise Refused(500, "the model failed on this request; the log says why") from None
+        raise RequestRefused(500, "the model failed on this request; the log says why") from None
     finally:
         disconnect.cancel()
         result.cancel()  # This cancels the future, so work that has not started is dropped.
@@ -291,8 +291,8 @@ def _handle_errors(app: FastAPI) -> None:
             return problem_response(400, f"the body is not JSON: {first['ctx']['error']}")
         return problem_response(422, explain(first))
 
-    @app.exception_handler(Refused)
-    async def refuse(_http: Request, error: Refused) -> JSONResponse:
+    @app.exception_handler(RequestRefused)
+    async def refuse(_http: Request, error: RequestRefused) -> JSONResponse:
         return problem_response(error.status, str(error))
 
     @app.exception_handler(BadInput)

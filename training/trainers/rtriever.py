@@ -90,7 +90,7 @@ class Texts:
         return dict(self.tokenizer.pad({"input_ids": self.table[list(numbers)]["ids"]}, return_tensors="pt"))
 
 
-class Draws(TrainerCallback):
+class DrawCallback(TrainerCallback):
     """The documents drawn from each bundle in an epoch, as a transform of a data set.
 
     It turns batches of numbers of bundles into numbers of their texts, and labels as InBatchLoss takes them.
@@ -174,7 +174,7 @@ class RTriever:
 
     def train(self, folder: JobFolder, asked_to_stop: Callable[[], bool]) -> tuple[int, str]:
         bundles, options = self.task.data.train, self.options
-        draws = Draws(bundles, self.texts, options.seed)
+        draws = DrawCallback(bundles, self.texts, options.seed)
         rows = Dataset.from_dict({"anchor": list(range(len(bundles)))})
         rows.set_transform(draws)
         callback = JobCallback(folder, self.task, asked_to_stop, self.dev_margins)

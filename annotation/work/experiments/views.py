@@ -26,7 +26,7 @@ from corpus.models import Collection
 from corpus.numbered import numbered_or_404
 
 
-class StudyForm(forms.Form):
+class DebateEffectForm(forms.Form):
     """The form that starts a debate effect study: its pairs, people and overlap."""
 
     pairs = forms.IntegerField(
@@ -63,7 +63,7 @@ class StudyForm(forms.Form):
 @action("admin", "GET")
 def debate_effect(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Show the measures of the arms, changed votes, saved seconds and paired studies."""
-    return _render_debate_effect(request, scope, StudyForm(collection=scope.collection))
+    return _render_debate_effect(request, scope, DebateEffectForm(collection=scope.collection))
 
 
 @action("admin", "GET")
@@ -83,7 +83,7 @@ def debate_effect_csv(request: HttpRequest, scope: Scope) -> HttpResponse:
 @action("admin", "POST")
 def new_study(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Start a study: draw its pairs and groups, and reserve the pairs."""
-    form = StudyForm(request.POST, collection=scope.collection)
+    form = DebateEffectForm(request.POST, collection=scope.collection)
     if not form.is_valid():
         return _render_debate_effect(request, scope, form, status=422)
     options = form.cleaned_data
@@ -112,7 +112,9 @@ def stop_study(request: HttpRequest, scope: Scope, study: int) -> HttpResponse:
     return redirect("debate_effect", scope.collection.name)
 
 
-def _render_debate_effect(request: HttpRequest, scope: Scope, form: StudyForm, status: int = 200) -> HttpResponse:
+def _render_debate_effect(
+    request: HttpRequest, scope: Scope, form: DebateEffectForm, status: int = 200
+) -> HttpResponse:
     since = _parse_since(request)
     source = f"{scope.collection.name}, {date.today().isoformat()}"
     effect = report.measure_debate_effect(scope.collection, since)

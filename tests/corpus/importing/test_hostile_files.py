@@ -45,7 +45,7 @@ def look(path, name):
 def read(path, name):
     problems = []
     if name.startswith("toml"):
-        toml_files.read_toml(toml_files.Table, read_text(path), name)
+        toml_files.read_toml(toml_files.TomlTable, read_text(path), name)
         return problems
     with confined():
         found = list(confine(path, name, lambda: look(path, name)))
