@@ -207,7 +207,7 @@ def test_a_check_that_breaks_says_so_and_the_others_go_on(
 ) -> None:
     monkeypatch.setattr(machine.shutil, "disk_usage", lambda path: 1 / 0)
     broken = [one for one in doctor(capsys, 1) if one["health"] == "problem"]
-    assert [(one["check"], one["says"]) for one in broken] == [("disk", "the check broke (division by zero)")]
+    assert [one["check"] for one in broken] == ["disk"] and "division by zero" in broken[0]["says"]
 
 
 @pytest.mark.slow

@@ -54,12 +54,13 @@ def test_an_installation_that_ends_well_brings_up_the_worker(installer: Path, tm
 
 
 def test_one_that_fails_says_why_and_what_to_do(installer: Path, tmp_path: Path) -> None:
-    installer.write_text("echo 'No space left on device'; exit 1")
+    reason = "No space left on device"
+    installer.write_text(f"echo '{reason}'; exit 1")
     one = Extra(tmp_path, lambda: pytest.fail("not ready"))
     one.start()
     run(one)
     assert told(tmp_path)["state"] == "failed"
-    assert told(tmp_path)["line"].startswith("No space left on device: make install-training")
+    assert told(tmp_path)["line"].startswith(f"{reason}: make install-training")
 
 
 def test_it_ends_with_the_demo(installer: Path, tmp_path: Path) -> None:
@@ -93,8 +94,9 @@ def test_another_folder_takes_the_packages_of_another_python(tmp_path: Path) -> 
         text=True,
     )
     lines = said.stdout.splitlines()
-    assert lines[-1] == f"{tmp_path}/venv/bin/python -m pytest -n 3"
-    assert lines[:-1] == [f'VENV="{tmp_path}/venv" sh config/install.sh {kind}' for kind in ("dev", "base", "training")]
+    assert lines[-1].split() == [f"{tmp_path}/venv/bin/python", "-m", "pytest", "-n", "3"]
+    installed = [[f'VENV="{tmp_path}/venv"', "sh", "config/install.sh", kind] for kind in ("dev", "base", "training")]
+    assert [line.split() for line in lines[:-1]] == installed
 
     (tmp_path / "letters").write_text("mine")
     refused = subprocess.run(
@@ -105,5 +107,5 @@ def test_another_folder_takes_the_packages_of_another_python(tmp_path: Path) -> 
         text=True,
     )
     assert refused.returncode == 2 and refused.stderr.count("\n") == 1
-    assert "is no virtual environment and holds files" in refused.stderr
+    assert "virtual environment" in refused.stderr
     assert [one.name for one in tmp_path.iterdir()] == ["letters"]

@@ -187,7 +187,7 @@ def test_the_program_takes_the_values(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
     )
-    assert done.stdout == "10.0 2 ['quorum.example.org'] s3://quorum/instance\n", done.stderr
+    assert done.stdout.split() == ["10.0", "2", "['quorum.example.org']", "s3://quorum/instance"], done.stderr
 
 
 @pytest.mark.parametrize("name", PODS)

@@ -93,7 +93,7 @@ def test_text_is_one_line_with_what_was_bound() -> None:
     record = logging.LogRecord("jobs.x", logging.WARNING, "", 0, "Redis is %s", ("away",), None)
     with bound_contextvars(pair=7):
         line = logs.make_formatter("text").format(record)
-    assert "[warning] Redis is away" in line and "pair=7" in line and "[jobs.x]" in line
+    assert all(part in line for part in ("[warning]", "Redis is away", "pair=7", "[jobs.x]"))
 
 
 @pytest.mark.django_db
@@ -148,14 +148,15 @@ def test_a_request_without_a_session_asks_the_database_for_nobody(lines: Lines) 
 
 
 def test_an_errors_values_are_not_quoted(lines: Lines) -> None:
-    error = DataError("value too long\nDETAIL: Failing row contains (the text of a document).")
+    message = "value too long"
+    error = DataError(f"{message}\nDETAIL: Failing row contains (the text of a document).")
     info = raised(error)
     logging.getLogger("celery.worker").error("Task %s raised unexpected: %r", "x", error, exc_info=info)
     logging.getLogger("jobs.x").warning("it broke", exc_info=info)
     logging.getLogger("jobs.x").warning("it broke: %s", error)
     first, second, third = lines.all
-    assert third["event"] == "it broke: value too long"
-    assert "value too long" in first["event"] and second["exception"].endswith("DataError: value too long")
+    assert third["event"] == f"it broke: {message}"
+    assert message in first["event"] and second["exception"].endswith(f"DataError: {message}")
     assert "in raised" in second["exception"] and "text of a document" not in lines.text
 
 
@@ -214,7 +215,7 @@ def test_every_line_about_a_judged_pair_is_found_by_the_pair_and_by_the_request(
             stop_children([child])
     text = (tmp_path / "worker.log").read_text()
     lines = [json.loads(line) for line in text.splitlines()]
-    assert KEY not in text and "What does mapping number" not in text and "maps hashable" not in text
+    assert KEY not in text and "mapping number" not in text and "maps hashable" not in text
     campaign = Campaign.objects.get()
     pairs = list(books.pair_set.values_list("pk", flat=True))
     for pair in pairs:

@@ -23,17 +23,16 @@ def _newer_schema(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("_newer_schema")
 def test_a_process_of_an_older_version_is_not_ready() -> None:
     answer = Client().get("/readyz")
-    assert answer.status_code == 503 and answer.json()["reasons"] == [
-        "The database is of a newer version than this code."
-    ]
+    (reason,) = answer.json()["reasons"]
+    assert answer.status_code == 503 and "newer version" in reason
     assert Client().get("/healthz").status_code == 200
 
 
 @pytest.mark.usefixtures("_newer_schema")
 def test_the_refusal_names_the_last_migration_and_counts_the_others() -> None:
-    assert "judges.9999_of_a_later_version. Install the version" in startup.read_schema().refusal
+    assert ".".join(LATER) + "." in startup.read_schema().refusal
     MigrationRecorder(connection).record_applied("judges", "9998_of_a_later_version")
-    assert "judges.9999_of_a_later_version and 1 more. Install" in startup.read_schema().refusal
+    assert ".".join(LATER) + " and 1 more." in startup.read_schema().refusal
 
 
 @pytest.mark.slow
@@ -57,7 +56,7 @@ def test_old_code_refuses_newer_tables_until_a_backup_of_before_is_restored(
         child = old.start(*command)
         out, err = child.communicate(timeout=PATIENCE)
         assert (child.returncode, out) == (2, "") and err.count("\n") == 1, err
-        assert "The database is of another version" in err and LATER[1] in err
+        assert LATER[1] in err
     restored = old.manage("restore", backup)
     assert restored.returncode == 0, restored.stderr
     assert "no collection" in old.manage("status", "books").stderr

@@ -68,11 +68,11 @@ def test_a_fresh_instance_has_its_first_label_after_three_commands(
     assert early.returncode == 2 and len(lines) == 1 and "mine" in lines[0]
     configured = reader.run(configure)
     assert configured.returncode == 0, configured.stderr
-    assert f"The environment variable {preset.key_env} is not set here" in configured.stdout
+    assert preset.key_env in configured.stdout
     loaded = reader.run(load)
     assert loaded.returncode == 0, loaded.stderr
     keyless = reader.run(judge)
-    assert keyless.returncode == 3 and f"Set the environment variable {preset.key_env} to the API key" in keyless.stderr
+    assert keyless.returncode == 3 and preset.key_env in keyless.stderr
     assert model_server.requests() == []
 
     assert reader.run(f"{PYTHON}campaign mine resume").returncode == 0
@@ -91,5 +91,5 @@ def test_a_key_that_is_not_accepted_and_a_misspelt_provider_say_so(
     file = tmp_path / "judges.toml"
     file.write_text(FILE.replace('"deepseek"\nmodel', '"deepsek"\nmodel'))
     done = manage("configure_judges", file, check=False)
-    assert done.code == 2 and 'line 3: [[judge]] 1 provider "deepsek" is unknown; use one of' in done.err
-    assert "deepseek, " in done.err and done.err.count("\n") == 1
+    assert done.code == 2 and all(part in done.err for part in ("line 3", "provider", '"deepsek"', "deepseek, "))
+    assert done.err.count("\n") == 1

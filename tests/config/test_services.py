@@ -144,7 +144,7 @@ def test_the_var_of_another_user_is_refused_in_one_line(instance: Instance):
     os.chown(instance.var, 12345, 12345)
     done = instance.manage("migrate")
     assert done.returncode == 2 and done.stdout == ""
-    assert done.stderr.count("\n") == 1 and "belongs to another user" in done.stderr
+    assert done.stderr.count("\n") == 1 and "uid 12345" in done.stderr
     assert list(instance.var.iterdir()) == []
 
 
@@ -245,9 +245,7 @@ def works(uid: int, way: str) -> bool:
 def test_a_user_without_a_name_is_refused_in_one_line_where_namespaces_are_forbidden(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(identity.os, "geteuid", lambda: 54_321)
     monkeypatch.setattr(identity, "_can_run_as", lambda change: False)
-    with pytest.raises(
-        OSError, match=r"^User id 54321 has no entry in /etc/passwd.* set DATABASE_URL and REDIS_URL\.$"
-    ):
+    with pytest.raises(OSError, match=r"54321.* DATABASE_URL and REDIS_URL\.$"):
         identity.choose_identity()
 
 

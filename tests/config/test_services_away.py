@@ -193,13 +193,13 @@ def test_without_postgresql_the_api_answers_with_a_problem(monkeypatch: pytest.M
     answer = Client(raise_request_exception=False).get("/api/v1/collections", headers={"Authorization": "Bearer x"})
     assert (answer.status_code, answer["Retry-After"]) == (503, "5")
     assert answer["Content-Type"] == "application/problem+json"
-    assert "Try again in a moment" in answer.json()["detail"]
+    assert answer.json()["status"] == 503 and answer.json()["detail"]
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT])
 def test_a_full_disk_is_told_from_what_is_away(code: int) -> None:
     full = OSError(code, os.strerror(code))
-    assert is_full(full) and is_full(raised_from(ValueError("could not be written"), full))
+    assert is_full(full) and is_full(raised_from(ValueError("not written"), full))
     answer = away.explain_error(full)
     assert answer is not None and answer.status_code == 507 and "disk is full" in answer.text
     assert not is_full(REFUSED) and not is_full(OSError(errno.EACCES, "denied"))

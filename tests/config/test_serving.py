@@ -46,7 +46,7 @@ def test_a_demo_whose_runs_take_too_long_comes_up_without_them(monkeypatch: pyte
     monkeypatch.setattr(demo, "start_runs", lambda collection: [])
     told = StringIO()
     DemoCommand(stderr=told).measure(serving.Children(), Collection(name="birds"))
-    assert told.getvalue() == "The benchmark is not shown: the runs did not get ready in 60 s\n"
+    assert told.getvalue().endswith("the runs did not get ready in 60 s\n") and told.getvalue().count("\n") == 1
 
 
 @pytest.mark.slow
@@ -145,7 +145,7 @@ def test_with_the_real_linger_no_process_is_left_after_30_seconds(
     for pid in instance.processes() if at_once else [child.pid]:
         os.kill(pid, signal.SIGKILL)
     child.wait()
-    assert until(instance.nothing_left, "the end of all processes") < 30 * slowness()
+    assert until(instance.nothing_left, "all processes' end") < 30 * slowness()
     assert instance.sql("SELECT n FROM kept") == "7"
 
 
@@ -249,5 +249,5 @@ def test_settings_that_open_more_connections_than_postgresql_allows_are_an_error
 def test_the_web_servers_exporter_is_switched_on_by_a_setting(settings: Any):
     assert "--metrics" not in serving.web_command("127.0.0.1", 8000)
     settings.METRICS_PORT, settings.METRICS_BIND = 9101, "10.0.0.1"
-    command = " ".join(serving.web_command("127.0.0.1", 8000))
-    assert "--metrics --metrics-address 10.0.0.1 --metrics-port 9101" in command
+    command = serving.web_command("127.0.0.1", 8000)
+    assert command[-5:] == ["--metrics", "--metrics-address", "10.0.0.1", "--metrics-port", "9101"]

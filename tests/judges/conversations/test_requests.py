@@ -79,14 +79,15 @@ def test_what_was_answered_is_not_asked_again(asked, model_server):
     model_server.script(writer=[{"contains": "Is this answer", "text": '{"correct": true}'}, ANSWER])
     assert hold_conversations(campaign, subjects, talk_with(judge)).answers == [True] * 4
     # The fourth asks what no other did; what all say of its answer is known.
-    assert [one["user"].split(".")[0] for one in model_server.requests()] == ["Answer this query from these documents"]
+    (request,) = model_server.requests()
+    assert request["user"].startswith("Answer this query")
 
 
 def test_a_malformed_answer_is_repaired_once_and_a_second_one_stays_none(asked, model_server):
     bad = {"contains": "bm25 document about wing", "text": '{"answer": 7}'}
     judge, campaign, subjects = scripted(model_server, asked, bad)
     first, *others = hold_conversations(campaign, subjects, talk_with(judge)).answers
-    assert first == 'unparsed: it lacks "Answer"'
+    assert first.startswith("unparsed: ") and first.endswith('"Answer"')
     assert others == [True] * 3
     assert [one for one in model_server.requests() if "7}" in one["user"]] == []
     assert RetrievalCall.objects.filter(campaign=campaign, outcome="unparsed").count() == 2
@@ -123,7 +124,8 @@ def test_the_offline_judge_answers_from_the_documents(asked):
     campaign = open_campaign(collection, [judge], "a test", budget=None, max_calls=None)
     assert hold_conversations(campaign, subjects[:2], talk_with(judge)).answers == [True, True]
     rows = RetrievalCall.objects.filter(campaign=campaign, role="answer")
-    assert json.loads(rows.get(topic="bm25").text) == {"Answer": "bm25 document about wing lift"}
+    (sentence,) = json.loads(rows.get(topic="bm25").text).values()
+    assert sentence.startswith("bm25 document")
 
 
 def refusal(status, message, **more):

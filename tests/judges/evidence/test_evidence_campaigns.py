@@ -19,6 +19,7 @@ from tests.modelserver.fixtures import LocalModels
 
 __all__ = ["_standing_worker", "worker"]
 
+WRONG = "It maps 77 hashed values."
 WRITE, LIST, MEASURE = "Write the contribution", "List the entities", "Measure the two texts"
 SCORES = {
     "contribution_accuracy": 4, "contribution_coverage": 3, "evidence_faithfulness": 4, "evidence_self_contained": 3,
@@ -109,18 +110,13 @@ def test_a_campaign_of_texts_is_not_the_collections_newest(worker: object, model
 def test_what_fails_is_written_once_more_and_told_why(worker: object, model_server: LocalModels) -> None:
     positives(1)
     make_judge(model_server, "writer")
-    model_server.script(
-        {"writer": [{"contains": "Write both texts anew", **written()}, written(text="It maps 77 hashed values.")]}
-    )
+    model_server.script({"writer": [{"contains": "Write both texts anew", **written()}, written(text=WRONG)]})
     status = write("--writer", "writer").json
     assert (status["written"], status["escalated"], status["calls"]) == (1, 0, 2)
     target = Target.objects.get()
-    assert (target.good, target.measures["tries"], target.evidence) == (
-        True, 2, "Mapping 0 takes values that can be hashed.",
-    )  # fmt: skip
+    assert (target.good, target.measures["tries"], "77" in target.evidence) == (True, 2, False)
     second = model_server.requests()[-1]["user"]
-    assert "not in the document: “77”" in second
-    assert "It maps 77 hashed values." in second
+    assert "“77”" in second and WRONG in second
 
 
 def test_what_fails_twice_waits_for_a_person(worker: object, model_server: LocalModels) -> None:
@@ -144,7 +140,7 @@ def test_what_fails_twice_waits_for_a_person(worker: object, model_server: Local
     assert (item.reason, item.state, item.overlap, item.campaign) == ("evidence", "open", 1, Campaign.objects.get().pk)
     target = Target.objects.get()
     assert not target.good
-    assert target.measures["problems"] == ["the evidence cannot be understood without the document (2 of 5)"]
+    assert [problem[-8:] for problem in target.measures["problems"]] == ["(2 of 5)"]
     assert not newest_targets(pair.collection).exists()
     idle = write("--writer", "writer", "--measure", "measurer", "--again")
     assert idle.code == 0, "what waits for a person is left to them"
@@ -173,8 +169,8 @@ def test_an_answer_that_is_none_counts_as_a_try(worker: object, model_server: Lo
     assert done.code == 3
     assert (done.json["escalated"], done.json["failed"], done.json["written"]) == (2, 1, 0)
     empty, unmeasured = Target.objects.order_by("pair")
-    assert (empty.contribution, empty.measures["problems"]) == ("", ["the writer's answer was unparsed"])
-    assert unmeasured.measures["problems"] == ["no scores from measurer: its answer was refused"]
+    assert empty.contribution == "" and [one.split()[-1] for one in empty.measures["problems"]] == ["unparsed"]
+    assert [one.split()[-1] for one in unmeasured.measures["problems"]] == ["refused"]
     assert Work.objects.get(state="failed").reason == "error"
     model_server.script(
         {"writer": written(2), "measurer": [{"contains": LIST, "text": '{"entities": []}'}, measured()]}

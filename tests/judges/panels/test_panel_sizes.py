@@ -57,10 +57,9 @@ def test_a_panel_of_each_size_takes_more_than_half_and_no_less(size: int, majori
     found = panel(lines, *names)
     assert (found.ensemble, found.majority, found.debate) == (names, majority, [])
     assert panel(f"{lines}\nmajority = {size}", *names).majority == size
-    with pytest.raises(BadInput, match=f"majority must be a whole number from {majority} to {size}"):
-        panel(f"{lines}\nmajority = {majority - 1}", *names)
-    with pytest.raises(BadInput, match=f"majority must be a whole number from {majority} to {size}"):
-        panel(f"{lines}\nmajority = {size + 1}", *names)
+    for wrong in (majority - 1, size + 1):
+        with pytest.raises(BadInput, match=rf"majority .*from {majority} to {size}"):
+            panel(f"{lines}\nmajority = {wrong}", *names)
 
 
 @pytest.mark.parametrize(
@@ -81,7 +80,7 @@ def test_a_panel_of_another_size_is_refused(size: int, why: str) -> None:
 def test_one_judge_needs_no_panel_and_several_do() -> None:
     found = parse(judges("one")).panel
     assert (found.name, found.ensemble, found.debate, found.majority) == ("main", ["one"], [], 1)
-    with pytest.raises(BadInput, match=r"panel is missing: with one judge it may be left out, here are 2; write"):
+    with pytest.raises(BadInput, match=r"panel is missing.* 2;"):
         parse(judges("one", "two"))
     vectors = '\n[[judge]]\nname = "v"\nprovider = "embed-endpoint"\nmodel = "v"\nbase_url = "http://h/v1"'
     assert parse(judges("one") + vectors).panel.ensemble == ["one"]
@@ -90,9 +89,9 @@ def test_one_judge_needs_no_panel_and_several_do() -> None:
 def test_a_panel_has_who_takes_part_and_nobody_else() -> None:
     assert panel('debate = ["a", "b"]', "a", "b").ensemble == []
     assert panel('ensemble = ["a"]', "a", "b").debate == []
-    with pytest.raises(BadInput, match="names nobody: give ensemble"):
+    with pytest.raises(BadInput, match="names nobody"):
         panel('name = "mine"', "a", "b")
-    with pytest.raises(BadInput, match="majority is of votes, and nobody votes"):
+    with pytest.raises(BadInput, match=r"majority .*nobody votes"):
         panel('debate = ["a", "b"]\nmajority = 1', "a", "b")
 
 
@@ -107,7 +106,7 @@ def test_a_panel_has_who_takes_part_and_nobody_else() -> None:
 def test_samples_that_would_be_alike_are_refused_with_the_reason(more: str, why: str) -> None:
     with pytest.raises(BadInput) as caught:
         panel('ensemble = ["a", "a", "a"]', "a", more=more)
-    assert f'ensemble names "a" 3 times, and all would answer alike: {why}' in str(caught.value)
+    assert 'ensemble names "a" 3 times' in str(caught.value) and why in str(caught.value)
 
 
 def test_samples_of_a_warm_judge_and_of_one_without_temperature_are_taken() -> None:
@@ -115,7 +114,7 @@ def test_samples_of_a_warm_judge_and_of_one_without_temperature_are_taken() -> N
     own = '[[judge]]\nname = "a"\nprovider = "anthropic"\nmodel = "m"\n[panel]\nensemble = ["a", "a", "a"]'
     assert parse(own).panel.majority == 2
     offline = '[[judge]]\nname = "a"\nprovider = "offline"\nmodel = "bm25"\n[panel]\nensemble = ["a", "a", "a"]'
-    with pytest.raises(BadInput, match="offline judges answer alike each time: name it once"):
+    with pytest.raises(BadInput, match="name it once"):
         parse(offline)
 
 
@@ -220,13 +219,13 @@ def test_the_judges_of_one_campaign_may_be_another_odd_number(db: None) -> None:
     assert of(policy="ensemble", judges=["a", "b", "c"]).majority == 2
     assert of(policy="ensemble", judges=["a"] * 7).majority == 4
     assert Counter(of(policy="ensemble", judges=["a"] * 7).values["voters"]).most_common(1)[0][1] == 7
-    with pytest.raises(BadInput, match="An even number of votes \\(4\\) could tie"):
+    with pytest.raises(BadInput, match=r"\(4\) could tie"):
         of(policy="ensemble", judges=["a", "b", "c", "d"])
-    with pytest.raises(BadInput, match="A panel has at most 9 judges, not 11"):
+    with pytest.raises(BadInput, match="9 judges, not 11"):
         of(policy="ensemble", judges=["a"] * 11)
     assert len(of(policy="single", judges=["a"] * 11).voters) == 1, "one is asked, whoever else is named"
     JudgeVersion.objects.filter(name="a").update(parameters={})
-    with pytest.raises(BadInput, match="a is named 3 times, and all its answers would be identical: its temp"):
+    with pytest.raises(BadInput, match=r"a is named 3 times.* temperature"):
         of(policy="ensemble", judges=["a", "a", "a"])
 
 
@@ -257,13 +256,12 @@ def test_configure_judges_warns_of_voters_that_are_one_judge_under_several_names
     one = judges("a", "b", "c").replace('"m-b"', '"m-a"')
     voting = '\n[panel]\nensemble = ["a", "b", "c"]'
     told = configured(tmp_path, one + voting)
-    assert "a, b are one model with the same parameters, and would answer alike: together they say no more" in told
-    assert "its temperature is 0: set a temperature above 0" in told
+    assert "a, b are one model" in told and "temperature = 0.7" in told
     assert "alike" not in configured(tmp_path, one.replace("provider", f"{WARM}\nprovider") + voting)
     assert "alike" not in configured(tmp_path, judges("a", "b", "c") + voting)
 
 
 def test_a_file_without_a_judge_that_votes_says_so() -> None:
     vectors = '[[judge]]\nname = "v"\nprovider = "embed-endpoint"\nmodel = "v"\nbase_url = "http://h/v1"'
-    with pytest.raises(BadInput, match="no judge of this file votes: add one that judges"):
+    with pytest.raises(BadInput, match="makes vectors only"):
         parse(vectors)

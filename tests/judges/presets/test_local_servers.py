@@ -75,7 +75,7 @@ def test_servers_without_one_port_need_an_address() -> None:
 @pytest.mark.parametrize("name", [one.name for one in LOCAL if one.name.endswith("+key")])
 def test_a_key_is_sent_where_the_file_names_one(model_server: LocalModels, name: str) -> None:
     preset = name.removesuffix("+key")
-    with pytest.raises(Refused, match=r"401 .*\(key: none is set\)"):
+    with pytest.raises(Refused, match=r"401 .*none is set"):
         ask(vote_of(judge_of(model_server, preset, alike=name, api_key_env=None)))
     ask(vote_of(judge_of(model_server, preset, alike=name)))
     assert [sent["key"] for sent in model_server.requests()] == ["", KEY]
@@ -222,7 +222,7 @@ def test_check_judges_finds_what_a_server_gives(model_server: LocalModels, name:
     assert found.found["context"] == LENGTHS.get(name, 8192)
     assert bool(found.found["logprobs"]) is bool(PRESETS[name].logprobs)
     # Ollama cuts what does not fit, without a word; the others refuse it, and its script decides how much fits.
-    assert "it cuts long prompts" in found.problem if name == "ollama" else found.problem == ""
+    assert "cuts long prompts" in found.problem if name == "ollama" else found.problem == ""
     too_short = any("Chinese" in warning for warning in found.warnings)
     assert too_short is (found.found["context"] < CONTEXT and name != "ollama")
 
@@ -234,4 +234,4 @@ def test_check_judges_warns_of_a_thinking_model_with_little_room(model_server: L
     (found,) = asyncio.run(run_checks([(narrow, "vote")]))
     assert any("max_output_tokens = 4096" in one for one in found.warnings)
     (found,) = asyncio.run(run_checks([(judge_of(model_server, name, QWEN), "vote")]))
-    assert not any("thinks before it answers" in one for one in found.warnings)
+    assert not any("max_output_tokens" in one for one in found.warnings)

@@ -56,4 +56,4 @@ def test_its_block_is_one_that_a_judges_file_takes(capsys: pytest.CaptureFixture
 
 def test_an_unknown_one_is_exit_2_and_the_known_are_named(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = run(capsys, "nobody")
-    assert (code, out) == (2, "") and "No provider nobody; there are: openai" in err
+    assert (code, out) == (2, "") and "nobody" in err and "openai, " in err

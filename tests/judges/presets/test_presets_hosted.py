@@ -68,11 +68,11 @@ COUNTED = {"deepseek", "qwen", "xai", "groq", "openrouter"}
 def test_thoughts_are_kept_beside_the_answer_and_tokens_are_read_right(model_server: LocalModels, preset: str) -> None:
     model, keys = THINKING[preset]
     model_server.script(
-        {model: {"verdict": "yes", "reasoning": 700, "thought": "It is said there.", "cached": 9, "written_tokens": 4}}
+        {model: {"verdict": "yes", "reasoning": 700, "thought": "It says so.", "cached": 9, "written_tokens": 4}}
     )
     judge = judge_of(model_server, preset, model, **keys)
     (reply,) = ask(vote_of(judge))
-    assert verdict(reply, judge) == 1 and reply.reasoning == "It is said there."
+    assert verdict(reply, judge) == 1 and reply.reasoning == "It says so."
     assert reply.raw.startswith("data: ") == (preset == "qwen")
     assert reply.usage.cached == 9 and reply.usage.written == (4 if preset == "openrouter" else 0)
     assert reply.usage.reasoning == (700 if preset in COUNTED else 0)

