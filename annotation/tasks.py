@@ -27,8 +27,8 @@ from store.files import sweep_contents
 
 def _make_snapshot(job: BackgroundJob, lease: Lease) -> None:
     """Write a requested export; do nothing where its row is gone or it is already written."""
-    waiting = Snapshot.objects.select_related("collection").filter(state=Snapshot.State.MAKING)
-    if (row := waiting.filter(pk=job.subject).first()) is None:
+    unfinished = Snapshot.objects.select_related("collection").filter(state=Snapshot.State.MAKING)
+    if (row := unfinished.filter(pk=job.subject).first()) is None:
         return
     # A first worker died, and may have left incomplete files.
     if job.fencing_token > 1:
@@ -54,8 +54,8 @@ def _self_check(job: BackgroundJob, _lease: Lease) -> None:
 
 def _write_gold_reasons(job: BackgroundJob, lease: Lease) -> None:
     """Have the configured models argue about gold pairs; do nothing where the request is gone or done."""
-    waiting = ArgumentsRequest.objects.select_related("collection", "gold_set").filter(ended_at=None)
-    if (request := waiting.filter(pk=job.subject).first()) is not None:
+    unfinished = ArgumentsRequest.objects.select_related("collection", "gold_set").filter(ended_at=None)
+    if (request := unfinished.filter(pk=job.subject).first()) is not None:
         gold_reasons.process_request(request, lease)
 
 

@@ -69,9 +69,9 @@ class ProblemDetails(Schema):
 def describe_refusals(*statuses: int) -> dict[int, Any]:
     """Return problems with these statuses, as an OpenAPI document lists an operation's responses."""
     content = {JSON: {"schema": {"$ref": REFERENCE.format(model=ProblemDetails.__name__)}}}
-    phrases = {int(status): status.phrase for status in HTTPStatus}
+    titles = {int(status): status.phrase for status in HTTPStatus}
     return {
-        status: {"description": phrases.get(status, "Unknown Status Code"), "content": content} for status in statuses
+        status: {"description": titles.get(status, "Unknown Status Code"), "content": content} for status in statuses
     }
 
 

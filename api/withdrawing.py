@@ -23,8 +23,8 @@ def withdraw_made(sender: Any, person: User, by: User | None, **kwargs: Any) -> 
         active = person.memberships.filter(is_active=True).values("collection")
         administered = administered_collections(person)
         manages = Q(scopes__contains=[AccessToken.TokenScope.MANAGE])
-        lost = ~Q(collection__in=active) | (manages & ~Q(collection__in=administered.values("pk")))
-        unusable = Q(collection__isnull=False) & lost
+        unusable_here = ~Q(collection__in=active) | (manages & ~Q(collection__in=administered.values("pk")))
+        unusable = Q(collection__isnull=False) & unusable_here
         # A token for all collections may manage those that the person administers: none at all makes it useless.
         unusable = unusable if administered.exists() else unusable | (Q(collection=None) & manages)
     tokens = list(current_tokens(person).filter(unusable).select_related("collection", "user"))

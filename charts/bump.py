@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from charts.drawing import SERIES, WIDTH, Canvas, clip_text, format_figure, text_width
 from charts.record import Chart, Value, finish_chart, name_links, shown_row
@@ -55,7 +56,16 @@ def draw_bump(
     for change in sorted(rows, key=lambda change: abs(change.climbed)):
         row = rows.index(change)
         with canvas.series(row), canvas.mark(shown_row(row, len(rows))):
-            _draw_slope(canvas, change, room, 44 + STEP * left[change.name], 44 + STEP * right[change.name])
+            series = 5 if not change.climbed else 0 if change.climbed > 0 else 1
+            style: dict[str, Any] = {"kind": "soft"}
+            if change.climbed:
+                style = {"kind": f"s{series % len(SERIES)}", "bold": True}
+            x1, y1, x2, y2 = room + 10, 44 + STEP * left[change.name], WIDTH - room - 10, 44 + STEP * right[change.name]
+            canvas.curve([(x1, y1), (x2, y2)], series)
+            canvas.dot(x1, y1, series, hollow=change.climbed < 0)
+            canvas.dot(x2, y2, series, hollow=change.climbed < 0)
+            canvas.text(room, y1 + 4, clip_text(_rank_label(change, "before"), room - 8), anchor="end", **style)
+            canvas.text(WIDTH - room, y2 + 4, clip_text(_rank_label(change, "after"), room - 8), **style)
     ranks = tuple(say("rank", when=when) for when in x)
     header = (gettext_noop("system"), *ranks, gettext_noop("ranks gained"), f"{y}, {x[0]}", f"{y}, {x[1]}")
     table = tuple(
@@ -72,17 +82,6 @@ def _assign_slots(rows: Sequence[BumpPlace], side: str) -> dict[str, int]:
         change.name: slot
         for slot, change in enumerate(sorted(rows, key=lambda change: (getattr(change, side), change.name)))
     }
-
-
-def _draw_slope(canvas: Canvas, change: BumpPlace, room: float, top: float, end: float) -> None:
-    series = 5 if not change.climbed else 0 if change.climbed > 0 else 1
-    kind, bold = (f"s{series % len(SERIES)}", True) if change.climbed else ("soft", False)
-    left, right = room + 10, WIDTH - room - 10
-    canvas.curve([(left, top), (right, end)], series)
-    canvas.dot(left, top, series, hollow=change.climbed < 0)
-    canvas.dot(right, end, series, hollow=change.climbed < 0)
-    canvas.text(room, top + 4, clip_text(_rank_label(change, "before"), room - 8), anchor="end", kind=kind, bold=bold)
-    canvas.text(WIDTH - room, end + 4, clip_text(_rank_label(change, "after"), room - 8), kind=kind, bold=bold)
 
 
 def _rank_label(change: BumpPlace, side: str) -> str:

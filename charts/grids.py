@@ -42,19 +42,15 @@ def draw_heatmap(
     if not rows or not columns:
         canvas.text(WIDTH / 2, 42, say("nothing"), anchor="middle")
     table = tuple((name, *values) for name, values in rows.items())
-    summary = summary or _summarise_grid(rows, columns)
-    return finish_chart(canvas, key, title, summary, (y, *columns), table, source, links=links)
-
-
-def _summarise_grid(rows: Mapping[str, Sequence[Value]], columns: Sequence[str]) -> str:
     cells = [
         (value, name, column)
         for name, values in rows.items()
         for column, value in zip(columns, values, strict=True)
         if value is not None
     ]
-    if not cells:
-        return say("nothing")
-    least, most = min(cells), max(cells)
-    ends = {"high": format_figure(most[0]), "low": format_figure(least[0])}
-    return say("grid", row=most[1], column=most[2], low_row=least[1], low_column=least[2], **ends)
+    if not summary and cells:
+        least, most = min(cells), max(cells)
+        ends = {"high": format_figure(most[0]), "low": format_figure(least[0])}
+        summary = say("grid", row=most[1], column=most[2], low_row=least[1], low_column=least[2], **ends)
+    summary = summary or say("nothing")
+    return finish_chart(canvas, key, title, summary, (y, *columns), table, source, links=links)

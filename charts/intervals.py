@@ -29,7 +29,23 @@ def draw_intervals(
     """Draw a line for each name: its interval as a bar, the value as a dot (hollow where open)."""
     canvas = Canvas(WIDTH, 60 + STEP * max(1, len(spans)))
     if spans:
-        _draw_spans(canvas, spans, x)
+        room = min(220.0, 1.15 * max(text_width(span.name) for span in spans) + 24)
+        across = axis_ticks(min(span.low for span in spans), max(span.high for span in spans))
+        plot = Plot(room, 8, WIDTH - 130, 16 + STEP * len(spans), across, [0.0, 1.0])
+        for at in across:
+            canvas.rule(plot.x(at), plot.top, plot.x(at), plot.bottom)
+            canvas.text(plot.x(at), plot.bottom + 16, format_figure(at), anchor="middle")
+        canvas.text((plot.left + plot.right) / 2, plot.bottom + 36, x, anchor="middle")
+        for index, span in enumerate(spans):
+            middle, left, right = 24 + STEP * index, plot.x(span.low), plot.x(span.high)
+            with canvas.mark(shown_row(index, len(spans))):
+                canvas.text(plot.left - 12, middle + 4, clip_text(span.name, plot.left - 20), anchor="end", kind="ink")
+                # An interval without width still needs a mark to point at.
+                canvas.box(left, middle - 6, max(right - left, 2), 12, tone="warn" if span.open else "data", pale=True)
+                for end in (left, right):
+                    canvas.rule(end, middle - 8, end, middle + 8, kind="soft", width=1.5)
+                canvas.dot(plot.x(span.value), middle, 1 if span.open else 0, radius=4.5, hollow=span.open)
+                canvas.text(WIDTH - 4, middle + 4, f"{span.low:.3f} – {span.high:.3f}", anchor="end")
     else:
         canvas.text(WIDTH / 2, 40, say("nothing"), anchor="middle")
     if spans and not summary:
@@ -41,23 +57,3 @@ def draw_intervals(
     header = (gettext_noop("system"), x, gettext_noop("at least"), gettext_noop("at most"), gettext_noop("width"))
     links = name_links(span.address for span in spans)
     return finish_chart(canvas, key, title, words, header, rows, source, links=links)
-
-
-def _draw_spans(canvas: Canvas, spans: Sequence[IntervalSpan], x: str) -> None:
-    room = min(220.0, 1.15 * max(text_width(span.name) for span in spans) + 24)
-    across = axis_ticks(min(span.low for span in spans), max(span.high for span in spans))
-    plot = Plot(room, 8, WIDTH - 130, 16 + STEP * len(spans), across, [0.0, 1.0])
-    for at in across:
-        canvas.rule(plot.x(at), plot.top, plot.x(at), plot.bottom)
-        canvas.text(plot.x(at), plot.bottom + 16, format_figure(at), anchor="middle")
-    canvas.text((plot.left + plot.right) / 2, plot.bottom + 36, x, anchor="middle")
-    for index, span in enumerate(spans):
-        middle, left, right = 24 + STEP * index, plot.x(span.low), plot.x(span.high)
-        with canvas.mark(shown_row(index, len(spans))):
-            canvas.text(plot.left - 12, middle + 4, clip_text(span.name, plot.left - 20), anchor="end", kind="ink")
-            # An interval without width still needs a mark to point at.
-            canvas.box(left, middle - 6, max(right - left, 2), 12, tone="warn" if span.open else "data", pale=True)
-            for end in (left, right):
-                canvas.rule(end, middle - 8, end, middle + 8, kind="soft", width=1.5)
-            canvas.dot(plot.x(span.value), middle, 1 if span.open else 0, radius=4.5, hollow=span.open)
-            canvas.text(WIDTH - 4, middle + 4, f"{span.low:.3f} – {span.high:.3f}", anchor="end")

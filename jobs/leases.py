@@ -118,12 +118,12 @@ def resume(job: LeasedJob, **changes: Any) -> bool:
 
 
 class Lease:
-    """A context manager that renews the lease of a claimed job. `stopping`: whether this worker is stopping."""
+    """A context manager that renews the lease of a claimed job. `should_stop`: whether this worker is stopping."""
 
-    def __init__(self, job: LeasedJob, stopping: Callable[[], bool] = lambda: False) -> None:
+    def __init__(self, job: LeasedJob, should_stop: Callable[[], bool] = lambda: False) -> None:
         self.job = job
         self.is_stopping = False
-        self._stopping = stopping
+        self._should_stop = should_stop
         self._lost = threading.Event()
         self._over = threading.Event()
         self._reported = (0.0, "")
@@ -143,7 +143,7 @@ class Lease:
 
     def should_stop(self) -> bool:
         """Return whether to stop the work, because the lease is lost or the worker stops. Once true, it stays true."""
-        self.is_stopping = self.is_stopping or self.is_revoked() or self._stopping()
+        self.is_stopping = self.is_stopping or self.is_revoked() or self._should_stop()
         return self.is_stopping
 
     def progress(self, done: int, total: int, phase: str = "") -> None:
@@ -191,7 +191,7 @@ def perform(
     job: LeasedJob,
     work: Callable[[Lease], object],
     *,
-    stopping: Callable[[], bool] = lambda: False,
+    should_stop: Callable[[], bool] = lambda: False,
     expected: type[Exception] = LeaseLost,
     last: Callable[[], dict[str, Any]] = dict,
 ) -> None:
@@ -202,7 +202,7 @@ def perform(
     """
     collection = getattr(job, "collection", None)
     context = {"collection": collection.name} if collection is not None else {}
-    with bound_contextvars(job=job.log_name, **context), Lease(job, stopping) as lease:
+    with bound_contextvars(job=job.log_name, **context), Lease(job, should_stop) as lease:
         logger.info("job begins")
         try:
             work(lease)

@@ -4,7 +4,8 @@ import logging
 import multiprocessing
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -29,7 +30,7 @@ MESSAGE_EXPIRY_S = 30
 
 logger = logging.getLogger(__name__)
 # Shared by a worker's processes: the worker is shutting down, and its jobs will wait for another.
-stopping = multiprocessing.get_context("fork").Value("b", 0)
+shutdown_flag = multiprocessing.get_context("fork").Value("b", 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,7 @@ class JobKind:
 
     task: str
     model: type[LeasedJob]
-    # work(job, stopping): do a claimed job until it is over, or released because the worker stops.
+    # work(job, should_stop): do a claimed job until it is over, or released because the worker stops.
     work: Callable[[Any, Callable[[], bool]], None]
     queue: str = ""
     only: Callable[[], dict[str, Any]] = dict  # Further conditions on the jobs, as for `filter`.
@@ -74,7 +75,7 @@ def register_background(
 ) -> Any:
     """Return the Celery task of a kind of BackgroundJob. `expected`: as in `leases.perform`."""
 
-    def perform(job: BackgroundJob, _stopping: Callable[[], bool]) -> None:
+    def perform(job: BackgroundJob, _should_stop: Callable[[], bool]) -> None:
         leases.perform(job, partial(work, job), expected=expected)
 
     return register_job_kind(JobKind(task, BackgroundJob, perform, only=lambda: {"kind": task}))
@@ -98,7 +99,7 @@ def register_result(kind: ResultKind) -> Any:
 
 
 def is_shutting_down() -> bool:
-    return bool(stopping.value)
+    return bool(shutdown_flag.value)
 
 
 def _message_key(kind: JobKind) -> str:
@@ -107,19 +108,18 @@ def _message_key(kind: JobKind) -> str:
 
 def look_for_jobs(queues: Iterable[str]) -> None:
     """Send a message for each kind with a free job, whose message was lost or whose worker died; then do the chores."""
-
-    def notify_kind(kind: JobKind) -> None:
-        is_waiting = leases.free_jobs(kind.model, **kind.only()).exists()
-        # Only one of a queue's watchers sends the message.
-        if is_waiting and redis_client().set(_message_key(kind), 1, nx=True, ex=MESSAGE_EXPIRY_S):
-            notify(kind.task, queue=_queue_name(kind.queue))
-
     for kind in KINDS:
-        if _queue_name(kind.queue) in queues:
-            _run_guarded(partial(notify_kind, kind))
+        if _queue_name(kind.queue) not in queues:
+            continue
+        with _log_errors():
+            is_waiting = leases.free_jobs(kind.model, **kind.only()).exists()
+            # Only one of a queue's watchers sends the message.
+            if is_waiting and redis_client().set(_message_key(kind), 1, nx=True, ex=MESSAGE_EXPIRY_S):
+                notify(kind.task, queue=_queue_name(kind.queue))
     for queue, chore in CHORES:
         if _queue_name(queue) in queues:
-            _run_guarded(chore)
+            with _log_errors():
+                chore()
 
 
 def _forget_message(kind: JobKind) -> None:
@@ -130,10 +130,11 @@ def _queue_name(name: str) -> str:
     return name or str(settings.CELERY_TASK_DEFAULT_QUEUE)
 
 
-def _run_guarded(act: Callable[[], None]) -> None:
-    """Do an act and log its errors, so that it does not keep others from being done."""
+@contextmanager
+def _log_errors() -> Iterator[None]:
+    """Log the errors of the block instead of raising them, so that the watcher continues."""
     try:
-        act()
+        yield
     except RedisError as error:
         logger.warning("Redis is away: %s", error)
     except Exception:
@@ -160,10 +161,12 @@ def _send_heartbeats(queue_workers: list[tuple[str, int, tuple[str, ...]]]) -> N
     pause = threading.Event()
     while not is_shutting_down():
         for queue_worker in queue_workers:
-            _run_guarded(partial(workers.register_worker, *queue_worker))
+            with _log_errors():
+                workers.register_worker(*queue_worker)
         pause.wait(BEAT_S)
     for queue_worker in queue_workers:
-        _run_guarded(partial(workers.deregister_worker, *queue_worker))
+        with _log_errors():
+            workers.deregister_worker(*queue_worker)
 
 
 def _watch_queues(queues: list[str]) -> None:
@@ -171,19 +174,21 @@ def _watch_queues(queues: list[str]) -> None:
     # Earlier messages may wait behind long jobs of busy workers; this new worker is free, so messages are sent again.
     for kind in KINDS:
         if _queue_name(kind.queue) in queues:
-            _run_guarded(partial(_forget_message, kind))
+            with _log_errors():
+                _forget_message(kind)
     while not is_shutting_down():
         if time.monotonic() - looked_at >= LOOK_S:
             looked_at = time.monotonic()
             look_for_jobs(queues)
         for queue, tick in TICKS:
             if _queue_name(queue) in queues:
-                _run_guarded(tick)
+                with _log_errors():
+                    tick()
         pause.wait(TICK_S)
 
 
 def _shut_down(**_: Any) -> None:
-    stopping.value = 1
+    shutdown_flag.value = 1
 
 
 signals.worker_ready.connect(_on_worker_ready)

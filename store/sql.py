@@ -44,8 +44,8 @@ def execute(sql: str, **values: Any) -> int:
 
 
 def database_parameters() -> dict[str, Any]:
-    """Django's connection as psycopg takes it; the pool, if there is one, is not for the writer."""
-    # All that libpq knows, certificates among it, and nothing that is Django's or psycopg's own.
-    known = {option.keyword.decode() for option in Conninfo.get_defaults()}
+    """Return the parameters of Django's connection for psycopg, without a pool."""
+    # All that libpq knows, such as certificates, without options of Django or psycopg.
+    keywords = {option.keyword.decode() for option in Conninfo.get_defaults()}
     values: dict[str, Any] = connection.get_connection_params()
-    return {name: value for name, value in values.items() if name in known and value}
+    return {name: value for name, value in values.items() if name in keywords and value}

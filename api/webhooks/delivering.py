@@ -51,14 +51,14 @@ def is_any_due() -> bool:
     return bool(fetch_row(ANY_DUE)[0])
 
 
-def deliver_due(stopping: Callable[[], bool] = lambda: False) -> int:
+def deliver_due(should_stop: Callable[[], bool] = lambda: False) -> int:
     """Send due deliveries until there are none, or this worker stops; return the number of requests."""
     count = 0
     requests: Requests = {}
     with BackgroundLoop() as loop:
         while True:
             # A worker that stops claims nothing more, and waits for its open requests.
-            for delivery in [] if stopping() else claim_due(list(requests.values())):
+            for delivery in [] if should_stop() else claim_due(list(requests.values())):
                 body = build_body(delivery)
                 try:
                     headers = sign_delivery(delivery, body)

@@ -66,14 +66,14 @@ class Imports(Jobs[ImportOut, ImportOut]):
         `timeout`: seconds for the check, and for the import. Raises QuorumError with the problem of the
         files; then nothing was changed.
         """
-        waiting: dict[str, Any] = {"progress": progress, "every": every, "timeout": timeout}
+        wait_options: dict[str, Any] = {"progress": progress, "every": every, "timeout": timeout}
         number = self.create([Path(file) for file in files], progress=progress).number
         # Before the first wait, so that the check has these options.
         if options:
             self.correct(number, **options)
-        self.wait(number, **waiting)
+        self.wait(number, **wait_options)
         self.start(number)
-        return self.wait(number, **waiting)
+        return self.wait(number, **wait_options)
 
     def create(self, files: Sequence[Path], *, progress: bool = False) -> ImportOut:
         """Upload files in parts, which a lost connection does not repeat; a worker checks them."""

@@ -243,7 +243,7 @@ class ModelJobKind(Generic[Job]):
         leases.perform(
             job,
             partial(self.work, job),
-            stopping=stopping,
+            should_stop=stopping,
             # Of what a judge or the collection is to blame for, the row keeps the words; the rest goes to the log.
             expected=QuorumError,
             last=lambda: self.progress_of(job),

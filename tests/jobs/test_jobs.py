@@ -89,6 +89,6 @@ def test_an_error_ends_the_job_and_a_stopping_worker_gives_it_back(run: Run) -> 
     ):
         job = leases.claim(Run)
         assert job is not None
-        leases.perform(job, work, stopping=stopping)
+        leases.perform(job, work, should_stop=stopping)
         run.refresh_from_db()
         assert (run.state, run.error, run.attempts) == (state, error, int(state == "failed"))

@@ -25,9 +25,25 @@ SHOWN = 50
 @action("admin")
 @require_http_methods(["GET", "POST"])
 def bulk_acts(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """List the latest bulk acts; POST plans one for the pairs selected in the table."""
+    """List the latest bulk acts; POST plans one, for the ticked pairs or with `all` for all that match the filters."""
     if request.method == "POST":
-        return _plan_act(request, scope)
+        # The filters of the table, as the form repeats them; no valid ones are longer.
+        query = QueryDict(request.POST.get("query", "")[:5000])
+        try:
+            if "all" in request.POST:
+                filters = PairFilters.read(query)
+                campaign = get_campaign(scope.collection, filters.campaign)
+                pairs = services.select_matching(scope.collection, filters, campaign)
+            else:
+                # Longer numbers are no ids, and PostgreSQL would refuse the whole query.
+                ticked = [int(pk) for pk in request.POST.getlist("pair") if pk.isdecimal() and len(pk) <= 18]
+                pairs = services.select_pairs(scope.collection, ticked)
+            kind = request.POST.get("act", "")
+            act = services.plan_act(collection=scope.collection, kind=kind, pairs=pairs, by=scope.user)
+        except BadInput as error:
+            # The table comes back with the same filters, so that the selection can be narrowed.
+            return render_pairs(request, scope, query, problem=str(error))
+        return redirect("bulk_act", scope.collection.name, act.number)
     done = selectors.acts_of(scope.collection).exclude(state=BulkAct.State.PLANNED)
     rows = list(done.defer("changes").order_by("-pk")[:SHOWN])
     titles = _name_options(rows)
@@ -39,27 +55,6 @@ def _name_options(acts: list[BulkAct]) -> dict[int, Any]:
     """Return, by act, the title of its option, or to whom its pairs went."""
     names = reassigning.name_recipients(acts)
     return {act.pk: names.get(act.pk) or KINDS[act.kind].options.get(act.option, "") for act in acts}
-
-
-def _plan_act(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Plan an act on the pairs whose boxes are ticked, or with `all` on every pair that matches the filters."""
-    # The filters of the table, as the form repeats them; no valid ones are longer.
-    query = QueryDict(request.POST.get("query", "")[:5000])
-    try:
-        if "all" in request.POST:
-            filters = PairFilters.read(query)
-            campaign = get_campaign(scope.collection, filters.campaign)
-            pairs = services.select_matching(scope.collection, filters, campaign)
-        else:
-            # Longer numbers are no ids, and PostgreSQL would refuse the whole query.
-            ticked = [int(pk) for pk in request.POST.getlist("pair") if pk.isdecimal() and len(pk) <= 18]
-            pairs = services.select_pairs(scope.collection, ticked)
-        kind = request.POST.get("act", "")
-        act = services.plan_act(collection=scope.collection, kind=kind, pairs=pairs, by=scope.user)
-    except BadInput as error:
-        # The table comes back with the same filters, so that the selection can be narrowed.
-        return render_pairs(request, scope, query, problem=str(error))
-    return redirect("bulk_act", scope.collection.name, act.number)
 
 
 @action("admin")

@@ -137,35 +137,22 @@ def discard_import(row: FileImport) -> None:
     FileImport.objects.filter(pk=row.pk).exclude(dry_run=False, state=FileImport.READY).delete()
 
 
-def perform_import(job: FileImport, stopping: Callable[[], bool] = lambda: False) -> None:
+def perform_import(job: FileImport, should_stop: Callable[[], bool] = lambda: False) -> None:
     """Do the work of a claimed row: check its files, or import them. Errors are in its owner's language."""
     with override(job.language or settings.LANGUAGE_CODE):
-        leases.perform(job, partial(_import_files, job), stopping=stopping, expected=BadInput)
+        leases.perform(job, partial(_import_files, job), should_stop=should_stop, expected=BadInput)
     # Only imported files are deleted: after a check or a failure they may still be corrected.
     if FileImport.objects.filter(pk=job.pk, state=FileImport.READY, dry_run=False).exists():
         for upload in job.uploads.select_related("collection"):
             delete_upload(upload)
 
 
-def _look_at_files(job: FileImport, lease: leases.Lease) -> None:
-    """Recognise the files, apply corrections, and store the result. Raises BadInput for a bad archive."""
-    if job.looked_at and not job.corrections:
-        return
-    lease.note(0, 0, LOOKING)
-    uploads = {upload.pk: upload for upload in job.uploads.select_related("collection").order_by("pk")}
-    if not job.looked_at:
-        job.files = recognise_files(uploads.values())
-    if corrections := dict(job.corrections):
-        form_fields = corrections.get("said")
-        fields = place_corrections(job.files, **corrections) if form_fields is None else form_fields
-        job.files = correct_files([RecognisedFile.of(file) for file in job.files], fields, uploads)
-    job.looked_at, job.corrections = True, {}
-    if not leases.held_row(job).update(files=job.files, looked_at=True, corrections={}):
-        raise leases.LeaseLost
-
-
 def _import_files(job: FileImport, lease: leases.Lease) -> None:
-    """Check or import. An import's rows and the end of its job are one transaction, so that it is done once."""
+    """Check or import the files of a claimed row. Raises BadInput.
+
+    1. Recognise the files and apply corrections, and store the result.
+    2. Check or import them. An import's rows and the end of its job are one transaction, so that it is done once.
+    """
     read: dict[str, int] = {}
     expected = sum(job.report.get("read", {}).values())
 
@@ -179,7 +166,18 @@ def _import_files(job: FileImport, lease: leases.Lease) -> None:
         lease.note(sum(read.values()), expected, kind)
 
     with confined(check_lease):
-        _look_at_files(job, lease)
+        if not job.looked_at or job.corrections:
+            lease.note(0, 0, LOOKING)
+            uploads = {upload.pk: upload for upload in job.uploads.select_related("collection").order_by("pk")}
+            if not job.looked_at:
+                job.files = recognise_files(uploads.values())
+            if corrections := dict(job.corrections):
+                form_fields = corrections.get("said")
+                fields = place_corrections(job.files, **corrections) if form_fields is None else form_fields
+                job.files = correct_files([RecognisedFile.of(file) for file in job.files], fields, uploads)
+            job.looked_at, job.corrections = True, {}
+            if not leases.held_row(job).update(files=job.files, looked_at=True, corrections={}):
+                raise leases.LeaseLost
         files = plan_files(job)
     with confined(check_lease), transaction.atomic():
         report = import_collection(job.collection.name, files, report_rows)

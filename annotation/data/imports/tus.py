@@ -132,21 +132,17 @@ def change_upload(request: HttpRequest, scope: Scope, upload: int) -> HttpRespon
         received = count_received(row)
         progress = {"Upload-Offset": str(received), "Upload-Length": str(row.size)}
         return HttpResponse(headers={**progress, **_expiry(row)})
-    return _add_part(request, row)
-
-
-def _add_part(request: HttpRequest, upload: Upload) -> HttpResponse:
     offset = _number(request, "Upload-Offset")
     if request.content_type != PART_TYPE or offset is None:
         return _refuse(415, _("Send %(type)s with Upload-Offset.") % {"type": PART_TYPE})
     try:
         checksum = read_checksum(request.headers.get("Upload-Checksum", ""))
-        received = add_part(upload, offset, request.read, checksum)
+        received = add_part(row, offset, request.read, checksum)
     except BadInput as error:
         return _refuse(400, str(error))
     except UploadConflict:
         why = _("The part does not begin where the upload ends, or another request adds to it.")
-        return _refuse(409, why, Upload_Offset=str(count_received(upload)))
+        return _refuse(409, why, Upload_Offset=str(count_received(row)))
     except DamagedPart:
         return _refuse(DAMAGED, _("The part was damaged on its way: send it again."))
-    return HttpResponse(status=204, headers={"Upload-Offset": str(received), **_expiry(upload)})
+    return HttpResponse(status=204, headers={"Upload-Offset": str(received), **_expiry(row)})

@@ -101,14 +101,14 @@ def begin_upload(collection: Collection, owner: User, name: str, size: int, modi
         raise BadInput(_("%(name)s: the server's disk has no room for it") % {"name": name})
     upload = Upload.objects.create(collection=collection, owner=owner, name=name, size=size, modified=modified[:40])
     # Counted after the row is there, so that two uploads that begin at once see each other.
-    waiting = Upload.objects.filter(collection=collection).aggregate(sum=Sum("size"), count=Count("pk"))
-    if waiting["count"] > MAX_UPLOADS:
+    totals = Upload.objects.filter(collection=collection).aggregate(sum=Sum("size"), count=Count("pk"))
+    if totals["count"] > MAX_UPLOADS:
         upload.delete()
         message = _(
             "%(name)s: more than %(most)s files wait in this collection; import or delete some, or send an archive"
         )
         raise BadInput(message % {"name": name, "most": f"{MAX_UPLOADS:,}"})
-    if (waiting["sum"] or 0) > settings.UPLOADS_BYTES:
+    if (totals["sum"] or 0) > settings.UPLOADS_BYTES:
         upload.delete()
         most = f"{settings.UPLOADS_BYTES / 1e9:g}"
         message = _(

@@ -44,7 +44,23 @@ def start(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Start a campaign: the first POST shows its estimate, the second one confirms it."""
 
     def done(started: Started) -> str:
-        _say_start(request, started)
+        if started.campaign is None or started.idle:
+            messages.info(request, _("Nothing to do: this configuration has judged every pair."))
+        else:
+            if started.joined:
+                message = ngettext(
+                    "Campaign %(campaign)s resumed; %(added)s pair added.",
+                    "Campaign %(campaign)s resumed; %(added)s pairs added.",
+                    started.added,
+                )
+            else:
+                message = ngettext(
+                    "Campaign %(campaign)s started with %(added)s pair.",
+                    "Campaign %(campaign)s started with %(added)s pairs.",
+                    started.added,
+                )
+            values = {"campaign": started.campaign.number, "added": f"{started.added:,}"}
+            messages.success(request, message % values)
         return reverse("collection", args=[scope.collection.name])
 
     def show(form: ActionForm) -> HttpResponse:
@@ -54,25 +70,6 @@ def start(request: HttpRequest, scope: Scope) -> HttpResponse:
     return answer_action(
         request, scope, start_judging, StartForm(scope.collection, request.POST), show, done, **between
     )
-
-
-def _say_start(request: HttpRequest, started: Started) -> None:
-    if started.campaign is None or started.idle:
-        messages.info(request, _("Nothing to do: this configuration has judged every pair."))
-        return
-    if started.joined:
-        words = ngettext(
-            "Campaign %(campaign)s resumed; %(added)s pair added.",
-            "Campaign %(campaign)s resumed; %(added)s pairs added.",
-            started.added,
-        )
-    else:
-        words = ngettext(
-            "Campaign %(campaign)s started with %(added)s pair.",
-            "Campaign %(campaign)s started with %(added)s pairs.",
-            started.added,
-        )
-    messages.success(request, words % {"campaign": started.campaign.number, "added": f"{started.added:,}"})
 
 
 @action("admin")

@@ -32,15 +32,12 @@ def load_judges_text(text: str, name: str = FILE) -> tuple[JudgesFile, dict[str,
     names = [judge.name for judge in file.judges]
     stored = {row.name: row for row in JudgeVersion.objects.filter(name__in=names, is_current=True)}
     for judge in file.judges:
-        if not _is_stored(judge, stored.get(judge.name)):
+        row = stored.get(judge.name)
+        # A judge that is already stored with exactly these settings needs no check.
+        fields = JudgeSettings.__dataclass_fields__
+        if row is None or any(getattr(row, field) != getattr(judge, field) for field in fields):
             _check_from_browser(judge, name)
     return file, store_judges_file(file)
-
-
-def _is_stored(judge: JudgeSettings, row: JudgeVersion | None) -> bool:
-    """Return whether the judge is already stored with exactly these settings."""
-    fields = JudgeSettings.__dataclass_fields__
-    return row is not None and all(getattr(row, key) == getattr(judge, key) for key in fields)
 
 
 def _owners_of(variable: str) -> list[Preset]:

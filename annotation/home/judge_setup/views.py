@@ -25,7 +25,7 @@ from judges.costs.judge_records import judge_of
 from judges.models import JudgeVersion
 from judges.panels.configuration import has_key
 from judges.panels.file_text import write_judges_text
-from judges.probes.checks import CheckedJudge, probe_role, run_checks
+from judges.probes.checks import probe_role, run_checks
 from judges.probes.stored import store_results
 
 TEST_SECONDS = 45  # How long the page waits for a model.
@@ -90,26 +90,22 @@ def test_model(request: HttpRequest, scope: Scope) -> HttpResponse:
         with transaction.atomic():
             store_results([result])
             record(scope, "judge.tested", judge=row.name, passes=not result.problem, calls=result.calls)
-        _tell_result(request, result)
+        values = {
+            "judge": judge.name,
+            "variable": judge.api_key_env,
+            "problem": result.problem,
+            "seconds": f"{result.seconds:.1f}",
+        }
+        if result.problem and not result.calls and judge.api_key_env and not has_key(judge.api_key_env):
+            messages.error(request, _("%(judge)s has no key. Set %(variable)s on the server and restart it.") % values)
+        elif result.problem:
+            messages.error(request, _("%(judge)s does not work: %(problem)s.") % values)
+        elif result.cost is None:
+            messages.success(request, _("%(judge)s works (%(seconds)s s). Set a price to see costs.") % values)
+        else:
+            values["cost"] = format_cost(result.cost)
+            messages.success(request, _("%(judge)s works (%(seconds)s s, %(cost)s).") % values)
     return redirect("models", scope.collection.name)
-
-
-def _tell_result(request: HttpRequest, result: CheckedJudge) -> None:
-    judge = result.judge
-    if result.problem and not result.calls and judge.api_key_env and not has_key(judge.api_key_env):
-        unset = _("%(judge)s has no key. Set %(variable)s on the server and restart it.")
-        messages.error(request, unset % {"judge": judge.name, "variable": judge.api_key_env})
-        return
-    if result.problem:
-        failed = _("%(judge)s does not work: %(problem)s.")
-        messages.error(request, failed % {"judge": judge.name, "problem": result.problem})
-        return
-    values = {"judge": judge.name, "seconds": f"{result.seconds:.1f}"}
-    if result.cost is None:
-        messages.success(request, _("%(judge)s works (%(seconds)s s). Set a price to see costs.") % values)
-    else:
-        values["cost"] = format_cost(result.cost)
-        messages.success(request, _("%(judge)s works (%(seconds)s s, %(cost)s).") % values)
 
 
 @action("admin")

@@ -147,11 +147,11 @@ def _list_queues(
         address = _address(collection, "adjudicate") if adjudicates else listed
         yield AttentionItem("conflicts", address, count=overview.conflicts)
     audits = quality.statistics.audits
-    waiting = (
+    queues = (
         ("escalated", overview.for_annotators, collection.overlap),
         ("audits", audits.open if audits else 0, OVERLAP),
     )
-    for key, count, needed in waiting:
+    for key, count, needed in queues:
         if count and quality.people < needed:
             yield AttentionItem(f"{key}-few", invite, count=count, part=quality.people, whole=needed)
         elif count:

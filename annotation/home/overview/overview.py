@@ -76,18 +76,6 @@ def _find_conflicts(collection: Collection) -> QuerySet[Item]:
     return Item.objects.filter(collection=collection, state=Item.State.CONFLICT).order_by()[:MANY]
 
 
-def _list_tasks(collection: Collection) -> tuple[list[tuple[int | None, str]], list[tuple[str, int]]]:
-    """Return each conflict's campaign and reason, and counts of other tasks by reason, at most MANY of each."""
-    labelled = Exists(Label.objects.filter(pair=OuterRef("pair"), aspect=None))
-    others = Item.objects.filter(labelled, collection=collection, state=Item.State.OPEN)
-    others = others.exclude(reason=Item.Reason.AUDIT).order_by()[:MANY]
-    fields = ("state", "campaign", "reason")
-    rows = list(_find_conflicts(collection).values_list(*fields).union(others.values_list(*fields), all=True))
-    conflicts = [(campaign, reason) for state, campaign, reason in rows if state == Item.State.CONFLICT]
-    reasons = Counter(reason for state, _campaign, reason in rows if state == Item.State.OPEN)
-    return conflicts, [(str(Item.Reason(reason).label), n) for reason, n in reasons.most_common()]
-
-
 @dataclass(frozen=True)
 class CollectionOverview:
     """The home of a collection as admins see it: all its pairs, or one selected campaign."""
@@ -185,7 +173,15 @@ def collection_overview(
     """Return the figures of an admin's home page. `status`: of the collection, or of the selected campaign."""
     campaigns = list(selectors.campaigns_of(collection)[:SHOWN])
     campaign = selected or next(iter(campaigns), None)
-    disputed, others = _list_tasks(collection)
+    # Conflicts, and other tasks of annotators on labelled pairs, at most MANY of each.
+    labelled = Exists(Label.objects.filter(pair=OuterRef("pair"), aspect=None))
+    tasks = Item.objects.filter(labelled, collection=collection, state=Item.State.OPEN)
+    tasks = tasks.exclude(reason=Item.Reason.AUDIT).order_by()[:MANY]
+    fields = ("state", "campaign", "reason")
+    rows = list(_find_conflicts(collection).values_list(*fields).union(tasks.values_list(*fields), all=True))
+    disputed = [(number, reason) for state, number, reason in rows if state == Item.State.CONFLICT]
+    reasons = Counter(reason for state, _number, reason in rows if state == Item.State.OPEN)
+    others = [(str(Item.Reason(reason).label), count) for reason, count in reasons.most_common()]
     failed = Work.objects.filter(campaign__in=[selected] if selected else campaigns, state=Work.State.FAILED)
     if selected is None:
         unjudged = states.counts[PairState.UNJUDGED]

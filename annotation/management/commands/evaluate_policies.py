@@ -48,8 +48,8 @@ class Command(QuorumCommand):
 
 
 def _format_policy(policy: Mapping[str, Any]) -> str:
-    money = f"machine {_usd(policy['machine'])}, people {_usd(policy['people'])}"
-    load = f"escalated {policy['escalation']:.1%}; calls {policy['calls']:,}; {money}"
+    costs = f"machine {_usd(policy['machine'])}, people {_usd(policy['people'])}"
+    load = f"escalated {policy['escalation']:.1%}; calls {policy['calls']:,}; {costs}"
     relevant, other, balanced = (policy["own"][name] for name in RECALLS)
     if relevant["value"] is None and other["value"] is None:
         return f"{balanced['reason']}; {load}"
@@ -58,8 +58,8 @@ def _format_policy(policy: Mapping[str, Any]) -> str:
         for settler, measured in policy["after"].items()
         if measured["balanced_accuracy"]["value"] is not None
     ]
-    settled = f" (all pairs: {', '.join(with_people)})" if policy["escalated"] and with_people else ""
-    return f"recall {_text(relevant)} relevant, {_text(other)} not; bAcc {_text(balanced)}{settled}; {load}"
+    overall = f" (all pairs: {', '.join(with_people)})" if policy["escalated"] and with_people else ""
+    return f"recall {_text(relevant)} relevant, {_text(other)} not; bAcc {_text(balanced)}{overall}; {load}"
 
 
 def _text(statistic: Mapping[str, Any]) -> str:

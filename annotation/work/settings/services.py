@@ -84,13 +84,13 @@ def change_settings(actor: Actor, collection: Collection, options: SettingsOptio
     """
     with guidelines.record_redefinition(collection, actor.user):
         changed = {*configure_collection(collection, options.values())}
-    written = set()
+    changed_texts = set()
     for name in TEXTS:
         text = getattr(options, name)
         if text is not None and text != EDITORS[name].current(collection)[1].strip():
             EDITORS[name].write(actor=actor, collection=collection, text=text, base=None)
-            written.add(name)
-    names = [name for name in SettingsOptions.model_fields if name in changed | written]
+            changed_texts.add(name)
+    names = [name for name in SettingsOptions.model_fields if name in changed | changed_texts]
     return names if changed else Unchanged(names)
 
 
