@@ -3,9 +3,7 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from annotation.agreement.measures import Couples
 from annotation.agreement.report import AgreementReport
 
 FEW = 5  # The agreement of assessors with fewer common pairs is ignored.
@@ -20,46 +18,40 @@ def cluster_assessors(report: AgreementReport) -> list[dict[str, Any]]:
     the couples in the cluster, and of its members with all others, over couples with at least FEW
     common pairs; None without such a couple.
     """
+    from scipy.cluster.hierarchy import fcluster, linkage
+    from scipy.spatial.distance import squareform
+
     couples = report.measures.pairwise
     graded = np.array([assessor.n for assessor in report.assessors])
     # The distances grow with the square of the assessors. The sort is stable, so that each run clusters the same ones.
     order = np.argsort(-graded, kind="stable")[:MOST]
-    label = _cluster_labels(couples, order, len(graded))
+    if len(order) < 2:
+        return []
+    position = np.full(len(graded), -1, dtype=np.int64)
+    position[order] = np.arange(len(order))
+    # Assessors with few common pairs get the distance of kappa 0, so that a cluster needs common pairs.
     kappa = couples.values[:, 0, 0]
     is_measured = np.isfinite(kappa) & (couples.n >= FEW)
+    a, b = position[couples.places[:, 0]], position[couples.places[:, 1]]
+    between = is_measured & (a >= 0) & (b >= 0)
+    distance = np.ones((len(order), len(order)), dtype=np.float32)
+    distance[a[between], b[between]] = distance[b[between], a[between]] = 1 - kappa[between]
+    np.fill_diagonal(distance, 0)
+    tree = linkage(squareform(distance, checks=False), "average")
+    # The number of each assessor's cluster, -1 for assessors that are not clustered.
+    label = np.full(len(graded), -1, dtype=np.int64)
+    label[order] = fcluster(tree, 1 - LEAST, criterion="distance")
     clusters = []
     for number in np.unique(label[label >= 0]):
-        members = [int(position) for position in order if label[position] == number]
+        members = [int(assessor) for assessor in order if label[assessor] == number]
         if len(members) < 2:
             continue
         inside = (label[couples.places] == number).sum(axis=1)
-        n = sum(report.assessors[position].n for position in members)
-        relevant = sum(report.assessors[position].relevant for position in members)
+        n = sum(report.assessors[assessor].n for assessor in members)
+        relevant = sum(report.assessors[assessor].relevant for assessor in members)
         # `inside` is the number of assessors of a couple who are in the cluster.
         kappas = [kappa[is_measured & (inside == count)] for count in (2, 1)]
         within, outside = (float(values.mean()) if len(values) else None for values in kappas)
         share = relevant / n if n else None
         clusters.append({"members": members, "within": within, "outside": outside, "graded": n, "prevalence": share})
     return sorted(clusters, key=lambda cluster: (-len(cluster["members"]), cluster["members"]))
-
-
-def _cluster_labels(couples: Couples, order: NDArray[np.intp], assessors: int) -> NDArray[np.int64]:
-    """Return the number of each assessor's cluster, -1 for assessors that are not clustered."""
-    from scipy.cluster.hierarchy import fcluster, linkage
-    from scipy.spatial.distance import squareform
-
-    label = np.full(assessors, -1, dtype=np.int64)
-    if len(order) < 2:
-        return label
-    position = np.full(assessors, -1, dtype=np.int64)
-    position[order] = np.arange(len(order))
-    # Assessors with few common pairs get the distance of kappa 0, so that a cluster needs common pairs.
-    distance = np.ones((len(order), len(order)), dtype=np.float32)
-    kappa = couples.values[:, 0, 0]
-    a, b = position[couples.places[:, 0]], position[couples.places[:, 1]]
-    is_measured = np.isfinite(kappa) & (couples.n >= FEW) & (a >= 0) & (b >= 0)
-    distance[a[is_measured], b[is_measured]] = distance[b[is_measured], a[is_measured]] = 1 - kappa[is_measured]
-    np.fill_diagonal(distance, 0)
-    tree = linkage(squareform(distance, checks=False), "average")
-    label[order] = fcluster(tree, 1 - LEAST, criterion="distance")
-    return label

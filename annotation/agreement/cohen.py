@@ -95,8 +95,16 @@ def _grade_distances(
 
 def _compute_kappas(sums: Sums) -> Cohen:
     """Compute kappa = 1 - observed / expected disagreement under each weighting."""
-    expected = _expected_disagreement(sums)
+    left = [sums.n - sum(sums.left), *sums.left]
+    right = [sums.n - sum(sums.right), *sums.right]
+    totals = [np.zeros_like(sums.n) for _ in sums.observed]
+    for i, j in ((i, j) for i in range(len(left)) for j in range(len(right)) if i != j):
+        joint = left[i] * right[j]
+        for power, total in enumerate(totals):
+            total += joint * float(abs(i - j) ** power)
     with np.errstate(divide="ignore", invalid="ignore"):
+        # The disagreement expected by chance under each weighting.
+        expected = [np.where(sums.n > 0, total / sums.n, 0) for total in totals]
         kappas = [
             np.where(chance > 0, 1 - observed / chance, np.nan)
             for observed, chance in zip(sums.observed, expected, strict=True)
@@ -104,19 +112,6 @@ def _compute_kappas(sums: Sums) -> Cohen:
         percent = np.where(sums.n > 0, 1 - sums.observed[0] / sums.n, np.nan)
     plain, linear, quadratic = kappas if len(kappas) == 3 else kappas * 3
     return Cohen(sums.n, plain, linear, quadratic, percent)
-
-
-def _expected_disagreement(sums: Sums) -> list[Floats]:
-    """Return the disagreement expected by chance under each weighting."""
-    left = [sums.n - sum(sums.left), *sums.left]
-    right = [sums.n - sum(sums.right), *sums.right]
-    totals = [np.zeros_like(sums.n) for _ in sums.observed]
-    for i, j in ((i, j) for i in range(len(left)) for j in range(len(right)) if i != j):
-        joint = left[i] * right[j]
-        for kind, total in enumerate(totals):
-            total += joint * float(abs(i - j) ** kind)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return [np.where(sums.n > 0, total / sums.n, 0) for total in totals]
 
 
 def find_overlaps(grades: Grades) -> Met:

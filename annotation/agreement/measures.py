@@ -121,7 +121,12 @@ class AgreementMeasures:
 
 
 def compute_measures(grades: NDArray[np.integer], *, bootstrap: int = 0, seed: int = 0) -> AgreementMeasures:
-    """Compute every measure of grades (assessors x items), with intervals from `bootstrap` resamples (0: none)."""
+    """Compute every measure of grades (assessors x items), with intervals from `bootstrap` resamples (0: none).
+
+    1. Fleiss' kappa and Krippendorff's alphas, over the items with at least two grades.
+    2. Cohen's kappas and percent agreement of each couple of assessors.
+    3. The same of each assessor with the majority of the others.
+    """
     patterns = group_patterns(grades)
     assessors = len(patterns.grades)
     draws = Draws(patterns.counts, bootstrap, seed)
@@ -132,7 +137,20 @@ def compute_measures(grades: NDArray[np.integer], *, bootstrap: int = 0, seed: i
     alphas = estimate_intervals(krippendorff_alphas(grade_counts), double_draws)
     reason = ONE_ASSESSOR if assessors < 2 else NO_DOUBLE
     nominal, ordinal, interval = (build_statistic(value, low, high, double, reason) for value, low, high in alphas)
-    pairwise, majority = _measure_all_couples(patterns, draws)
+    rows = np.vstack([patterns.grades, majority_of_others(patterns)])
+    overlaps = find_overlaps(patterns.grades)
+    all_couples = np.stack(np.triu_indices(assessors, 1), axis=1)
+    left, right, item = overlaps
+    with_overlap = np.unique(left.astype(np.int64) * assessors + right)
+    # Of many assessors most couples have no common item.
+    couples = all_couples if assessors <= MANY else np.stack(np.divmod(with_overlap, assessors), axis=1)
+    is_sparse = len(item) * SPARSE < len(couples) * rows.shape[1]
+    pairwise = _measure_couples(rows, couples, draws, Sparse(rows, couples, overlaps) if is_sparse else None)
+    with_majority = np.stack([np.arange(assessors), np.arange(assessors) + assessors], axis=1)
+    assessor, item = np.nonzero((rows[:assessors] != MISSING) & (rows[assessors:] != MISSING))
+    sparse = Sparse(rows, with_majority, (assessor, assessor + assessors, item)) if is_sparse else None
+    majority = _measure_couples(rows, with_majority, draws, sparse)
+    majority.places[:, 1] = majority.places[:, 0]
     return AgreementMeasures(
         items=int(patterns.counts.sum()),
         pairwise=pairwise,
@@ -177,26 +195,6 @@ def majority_of_others(patterns: Patterns) -> Grades:
         has_majority = ((others == most).sum(axis=0) == 1) & (most > 0)
         result[row, graded] = np.where(has_majority, others.argmax(axis=0), MISSING)
     return result
-
-
-def _measure_all_couples(patterns: Patterns, draws: Draws) -> tuple[Couples, Couples]:
-    """Measure each couple of assessors, and each assessor with the majority of the others."""
-    assessors = len(patterns.grades)
-    rows = np.vstack([patterns.grades, majority_of_others(patterns)])
-    overlaps = find_overlaps(patterns.grades)
-    all_couples = np.stack(np.triu_indices(assessors, 1), axis=1)
-    left, right, item = overlaps
-    with_overlap = np.unique(left.astype(np.int64) * assessors + right)
-    # Of many assessors most couples have no common item.
-    couples = all_couples if assessors <= MANY else np.stack(np.divmod(with_overlap, assessors), axis=1)
-    is_sparse = len(item) * SPARSE < len(couples) * rows.shape[1]
-    pairwise = _measure_couples(rows, couples, draws, Sparse(rows, couples, overlaps) if is_sparse else None)
-    with_majority = np.stack([np.arange(assessors), np.arange(assessors) + assessors], axis=1)
-    assessor, item = np.nonzero((rows[:assessors] != MISSING) & (rows[assessors:] != MISSING))
-    sparse = Sparse(rows, with_majority, (assessor, assessor + assessors, item)) if is_sparse else None
-    majority = _measure_couples(rows, with_majority, draws, sparse)
-    majority.places[:, 1] = majority.places[:, 0]
-    return pairwise, majority
 
 
 def _measure_couples(rows: Grades, pairs: NDArray[np.int64], draws: Draws, sparse: Sparse | None = None) -> Couples:

@@ -31,20 +31,6 @@ def list_queries(
     has_more = len(ids) > PAGE
     has_before, has_after = (has_more, True) if before else (bool(after), has_more)
     ids = sorted(ids[:PAGE])
-    return {
-        "lines": _load_lines(collection, ids),
-        "before": ids[0] if ids and has_before else None,
-        "after": ids[-1] if ids and has_after else None,
-    }
-
-
-def unreviewed_pairs(query: Q, collection: Collection) -> QuerySet[Pair]:
-    """Return the pairs to review that have no judgment under a current aspect."""
-    judgments = CurrentJudgment.objects.filter(pair=OuterRef("pk"), aspect__is_current=True)
-    return reviewable_pairs(query, collection.relevant_from).exclude(Exists(judgments))
-
-
-def _load_lines(collection: Collection, ids: list[int]) -> list[dict[str, Any]]:
     labels = Label.objects.filter(pair=OuterRef("pk"), aspect__is_current=True, grade__gte=collection.relevant_from)
     counted_rows: dict[str, QuerySet[Any]] = {
         "aspects": Aspect.objects.filter(query__in=ids, is_current=True),
@@ -54,7 +40,7 @@ def _load_lines(collection: Collection, ids: list[int]) -> list[dict[str, Any]]:
     counts = {
         name: dict(rows.order_by().values_list("query").annotate(Count("pk"))) for name, rows in counted_rows.items()
     }
-    queries = Query.objects.filter(pk__in=ids).annotate(begin=Left("text", 300)).order_by("pk")
+    page = Query.objects.filter(pk__in=ids).annotate(begin=Left("text", 300)).order_by("pk")
     newest = AspectRevision.objects.filter(query=OuterRef("query")).order_by("-number").values("pk")[:1]
     submitted = AspectReview.objects.filter(query__in=ids, state=AspectReview.State.SUBMITTED).order_by("pk")
     reviewed = dict(
@@ -62,11 +48,22 @@ def _load_lines(collection: Collection, ids: list[int]) -> list[dict[str, Any]]:
             "query", "holds"
         )
     )
-    return [
+    lines = [
         {"id": pk, "external_id": external_id, "text": begin, "reviewed": reviewed.get(pk)}
         | {name: by_query.get(pk, 0) for name, by_query in counts.items()}
-        for pk, external_id, begin in queries.values_list("pk", "external_id", "begin")
+        for pk, external_id, begin in page.values_list("pk", "external_id", "begin")
     ]
+    return {
+        "lines": lines,
+        "before": ids[0] if ids and has_before else None,
+        "after": ids[-1] if ids and has_after else None,
+    }
+
+
+def unreviewed_pairs(query: Q, collection: Collection) -> QuerySet[Pair]:
+    """Return the pairs to review that have no judgment under a current aspect."""
+    judgments = CurrentJudgment.objects.filter(pair=OuterRef("pk"), aspect__is_current=True)
+    return reviewable_pairs(query, collection.relevant_from).exclude(Exists(judgments))
 
 
 def count_totals(collection: Collection) -> dict[str, int]:

@@ -1,7 +1,6 @@
 """Figures of all reviews of aspects: accepted shares, kappa of weights and decisions; their table as a file."""
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -45,7 +44,13 @@ ROWS = {
 
 def measure_reviews(collection: Collection) -> dict[str, Any]:
     """Compute the figures with 95% intervals over the first review of each query, weights over blind ones."""
-    reviewed = list(_first_reviews(collection))
+    submitted = AspectReview.objects.filter(query__collection=collection, state=State.SUBMITTED, query__is_current=True)
+    # DISTINCT ON keeps the first row of each query in this order, which is its oldest review.
+    first_reviews = list(submitted.select_related("revision").order_by("query", "pk").distinct("query"))
+    steps_of_review: dict[int, dict[str, ReviewStep]] = {review.pk: {} for review in first_reviews}
+    for step in ReviewStep.objects.filter(review__in=first_reviews, undone_by=None).order_by("pk"):
+        steps_of_review[step.review_id][step.kind] = step
+    reviewed = [(review, steps_of_review[review.pk]) for review in first_reviews]
     first_and_own, accepted = [], []
     for review, steps in reviewed:
         own = steps[Kind.WEIGHTS].answers["importances"]
@@ -76,18 +81,6 @@ def measure_reviews(collection: Collection) -> dict[str, Any]:
         {"key": key, "name": name, "one": figures[key][0], "queries": figures[key][1]} for key, name in ROWS.items()
     ]
     return {"rows": rows, "weights": weights, "decisions": agreement, "queries": len(reviewed)}
-
-
-def _first_reviews(collection: Collection) -> Iterator[tuple[AspectReview, dict[str, ReviewStep]]]:
-    """Yield the first submitted review of each query with its steps by kind; later reviews are not blind."""
-    submitted = AspectReview.objects.filter(query__collection=collection, state=State.SUBMITTED, query__is_current=True)
-    # DISTINCT ON keeps the first row of each query in this order, which is its oldest review.
-    first_reviews = list(submitted.select_related("revision").order_by("query", "pk").distinct("query"))
-    steps: dict[int, dict[str, ReviewStep]] = {review.pk: {} for review in first_reviews}
-    for step in ReviewStep.objects.filter(review__in=first_reviews, undone_by=None).order_by("pk"):
-        steps[step.review_id][step.kind] = step
-    for review in first_reviews:
-        yield review, steps[review.pk]
 
 
 def write_table(collection: Collection, form: str) -> str:

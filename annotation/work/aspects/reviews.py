@@ -87,21 +87,24 @@ def open_review(member: Membership) -> AspectReview | None:
 
 @transaction.atomic
 def claim_review(member: Membership) -> AspectReview:
-    """Return the member's open review, renewed, or claim the next query. Raises BadInput where no query is left."""
+    """Return the member's open review, renewed, or claim the next query. Raises BadInput where no query is left.
+
+    1. Renew the review that the member has open.
+    2. Else lock a query that the member may review; skip those that others are claiming at this moment.
+    3. Expire an abandoned review of the query, and start one of its newest aspects and current judgments.
+    """
     # Locks the membership, so that two presses at the same moment claim one review.
     hold(Membership.objects, member.pk, no_key=True)
     if own := open_review(member):
         AspectReview.objects.filter(pk=own.pk, state=State.OPEN).update(leased_until=timezone.now() + LEASE)
         return own
     for pk in list(reviewable_queries(member).values_list("pk", flat=True)[:TRIED]):
-        locked = Query.objects.select_for_update(no_key=True, skip_locked=True).filter(pk=pk).first()
+        query = Query.objects.select_for_update(no_key=True, skip_locked=True).filter(pk=pk).first()
         # Checked again, now that nobody else can claim it.
-        if locked and reviewable_queries(member).filter(pk=pk).exists():
-            return _create_review(member, locked)
-    raise BadInput(_("No query is waiting for your review. Queries that you worked on go to another person."))
-
-
-def _create_review(member: Membership, query: Query) -> AspectReview:
+        if query and reviewable_queries(member).filter(pk=pk).exists():
+            break
+    else:
+        raise BadInput(_("No query is waiting for your review. Queries that you worked on go to another person."))
     AspectReview.objects.filter(query=query, state=State.OPEN).update(state=State.EXPIRED)
     own_revisions = AspectRevision.objects.filter(query=query, author=member.assessor)
     own_steps = ReviewStep.objects.filter(review__query=query, review__reviewer=member.assessor)

@@ -159,30 +159,27 @@ def is_pending(request: ArgumentsRequest | None) -> bool:
 
 def process_request(request: ArgumentsRequest, lease: Lease) -> None:
     """Write the requested arguments about pairs that have none by models."""
-    if (writers := find_writers(request.collection)) is not None:
-        _write_arguments(request, lease, writers)
+    writers = find_writers(request.collection)
+    if writers is not None:
+        ordinary, gold = attention_checks.read_features(request.collection)
+        form = form_for(ordinary, writers)
+        pairs = [features.pair for features in gold if not features.speaks(form)]
+        if request.gold_set is not None:
+            argued = GoldArguments.objects.filter(couples=form.couples, rounds__gte=form.rounds).values("pair")
+            drawn = GoldPair.objects.filter(gold_set=request.gold_set).exclude(pair__in=argued)
+            pairs = list(drawn.order_by("place").values_list("pair", flat=True))
+        # This policy stores no labels.
+        configuration = replace(_assign_debaters(writers, form), policy=Campaign.Policy.EVIDENCE.value)
+        for begin in range(0, len(pairs), AT_ONCE):
+            batch = pairs[begin : begin + AT_ONCE]
+            result = ask_inline(request.collection, configuration, "gold reasons", batch, partial(ask_rounds, form))
+            written = sum(_keep_arguments(pair, rounds, form, configuration) for pair, rounds in result.answers.items())
+            sums = {"written": F("written") + written, "lost": F("lost") + len(batch) - written}
+            ArgumentsRequest.objects.filter(pk=request.pk).update(**sums)
+            lease.progress(begin + len(batch), len(pairs))
+            if lease.is_revoked():
+                raise LeaseLost
     ArgumentsRequest.objects.filter(pk=request.pk).update(ended_at=Now())
-
-
-def _write_arguments(request: ArgumentsRequest, lease: Lease, writers: Configuration) -> None:
-    ordinary, gold = attention_checks.read_features(request.collection)
-    form = form_for(ordinary, writers)
-    pairs = [features.pair for features in gold if not features.speaks(form)]
-    if request.gold_set is not None:
-        argued = GoldArguments.objects.filter(couples=form.couples, rounds__gte=form.rounds).values("pair")
-        drawn = GoldPair.objects.filter(gold_set=request.gold_set).exclude(pair__in=argued)
-        pairs = list(drawn.order_by("place").values_list("pair", flat=True))
-    # This policy stores no labels.
-    configuration = replace(_assign_debaters(writers, form), policy=Campaign.Policy.EVIDENCE.value)
-    for begin in range(0, len(pairs), AT_ONCE):
-        batch = pairs[begin : begin + AT_ONCE]
-        result = ask_inline(request.collection, configuration, "gold reasons", batch, partial(ask_rounds, form))
-        written = sum(_keep_arguments(pair, rounds, form, configuration) for pair, rounds in result.answers.items())
-        sums = {"written": F("written") + written, "lost": F("lost") + len(batch) - written}
-        ArgumentsRequest.objects.filter(pk=request.pk).update(**sums)
-        lease.progress(begin + len(batch), len(pairs))
-        if lease.is_revoked():
-            raise LeaseLost
 
 
 async def ask_rounds(form: DebateForm, caller: Caller, claimed: Claimed) -> Rounds:

@@ -51,8 +51,7 @@ def _undo_once(membership: Membership, item_id: int) -> None:
         exported = ExportRecord.is_exported(membership.collection_id, first.created_at)
         if reason := why_not_undo(now=timezone.now(), ended_at=first.created_at, exported=exported):
             raise DecisionRefused(reason)
-        withdrawal = withdraw_judgment(first)
-        Assignment.objects.filter(pk=own.pk).update(first=withdrawal, token=new_token(), served_at=Now())
+        Assignment.objects.filter(pk=own.pk).update(first=withdraw_judgment(first), token=new_token(), served_at=Now())
         return
     if own is None or own.state not in (Assignment.State.DONE, Assignment.State.SKIPPED):
         raise Http404(_("You have no decision to undo."))
@@ -64,7 +63,32 @@ def _undo_once(membership: Membership, item_id: int) -> None:
         raise DecisionRefused(reason)
     for lease in leases.values():
         give_back(lease, items[lease.item_id])
-    _reopen_assignment(own, items[item_id], membership)
+    item = items[item_id]
+    is_graded = own.state == Assignment.State.DONE and own.judgment is not None and own.judgment.grade is not None
+    withdrawal = withdraw_judgment(own.judgment) if is_graded and own.judgment else own.judgment_id
+    has_texts = item.reason == EVIDENCE and own.state == Assignment.State.DONE and not own.flagged
+    if has_texts:
+        targets.withdraw(item, membership.assessor.name)
+    Assignment.objects.filter(pk=own.pk).update(
+        state=Assignment.State.OPEN,
+        token=new_token(),
+        judgment=withdrawal,
+        lease_until=timezone.now() + timedelta(minutes=membership.collection.lease_minutes),
+        served_at=Now(),
+        ended_at=None,
+        skip_reason="",
+        flagged=False,
+    )
+    # The item stays with the adjudicators if another person flagged it.
+    has_flag = Assignment.objects.filter(item=item, flagged=True, state=Assignment.State.DONE).exists()
+    Item.objects.filter(pk=item.pk).update(
+        taken=F("taken") + int(own.state == Assignment.State.SKIPPED),
+        done=F("done") - int(is_graded or has_texts),
+        state=item.state if item.state == Item.State.STANDING else Item.State.CONFLICT if has_flag else Item.State.OPEN,
+        settled_at=None,
+    )
+    if item.state == Item.State.SETTLED:
+        revert_resolution(item, shard=membership.pk % SHARDS)
     # The reopened item may lie below the watermark.
     Membership.objects.filter(pk=membership.pk).update(watermark_priority=None, watermark_place=None)
 
@@ -116,34 +140,6 @@ def give_back(lease: Assignment, item: Item) -> None:
     # The assignment stays, with the draft of its holder.
     Assignment.objects.filter(pk=lease.pk).update(state=Assignment.State.RETURNED, ended_at=timezone.now())
     Item.objects.filter(pk=item.pk).update(taken=F("taken") - 1, place=next_place())
-
-
-def _reopen_assignment(own: Assignment, item: Item, membership: Membership) -> None:
-    is_graded = own.state == Assignment.State.DONE and own.judgment is not None and own.judgment.grade is not None
-    withdrawal = withdraw_judgment(own.judgment) if is_graded and own.judgment else own.judgment_id
-    has_texts = item.reason == EVIDENCE and own.state == Assignment.State.DONE and not own.flagged
-    if has_texts:
-        targets.withdraw(item, membership.assessor.name)
-    Assignment.objects.filter(pk=own.pk).update(
-        state=Assignment.State.OPEN,
-        token=new_token(),
-        judgment=withdrawal,
-        lease_until=timezone.now() + timedelta(minutes=membership.collection.lease_minutes),
-        served_at=Now(),
-        ended_at=None,
-        skip_reason="",
-        flagged=False,
-    )
-    # The item stays with the adjudicators if another person flagged it.
-    has_flag = Assignment.objects.filter(item=item, flagged=True, state=Assignment.State.DONE).exists()
-    Item.objects.filter(pk=item.pk).update(
-        taken=F("taken") + int(own.state == Assignment.State.SKIPPED),
-        done=F("done") - int(is_graded or has_texts),
-        state=item.state if item.state == Item.State.STANDING else Item.State.CONFLICT if has_flag else Item.State.OPEN,
-        settled_at=None,
-    )
-    if item.state == Item.State.SETTLED:
-        revert_resolution(item, shard=membership.pk % SHARDS)
 
 
 def withdraw_judgment(judgment: Judgment) -> int:
