@@ -20,7 +20,7 @@ from annotation.agreement.aggregates import differing_pairs, fit_dawid_skene
 from annotation.agreement.clusters import cluster_assessors
 from annotation.agreement.grade_matrix import (
     GradeMatrix,
-    KnownAssessors,
+    KnownAssessor,
     choose_assessors,
     find_copies,
     known_assessors,
@@ -69,7 +69,7 @@ class Figures:
     failure: str  # The reason why the last measurement failed.
 
 
-def get_figures(collection: Collection, filters: AgreementFilters, assessors: Sequence[KnownAssessors]) -> Figures:
+def get_figures(collection: Collection, filters: AgreementFilters, assessors: Sequence[KnownAssessor]) -> Figures:
     """Return the figures for the filters, measured now or stored; `assessors`: all of the collection."""
     if stored := is_large(collection, filters.chosen):
         result = AGREEMENT.read(collection, **_build_options(filters))
@@ -86,7 +86,7 @@ def get_figures(collection: Collection, filters: AgreementFilters, assessors: Se
     return Figures(report, second, clusters, stored, result.at, result.is_in_progress, failure)
 
 
-def is_large(collection: Collection, assessors: Sequence[KnownAssessors]) -> bool:
+def is_large(collection: Collection, assessors: Sequence[KnownAssessor]) -> bool:
     """Return whether a worker must measure the figures, because it takes long. One statement."""
     people = [assessor.id for assessor in assessors if assessor.kind != Assessor.Kind.JUDGE]
     judges = [assessor.id for assessor in assessors if assessor.kind == Assessor.Kind.JUDGE]
@@ -127,7 +127,7 @@ def _build_options(filters: AgreementFilters) -> dict[str, Any]:
     return {"population": filters.population, "binarize": filters.binarize, "chosen": keys}
 
 
-def _assessor_key(assessor: KnownAssessors) -> list[Any]:
+def _assessor_key(assessor: KnownAssessor) -> list[Any]:
     """Identify an assessor without a name: kind, id, and the number of a sample beyond the first."""
     return [assessor.kind, assessor.id, *([assessor.sample] if assessor.sample else [])]
 
@@ -177,7 +177,7 @@ def compute_figures(collection: Collection, filters: AgreementFilters) -> dict[s
 
 
 def _restore_figures(
-    collection: Collection, filters: AgreementFilters, assessors: Sequence[KnownAssessors], values: dict[str, Any]
+    collection: Collection, filters: AgreementFilters, assessors: Sequence[KnownAssessor], values: dict[str, Any]
 ) -> tuple[AgreementReport, dict[str, Any], list[dict[str, Any]]]:
     """Return report, second aggregate and clusters from the result of `compute_figures`, with current names."""
     by_key = {tuple(_assessor_key(assessor)): assessor for assessor in assessors}
@@ -185,7 +185,7 @@ def _restore_figures(
     for kind, pk, *sample in values["assessors"]:
         # A deleted assessor is named by its id.
         name = sample_name(f"{kind} {pk}", *sample) if sample else f"{kind} {pk}"
-        people.append(by_key.get((kind, pk, *sample)) or KnownAssessors(kind, pk, name, *sample))
+        people.append(by_key.get((kind, pk, *sample)) or KnownAssessor(kind, pk, name, *sample))
     measures = values["measures"]
     overall: dict[str, Any] = {name: Statistic(**measures[name]) for name in STATISTICS}
     couples = {name: Couples.load(measures[name]) for name in ("pairwise", "majority")}

@@ -59,7 +59,7 @@ BY_NAME_ONLY = (Kind.POLICY, Kind.REFERENCE)
 
 
 @dataclass(frozen=True, slots=True)
-class KnownAssessors:
+class KnownAssessor:
     """An assessor of a collection whose grades can be compared.
 
     The newest version of a judge has its plain name, older ones are `name@version`. Where a person and
@@ -80,7 +80,7 @@ class KnownAssessors:
 class GradeMatrix:
     """Grades (assessors x pairs, -1 without a grade). `pairs`: the ids of pairs that at least one assessor graded."""
 
-    assessors: tuple[KnownAssessors, ...]
+    assessors: tuple[KnownAssessor, ...]
     pairs: NDArray[np.int64]
     grades: NDArray[np.int16]
 
@@ -89,7 +89,7 @@ class GradeMatrix:
         return [int(n) for n in (self.grades != MISSING).sum(axis=1)]
 
 
-def known_assessors(collection: Collection) -> list[KnownAssessors]:
+def known_assessors(collection: Collection) -> list[KnownAssessor]:
     """Return all assessors with a current grade that can be compared or a vote in a campaign, by kind and name."""
     judgments = CurrentJudgment.objects.filter(assessor=OuterRef("pk"), aspect=None)
     judgments = judgments.exclude(item__reason__in=APART)
@@ -101,7 +101,7 @@ def known_assessors(collection: Collection) -> list[KnownAssessors]:
     )
     judging = campaigns_that_count(collection).filter(kind=Campaign.Kind.JUDGING)
     campaigns = judging.order_by().values_list("pk", flat=True)
-    assessors = [*(KnownAssessors(kind, pk, name) for kind, pk, name in rows), *voting_judges(campaigns)]
+    assessors = [*(KnownAssessor(kind, pk, name) for kind, pk, name in rows), *voting_judges(campaigns)]
     uses = Counter(
         name
         for _, _, name in {(assessor.kind, assessor.id, assessor.judge_name or assessor.name) for assessor in assessors}
@@ -119,7 +119,7 @@ def known_assessors(collection: Collection) -> list[KnownAssessors]:
     return assessors
 
 
-def voting_judges(campaigns: Iterable[int]) -> list[KnownAssessors]:
+def voting_judges(campaigns: Iterable[int]) -> list[KnownAssessor]:
     """Return the judges that voted in some campaigns, a judge with several votes on a panel once for each vote."""
     times, versions = _known_judges(campaigns, ["voters"], ["vote"])
     assessors = []
@@ -127,7 +127,7 @@ def voting_judges(campaigns: Iterable[int]) -> list[KnownAssessors]:
         is_sampled = times[judge.pk] > 1
         for n in range(times[judge.pk]):
             shown_name, judge_name = (sample_name(name, n), name) if is_sampled else (name, "")
-            assessors.append(KnownAssessors(Kind.JUDGE, judge.pk, shown_name, n, judge_name, kind_of(judge)))
+            assessors.append(KnownAssessor(Kind.JUDGE, judge.pk, shown_name, n, judge_name, kind_of(judge)))
     return assessors
 
 
@@ -137,17 +137,17 @@ def vote_names(campaigns: Iterable[int]) -> dict[tuple[int, int], str]:
 
 
 def copied_places(panels: Iterable[tuple[int, Sequence[int]]]) -> list[tuple[int, int, int]]:
-    """Return the repeated places of judges on panels, given campaigns with voters: (campaign, place, sample from 1)."""
+    """Return the repeated places of judges on panels, given campaigns with voters: (campaign, position, sample from 1)."""
     return [
-        (campaign, place, sample)
+        (campaign, position, sample)
         for campaign, voters in panels
         if len(set(voters)) < len(voters)
-        for place, voter in enumerate(voters)
-        if (sample := voters[:place].count(voter))
+        for position, voter in enumerate(voters)
+        if (sample := voters[:position].count(voter))
     ]
 
 
-def find_copies(assessors: Sequence[KnownAssessors]) -> list[tuple[int, ...]]:
+def find_copies(assessors: Sequence[KnownAssessor]) -> list[tuple[int, ...]]:
     """Return the positions of copies: judges of one model with the same parameters, or samples of one judge."""
     positions_by_model: dict[object, list[int]] = defaultdict(list)
     for position, assessor in enumerate(assessors):
@@ -187,14 +187,14 @@ def _known_judges(
 
 
 def choose_assessors(
-    assessors: Sequence[KnownAssessors], *, names: Sequence[str] = (), people: bool = False, judges: bool = False
-) -> list[KnownAssessors]:
+    assessors: Sequence[KnownAssessor], *, names: Sequence[str] = (), people: bool = False, judges: bool = False
+) -> list[KnownAssessor]:
     """Return the named assessors, and all people or judges if requested; without any choice all of these.
 
     `reference` and `policy` name all assessors of that kind, and the name of a judge all its samples.
     Raises BadInput for an unknown name.
     """
-    by_name: dict[str, list[KnownAssessors]] = {}
+    by_name: dict[str, list[KnownAssessor]] = {}
     for assessor in assessors:
         for name in {
             assessor.name,
@@ -219,7 +219,7 @@ def choose_assessors(
 
 def load_grade_matrix(
     collection: Collection,
-    assessors: Sequence[KnownAssessors] | None = None,
+    assessors: Sequence[KnownAssessor] | None = None,
     *,
     population: Population = "all",
     votes: Votes = "first",
@@ -308,7 +308,7 @@ def _matrix_rows(ids: NDArray[np.int64], rows: dict[tuple[bool, int], int], judg
     return np.array([rows[judge, int(number)] for number in unique], dtype=np.int64)[inverse]
 
 
-def _load_votes(collection: Collection, judges: Sequence[KnownAssessors]) -> NDArray[np.void]:
+def _load_votes(collection: Collection, judges: Sequence[KnownAssessor]) -> NDArray[np.void]:
     """Return the counted votes, those of the newest campaign last. `who`: judge and sample in one number."""
     ids = list({judge.id for judge in judges})
     campaigns = {campaign.pk: campaign for campaign in Campaign.objects.filter(collection=collection)} if ids else {}

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop, ngettext
 from numpy.typing import NDArray
 
-from annotation.agreement.grade_matrix import BY_NAME_ONLY, JUDGES, PEOPLE, KnownAssessors, Population, choose_assessors
+from annotation.agreement.grade_matrix import BY_NAME_ONLY, JUDGES, PEOPLE, KnownAssessor, Population, choose_assessors
 from annotation.agreement.measures import Pairwise, Statistic
 from annotation.agreement.report import AgreementReport, of_itself
 from charts import Chart
@@ -45,7 +45,7 @@ ENOUGH = 20  # With fewer common pairs the agreement of a couple is uncertain.
 class AgreementFilters:
     """Filters in the address of the page. `binarize`: the lowest grade that counts as relevant."""
 
-    chosen: tuple[KnownAssessors, ...]
+    chosen: tuple[KnownAssessor, ...]
     population: Population
     measure: str
     binarize: int | None
@@ -62,9 +62,7 @@ class AgreementFilters:
         return urlencode([*names, ("population", self.population), ("measure", self.measure), ("grades", grades)])
 
 
-def read_filters(
-    parameters: QueryDict, collection: Collection, assessors: Sequence[KnownAssessors]
-) -> AgreementFilters:
+def read_filters(parameters: QueryDict, collection: Collection, assessors: Sequence[KnownAssessor]) -> AgreementFilters:
     """Read the filters from a query string; unknown values become the defaults: all assessors, all pairs, kappa.
 
     Votes of judges and grades on a longer scale are compared as relevant or not, unless the filters say otherwise.

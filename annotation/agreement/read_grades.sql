@@ -1,5 +1,5 @@
--- Standing judgments of people, imports, policies, by `votes`: first, blind (given without the debate), shown (with it
--- in view from the start), or final. The one that shall count for a pair comes last. Reads only.
+-- Current judgments of people, imports and policies, selected by `votes`: first, blind (before the debate), shown (with
+-- the debate from the start) or final. The judgment that counts for a pair comes last. Reads only.
 SELECT array_agg(t.assessor_id) AS who, array_agg(t.pair_id) AS pair, array_agg(t.grade) AS grade
 FROM (
     SELECT j.assessor_id, j.pair_id, j.grade::bigint

@@ -8,7 +8,7 @@ import numpy as np
 from django.db.models import Count, Q
 from django.utils.translation import gettext as _
 
-from annotation.agreement.grade_matrix import GradeMatrix, KnownAssessors, Population, find_copies, load_grade_matrix
+from annotation.agreement.grade_matrix import GradeMatrix, KnownAssessor, Population, find_copies, load_grade_matrix
 from annotation.agreement.measures import FAMILY, AgreementMeasures, Statistic, compute_measures
 from annotation.agreement.resampling import MISSING
 from corpus.errors import BadOption
@@ -61,7 +61,7 @@ class AgreementReport:
 
 def agreement_report(
     collection: Collection,
-    assessors: Sequence[KnownAssessors],
+    assessors: Sequence[KnownAssessor],
     *,
     binarize: int | None = None,
     bootstrap: int = 0,

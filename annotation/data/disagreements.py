@@ -8,7 +8,7 @@ import numpy as np
 from django.core.paginator import Paginator
 from django.db.models.functions import Left
 
-from annotation.agreement.grade_matrix import APART, GradeMatrix, KnownAssessors, fetch_columns, mask_of_cell
+from annotation.agreement.grade_matrix import APART, GradeMatrix, KnownAssessor, fetch_columns, mask_of_cell
 from annotation.agreement.resampling import MISSING
 from corpus.models import Assessor, Collection, Judgment, Pair
 from judges.models import Attempt
@@ -84,7 +84,7 @@ def _most_differing(counts: dict[int, int], totals: dict[int, int], listed: Any)
     ]
 
 
-def _read_remarks(assessor: KnownAssessors, pairs: Sequence[int]) -> dict[int, tuple[str, float | None]]:
+def _read_remarks(assessor: KnownAssessor, pairs: Sequence[int]) -> dict[int, tuple[str, float | None]]:
     """Return, by pair, a person's comment and seconds, or a judge's reason."""
     if assessor.kind == Assessor.Kind.JUDGE:
         votes = Attempt.deciding.filter(pair__in=pairs, judge=assessor.id, role="vote", outcome="labelled")

@@ -113,14 +113,14 @@ class OpenIDConnect(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]
         if algorithm not in ALGORITHMS:
             raise OAuth2Error("the id_token is not signed with a key pair")
         # Always checks signature, issuer, audience and expiry; allauth skips the signature of tokens received by TLS.
-        claims = jwtkit.verify_and_decode(
+        token_claims = jwtkit.verify_and_decode(
             credential=id_token,
             keys_url=self.openid_config["jwks_uri"],
             issuer=self.openid_config["issuer"],
             audience=app.client_id,
             lookup_kid=jwtkit.lookup_kid_jwk,
         )
-        identity = {name: str(claims[name]) for name in KEPT_CLAIMS if claims.get(name)}
+        identity = {name: str(token_claims[name]) for name in KEPT_CLAIMS if token_claims.get(name)}
         return self.get_provider().sociallogin_from_response(request, {"id_token": identity})
 
 

@@ -18,7 +18,7 @@ from annotation.agreement.grade_matrix import (
     JUDGES,
     PEOPLE,
     GradeMatrix,
-    KnownAssessors,
+    KnownAssessor,
     Population,
     Votes,
     fetch_columns,
@@ -81,7 +81,7 @@ def read_binary_votes(collection: Collection) -> BinaryVotes:
     return replace(votes, arms=arms, both=both)
 
 
-def _read_assessor_votes(collection: Collection, assessors: list[KnownAssessors], votes: Votes) -> BinaryVotes:
+def _read_assessor_votes(collection: Collection, assessors: list[KnownAssessor], votes: Votes) -> BinaryVotes:
     kinds = (*JUDGES, *PEOPLE) if votes in ("first", "blind") else PEOPLE
     graders = [assessor for assessor in assessors if assessor.kind in kinds]
     matrix = load_grade_matrix(collection, graders, votes=votes)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from annotation.agreement.grade_matrix import (
     JUDGES,
-    KnownAssessors,
+    KnownAssessor,
     choose_assessors,
     find_copies,
     known_assessors,
@@ -46,7 +46,7 @@ GROUP BY judge_id
 class PanelCandidate:
     """A candidate for the panel. `pairs` and `relevant` count all its votes, not only those on shared pairs."""
 
-    assessor: KnownAssessors
+    assessor: KnownAssessor
     judge: str  # Its name on a panel.
     usable: bool  # Whether a judge of that name is configured.
     note: str  # Note for the admin about its version.
@@ -75,7 +75,7 @@ class PanelMaterial:
 def read_material(
     collection: Collection,
     names: Sequence[str] = (),
-    assessors: Sequence[KnownAssessors] | None = None,
+    assessors: Sequence[KnownAssessor] | None = None,
     *,
     size: int = SIZE,
 ) -> PanelMaterial:
@@ -133,8 +133,8 @@ def read_material(
 
 
 def _choose_candidates(
-    assessors: Sequence[KnownAssessors], names: Sequence[str]
-) -> tuple[list[KnownAssessors], list[tuple[str, str]]]:
+    assessors: Sequence[KnownAssessor], names: Sequence[str]
+) -> tuple[list[KnownAssessor], list[tuple[str, str]]]:
     """Split judges into candidates, and the names of the others with the reason."""
     if names:
         candidates = choose_assessors(assessors, names=names)
@@ -157,9 +157,7 @@ def _choose_candidates(
     ]
 
 
-def _build_candidates(
-    collection: Collection, assessors: Sequence[KnownAssessors], votes: Votes
-) -> list[PanelCandidate]:
+def _build_candidates(collection: Collection, assessors: Sequence[KnownAssessor], votes: Votes) -> list[PanelCandidate]:
     versions = JudgeVersion.objects.in_bulk(
         [assessor.id for assessor in assessors if assessor.kind == Assessor.Kind.JUDGE]
     )

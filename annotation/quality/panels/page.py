@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 from django.http import QueryDict
 from django.utils.translation import gettext as _
 
-from annotation.agreement.grade_matrix import JUDGES, KnownAssessors
+from annotation.agreement.grade_matrix import JUDGES, KnownAssessor
 from annotation.agreement.measures import Pairwise
 from annotation.agreement.page import format_statistic, heat_class
 from annotation.quality.panels.choosing import Proposal
@@ -38,7 +38,7 @@ class PanelFilters:
         return urlencode([*(("c", name) for name in self.names), *floor, *size])
 
 
-def read_filters(parameters: QueryDict, assessors: Sequence[KnownAssessors]) -> PanelFilters:
+def read_filters(parameters: QueryDict, assessors: Sequence[KnownAssessor]) -> PanelFilters:
     """Parse a query string. Unknown names and an invalid floor or size are ignored."""
     judges = [assessor.name for assessor in assessors if assessor.kind in JUDGES]
     requested_names = set(parameters.getlist("c"))

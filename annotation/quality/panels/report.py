@@ -8,7 +8,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop, ngettext
 
-from annotation.agreement.grade_matrix import KnownAssessors
+from annotation.agreement.grade_matrix import KnownAssessor
 from annotation.agreement.measures import Statistic
 from annotation.quality.panels.choosing import PanelChoice, Proposal, choose_judges
 from annotation.quality.panels.material import PanelMaterial, read_material
@@ -76,7 +76,7 @@ def choose_panel(
     collection: Collection,
     names: Sequence[str] = (),
     *,
-    assessors: Sequence[KnownAssessors] | None = None,
+    assessors: Sequence[KnownAssessor] | None = None,
     floor: float | None = None,
     bootstrap: int = 0,
     size: int = SIZE,

@@ -91,7 +91,7 @@ def undo_resolution(request: HttpRequest, name: str, body: DecidedIn) -> Any:
 
 def _show_conflict(scope: Scope, *, after: int | None = None, show: int | None = None) -> dict[str, Any]:
     member = scope.member
-    item, waiting = conflicts.choose_conflict(conflicts.find_conflicts(member), after=after, show=show)
+    item, count = conflicts.choose_conflict(conflicts.find_conflicts(member), after=after, show=show)
     conflict = None
     if item is not None:
         opinions = conflicts.list_opinions(item)
@@ -102,4 +102,4 @@ def _show_conflict(scope: Scope, *, after: int | None = None, show: int | None =
             "why": conflicts.why_conflict(opinions),
             "opinions": opinions,
         }
-    return {"conflict": conflict, "waiting": waiting, "last_item": conflicts.last_decision(member)}
+    return {"conflict": conflict, "waiting": count, "last_item": conflicts.last_decision(member)}

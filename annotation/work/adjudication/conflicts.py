@@ -49,18 +49,18 @@ def find_conflicts(membership: Membership) -> QuerySet[Item]:
 
 
 def choose_conflict(
-    waiting: QuerySet[Item], *, after: int | None = None, show: int | None = None
+    conflicts: QuerySet[Item], *, after: int | None = None, show: int | None = None
 ) -> tuple[Item | None, int]:
     """Return the conflict to show (`show`, else the one after `after`, else the first), and how many wait."""
     conflict = None
     if show is not None:
-        conflict = waiting.filter(pk=show).first()
-    elif after is not None and (skipped := waiting.filter(pk=after).first()) is not None:
+        conflict = conflicts.filter(pk=show).first()
+    elif after is not None and (skipped := conflicts.filter(pk=after).first()) is not None:
         turn = skipped.turn  # type: ignore[attr-defined]
-        conflict = waiting.filter(Q(turn__gt=turn) | Q(turn=turn, pk__gt=skipped.pk)).first()
+        conflict = conflicts.filter(Q(turn__gt=turn) | Q(turn=turn, pk__gt=skipped.pk)).first()
     if conflict is not None:
-        return conflict, waiting.count()
-    first = waiting.annotate(waiting=Window(Count("pk"))).first()
+        return conflict, conflicts.count()
+    first = conflicts.annotate(waiting=Window(Count("pk"))).first()
     return first, first.waiting if first else 0
 
 

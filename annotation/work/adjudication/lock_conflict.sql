@@ -1,4 +1,5 @@
--- A conflict as an adjudicator may decide it; `before` is their newest row on it: a withdrawal, or none.
+-- A conflict for an adjudicator; `before` is their newest judgment on it, a withdrawal, if any. `waits`: whether they
+-- may decide it now.
 -- Lock order: the item, its pair.
 SELECT i.pair_id, i.campaign, i.reason, i.state, j.id AS before,
        i.state = 'conflict' AND NOT EXISTS (

@@ -1,5 +1,5 @@
--- Everything that an adjudicator's decision on a conflict changes. Lock order: the item and its pair (locked before),
--- the label, the tally.
+-- Store an adjudicator's decision on a conflict and all that follows from it. Lock order: the item and its pair
+-- (locked before), the label, the tally.
 WITH judged AS (
     INSERT INTO corpus_judgment (pair_id, assessor_id, item_id, step, grade, supersedes_id, arm, guideline,
                                  milliseconds, idle_milliseconds, comment)

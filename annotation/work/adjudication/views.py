@@ -43,7 +43,7 @@ def adjudicate_submit(request: HttpRequest, scope: Scope) -> HttpResponse:
     except BadInput as error:
         # The same conflict again, which may not be the first one that waits.
         return _render_conflict(request, scope, status=422, problem=str(error), show=item)
-    return _show_conflict(request, scope, settled=item)
+    return _show_conflict(request, scope, resolved=item)
 
 
 @action("adjudicate", "POST")
@@ -73,17 +73,17 @@ def _render_conflict(
     problem: str = "",
     after: int | None = None,
     show: int | None = None,
-    settled: int | None = None,
+    resolved: int | None = None,
     decided: int | None = None,
     typed: str = "",
 ) -> HttpResponse:
-    item, waiting = conflicts.choose_conflict(conflicts.find_conflicts(scope.member), after=after, show=show)
+    item, count = conflicts.choose_conflict(conflicts.find_conflicts(scope.member), after=after, show=show)
     context: dict[str, object] = {
         "section": "adjudicate",
-        "waiting": waiting,
-        "last": decided or settled or conflicts.last_decision(scope.member),
+        "waiting": count,
+        "last": decided or resolved or conflicts.last_decision(scope.member),
         "decided": decided,
-        "settled": settled,
+        "settled": resolved,
         "problem": problem,
         "typed": forms.parse_text(request.POST, "comment") if status == 422 else typed,
         "kept": forms.parse_text(request.POST, "comment") if status == 409 else "",

@@ -35,8 +35,8 @@ def request_page(member: Membership, query: Query, url: str) -> PassageDraft:
     url = url.strip()
     check_url(url)
     # A page that no worker took within a minute does not count, because nobody fetches it.
-    waiting = PassageDraft.objects.filter(asked_by=member, state__in=PENDING, asked_at__gt=timezone.now() - SILENT)
-    if waiting.count() >= MOST_PENDING:
+    pending = PassageDraft.objects.filter(asked_by=member, state__in=PENDING, asked_at__gt=timezone.now() - SILENT)
+    if pending.count() >= MOST_PENDING:
         raise BadInput(
             _("%(most)d pages are already being fetched for you. Wait until one is finished.") % {"most": MOST_PENDING}
         )
@@ -73,7 +73,7 @@ def fetch_draft(draft: int, limits: FetchLimits | None = None) -> None:
     if not pending.update(state=State.FETCHING, started_at=now, bytes=0):
         return
     # A later worker sets another `started_at`, after which this one writes nothing more.
-    fetching = PassageDraft.objects.filter(pk=draft, state=State.FETCHING, started_at=now)
+    own_fetch = PassageDraft.objects.filter(pk=draft, state=State.FETCHING, started_at=now)
     row = PassageDraft.objects.get(pk=draft)
     updated_at = monotonic()
 
@@ -81,19 +81,19 @@ def fetch_draft(draft: int, limits: FetchLimits | None = None) -> None:
         nonlocal updated_at
         if monotonic() - updated_at > PROGRESS_SECONDS:
             updated_at = monotonic()
-            fetching.update(bytes=received)
+            own_fetch.update(bytes=received)
 
     try:
         page = fetch_page(row.url, limits, update_progress)
         title, text = texts.extract_text(page)
     except NoPage as problem:
-        fetching.update(state=State.FAILED, error=problem.stored)
+        own_fetch.update(state=State.FAILED, error=problem.stored)
     # The parser of a page may fail in any way: the draft fails with a message, and the error is logged.
     except Exception:
-        fetching.update(state=State.FAILED, error=NoPage("reader").stored)
+        own_fetch.update(state=State.FAILED, error=NoPage("reader").stored)
         raise
     else:
-        fetching.update(
+        own_fetch.update(
             state=State.READY, final_url=page.url[:2000], title=title, text=text, sha256=page.sha256,
             bytes=len(page.body), fetched_at=timezone.now(),
         )  # fmt: skip

@@ -21,9 +21,11 @@ def list_queries(
     if q:
         queries = queries.filter(Q(external_id__startswith=q) | Q(text__icontains=q))
     has_aspects = Exists(Aspect.objects.filter(query=OuterRef("pk"), is_current=True))
-    waiting = Exists(unreviewed_pairs(Q(query=OuterRef("pk")), collection))
+    has_open_pairs = Exists(unreviewed_pairs(Q(query=OuterRef("pk")), collection))
     queries = queries.filter(
-        {"none": ~has_aspects, "review": has_aspects & waiting, "done": has_aspects & ~waiting}.get(state, Q())
+        {"none": ~has_aspects, "review": has_aspects & has_open_pairs, "done": has_aspects & ~has_open_pairs}.get(
+            state, Q()
+        )
     )
     # One more than a page, which tells whether there are others.
     queries = queries.filter(pk__lt=before).order_by("-pk") if before else queries.filter(pk__gt=after).order_by("pk")

@@ -78,7 +78,8 @@ def measure_reviews(collection: Collection) -> dict[str, Any]:
         "decisions_equal": (agreement.percent, agreement.queries),
     }
     rows = [
-        {"key": key, "name": name, "one": figures[key][0], "queries": figures[key][1]} for key, name in ROWS.items()
+        {"key": key, "name": name, "statistic": figures[key][0], "queries": figures[key][1]}
+        for key, name in ROWS.items()
     ]
     return {"rows": rows, "weights": weights, "decisions": agreement, "queries": len(reviewed)}
 
@@ -89,7 +90,7 @@ def write_table(collection: Collection, form: str) -> str:
     cells = [
         (row["key"], statistic.value, statistic.low, statistic.high, statistic.n, row["queries"])
         for row in rows
-        for statistic in [row["one"]]
+        for statistic in [row["statistic"]]
     ]
     if form == "json":
         documents = [dict(zip(HEADER, row_cells, strict=True)) for row_cells in cells]

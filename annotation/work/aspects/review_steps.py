@@ -176,10 +176,10 @@ def judge_documents(review: AspectReview, member: Membership, verdicts: Mapping[
                 raise BadInput(_("Aspect %(id)s no longer exists. See the latest version.") % {"id": name})
     changes = _document_changes(decisions, verdicts, aspect_ids)
     # Changes that the reviewer already made on the query's page are not stored twice.
-    standing = held.current_judgments({change.aspect for change in changes})
+    judgments = held.current_judgments({change.aspect for change in changes})
     left = []
     for change in changes:
-        before = standing.get((change.document, change.aspect))
+        before = judgments.get((change.document, change.aspect))
         if (None if before is None or before.grade is None else before.grade > 0) != change.keep:
             left.append(change)
     revision = None

@@ -75,8 +75,8 @@ def reviewable_queries(member: Membership) -> QuerySet[Any]:
         author=member.assessor,
         number__gt=Coalesce(Subquery(last_review.values("final__number")[:1]), Value(0)),
     )
-    waiting = decomposed_queries(member.collection).filter(review_state__in=["ready", "outdated"])
-    return waiting.exclude(Exists(own)).order_by("pk")
+    available = decomposed_queries(member.collection).filter(review_state__in=["ready", "outdated"])
+    return available.exclude(Exists(own)).order_by("pk")
 
 
 def open_review(member: Membership) -> AspectReview | None:

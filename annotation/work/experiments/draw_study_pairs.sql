@@ -1,5 +1,5 @@
--- Escalated pairs with a debate that nobody has open or has reserved, and that nobody of the study has met, by
--- lot. Reads only.
+-- Random escalated pairs with a debate that are neither open nor reserved, and new to all participants of the study.
+-- Reads only.
 SELECT p.id FROM corpus_pair p
 WHERE p.collection_id = :collection
   AND EXISTS (SELECT FROM corpus_item i WHERE i.pair_id = p.id AND i.reason NOT IN ('audit', 'evidence')

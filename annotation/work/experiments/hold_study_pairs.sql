@@ -1,5 +1,5 @@
--- The pairs' own items leave the queue while a study runs, but for those that somebody has already.
--- Lock order: items, then who they were reserved for.
+-- Reserve the ordinary items of a study's pairs while the study runs, except those assigned already.
+-- Lock order: items, then their reservations.
 WITH held AS (
     UPDATE corpus_item SET reserved = true
     WHERE pair_id = ANY (:pairs) AND state = 'open' AND NOT reserved AND taken = 0 RETURNING id)

@@ -1,4 +1,4 @@
--- The items of a study, two for each pair, reserved for the two groups. No locks but the new rows'.
+-- Create the items of a study, two for each pair, reserved for the two groups. Locks only the new rows.
 WITH made AS (
     INSERT INTO corpus_item
         (collection_id, pair_id, campaign, reason, priority, overlap, seq, state, taken, done, shown_as, arm, reserved)

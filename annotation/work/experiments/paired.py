@@ -104,10 +104,10 @@ def paired_table(judged: Sequence[JudgedPair], overlap: int, *, bootstrap: int =
     def kappa(pairs: Sequence[JudgedPair], arm: str) -> Measure:
         return fleiss_kappa([getattr(pair, arm) for pair in pairs])
 
-    def recall(truth: bool, arms: Sequence[str]) -> Statistic:
+    def recall(label: bool, arms: Sequence[str]) -> Statistic:
         if len(arms) > 1:
-            return estimate(lambda pairs, arm: class_recall(pairs, arm, truth), decided, no_class, arms)
-        hits = [getattr(pair, arms[0]).majority is truth for pair in decided if pair.truth is truth]
+            return estimate(lambda pairs, arm: class_recall(pairs, arm, label), decided, no_class, arms)
+        hits = [getattr(pair, arms[0]).majority is label for pair in decided if pair.truth is label]
         return share_statistic(hits, no_class)
 
     def build_row(*arms: str) -> PairedRow:
@@ -141,16 +141,16 @@ def fleiss_kappa(cells: Sequence[ArmCell]) -> Measure:
     return fleiss_measure(np.stack([votes - yes, yes]), votes)
 
 
-def class_recall(pairs: Sequence[JudgedPair], arm: str, truth: bool) -> Measure:
+def class_recall(pairs: Sequence[JudgedPair], arm: str, label: bool) -> Measure:
     """Return the recall of a class: the share of its pairs that the group's majority labels so."""
-    is_in_class = np.array([pair.truth is truth for pair in pairs], dtype=float)
+    is_in_class = np.array([pair.truth is label for pair in pairs], dtype=float)
     right = is_in_class * np.array([getattr(pair, arm).majority is pair.truth for pair in pairs], dtype=float)
     return lambda weights: safe_ratio(weights @ right, weights @ is_in_class)
 
 
 def balanced_accuracy(pairs: Sequence[JudgedPair], arm: str) -> Measure:
     """Return the mean of the recalls of both classes."""
-    parts = [class_recall(pairs, arm, truth) for truth in (True, False)]
+    parts = [class_recall(pairs, arm, label) for label in (True, False)]
     return lambda weights: np.mean([part(weights) for part in parts], axis=0)
 
 
@@ -158,9 +158,9 @@ def judged_pairs(votes: Sequence[tuple[int, str, bool, float | None, bool | None
     """Build the pairs of rows (pair, arm, relevant, seconds, truth), in the order of their ids."""
     cells: dict[tuple[int, str], list[tuple[bool, float | None]]] = defaultdict(list)
     truths: dict[int, bool | None] = {}
-    for pair, arm, relevant, seconds, truth in votes:
+    for pair, arm, relevant, seconds, reference in votes:
         cells[pair, arm].append((relevant, seconds))
-        truths[pair] = truth
+        truths[pair] = reference
 
     def cell(pair: int, arm: str) -> ArmCell:
         seconds = tuple(time for _relevant, time in cells[pair, arm] if time is not None)

@@ -1,5 +1,5 @@
--- Standing votes on items whose arm was drawn by lot, newest first. An audit is always blind, and a study
--- chooses: neither is drawn by lot, so neither is compared with what is. Reads only.
+-- Current votes on items whose arm was drawn at random, newest first. Items of audits, which are always blind, and of
+-- studies, whose arms are assigned, are left out. Reads only.
 SELECT j.item_id, j.assessor_id, split_part(j.arm, ':', 1), j.step, j.grade >= :relevant,
        gold.grade >= :relevant, (j.milliseconds - coalesce(j.idle_milliseconds, 0)) / 1000.0::float8,
        j.arm <> 'reveal:seen', j.grade

@@ -1,4 +1,4 @@
--- Everybody's final vote on the pairs of one study, whichever group they belong to: the item's arm says which.
+-- All final votes on the pairs of a study; the arm of the item tells the group.
 -- Reads only.
 SELECT j.pair_id, i.arm, j.grade >= :relevant, (j.milliseconds - coalesce(j.idle_milliseconds, 0)) / 1000.0::float8,
        gold.grade >= :relevant

@@ -104,7 +104,7 @@ def measure_moment(moment: Moment, votes: Sequence[Vote], *, bootstrap: int = RE
     grades[rows, columns] = [vote.relevant for vote in votes]
     agreement = group_agreement(grades, bootstrap=bootstrap)
     referenced = [vote for vote in votes if vote.truth is not None]
-    relevant, not_relevant = ([vote for vote in referenced if vote.truth is truth] for truth in (True, False))
+    relevant, not_relevant = ([vote for vote in referenced if vote.truth is label] for label in (True, False))
     return ArmVotes(
         moment=moment,
         items=len(items),
@@ -176,10 +176,10 @@ def accuracy(votes: Sequence[Vote], owners: NDArray[np.intp]) -> Measure:
 
 def balanced_accuracy(votes: Sequence[Vote], owners: NDArray[np.intp]) -> Measure:
     """Return the mean of the recalls of both classes; all votes have a reference grade."""
-    truth = np.array([vote.truth for vote in votes], dtype=bool)
+    reference = np.array([vote.truth for vote in votes], dtype=bool)
     relevant = np.array([vote.relevant for vote in votes], dtype=bool)
-    counts = [np.bincount(owners, truth == side) for side in (False, True)]
-    right = [np.bincount(owners, (truth == side) & (relevant == side)) for side in (False, True)]
+    counts = [np.bincount(owners, reference == side) for side in (False, True)]
+    right = [np.bincount(owners, (reference == side) & (relevant == side)) for side in (False, True)]
     return lambda weights: np.mean([safe_ratio(weights @ right[k], weights @ counts[k]) for k in (0, 1)], axis=0)
 
 

@@ -1,4 +1,4 @@
--- Open items that a member may still get, up to a number. Reads only.
+-- Count the open items that a member can still get, up to a number. Reads only.
 SELECT count(*) AS waiting FROM (
     SELECT FROM corpus_item i
     WHERE i.collection_id = :collection AND i.state = 'open' AND i.taken < i.overlap

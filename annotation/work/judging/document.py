@@ -137,7 +137,7 @@ def _code_regions(text: str) -> Iterator[tuple[int, int, tuple[str, str]]]:
 
 def _fenced_blocks(text: str) -> Iterator[tuple[int, int]]:
     """Yield start and end of each block between two fences of the same kind, including the fences."""
-    fences = [(fence.start(), fence.end(), fence[1], not fence[2].strip(" \t")) for fence in _FENCE.finditer(text)]
+    fences = [(match.start(), match.end(), match[1], not match[2].strip(" \t")) for match in _FENCE.finditer(text)]
     # A fence that is never closed opens no block, or the rest of the text would be code.
     last = {mark: start for start, _end, mark, closes in fences if closes}
     begin, open_mark = 0, ""

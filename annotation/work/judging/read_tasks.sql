@@ -1,7 +1,7 @@
--- A member's open tasks, each with its debate, beside the figures of their day and their last decision: the one that
--- the page goes on with, all of a group in an order that tells nothing (`grouped`), or the one on an item. One row
--- without a task where there is none. Where the debate must not be seen, it does not even leave the database; an item
--- assigned before there were arms has none: its debate is shown. A check may bring its own turns. Reads only.
+-- A member's open tasks with their debates, and the figures of the member's day and last decision: the next task of
+-- the page, all tasks of a group in an order that reveals nothing (`grouped`), or the task on an item. One row without
+-- a task where there is none. A debate that must not be shown is not read. An item that was assigned before there were
+-- arms shows its debate. A check may have its own turns. Reads only.
 SELECT day.decided, day.today, day.spent_ms, l.public_id AS last_item, l.what AS last_what, l.seconds AS last_seconds,
        t.item, t.reason, t.arm, t.query, t.answers, t.instruction, t.title, t.document, t.source,
        f.grade AS first, seen.reads,

@@ -284,7 +284,7 @@ def _update_items(locked: Sequence[LockedItem], counted: Sequence[LockedItem], *
             grades[item_id].append(grade)
     flags = Assignment.objects.filter(item__in=ids, flagged=True, state=Assignment.State.DONE)
     flagged = set(flags.values_list("item_id", flat=True))
-    settled: dict[tuple[int, str], int] = defaultdict(int)
+    resolved_changes: dict[tuple[int, str], int] = defaultdict(int)
     changed = []
     for before, now in zip(locked, counted, strict=True):
         state = _item_state(now, grades[now.pk], now.pk in flagged, now.pk in adjudicated)
@@ -293,11 +293,11 @@ def _update_items(locked: Sequence[LockedItem], counted: Sequence[LockedItem], *
         # Items that measure people are no part of a campaign's progress.
         if state != now.state and now.campaign is not None and now.reason not in MEASURING:
             change = int(state == Item.State.SETTLED) - int(now.state == Item.State.SETTLED)
-            settled[now.campaign, resolved_counter(now.reason)] += change
+            resolved_changes[now.campaign, resolved_counter(now.reason)] += change
     if changed:
         with connection.cursor() as cursor:
             cursor.execute(_UPDATE_ITEMS, [timezone.now(), *map(list, zip(*changed, strict=True))])
-    for (campaign, key), change in settled.items():
+    for (campaign, key), change in resolved_changes.items():
         counters.add(campaign, key, change, on=shard)
 
 

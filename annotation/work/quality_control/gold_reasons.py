@@ -139,9 +139,9 @@ def write_later(collection: Collection, *, gold_set: GoldSet | None = None, by: 
     """Request arguments from a worker; return False without a model, or where a request is waiting already."""
     # Locks the collection, because two requests at the same moment would pay for the same arguments twice.
     hold(Collection.objects, collection.pk, no_key=True)
-    waiting = ArgumentsRequest.objects.filter(collection=collection, gold_set=gold_set, ended_at=None)
+    pending = ArgumentsRequest.objects.filter(collection=collection, gold_set=gold_set, ended_at=None)
     unfinished = background.unfinished(WRITE).values("subject")
-    if find_writers(collection) is None or waiting.filter(pk__in=unfinished).exists():
+    if find_writers(collection) is None or pending.filter(pk__in=unfinished).exists():
         return False
     request = ArgumentsRequest.objects.create(collection=collection, gold_set=gold_set, asked_by=by)
     record(by, "arguments.asked", collection, request=request.pk)
@@ -173,8 +173,10 @@ def process_request(request: ArgumentsRequest, lease: Lease) -> None:
         for begin in range(0, len(pairs), AT_ONCE):
             batch = pairs[begin : begin + AT_ONCE]
             result = ask_inline(request.collection, configuration, "gold reasons", batch, partial(ask_rounds, form))
-            written = sum(_keep_arguments(pair, rounds, form, configuration) for pair, rounds in result.answers.items())
-            sums = {"written": F("written") + written, "lost": F("lost") + len(batch) - written}
+            stored_count = sum(
+                _keep_arguments(pair, rounds, form, configuration) for pair, rounds in result.answers.items()
+            )
+            sums = {"written": F("written") + stored_count, "lost": F("lost") + len(batch) - stored_count}
             ArgumentsRequest.objects.filter(pk=request.pk).update(**sums)
             lease.progress(begin + len(batch), len(pairs))
             if lease.is_revoked():

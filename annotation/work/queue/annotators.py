@@ -138,7 +138,13 @@ class SubmittedAnswer:
         """Return the columns to store. Times are at most the `held` seconds since the assignment."""
         # A browser's clock may be wrong, and pay is compared with medians of these times.
         most = max(0, round(held * 1000))
-        spent = None if self.milliseconds is None else min(self.milliseconds, most)
-        idle = None if spent is None or self.idle is None else min(self.idle, spent)
+        milliseconds = None if self.milliseconds is None else min(self.milliseconds, most)
+        idle = None if milliseconds is None or self.idle is None else min(self.idle, milliseconds)
         marked = json.dumps(self.spans) if self.spans else None
-        return {"grade": self.grade, "comment": self.comment, "milliseconds": spent, "idle": idle, "spans": marked}
+        return {
+            "grade": self.grade,
+            "comment": self.comment,
+            "milliseconds": milliseconds,
+            "idle": idle,
+            "spans": marked,
+        }

@@ -1,6 +1,6 @@
--- Assign what else waits of the query of a lease that was just made, each pair once, at most 20 with it. The
--- items that draw an arm get the next ones of this member's sequence, which the lease itself may have moved on.
--- Of reserved items only those that a bulk act reserved for this member. Lock order: items (SKIP LOCKED), the
+-- Assign the other open pairs of a new lease's query, each pair once, at most 20 with the lease. Items without an arm
+-- get the next ones of this member's sequence, which the lease itself may have advanced. Of reserved items only those
+-- that a bulk action reserved for this member. Lock order: items (SKIP LOCKED), the
 -- membership, assignments.
 WITH first AS MATERIALIZED (
     SELECT i.pair_id, p.query_id, m.arms_drawn - :drawn::int AS moved

@@ -1,10 +1,10 @@
--- Assign the member the first item of the queue that is new to them, above their watermark (priority, place). A lease
--- that was given back by an undo and has time left counts as new: it was never judged; `again`: also one that ran out.
+-- Assign the member the first item of the queue that is new to them, above their watermark (priority, place). An item
+-- whose lease an undo returned with time left counts as new; with `again` also one whose lease ran out.
 -- Lock order: the item (SKIP LOCKED), the membership, the assignment.
-WITH found AS (
-    -- The member's own assignment is a scalar query, because as NOT EXISTS it becomes a join, which reads all that the
-    -- member ever judged. An item that nobody has yet, and without an arm, gets the one that comes next for this
-    -- member (corpus.collections.arm_allocation): two members of one item read the same.
+WITH candidate AS (
+    -- The member's own assignment is a scalar query, because NOT EXISTS would become a join that reads everything the
+    -- member ever judged. An item without an arm that nobody has yet gets this member's next arm
+    -- (corpus.collections.arm_allocation), so that all members of an item have the same arm.
     SELECT i.id, i.priority, i.place,
            i.arm = '' AND i.taken = 0 AND i.reason NOT IN ('audit', 'evidence') AS draws
     FROM corpus_item i
@@ -17,20 +17,20 @@ WITH found AS (
     ORDER BY i.priority, i.place LIMIT 1
     FOR UPDATE OF i SKIP LOCKED
 ), taken AS (
-    UPDATE corpus_item SET taken = taken + 1, arm = CASE WHEN found.draws THEN :arm::text ELSE arm END
-    FROM found WHERE corpus_item.id = found.id
+    UPDATE corpus_item SET taken = taken + 1, arm = CASE WHEN candidate.draws THEN :arm::text ELSE arm END
+    FROM candidate WHERE corpus_item.id = candidate.id
 ), marked AS (
     UPDATE annotation_membership
-    SET watermark_priority = found.priority, watermark_place = found.place, lent = lent + 1,
-        arms_drawn = arms_drawn + (found.draws AND :arm::text <> '')::int
-    FROM found WHERE annotation_membership.id = :membership
+    SET watermark_priority = candidate.priority, watermark_place = candidate.place, lent = lent + 1,
+        arms_drawn = arms_drawn + (candidate.draws AND :arm::text <> '')::int
+    FROM candidate WHERE annotation_membership.id = :membership
     RETURNING lent
 )
 INSERT INTO annotation_assignment (item_id, membership_id, state, token, lease_until, skip_reason, flagged, flag_note,
                                    number, served_at)
 SELECT id, :membership, 'open', :token, now() + make_interval(mins => :minutes), '', false, '', lent - 1,
        clock_timestamp()
-FROM found, marked
+FROM candidate, marked
 ON CONFLICT (item_id, membership_id) DO UPDATE
 SET state = 'open', token = excluded.token, lent_at = now(), lease_until = excluded.lease_until, ended_at = NULL,
     number = excluded.number, place = 0, served_at = excluded.served_at

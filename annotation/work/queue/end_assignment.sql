@@ -1,5 +1,5 @@
--- End an assignment without a grade: skipped, flagged or returned. A skip or a return gives the item back at a
--- new place. Lock order: the assignment, its item.
+-- End an assignment without a grade: skipped, flagged or returned. A skip or a return puts the item back in the queue
+-- at a new place. Lock order: the assignment, its item.
 WITH ended AS (
     UPDATE annotation_assignment
     SET state = :ended, ended_at = now(), skip_reason = :reason, flagged = :flagged, flag_note = :note

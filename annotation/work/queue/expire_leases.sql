@@ -1,5 +1,5 @@
--- Give back leases that ran out, of anybody but the one who asks. Lock order: assignments with their items, SKIP
--- LOCKED: whatever is being worked on at this moment is left alone.
+-- Return leases that ran out to the queue, except the member's own. Lock order: assignments with their items, SKIP
+-- LOCKED: rows that others are working on at this moment are left alone.
 WITH late AS (
     SELECT a.id, a.item_id FROM annotation_assignment a JOIN corpus_item i ON i.id = a.item_id
     WHERE a.state = 'open' AND a.lease_until <= now() AND a.membership_id <> :membership

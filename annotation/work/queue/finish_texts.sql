@@ -1,5 +1,5 @@
--- End an item that asks for texts and not for a grade: what was written stands in corpus_target. Lock order: as
--- settle.sql.
+-- Resolve an item that asks for texts instead of a grade; the texts are in corpus_target. Lock order: as
+-- resolve_task.sql.
 WITH ended AS (
     UPDATE annotation_assignment SET state = 'done', ended_at = now(), draft = NULL WHERE id = :assignment
 ), tallied AS (

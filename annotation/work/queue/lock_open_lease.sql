@@ -1,4 +1,4 @@
--- The first open lease of a member, by its place in its group: that pair is the one that the page goes on with.
+-- The first open lease of a member by its place in the group, whose pair the page shows next.
 -- Lock order: the assignment alone.
 SELECT a.id, a.item_id, i.state AS item_state
 FROM annotation_assignment a JOIN corpus_item i ON i.id = a.item_id

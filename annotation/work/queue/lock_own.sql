@@ -1,6 +1,6 @@
--- A member's assignment with its item. A number names an item, or an assignment by its public id: no number is
--- both (LOWEST_PUBLIC_ID). Lock order: FOR UPDATE of both rows, since whoever decides on the item next waits for
--- this one, and then sees its counts.
+-- A member's assignment with its item. `number` is the id of an item, or the public id of an assignment: no
+-- number is both (LOWEST_PUBLIC_ID). Lock order: FOR UPDATE of both rows, so that the next decision on the item
+-- waits for this one and sees its counts.
 SELECT a.id, a.item_id, a.token, a.state, a.judgment_id,
        i.reason, i.state AS item_state, i.pair_id, i.campaign, i.overlap, i.taken, i.done, i.arm,
        i.priority, a.first_id, f.grade AS first_grade, a.place,

@@ -1,4 +1,4 @@
--- What ended an assignment: read only where another decision about it comes in. Times are no part of it.
+-- The decision that ended an assignment, without times; read only where another decision on it comes in.
 SELECT a.state = 'skipped' AS skipped, a.skip_reason, a.flagged AND a.state = 'done' AS flagged, a.flag_note,
        j.grade, j.comment, j.spans::json AS spans, t.contribution, t.evidence, t.rating
 FROM annotation_assignment a

@@ -1,4 +1,4 @@
--- Median milliseconds of everybody's newest 100 judgments, of both votes where there are two: a page must not read all.
+-- Median milliseconds of each member's newest 100 judgments, of both votes where there are two: all would be too many.
 -- Reads only.
 SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY j.milliseconds - coalesce(j.idle_milliseconds, 0)
                                                    + coalesce(f.milliseconds - coalesce(f.idle_milliseconds, 0), 0))

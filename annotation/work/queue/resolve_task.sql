@@ -1,5 +1,5 @@
--- Everything that a judgment changes. `taken` goes up for a late judgment on a returned lease; an item that a
--- bulk act reserved for a person is anybody's again. Lock order: assignment and item (locked by lock_own.sql),
+-- Store a judgment and all that follows from it. `taken` goes up for a late judgment on a returned lease; an item that
+-- a bulk action reserved for a person is for everybody again. Lock order: assignment and item (locked by lock_own.sql),
 -- label, tally.
 WITH judged AS (
     INSERT INTO corpus_judgment (pair_id, assessor_id, item_id, step, grade, supersedes_id, arm, guideline,
@@ -19,7 +19,7 @@ WITH judged AS (
         settled_at = CASE WHEN :state::text = 'settled' THEN now() END
     WHERE id = :item
 ), labelled AS (
-    -- Never over a newer resolved item of the same pair: its label rests on the judgments given later.
+    -- Never over a newer resolved item of the same pair, whose label follows from later judgments.
     INSERT INTO corpus_label AS l (pair_id, aspect_id, grade, origin)
     SELECT :pair::bigint, NULL::bigint, :label::int, 'people'
     WHERE :label::int IS NOT NULL AND NOT EXISTS (

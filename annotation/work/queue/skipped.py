@@ -18,9 +18,9 @@ def skipped_by_all(collection: Collection) -> QuerySet[Item]:
     candidates = Membership.objects.filter(collection=collection, is_active=True, user__is_active=True).filter(
         ~Exists(earlier.exclude(state=State.RETURNED))
     )
-    waiting = Item.objects.filter(collection=collection, state=Item.State.OPEN, taken__lt=F("overlap"))
-    waiting = waiting.exclude(reason__in=MEASURING)
-    return waiting.filter(~Exists(open_leases), ~Exists(candidates), pk__in=skipped.values("item"))
+    open_items = Item.objects.filter(collection=collection, state=Item.State.OPEN, taken__lt=F("overlap"))
+    open_items = open_items.exclude(reason__in=MEASURING)
+    return open_items.filter(~Exists(open_leases), ~Exists(candidates), pk__in=skipped.values("item"))
 
 
 @transaction.atomic

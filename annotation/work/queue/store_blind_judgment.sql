@@ -1,5 +1,5 @@
--- The blind vote of the reveal arm. The lease goes on under a new token, also for a late vote on a returned
--- lease. Lock order: the judgment, the item; the assignment is locked (lock_own.sql).
+-- Store the blind judgment of the reveal arm. The lease continues with a new token, also after a late judgment on a
+-- returned lease. Lock order: the judgment, the item; the assignment is locked (lock_own.sql).
 WITH judged AS (
     INSERT INTO corpus_judgment (pair_id, assessor_id, item_id, step, grade, supersedes_id, arm, guideline,
                                  milliseconds, idle_milliseconds, spans, comment)

@@ -291,7 +291,7 @@ def test_figures_equal_scikit_learns_and_are_taken_away(office: Office) -> None:
     review_steps.judge_aspects(review, office.dana, ACCEPTED, {}, newest(office.query))
     office.judge(review, **{office.key(2, "a2"): Verdict(False, "On topic only.")})
     accept_all(office.dana, {"a1": 3, "a2": 1})
-    rows = {row["key"]: row["one"] for row in review_figures.measure_reviews(office.collection)["rows"]}
+    rows = {row["key"]: row["statistic"] for row in review_figures.measure_reviews(office.collection)["rows"]}
     first, own = [5, 3, 3, 3], [4, 3, 3, 1]
     for name in ("linear", "quadratic"):
         expected = cohen_kappa_score(first, own, labels=[1, 2, 3, 4, 5], weights=name)
