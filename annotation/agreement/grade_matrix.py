@@ -137,7 +137,7 @@ def vote_names(campaigns: Iterable[int]) -> dict[tuple[int, int], str]:
 
 
 def copied_places(panels: Iterable[tuple[int, Sequence[int]]]) -> list[tuple[int, int, int]]:
-    """Return the repeated places of judges on panels, given campaigns with voters: (campaign, position, sample from 1)."""
+    """Return the repeated positions of judges on panels: (campaign, position, number of the sample from 1)."""
     return [
         (campaign, position, sample)
         for campaign, voters in panels
