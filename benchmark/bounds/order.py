@@ -37,7 +37,7 @@ class BoundsPool:
     judged: Floats  # (runs,) share of the documents returned.
 
 
-def pool_of(query: int, ranked: Sequence[Integers], judged: Judged, gains: Floats, k: int) -> BoundsPool:
+def pool_of(query: int, ranked: Sequence[Integers], judged: Judged, grade_gains: Floats, k: int) -> BoundsPool:
     """Build the pool of a query. `ranked`: each run's documents, best first."""
     judged_documents, grades = judged.get(query, (np.empty(0, np.int64), np.empty(0, np.int16)))
     tops = [np.asarray(documents[:k], dtype=np.int64) for documents in ranked]
@@ -51,10 +51,10 @@ def pool_of(query: int, ranked: Sequence[Integers], judged: Judged, gains: Float
     is_judged = (
         judged_documents[positions] == documents if len(judged_documents) else np.zeros(len(documents), dtype=bool)
     )
-    gain = gains[grades[positions[is_judged]]] if len(judged_documents) else np.empty(0)
+    gain = grade_gains[grades[positions[is_judged]]] if len(judged_documents) else np.empty(0)
     returned = (weights > 0).sum(axis=1)
     judged_share = (weights[:, is_judged] > 0).sum(axis=1) / np.maximum(returned, 1)
-    counts = np.bincount(grades, minlength=len(gains)).astype(np.int64)
+    counts = np.bincount(grades, minlength=len(grade_gains)).astype(np.int64)
     return BoundsPool(
         query, documents[~is_judged], weights[:, ~is_judged], weights[:, is_judged] @ gain, counts, judged_share
     )
@@ -82,9 +82,10 @@ def compute_bounds(
     queries = sorted(query for query, (documents, _grades) in judged.items() if len(documents))
     queries = queries or sorted({query for ranking in rankings.values() for query in ranking})
     # Linear gain, as trec_eval's ndcg_cut has it.
-    gains, no_documents = np.arange(top + 1, dtype=np.float64), np.empty(0, np.int64)
+    grade_gains, no_documents = np.arange(top + 1, dtype=np.float64), np.empty(0, np.int64)
     pools = [
-        pool_of(query, [rankings[run].get(query, no_documents) for run in runs], judged, gains, k) for query in queries
+        pool_of(query, [rankings[run].get(query, no_documents) for run in runs], judged, grade_gains, k)
+        for query in queries
     ]
     # Two passes over the pools: bounds, and then the pairs that matter.
     steps, done = 2 * len(pools), 0
@@ -96,15 +97,15 @@ def compute_bounds(
         const = np.concatenate([pool.gained for pool in batch])
         counts = np.concatenate([np.repeat(pool.counts[None, :], len(runs), axis=0) for pool in batch])
         weights, sizes = _stack_weights([pool.weights for pool in batch], k)
-        problems = (const, weights, sizes, counts, gains, k)
+        problems = (const, weights, sizes, counts, grade_gains, k)
         low += smallest_ndcg(*problems)[0].reshape(-1, len(runs)).sum(axis=0)
         high += largest_ndcg(*problems)[0].reshape(-1, len(runs)).sum(axis=0)
-        today += divide_or_zero(const, ideal_dcg(counts, gains, k)).reshape(-1, len(runs)).sum(axis=0)
-        lead += sum(_attained_leads(pool, gains, k) for pool in batch)
+        today += divide_or_zero(const, ideal_dcg(counts, grade_gains, k)).reshape(-1, len(runs)).sum(axis=0)
+        lead += sum(_attained_leads(pool, grade_gains, k) for pool in batch)
         report_progress(done := done + len(batch), steps)
     count = max(len(pools), 1)
-    unsettled = _find_open_orders(pools, gains, k, low / count, high / count, lead / count)
-    first = _rank_informative_pairs(pools, unsettled, gains, k, lambda n: report_progress(done + n, steps))
+    unsettled = _find_open_orders(pools, grade_gains, k, low / count, high / count, lead / count)
+    first = _rank_informative_pairs(pools, unsettled, grade_gains, k, lambda n: report_progress(done + n, steps))
     judged_shares = sum((pool.judged for pool in pools), np.zeros(len(runs))) / count
     systems = [
         {
@@ -141,7 +142,7 @@ def _stack_weights(pools: Sequence[Floats], k: int) -> tuple[Floats, Integers]:
     return np.concatenate(stacks), np.concatenate(sizes)
 
 
-def _attained_leads(pool: BoundsPool, gains: Floats, k: int) -> Floats:
+def _attained_leads(pool: BoundsPool, grade_gains: Floats, k: int) -> Floats:
     """Return (runs, runs) a lead of one run over another that one of two simple completions attains.
 
     In the first completion nothing more is relevant. In the second every document that counts more for the leading run
@@ -150,7 +151,7 @@ def _attained_leads(pool: BoundsPool, gains: Floats, k: int) -> Floats:
     gain_differences = pool.gained[:, None] - pool.gained[None, :]
     counts = np.repeat(pool.counts[None, :], k + 1, axis=0)
     counts[:, -1] += np.arange(k + 1)
-    ideals = ideal_dcg(counts, gains, k)
+    ideals = ideal_dcg(counts, grade_gains, k)
     current_leads = gain_differences / ideals[0] if ideals[0] > 0 else np.zeros_like(gain_differences)
     if not len(pool.documents):
         return np.asarray(current_leads)
@@ -158,13 +159,13 @@ def _attained_leads(pool: BoundsPool, gains: Floats, k: int) -> Floats:
     # the ideal, and further ones do not raise it.
     weight_differences = pool.weights[:, None, :] - pool.weights[None, :, :]
     relevant_counts = np.minimum((weight_differences > 0).sum(axis=2), k)
-    gained = gain_differences + gains[-1] * np.maximum(weight_differences, 0.0).sum(axis=2)
+    gained = gain_differences + grade_gains[-1] * np.maximum(weight_differences, 0.0).sum(axis=2)
     best_ideals = np.where(ideals[relevant_counts] > 0, ideals[relevant_counts], 1.0)
     return np.asarray(np.maximum(current_leads, gained / best_ideals))
 
 
 def _find_open_orders(
-    pools: Sequence[BoundsPool], gains: Floats, k: int, low: Floats, high: Floats, lead: Floats
+    pools: Sequence[BoundsPool], grade_gains: Floats, k: int, low: Floats, high: Floats, lead: Floats
 ) -> list[tuple[int, int]]:
     """Return pairs of runs that can swap. What cheap bounds leave open is computed exactly."""
 
@@ -176,7 +177,7 @@ def _find_open_orders(
         const = np.array([pool.gained[leader] - pool.gained[follower] for pool in pools])
         counts = np.stack([pool.counts for pool in pools])
         weights, sizes = _stack_weights([(pool.weights[leader] - pool.weights[follower])[None, :] for pool in pools], k)
-        return float(largest_ndcg(const, weights, sizes, counts, gains, k)[0].mean()) > EPSILON
+        return float(largest_ndcg(const, weights, sizes, counts, grade_gains, k)[0].mean()) > EPSILON
 
     return [
         (first, second)
@@ -192,7 +193,7 @@ def _find_open_orders(
 def _rank_informative_pairs(
     pools: Sequence[BoundsPool],
     unsettled: Sequence[tuple[int, int]],
-    gains: Floats,
+    grade_gains: Floats,
     k: int,
     report_progress: Callable[[int], None],
 ) -> list[Influence]:
@@ -204,18 +205,18 @@ def _rank_informative_pairs(
     for number, pool in enumerate(pools, 1):
         # The ideal of each grade with one more document of that grade. ADR 0034: everything else
         # stays as it is today, because a pair's true worth depends on grades that are not known yet.
-        counts = pool.counts[None, :] + np.eye(len(gains), dtype=np.int64)
+        counts = pool.counts[None, :] + np.eye(len(grade_gains), dtype=np.int64)
         counts[0] = pool.counts
-        ideals = ideal_dcg(counts, gains, k)
+        ideals = ideal_dcg(counts, grade_gains, k)
         inverse = divide_or_zero(np.ones_like(ideals), ideals)
         gain_differences = (pool.gained[first] - pool.gained[second])[:, None]
         weight_differences = pool.weights[first] - pool.weights[second]
         # (orders, unjudged) the largest change of the difference of nDCG@k by one more grade.
         largest = np.zeros_like(weight_differences)
-        for grade in range(1, len(gains)):
+        for grade in range(1, len(grade_gains)):
             # The ideal changes for both runs, the gain only for a run that returned the document.
             by_ideal = gain_differences * (inverse[grade] - inverse[0])
-            by_gain = weight_differences * gains[grade] * inverse[grade]
+            by_gain = weight_differences * grade_gains[grade] * inverse[grade]
             np.maximum(largest, np.abs(by_ideal + by_gain), out=largest)
         values = largest.sum(axis=0) / len(pools)
         pairs = zip(pool.documents.tolist(), values.tolist(), strict=True)

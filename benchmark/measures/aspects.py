@@ -102,10 +102,10 @@ def ideal_alpha_dcg(aspects: QueryAspects, cut: int, alpha: float = ALPHA) -> fl
     candidates, times_covered = sorted(aspects.supports, reverse=True), [0] * len(aspects.weights)
     ranking: list[str] = []
     while candidates and len(ranking) < cut:
-        gains = [_novelty_gain(candidate, aspects, times_covered, alpha) for candidate in candidates]
+        novelty_gains = [_novelty_gain(candidate, aspects, times_covered, alpha) for candidate in candidates]
         # NEAR, because gains are sums of floats added in different orders.
-        threshold = max(gains) - NEAR
-        document = candidates.pop(next(position for position, gain in enumerate(gains) if gain >= threshold))
+        threshold = max(novelty_gains) - NEAR
+        document = candidates.pop(next(position for position, gain in enumerate(novelty_gains) if gain >= threshold))
         ranking.append(document)
         for aspect in aspects.supports[document]:
             times_covered[aspect] += 1

@@ -96,10 +96,10 @@ def last_growth_rates(changes: ChangedLabels) -> Floats:
     nan where the others find no holes.
     """
     returned = changes.returned[:, changes.is_hole]
-    alone = (returned & (returned.sum(axis=0) == 1)).sum(axis=1)
+    unique_counts = (returned & (returned.sum(axis=0) == 1)).sum(axis=1)
     # Holes that the other systems find without this one.
-    others = returned.any(axis=0).sum() - alone
-    rates: Floats = np.divide(alone, others, out=np.full(len(returned), np.nan), where=others > 0)
+    other_counts = returned.any(axis=0).sum() - unique_counts
+    rates: Floats = np.divide(unique_counts, other_counts, out=np.full(len(returned), np.nan), where=other_counts > 0)
     return rates
 
 
@@ -142,8 +142,8 @@ def marginal_contributions(
         returned_relevant = (grades >= relevant_from).sum(axis=1)[:, None]
         returned_relevant = returned_relevant + add_annotated(becomes_relevant[is_own], own_queries, steps[is_own])
         all_relevant = relevant_before[:, None] + add_annotated(becomes_relevant, changes.queries, steps)
-        gains = (changes.after - changes.before)[is_own] * discounts[ranks]
-        dcg = (np.maximum(grades, 0) @ discounts)[:, None] + add_annotated(gains, own_queries, steps[is_own])
+        gain_changes = (changes.after - changes.before)[is_own] * discounts[ranks]
+        dcg = (np.maximum(grades, 0) @ discounts)[:, None] + add_annotated(gain_changes, own_queries, steps[is_own])
         counts = []
         for grade, base in zip(levels, counts_before, strict=True):
             added = add_annotated(rises(grade), changes.queries, steps)

@@ -130,7 +130,7 @@ def finish_report(report: Report) -> Report:
     return report
 
 
-def work_on_report(report: Report, stopping: Callable[[], bool] = lambda: False) -> None:
+def work_on_report(report: Report, should_stop: Callable[[], bool] = lambda: False) -> None:
     """Compute a claimed report and record the outcome."""
     leases.perform(report, lambda lease: make_report(report, lease.progress), expected=QuorumError)
 

@@ -43,14 +43,14 @@ def bounds_chart(stored: StoredReport) -> Chart:
         )
         for system in systems
     ]
-    settled, unsettled = int(bounds.get("settled", 0)), len(bounds["unsettled"])
+    settled_count, open_count = int(bounds.get("settled", 0)), len(bounds["unsettled"])
     summary = ngettext(
         "Dot: nDCG@%(k)s on these qrels. Bar: where judging the unjudged documents could move it. %(open)s of %(all)s "
         "pair of systems could swap places.",
         "Dot: nDCG@%(k)s on these qrels. Bar: where judging the unjudged documents could move it. %(open)s of %(all)s "
         "pairs of systems could swap places.",
-        settled + unsettled,
-    ) % {"k": stored.k, "all": f"{settled + unsettled:,}", "open": f"{unsettled:,}"}
+        settled_count + open_count,
+    ) % {"k": stored.k, "all": f"{settled_count + open_count:,}", "open": f"{open_count:,}"}
     heading = _("Bounds of nDCG@%(k)s") % {"k": stored.k}
     return draw_intervals("bounds", heading, spans, x=f"nDCG@{stored.k}", summary=summary, source=source_line(stored))
 

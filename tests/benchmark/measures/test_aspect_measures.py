@@ -15,8 +15,7 @@ from corpus.errors import BadInput
 
 # Weights 0.5, 0.3, 0.2; x and y support the first aspect, z the second, and b both the second and the third.
 ASPECTS = QueryAspects(
-    [0.5, 0.3, 0.2],
-    {"x": frozenset([0]), "y": frozenset([0]), "z": frozenset([1]), "b": frozenset([1, 2])},
+    [0.5, 0.3, 0.2], {"x": frozenset([0]), "y": frozenset([0]), "z": frozenset([1]), "b": frozenset([1, 2])}
 )
 
 

@@ -222,7 +222,6 @@ def test_interval_and_p_are_one_test_and_never_contradict_each_other(columns: li
         ("q1 d1\n", "line 1: 2 columns instead of the 6 of a run"),
         ("q1 d1 1\nq1 Q0 d2 2 1.0 tag\n", "line 2: 6 columns instead of 3, as in the first line"),
         ("q1 d1 1\nq1 d2 two\n", "line 2: the score is not a number"),
-        ("", "contains no lines and is not a run"),
     ],
 )
 def test_a_bad_run_is_refused_with_its_line(text: str, words: str, tmp_path: Path) -> None:

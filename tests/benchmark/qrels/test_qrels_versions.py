@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.measures.rankings import evaluate_run
 from benchmark.models import Qrels
 from benchmark.qrels import comparing, importing, reading
 from benchmark.qrels.versions import labels_version, latest_version, original_version
@@ -71,21 +70,8 @@ def test_a_file_is_a_version_of_its_own_and_the_diff_lists_what_differs(books: C
         what: [(row["query"], row["document"], row["before"], row["after"]) for row in found.rows(what)]
         for what in ("added", "removed", "changed")
     }
-    assert told == {
-        "added": [("q1", "c", None, 2)],
-        "removed": [("q1", "b", 0, None)],
-        "changed": [("q1", "a", 2, 1)],
-    }
+    assert told == {"added": [("q1", "c", None, 2)], "removed": [("q1", "b", 0, None)], "changed": [("q1", "a", 2, 1)]}
     assert original_version(books) == one, "a file changes nothing about the reference grades"
-
-
-def test_measures_are_computed_for_both_versions(books: Collection, tmp_path: Path) -> None:
-    """The run has c, a for q1: a alone relevant gives RR 1/2, with c relevant it is 1."""
-    (tmp_path / "other.txt").write_text("q1 0 c 2\nq1 0 a 2\nq2 0 c 1\n")
-    run = {"q1": {"c": 2.0, "a": 1.0}, "q2": {"c": 1.0}}
-    versions = [original_version(books), importing.import_version(books, tmp_path / "other.txt")]
-    values = [evaluate_run(reading.load_named(version), run, "RR R@1").means for version in versions]
-    assert values == [pytest.approx({"RR": 0.75, "R@1": 0.5}), pytest.approx({"RR": 1.0, "R@1": 0.75})]
 
 
 def test_a_bad_file_is_refused_with_its_lines_and_stores_nothing(books: Collection, tmp_path: Path) -> None:

@@ -31,10 +31,7 @@ def graded(
         if query in queries
     }
     judged = {
-        queries[query]: (
-            np.array([keys[doc] for doc in grades], np.int64),
-            np.array(list(grades.values()), np.int16),
-        )
+        queries[query]: (np.array([keys[doc] for doc in grades], np.int64), np.array(list(grades.values()), np.int16))
         for query, grades in qrels.items()
     }
     documents = stack_rankings([rankings], range(len(queries)), k)

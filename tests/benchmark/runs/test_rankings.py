@@ -26,25 +26,18 @@ def make_run(collection, name="one", **values):
     return Run.objects.create(collection=collection, name=name, kind="imported", state="ready", **values)
 
 
-def test_equal_scores_stand_by_document_id_descending(books):
+@pytest.mark.parametrize(
+    ("scores", "order"),
+    [({"a": 1.0, "c": 2.0, "d": 1.0, "b": 1.0}, "cdba"), ({"a": 0.1 + 1e-12, "b": 0.1}, "ba")],
+)
+def test_scores_that_are_equal_on_32_bits_stand_by_document_id_descending(books, scores, order):
+    """0.1 and 0.1 + 1e-12 are one float32, as in trec_eval."""
     collection, keys, queries = books
     run = make_run(collection)
-    found = RankedQuery([keys["a"], keys["c"], keys["d"], keys["b"]], [1.0, 2.0, 1.0, 1.0])
-    rankings.store(run, {queries["q1"]: found})
-    assert list(rankings.write_trec(run)) == [
-        "q1 Q0 c 1 2 one\n",
-        "q1 Q0 d 2 1 one\n",
-        "q1 Q0 b 3 1 one\n",
-        "q1 Q0 a 4 1 one\n",
-    ]
-
-
-def test_scores_that_differ_beyond_32_bits_are_equal(books):
-    """0.1 and 0.1 + 1e-12 are one float32, so b stands before a by its id, as in trec_eval."""
-    collection, keys, queries = books
-    run = make_run(collection)
-    rankings.store(run, {queries["q1"]: RankedQuery([keys["a"], keys["b"]], [0.1 + 1e-12, 0.1])})
-    assert list(rankings.as_run(run)["q1"]) == ["b", "a"]
+    rankings.store(run, {queries["q1"]: RankedQuery([keys[name] for name in scores], list(scores.values()))})
+    lines = list(rankings.write_trec(run))
+    assert [line.split()[2] for line in lines] == list(order) == list(rankings.as_run(run)["q1"])
+    assert lines[0] == f"q1 Q0 {order[0]} 1 {float(np.float32(scores[order[0]])):.9g} one\n"
 
 
 def test_what_a_query_excludes_is_left_out_before_the_cut(books):

@@ -137,13 +137,7 @@ def test_an_answer_about_another_number_of_texts_is_refused():
 
 
 @pytest.mark.parametrize(
-    "results",
-    [
-        [(0, 0.5), (0, 0.4)],
-        [(0, 0.5), (1, None)],
-        [(0, 0.5), ("1", 0.4)],
-        [(0, 0.5), (1, float("inf"))],
-    ],
+    "results", [[(0, 0.5), (0, 0.4)], [(0, 0.5), (1, None)], [(0, 0.5), ("1", 0.4)], [(0, 0.5), (1, float("inf"))]]
 )
 def test_a_ranking_with_a_place_twice_or_a_score_that_is_none_is_no_answer(results):
     listed = [{"index": place, "relevance_score": score} for place, score in results]

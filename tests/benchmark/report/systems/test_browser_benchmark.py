@@ -77,10 +77,7 @@ def test_no_page_of_the_benchmark_has_a_violation(
 
 @pytest.mark.slow
 def test_from_the_upload_of_two_runs_to_a_filled_report(
-    instance: dict[str, str],
-    new_page: "NewPage",
-    violations: "Callable[[Page], list[str]]",
-    tmp_path: Path,
+    instance: dict[str, str], new_page: "NewPage", violations: "Callable[[Page], list[str]]", tmp_path: Path
 ) -> None:
     """Upload, look how safe the order is, fill through people, read what that did, take it away."""
     collection = scene.collection_of_books()
