@@ -1,1 +1,1 @@
-"""Files in, rows out: collections in BEIR and TREC formats, candidates and grades."""
+"""Imports from files: documents and queries in many formats, candidate pairs, grades and runs."""

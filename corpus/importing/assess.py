@@ -1,4 +1,4 @@
-"""Grades that people, judges or a reference gave elsewhere: `import_judgments`, and files that name assessors."""
+"""Import of grades from people, judges or a reference elsewhere (`import_judgments`, and files that name assessors)."""
 
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterator
@@ -23,19 +23,19 @@ KINDS = {
     "judge": Assessor.Kind.JUDGE_IMPORT,
     "reference": Assessor.Kind.REFERENCE,
 }
-# Of our own judgments.jsonl, by the kind that stands in it. People of another collection are no members of this one.
-_KINDS_OF_OURS = {kind.value: kind for kind in Assessor.Kind} | {
+# By the kind in our own judgments.jsonl. People of another collection are not members of this one.
+_KINDS_IN_EXPORTS = {kind.value: kind for kind in Assessor.Kind} | {
     Assessor.Kind.PERSON.value: Assessor.Kind.HUMAN_IMPORT,
     Assessor.Kind.JUDGE.value: Assessor.Kind.JUDGE_IMPORT,
 }
-# Only these make labels: reference grades and judges of elsewhere measure (corpus.labels).
+# Only these resolve labels; reference grades and imported judges only measure (corpus.labels).
 _SETTLE = {Assessor.Kind.HUMAN_IMPORT, Assessor.Kind.POLICY}
 DUPLICATE, UNKNOWN = "duplicate", "unknown"  # Kinds of bad rows that an import may leave out.
-SHOWN = 20  # Bad rows that the error names.
+SHOWN = 20  # Bad rows that the error lists.
 
 
 class AddedJudgments(NamedTuple):
-    """Counts of a file of judgments. `unchanged`: known before; `unjudged`: below 0; `settles`: it makes labels."""
+    """Counts of an imported file: `unjudged` grades are below 0; `settles` is true if the grades resolve labels."""
 
     new: int
     unchanged: int
@@ -47,39 +47,40 @@ class AddedJudgments(NamedTuple):
 
 
 class BadRows:
-    """Bad rows: how many of each kind (malformed, out-of-range, unknown, ...), the first as (line, problem)."""
+    """The bad rows of a file: their number by kind (malformed, out-of-range, ...), and the first as (line, problem)."""
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
         self.first: defaultdict[str, list[tuple[int, str]]] = defaultdict(list)
 
     def add(self, kind: str, count: int, first: list[tuple[int, str]]) -> None:
-        """Add `count` rows of a kind; `first`: the first of them, by line."""
+        """Add `count` rows of a kind, with the first of them."""
         self.counts[kind] += count
-        # Only so many are kept: a file of another format has millions of bad rows.
+        # Only the first are kept: a file of another format has millions of bad rows.
         self.first[kind] = sorted([*self.first[kind], *first])[:SHOWN]
 
     def refuse_others(self, source: FileSource, accepted: Container[str]) -> None:
-        """Raise BadInput for the first bad row that is of another kind than those accepted."""
+        """Raise BadInput for the first bad row of a kind that is not accepted."""
         others = sorted((line, problem, kind) for kind in self.counts if kind not in accepted
                         for line, problem in self.first[kind])  # fmt: skip
         if others:
             line, problem, kind = others[0]
             if kind != UNKNOWN:
                 raise source.bad(line, problem)
-            said = _("%(problem)s; choose to leave out such rows")
-            raise source.bad(line, said % {"problem": problem}, "skip_unknown")
+            message = _("%(problem)s; choose to leave out such rows")
+            raise source.bad(line, message % {"problem": problem}, "skip_unknown")
 
     def refusal(self, source: FileSource) -> BadInput:
-        """Return a line that says how many rows of each kind, and names the first."""
-        total = self.counts.total()
-        counted = sorted(self.counts.items())
-        kinds = ", ".join(f"{n} {kind} from {source.place(self.first[kind][0][0])}" for kind, n in counted)
+        """Return the error with the number of rows of each kind, and the first rows."""
+        total, counts = self.counts.total(), sorted(self.counts.items())
+        kinds = ", ".join(f"{n} {kind} from {source.place(self.first[kind][0][0])}" for kind, n in counts)
         first = sorted(row for rows in self.first.values() for row in rows)[:SHOWN]
-        named = "; ".join(f"{source.place(line)}: {problem}" for line, problem in first)
+        problems = "; ".join(f"{source.place(line)}: {problem}" for line, problem in first)
         more = f" (the first {SHOWN} of {total})" if total > SHOWN else ""
-        what = "1 bad row" if total == 1 else f"{total} bad rows"
-        return OptionWouldHelp("skip_invalid", f"{source}: {what} ({kinds}): {named}{more}; choose to leave them out")
+        rows = "1 bad row" if total == 1 else f"{total} bad rows"
+        return OptionWouldHelp(
+            "skip_invalid", f"{source}: {rows} ({kinds}): {problems}{more}; choose to leave them out"
+        )
 
 
 @transaction.atomic
@@ -92,37 +93,42 @@ def import_judgments(
     skip_invalid: bool = False,
     progress: ImportProgress = ignore_progress,
 ) -> dict[str, Any]:
-    """Append the grades of a qrels file, a table or JSON; return what was done, as the command prints it with --json.
+    """Append the grades of a qrels file, a table or JSON; return the document for --json.
 
-    Human grades settle pairs that no person of the collection judged. `assessor` names who graded
-    where the file does not, and `kind` says what they are, but for our own judgments.jsonl, which
-    says so itself. Raises BadInput for bad rows unless `skip_invalid`: then they are left out, and
-    of rows that contradict each other the first is taken. A row that repeats another counts once.
+    Human grades resolve pairs that no member of the collection has judged. `assessor` is the name
+    for rows without one, and `kind` the kind of all assessors, except in our own judgments.jsonl,
+    which has the kinds. Raises BadInput for bad rows; with `skip_invalid` they are left out, and the
+    first of contradicting rows is used. Repeated rows count once.
     """
     source = file if isinstance(file, FileSource) else FileSource(file)
     staging.plan_for_bulk()
     collection = hold(Collection.objects, collection.pk, no_key=True)
-    found, bad = stage_judgments(collection, source, assessor, KINDS[kind], progress)
+    staged, bad = stage_judgments(collection, source, assessor, KINDS[kind], progress)
     if bad.counts.keys() - {DUPLICATE} and not skip_invalid:
         raise bad.refusal(source)
-    found = store_staged(collection, found)
-    table_statistics.renew_statistics(found.new, Pair, Judgment)
+    staged = store_staged(collection, staged)
+    table_statistics.renew_statistics(staged.new, Pair, Judgment)
     return {
         "collection": collection.name,
         "kind": kind,
-        "assessors": found.assessors,
-        "judgments": found.new,
-        "unchanged": found.unchanged,
-        "grades_below_zero": found.unjudged,
-        "skipped": found.skipped,
-        "labels_changed": found.labels_changed,
+        "assessors": staged.assessors,
+        "judgments": staged.new,
+        "unchanged": staged.unchanged,
+        "grades_below_zero": staged.unjudged,
+        "skipped": staged.skipped,
+        "labels_changed": staged.labels_changed,
     }
 
 
 def stage_judgments(
     collection: Collection, source: FileSource, assessor: str, kind: Assessor.Kind, progress: ImportProgress
 ) -> tuple[AddedJudgments, BadRows]:
-    """Stage the good rows for `store_staged`; `import_found` holds all that could be read. Return the bad ones."""
+    """Stage the grades of a file for `store_staged`; return the counts and the bad rows.
+
+    1. Copy the rows that can be read into `import_found`.
+    2. Create the assessors that they name.
+    3. Move the good rows into `import_grade`.
+    """
     bad, unjudged = _stage_grades(collection, source, assessor, kind, progress)
     assessors = _ensure_assessors(collection)
     _find_bad(source, bad)
@@ -132,18 +138,18 @@ def stage_judgments(
 
 
 def store_staged(collection: Collection, staged: AddedJudgments) -> AddedJudgments:
-    """Append what `stage_judgments` staged, and derive the labels again that it settles."""
+    """Append the judgments that `stage_judgments` staged, and resolve the labels of their pairs."""
     judgments.add_pairs(collection)
     new, _replaced = judgments.store_judgments()
-    good = execute("SELECT 1 FROM import_grade")
-    changed = judgments.resolve_staged(collection) if staged.settles else 0
-    return staged._replace(new=new, unchanged=good - new, labels_changed=changed)
+    total = execute("SELECT 1 FROM import_grade")
+    labels_changed = judgments.resolve_staged(collection) if staged.settles else 0
+    return staged._replace(new=new, unchanged=total - new, labels_changed=labels_changed)
 
 
 def _stage_grades(
     collection: Collection, source: FileSource, assessor: str, kind: Assessor.Kind, progress: ImportProgress
 ) -> tuple[BadRows, int]:
-    """Stage the rows that can be read in `import_found`; return the bad ones, and the number of grades below 0."""
+    """Stage the rows that can be read in `import_found`; return the bad rows, and the number of grades below 0."""
     bad = BadRows()
 
     def lines() -> Iterator[str]:
@@ -151,14 +157,14 @@ def _stage_grades(
             if row.problem:
                 bad.add(row.kind, 1, [(row.line, row.problem)])
                 continue
-            found = _KINDS_OF_OURS.get(row.assessor_kind) if row.assessor_kind else kind
-            if found is None:
-                said = _("the kind is %(value)r; it is one of %(kinds)s")
-                kinds = ", ".join(_KINDS_OF_OURS)
-                bad.add("malformed", 1, [(row.line, said % {"value": row.assessor_kind[:40], "kinds": kinds})])
+            assessor_kind = _KINDS_IN_EXPORTS.get(row.assessor_kind) if row.assessor_kind else kind
+            if assessor_kind is None:
+                message = _("the kind is %(value)r; it is one of %(kinds)s")
+                kinds = ", ".join(_KINDS_IN_EXPORTS)
+                bad.add("malformed", 1, [(row.line, message % {"value": row.assessor_kind[:40], "kinds": kinds})])
                 continue
             step = Judgment.Step.ADJUDICATION if row.step == Judgment.Step.ADJUDICATION else Judgment.Step.IMPORT
-            texts = (row.query, row.document, row.assessor or assessor, found.value, step.value, row.said_at)
+            texts = (row.query, row.document, row.assessor or assessor, assessor_kind.value, step.value, row.said_at)
             yield f"{row.line}\t{row.grade}\t" + "\t".join(map(escape_copy_text, texts)) + "\n"
 
     columns = "line, grade, query, document, assessor, kind, step, said_at"
@@ -166,9 +172,9 @@ def _stage_grades(
 
 
 def _ensure_assessors(collection: Collection) -> list[tuple[str, str]]:
-    """Make an assessor of everyone whom the file names; return (kind, name) of each in order."""
-    found = fetch_rows("SELECT DISTINCT kind, assessor FROM import_found ORDER BY 1, 2")
-    for kind, name in found:
+    """Create the assessors that the file names; return (kind, name) of each, in order."""
+    assessors = fetch_rows("SELECT DISTINCT kind, assessor FROM import_found ORDER BY 1, 2")
+    for kind, name in assessors:
         if len(name) > 150:
             raise BadInput(_("The assessor's name is longer than 150 characters: %(name)r") % {"name": name[:40]})
         judgments.ensure_assessor(collection, Assessor.Kind(kind), name)
@@ -178,7 +184,7 @@ def _ensure_assessors(collection: Collection) -> list[tuple[str, str]]:
            WHERE collection_id = %(c)s AND (kind, name) IN (SELECT DISTINCT kind, assessor FROM import_found)""",
         c=collection.pk,
     )
-    return found
+    return assessors
 
 
 COMPARED = """line int, grade smallint, query_id bigint, document_id bigint, assessor_id bigint, step text,
@@ -187,7 +193,7 @@ _COMPARED = read_sql(__file__, "compare_grades")
 
 
 def _find_bad(source: FileSource, bad: BadRows) -> None:
-    """Fill `import_grade` with the good rows; tell `bad` about the others, in sentences as format() fills them."""
+    """Fill `import_grade` with the good rows, and add the others to `bad`, with messages that format() completes."""
     staging.create_temporary_table("import_grade", judgments.GRADE)
     staging.create_temporary_table("import_checked", "line int, kind text, problem text")
     execute(
@@ -219,6 +225,6 @@ def _find_bad(source: FileSource, bad: BadRows) -> None:
            SELECT line, query_id, document_id, grade, assessor_id, 0, step, said_at FROM import_compared
            WHERE place = 1 AND (before IS NULL OR before = grade)"""
     )
-    named = "SELECT line, problem FROM import_checked WHERE kind = %(kind)s ORDER BY line LIMIT %(n)s"
+    first_rows = "SELECT line, problem FROM import_checked WHERE kind = %(kind)s ORDER BY line LIMIT %(n)s"
     for kind, count in fetch_rows("SELECT kind, count(*) FROM import_checked GROUP BY kind"):
-        bad.add(kind, count, [(line, problem) for line, problem in fetch_rows(named, kind=kind, n=SHOWN)])
+        bad.add(kind, count, [(line, problem) for line, problem in fetch_rows(first_rows, kind=kind, n=SHOWN)])

@@ -1,4 +1,4 @@
-"""Pairs: which query with which document, and reference grades of files."""
+"""Candidate pairs from files, runs and BM25, and the reference grades of files."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -26,12 +26,12 @@ SELECT s.*, q.id AS query_id, d.id AS document_id FROM import_line s
 LEFT JOIN corpus_query q ON q.collection_id = %(c)s AND q.is_current AND q.external_id = s.query
 LEFT JOIN corpus_document d ON d.collection_id = %(c)s AND d.is_current AND d.external_id = s.document
 """
-# Pairs, runs and BM25 may name the same pair, and only the first have a score: max skips NULL.
+# Pairs, runs and BM25 may name the same pair, and only pairs have a score: max ignores NULL.
 MERGE = """
 INSERT INTO import_named SELECT query_id, document_id, max(teacher_score) FROM import_candidate
 GROUP BY query_id, document_id
 """
-# Of a pair with several rows in one file (qrels have each once by now), unless an earlier file graded it.
+# One grade for a pair with several rows in a file, unless an earlier file graded it.
 GRADE_ONCE = """
 INSERT INTO import_grade SELECT min(line), query_id, document_id, min(grade), %(assessor)s, %(file)s
 FROM import_found f WHERE grade IS NOT NULL AND (%(file)s = 0 OR NOT EXISTS (
@@ -66,9 +66,9 @@ ORDER BY query_id, document_id
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Staging of an import's candidates and grades. `kind`: of the assessors "gold" and "qrels", who gave the grades.
+    """Staging of an import's candidates and grades; `kind` is the kind of the assessors "gold" and "qrels".
 
-    A grade below 0 means not judged: it is left out, and counted.
+    A grade below 0 means not judged: it is left out and counted.
     """
 
     collection: Collection
@@ -77,40 +77,40 @@ class Stage:
     progress: ImportProgress
 
     def ensure_assessor(self, name: str) -> int:
-        """Return the key of an assessor of the files' grades."""
+        """Return the key of the assessor of the files' grades."""
         return judgments.ensure_assessor(self.collection, self.kind, name).pk
 
     def stage_pairs(self, files: Sequence[FileSource], number: int, rows: Iterable[CandidateRecord]) -> int:
-        """Stage a file of --pairs; return the golds below 0. Raises BadInput for a pair with another score or grade."""
+        """Stage a file of pairs; return the number of gold grades below 0. Raises BadInput for contradicting rows."""
         source = files[number]
 
         def copy_line(row: CandidateRecord) -> str:
             score = "\\N" if row.teacher_score is None else repr(float(row.teacher_score))
-            # However far below 0: -1 stands for all, as the column is an int.
+            # -1 represents all grades below 0, which may be too small for the column.
             grade = "\\N" if row.gold is None else max(row.gold, -1)
             return f"{row.line}\t{escape_copy_text(row.query)}\t{escape_copy_text(row.document)}\t{score}\t{grade}\n"
 
         columns = "line, query, document, teacher_score, grade"
         unjudged = stage_lines(self.collection, map(copy_line, rows), columns, "pairs", self.progress)
         self.left_out.remove_unknown(source)
-        # min and max skip NULL: a line without a score or grade contradicts none that has one.
+        # min and max ignore NULL: a line without a score or grade contradicts no other.
         clash = fetch_one(
             """SELECT max(line), min(line) FROM import_found GROUP BY query_id, document_id
                HAVING count(*) > 1 AND (min(teacher_score) <> max(teacher_score) OR min(grade) <> max(grade))
                ORDER BY 1 LIMIT 1"""
         )
         if clash:
-            said = _("the pair stands in %(place)s with another teacher_score or gold")
-            raise source.bad(clash[0], said % {"place": source.place(clash[1])})
-        # Of rows with several pairs, as triples are, none repeats another.
-        lines, each, pairs = fetch_row(
+            message = _("the pair stands in %(place)s with another teacher_score or gold")
+            raise source.bad(clash[0], message % {"place": source.place(clash[1])})
+        # Rows with several pairs, such as triples, are not counted as repeated.
+        pair_rows, lines, pairs = fetch_row(
             "SELECT count(*), count(DISTINCT line), count(DISTINCT (query_id, document_id)) FROM import_found"
         )
-        if lines == each:
-            self.left_out.repeated["pairs"] += lines - pairs
+        if pair_rows == lines:
+            self.left_out.repeated["pairs"] += pair_rows - pairs
         if number and (clash := fetch_one(OTHER_SCORE_BEFORE)):
-            said = _("teacher_score %(score)s, but an earlier file has %(before)s for this pair; leave one file out")
-            raise source.bad(clash[0], said % {"score": clash[1], "before": clash[2]})
+            message = _("teacher_score %(score)s, but an earlier file has %(before)s for this pair; leave one file out")
+            raise source.bad(clash[0], message % {"score": clash[1], "before": clash[2]})
         execute("INSERT INTO import_candidate SELECT query_id, document_id, teacher_score FROM import_found")
         if fetch_one("SELECT 1 FROM import_found WHERE grade IS NOT NULL LIMIT 1"):
             self.stage_grades(files, number, "gold")
@@ -120,14 +120,14 @@ class Stage:
         """Stage the grades of a file's rows. Raises BadInput for a pair with another grade in an earlier file."""
         values = {"assessor": self.ensure_assessor(name), "file": number}
         if number and (clash := fetch_one(OTHER_GRADE, **values)):
-            line, grade, file, there, before = clash
-            said = _("grade %(grade)s, but %(file)s, %(place)s, has %(before)s for this pair; leave one file out")
-            other = {"file": files[file], "place": files[file].place(there), "before": before}
-            raise files[number].bad(line, said % {"grade": grade, **other})
+            line, grade, file, earlier_line, before = clash
+            message = _("grade %(grade)s, but %(file)s, %(place)s, has %(before)s for this pair; leave one file out")
+            other = {"file": files[file], "place": files[file].place(earlier_line), "before": before}
+            raise files[number].bad(line, message % {"grade": grade, **other})
         execute(GRADE_ONCE, **values)
 
     def stage_run(self, source: FileSource, rows: Iterable[tuple[int, str, str]]) -> None:
-        """Stage what a run ranks best for each query, as (line, query, document)."""
+        """Stage the best documents of a run for each query, given as (line, query, document)."""
         lines = (f"{line}\t{escape_copy_text(query)}\t{escape_copy_text(document)}\n" for line, query, document in rows)
         stage_lines(self.collection, lines, "line, query, document", "run lines", self.progress)
         self.left_out.remove_unknown(source)
@@ -140,7 +140,7 @@ class Stage:
     def stage_qrels(
         self, files: Sequence[FileSource], number: int, rows: Iterable[GradeRow], progress: ImportProgress
     ) -> tuple[int, int]:
-        """Stage a file of qrels; return the grades, and those below 0. Raises BadInput for a pair with another one."""
+        """Stage a file of qrels; return the numbers of grades, and of those below 0. Raises BadInput for clashes."""
         source = files[number]
 
         def copy_line(row: GradeRow) -> str:
@@ -151,47 +151,45 @@ class Stage:
         columns = "line, query, document, grade"
         unjudged = stage_lines(self.collection, map(copy_line, rows), columns, "judgments", progress)
         self.left_out.remove_unknown(source)
-        # Published qrels repeat lines. Only one that says something else leaves open what is meant.
+        # Published qrels repeat lines; only a repeated pair with another grade is ambiguous.
         self.left_out.remove_repeated("judgments", "import_found", "query_id, document_id, grade")
         if twice := staging.first_repeated("import_found", "query_id, document_id"):
-            said = _("the pair stands already in %(place)s, with another grade")
-            raise source.bad(twice[0], said % {"place": source.place(twice[1])})
+            message = _("the pair stands already in %(place)s, with another grade")
+            raise source.bad(twice[0], message % {"place": source.place(twice[1])})
         self.stage_grades(files, number, "qrels")
         return fetch_row("SELECT count(*) FROM import_found WHERE grade IS NOT NULL")[0], unjudged
 
     def stage_bm25(self, k: int) -> None:
-        """Stage the best k documents of current queries; never the query itself."""
-        from corpus.search.bm25 import index_for  # loads scipy, which other imports need not wait for
+        """Stage the best k documents of each current query, without the query itself."""
+        # Loads scipy, which other imports need not wait for.
+        from corpus.search.bm25 import index_for
 
         index = index_for(self.collection)
         queries = Query.objects.filter(collection=self.collection, is_current=True).order_by("pk")
         selves = dict(fetch_rows("SELECT query_id, document_id FROM import_self"))
-
-        def best_of(query: int, text: str) -> list[int]:
+        # All lines first: COPY occupies the connection from which the queries are read.
+        lines = []
+        for query, text in queries.values_list("pk", "text").iterator():
             ranked = [document for document, _score in index.search(text, k + (query in selves))]
             others = [document for document in ranked if document != selves.get(query)]
             self.left_out.selves += len(ranked) - len(others)
-            return others[:k]
-
-        rows = queries.values_list("pk", "text").iterator()
-        # The whole list first: during a COPY the connection is busy, and the queries are read by the same one.
-        lines = [f"{query}\t{document}\n" for query, text in rows for document in best_of(query, text)]
+            lines += [f"{query}\t{document}\n" for document in others[:k]]
         staging.copy_lines("import_candidate (query_id, document_id)", lines, "BM25 candidates", self.progress)
 
 
 def stage_graded_pairs() -> None:
-    """Stage the last qrels' pairs as candidates, except for unknown ids."""
+    """Stage the pairs of the last qrels as candidates, except for unknown ids."""
     execute(
         """INSERT INTO import_candidate SELECT query_id, document_id FROM import_found
            WHERE query_id IS NOT NULL AND document_id IS NOT NULL"""
     )
 
 
-def stage_lines(collection: Collection, lines: Iterable[str], columns: str, what: str, progress: ImportProgress) -> int:
-    """COPY lines into `import_found`, with keys of ids; return grades below 0."""
+def stage_lines(collection: Collection, lines: Iterable[str], columns: str, noun: str, progress: ImportProgress) -> int:
+    """Copy lines into `import_found` with the keys of their ids; return the number of grades below 0."""
     staging.create_temporary_table("import_line", LINE)
-    staging.copy_lines(f"import_line ({columns})", lines, what, progress)
-    # The grade is left out, not the pair, which may be a candidate all the same: nobody has judged it yet.
+    staging.copy_lines(f"import_line ({columns})", lines, noun, progress)
+    # Only the grade is left out: the pair was not judged, and may be a candidate.
     unjudged = execute("UPDATE import_line SET grade = NULL WHERE grade < 0")
     execute("ANALYZE import_line")
     staging.create_temporary_table("import_found", FOUND)
@@ -200,17 +198,17 @@ def stage_lines(collection: Collection, lines: Iterable[str], columns: str, what
 
 
 def write_pairs(collection: Collection, *, update: bool) -> tuple[int, int, int]:
-    """Make pairs of the candidates; return how many are new, updated, and the same as before."""
+    """Create or update the pairs of the candidates; return the numbers of new, updated and unchanged pairs."""
     staging.create_temporary_table("import_named", CANDIDATE)
     execute(MERGE)
     execute("ANALYZE import_named")
-    updated = named = 0
+    updated = total = 0
     if fetch_one("SELECT 1 FROM corpus_pair WHERE collection_id = %(c)s LIMIT 1", c=collection.pk):
         if not update and (other := fetch_one(OTHER_SCORE)):
-            said = _("Query %(query)s, document %(document)s has another teacher score: update what changed")
-            raise OptionWouldHelp("update", said % {"query": other[0], "document": other[1]})
+            message = _("Query %(query)s, document %(document)s has another teacher score: update what changed")
+            raise OptionWouldHelp("update", message % {"query": other[0], "document": other[1]})
         updated = execute(UPDATE_PAIRS)
-        (named,) = fetch_row("SELECT count(*) FROM import_named")
-    # In the order of the unique index, which so grows at its end.
+        (total,) = fetch_row("SELECT count(*) FROM import_named")
+    # In the order of the unique index, so that it grows at its end.
     new = execute(ADD_PAIRS, c=collection.pk)
-    return new, updated, max(0, named - new - updated)
+    return new, updated, max(0, total - new - updated)

@@ -1,4 +1,4 @@
-"""Readers of files that strangers sent, each in a process that is killed when the file costs more than it weighs."""
+"""Readers of uploaded files, each in a process that is killed if it takes too much time or memory for the file."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -16,8 +16,8 @@ from jobs.confined import LimitPassed, Limits, run_confined
 T = TypeVar("T")
 P = ParamSpec("P")
 Reader = Callable[Concatenate[FileSource, P], Iterator[T]]
-# An ordinary file is read at ten times this speed and more, a workbook at three times. It is read
-# twice: to see what it holds, and to take it in.
+# An ordinary file is read at least ten times as fast, a workbook three times. Each file is read
+# twice: to detect its content, and to import it.
 SECONDS, SECONDS_A_MEGABYTE = 2.5, 10.0
 MEMORY = 400 << 20
 _is_confined: ContextVar[Callable[[], object] | None] = ContextVar("confined", default=None)
@@ -25,7 +25,7 @@ _is_confined: ContextVar[Callable[[], object] | None] = ContextVar("confined", d
 
 @contextmanager
 def confined(look: Callable[[], object] = bool) -> Iterator[None]:
-    """Let every reader work in a process of its own until the end. `look`: called now and then, may raise to end it."""
+    """Run every reader in a separate process within this context; `look` is called regularly, and may raise."""
     token = _is_confined.set(look)
     try:
         yield
@@ -34,7 +34,7 @@ def confined(look: Callable[[], object] = bool) -> Iterator[None]:
 
 
 def confine(path: Path, name: str, work: Callable[[], Iterable[T]]) -> Iterator[T]:
-    """Yield what work on a file makes, confined if reading is. Raises BadInput, also for too much time or memory."""
+    """Yield the results of work on a file, confined within `confined`. Raises BadInput, also beyond the limits."""
     look = _is_confined.get()
     if look is None:
         yield from work()
@@ -47,16 +47,16 @@ def confine(path: Path, name: str, work: Callable[[], Iterable[T]]) -> Iterator[
     seconds = SECONDS + SECONDS_A_MEGABYTE * path.stat().st_size / 1e6
     try:
         yield from run_confined(work_here, Limits(seconds, MEMORY), BadInput, look)
-    except LimitPassed as passed:
-        if passed.limit == "seconds":
-            said = _("%(file)s: reading it takes longer than a file of its size should; look at it yourself")
+    except LimitPassed as error:
+        if error.limit == "seconds":
+            message = _("%(file)s: reading it takes longer than a file of its size should; look at it yourself")
         else:
-            said = _("%(file)s: reading it takes more than %(most)s MB of memory; split it into smaller files")
-        raise BadInput(said % {"file": name, "most": MEMORY >> 20}) from None
+            message = _("%(file)s: reading it takes more than %(most)s MB of memory; split it into smaller files")
+        raise BadInput(message % {"file": name, "most": MEMORY >> 20}) from None
 
 
 def confinable(read: Reader[P, T]) -> Reader[P, T]:
-    """Return a reader of a file's rows, in its own process where confined."""
+    """Decorate a reader of a file's rows, so that it runs in a separate process within `confined`."""
 
     @wraps(read)
     def read_confined(source: FileSource, /, *args: P.args, **kwargs: P.kwargs) -> Iterator[T]:

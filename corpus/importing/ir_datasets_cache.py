@@ -1,4 +1,4 @@
-"""Collections of the optional package ir_datasets, from its cache on this disk. Nothing is downloaded."""
+"""Collections of the optional package ir_datasets, read from its cache on this disk without any download."""
 
 import importlib
 import json
@@ -13,47 +13,46 @@ from django.utils.translation import gettext as _
 
 from corpus.errors import BadInput
 
-# A proxy that is not there, so that the package finds no network, and no patience with it.
+# A proxy that does not exist, and no retries, so that the package cannot use the network.
 _CLOSED = "http://127.0.0.1:9"
 _OFFLINE = {name: _CLOSED for name in ("http_proxy", "https_proxy", "all_proxy")} | {
     "no_proxy": "", "NO_PROXY": "", "IR_DATASETS_DL_TRIES": "1", "IR_DATASETS_DL_403_TRIES": "1", "HF_HUB_OFFLINE": "1",
 }  # fmt: skip
-_TEXTS = ("text", "body", "contents", "abstract", "query", "title")  # Which field is the text, the first there is.
+_TEXTS = ("text", "body", "contents", "abstract", "query", "title")  # The first of these fields is the text.
 
 
 def write_files(name: str, folder: Path) -> list[Path]:
-    """Write a collection's documents, queries and qrels as files; return them. Raises BadInput where one is missing."""
+    """Write a collection's documents, queries and qrels as files; return them. Raises BadInput if one is missing."""
     try:
         package = importlib.import_module("ir_datasets")
     except ImportError:
-        said = _('"%(name)s": the Python package ir_datasets is not installed; pip install ir_datasets')
-        raise BadInput(said % {"name": name}) from None
+        message = _('"%(name)s": the Python package ir_datasets is not installed; pip install ir_datasets')
+        raise BadInput(message % {"name": name}) from None
     try:
         dataset = package.load(name)
     except KeyError:
         raise BadInput(_('ir_datasets knows no collection "%(name)s"') % {"name": name}) from None
+    paths = []
     try:
         with _without_network():
-            return list(_write_parts(dataset, folder))
+            if dataset.has_docs():
+                lines = (_text_line(row, row.doc_id) for row in dataset.docs_iter())
+                paths.append(_write_lines(folder / "corpus.jsonl", lines))
+            if dataset.has_queries():
+                lines = (_text_line(row, row.query_id) for row in dataset.queries_iter())
+                paths.append(_write_lines(folder / "queries.jsonl", lines))
+            if dataset.has_qrels():
+                lines = (f"{row.query_id} 0 {row.doc_id} {row.relevance}\n" for row in dataset.qrels_iter())
+                paths.append(_write_lines(folder / "qrels.txt", lines))
     except ImportError as error:
         raise BadInput(f"ir_datasets: {' '.join(str(error).split())}") from None
     except (OSError, RuntimeError):
-        said = _(
+        message = _(
             'ir_datasets has not all files of "%(name)s" on this disk; where it may download them, run: '
             "ir_datasets export %(name)s docs (and queries, and qrels)"
         )
-        raise BadInput(said % {"name": name}) from None
-
-
-def _write_parts(dataset: Any, folder: Path) -> Iterator[Path]:
-    if dataset.has_docs():
-        yield _write_lines(folder / "corpus.jsonl", (_text_line(row, row.doc_id) for row in dataset.docs_iter()))
-    if dataset.has_queries():
-        rows = (_text_line(row, row.query_id) for row in dataset.queries_iter())
-        yield _write_lines(folder / "queries.jsonl", rows)
-    if dataset.has_qrels():
-        rows = (f"{row.query_id} 0 {row.doc_id} {row.relevance}\n" for row in dataset.qrels_iter())
-        yield _write_lines(folder / "qrels.txt", rows)
+        raise BadInput(message % {"name": name}) from None
+    return paths
 
 
 def _write_lines(path: Path, lines: Iterable[str]) -> Path:
@@ -65,24 +64,24 @@ def _write_lines(path: Path, lines: Iterable[str]) -> Path:
 
 
 def _text_line(row: Any, name: str) -> str:
-    """Return a document or query as a JSON line; the rest is metadata."""
+    """Return a document or query as a JSON line, with its other fields as metadata."""
     fields = row._asdict()
-    called = next((one for one in _TEXTS if isinstance(fields.get(one), str)), "")
-    text = fields.pop(called) if called else row.default_text()
+    text_field = next((field for field in _TEXTS if isinstance(fields.get(field), str)), "")
+    text = fields.pop(text_field) if text_field else row.default_text()
     title = fields.pop("title", "")
-    kept = {key: value for key, value in fields.items() if isinstance(value, str) and value and value != name}
+    metadata = {key: value for key, value in fields.items() if isinstance(value, str) and value and value != name}
     line = {
         "_id": name,
         "title": title.strip() if isinstance(title, str) else "",
         "text": text.strip(),
-        "metadata": kept,
+        "metadata": metadata,
     }
     return json.dumps(line, ensure_ascii=False) + "\n"
 
 
 @contextmanager
 def _without_network() -> Iterator[None]:
-    """Let the package find no network until the end, as its own downloads go by these variables."""
+    """Keep the package from using the network, by the environment variables that its downloads respect."""
     before = {name: os.environ.get(name) for name in _OFFLINE}
     os.environ.update(_OFFLINE)
     try:

@@ -1,4 +1,4 @@
-"""Rows that a program made, imported as the files that a person brings: the same checks, ids and search index."""
+"""Import of rows that a program made, with the same checks, ids and search index as for files."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -11,7 +11,7 @@ from corpus.models import Collection
 
 
 def import_rows(collection: Collection, **rows: Iterable[Mapping[str, Any]]) -> dict[str, int]:
-    """Import `corpus`, `queries` and `pairs`; return how many of each are new. An empty one is none."""
+    """Import rows of `corpus`, `queries` and `pairs`; return the numbers of new rows."""
     files: dict[str, Any] = {}
     with TemporaryDirectory() as folder:
         for name, lines in rows.items():

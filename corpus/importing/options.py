@@ -1,4 +1,4 @@
-"""What an import of files can be told."""
+"""Options of an import of files."""
 
 from typing import Annotated, Literal
 
@@ -9,7 +9,7 @@ from actions.options import Options, option
 
 
 class ImportOptions(Options):
-    """How files are imported. Of a checked import, an absent option stays."""
+    """Options of an import of files; after its check, options that are left out do not change."""
 
     bm25: int | None = option(
         _("BM25 candidates for each query"),

@@ -1,4 +1,4 @@
-"""Documents, queries, pairs from JSON lines, TREC XML or tables, checked. Pure."""
+"""Readers of documents, queries and pairs in JSON lines, TREC XML or tables. Pure."""
 
 import json
 import math
@@ -18,7 +18,7 @@ from corpus.importing import table_records, tables
 from corpus.importing.confinement import confinable
 from corpus.importing.table_records import CandidateRecord, TextRecord, content_hash
 
-_OWN_KEYS = {"_id", "title", "text", "metadata", "answers", "instruction"}  # Others are metadata, too.
+_OWN_KEYS = {"_id", "title", "text", "metadata", "answers", "instruction"}  # All other keys are metadata.
 _TOPIC_IDS = ("num", "number", "identifier", "id")
 _PREFIX = re.compile(
     r"\A(?:Number|Topic|Description|Narrative|Domain|Summary|Concept(?:\(s\))?|Factor(?:\(s\))?|Nationality|Time"
@@ -28,13 +28,22 @@ _PREFIX = re.compile(
 
 @confinable
 def read_documents(source: FileSource) -> Iterator[TextRecord]:
-    """Yield the documents of a BEIR corpus, TREC XML or a table, by the file."""
+    """Yield the documents of a BEIR corpus, of TREC XML or of a table, by the content of the file."""
     if table := tables.read_table(source):
         yield from table_records.read_documents(source, table)
         return
     if _is_xml(source):
         for line, fields in read_elements(source, "doc"):
-            yield _trec_document(source, line, fields)
+            name = fields.pop("docno", None) or fields.pop("docid", None) or fields.pop("id", None)
+            if name is None:
+                raise source.bad(line, _("a <doc> without <docno>"))
+            title = " ".join((fields.pop("title", None) or fields.pop("headline", "")).split())
+            if "text" not in fields:
+                raise source.bad(line, _("document %(id)s: no <text>") % {"id": name})
+            text = fields.pop("text")
+            metadata = json.dumps({key: value for key, value in fields.items() if value}, ensure_ascii=False)
+            name = source.identifier(line, name, "docno")
+            yield TextRecord(line, name, title, text, metadata, content_hash(title, text))
         return
     for number, row in read_objects(source):
         title = _text_field(source, number, row, "title", "")
@@ -45,21 +54,21 @@ def read_documents(source: FileSource) -> Iterator[TextRecord]:
 
 @confinable
 def read_queries(source: FileSource, *, by_position: bool) -> Iterator[TextRecord]:
-    """Yield the file's queries; `by_position`: ids 1, 2, ... in its order."""
+    """Yield the queries of a file; with `by_position` their ids are 1, 2, ... in its order."""
     if table := tables.read_table(source):
         rows = table_records.read_queries(source, table)
     else:
         rows = _trec_queries(source) if _is_xml(source) else _json_queries(source, by_position)
-    for place, query in enumerate(rows, 1):
+    for position, query in enumerate(rows, 1):
         if not query.text.strip():
             raise source.bad(query.line, _("the query has no text"))
-        name = str(place) if by_position else source.identifier(query.line, query.id, "_id")
+        name = str(position) if by_position else source.identifier(query.line, query.id, "_id")
         yield query._replace(id=name)
 
 
 @confinable
 def read_pairs(source: FileSource, top: int, relevant_from: int = 1) -> Iterator[CandidateRecord]:
-    """Yield the lines of --pairs; `top`: the highest `gold`, `relevant_from`: the lowest that is relevant."""
+    """Yield the pairs of a file; `top` is the highest grade, `relevant_from` the lowest relevant one."""
     if table := tables.read_table(source):
         yield from table_records.read_pairs(source, table, GradeReader(top, relevant_from))
         return
@@ -73,23 +82,23 @@ def read_pairs(source: FileSource, top: int, relevant_from: int = 1) -> Iterator
         if gold is not None and (isinstance(gold, bool) or not isinstance(gold, int)):
             raise source.bad(number, _('"gold" is not an integer: %(value)r') % {"value": gold})
         if gold is not None and gold > top:
-            said = _('"gold" is %(grade)s, above the highest grade %(top)s; raise the scale to %(grade)s')
-            raise source.bad(number, said % {"grade": gold, "top": top})
+            message = _('"gold" is %(grade)s, above the highest grade %(top)s; raise the scale to %(grade)s')
+            raise source.bad(number, message % {"grade": gold, "top": top})
         if score is not None and not math.isfinite(score):
             raise source.bad(number, _('"teacher_score" is not a finite number'))
         yield CandidateRecord(number, query, document, score, gold)
 
 
 def _is_xml(source: FileSource) -> bool:
-    """Return whether a file is XML, and not JSON, by its first character. Raises BadInput where it is neither."""
+    """Return whether a file is XML, and not JSON, by its first character. Raises BadInput for anything else."""
     number, line = source.first()
     if not number:
         raise BadInput(_("%(file)s: the file is empty") % {"file": source})
     if line[:1] in b"{[<":
         return line[:1] == b"<"
-    known = source.foreign()
+    foreign = source.foreign()
     problem = _("neither JSON (which begins with { or [), nor TREC XML (with <), nor a table (with commas or tabs)")
-    raise source.bad(number, f"{problem}: {known}" if known else problem)
+    raise source.bad(number, f"{problem}: {foreign}" if foreign else problem)
 
 
 def _json_queries(source: FileSource, by_position: bool) -> Iterator[TextRecord]:
@@ -105,29 +114,16 @@ def _json_queries(source: FileSource, by_position: bool) -> Iterator[TextRecord]
         yield TextRecord(number, name, "", text, metadata, digest, json.dumps(answers, ensure_ascii=False), instruction)
 
 
-def _trec_document(source: FileSource, line: int, fields: dict[str, str]) -> TextRecord:
-    name = fields.pop("docno", None) or fields.pop("docid", None) or fields.pop("id", None)
-    if name is None:
-        raise source.bad(line, _("a <doc> without <docno>"))
-    title = " ".join((fields.pop("title", None) or fields.pop("headline", "")).split())
-    if "text" not in fields:
-        raise source.bad(line, _("document %(id)s: no <text>") % {"id": name})
-    text = fields.pop("text")
-    metadata = json.dumps({key: value for key, value in fields.items() if value}, ensure_ascii=False)
-    name = source.identifier(line, name, "docno")
-    return TextRecord(line, name, title, text, metadata, content_hash(title, text))
-
-
 def _trec_queries(source: FileSource) -> Iterator[TextRecord]:
-    """Yield the topics by their number and their shortest text; the others are kept as metadata."""
-    for line, found in read_elements(source, find_record(source, ("top", "topic")) or "top"):
+    """Yield the topics with their number and their shortest text; the other fields become metadata."""
+    for line, topic in read_elements(source, find_record(source, ("top", "topic")) or "top"):
         # TREC topics repeat the field's name in its text: `Number: 301`, `Description: ...`.
-        fields = {key: _PREFIX.sub("", value).strip() for key, value in found.items()}
+        fields = {key: _PREFIX.sub("", value).strip() for key, value in topic.items()}
         name = next((fields.pop(key) for key in _TOPIC_IDS if fields.get(key)), "")
-        called = next((key for key in TOPIC_TEXTS if fields.get(key)), "")
-        # A description in place of a title stays what it is, too.
-        text = fields.get(called, "") if called in ("desc", "smry") else fields.pop(called, "")
-        # Of topics in other fields, as the disease and the gene of TREC's precision medicine, all are the query.
+        text_key = next((key for key in TOPIC_TEXTS if fields.get(key)), "")
+        # A description that replaces a title is also kept as metadata.
+        text = fields.get(text_key, "") if text_key in ("desc", "smry") else fields.pop(text_key, "")
+        # Without these fields, as in TREC's precision medicine with disease and gene, all fields are the query.
         text = " ".join((text or " ".join(fields.values())).split())
         metadata = json.dumps({key: value for key, value in fields.items() if value}, ensure_ascii=False)
         yield TextRecord(line, name, "", text, metadata, content_hash(text, ""))
@@ -136,14 +132,14 @@ def _trec_queries(source: FileSource) -> Iterator[TextRecord]:
 def _required_field(source: FileSource, number: int, row: dict[str, Any], field: str) -> Any:
     if field in row:
         return row[field]
-    # Where the first object is another tool's, the error says whose.
-    known = str(recognition.tool_of(source.head()) or "") if source.first()[0] == number else ""
+    # If the first object is of another tool, the error names it.
+    tool = str(recognition.tool_of(source.head()) or "") if source.first()[0] == number else ""
     missing = _('the field "%(field)s" is missing') % {"field": field}
-    raise source.bad(number, f"{missing}; {known}" if known else missing)
+    raise source.bad(number, f"{missing}; {tool}" if tool else missing)
 
 
 def _text_field(source: FileSource, number: int, row: dict[str, Any], field: str, default: str | None = None) -> str:
-    """Return a string field; null counts as absent. Without a default it must be there."""
+    """Return a string field, or the default if it is missing or null. Raises BadInput without a default."""
     value = row.get(field)
     if value is None:
         value = _required_field(source, number, {}, field) if default is None else default

@@ -1,4 +1,4 @@
-"""Lines of runs: TREC's six columns, MS MARCO's three, named tables. Pure."""
+"""Readers of runs: TREC's six columns, MS MARCO's three, and tables with column names. Pure."""
 
 import math
 import re
@@ -16,22 +16,22 @@ from corpus.importing.confinement import confinable
 from corpus.importing.grades import is_comment
 from corpus.importing.tables import Table
 
-# Number, query, document, score, the system's name, and the problem that makes it none.
+# Line number, query, document, score, name of the system, and the problem of a bad line.
 RunLine = tuple[int, str, str, str, str, str]
 
 
 def read_run_lines(source: FileSource) -> Iterator[RunLine]:
-    """Yield the lines of a run; in a file of ranks the score is the rank below 0, so that the first is the highest.
+    """Yield the lines of a run; in a file of ranks the score is the negative rank.
 
-    Columns with names go by their names, in any order; without names there are TREC's six (query,
-    Q0, document, rank, score, name of the system) or three: query, document, and a rank or a score.
+    Columns with names may come in any order; without names there are TREC's six (query, Q0,
+    document, rank, score, name of the system) or three: query, document, and a rank or a score.
     """
     table = _named_table(source)
     yield from _read_table(source, table) if table else _read_places(source)
 
 
 def _named_table(source: FileSource) -> Table | None:
-    """Return the table that a run is by the names of its columns, or None. Raises BadInput where one lacks a name."""
+    """Return the table of a run with column names; None without names. Raises BadInput if a name is missing."""
     number, first = source.first() if source.form == TEXT else (1, b"")
     if not number:
         return None
@@ -40,9 +40,9 @@ def _named_table(source: FileSource) -> Table | None:
     except BadInput:
         if source.form == TEXT:
             raise
-        return None  # Whoever reads its lines says what it is.
+        return None
     places = table.places.keys() if table else set()
-    # A run has no texts: a column called "query" holds ids.
+    # A run has no texts: a column called "query" contains ids.
     sides = ({"query_id", "query"}, {"doc_id", "text"}, {"rank", "score"})
     if table and table.has_header and all(places & side for side in sides):
         return table
@@ -62,8 +62,8 @@ def _read_table(source: FileSource, table: Table) -> Iterator[RunLine]:
     for number, row in tables.read_ragged_rows(source, table):
         if len(row) != len(table.header):
             if not is_comment(row[0]):
-                said = _("%(n)s columns instead of %(expected)s") % {"n": len(row), "expected": len(table.header)}
-                yield number, "", "", "", "", said
+                message = _("%(n)s columns instead of %(expected)s") % {"n": len(row), "expected": len(table.header)}
+                yield number, "", "", "", "", message
             continue
         ids = row[query].strip(), row[document].strip()
         problem = "" if all(ids) else _("an id is empty")
@@ -73,7 +73,7 @@ def _read_table(source: FileSource, table: Table) -> Iterator[RunLine]:
 
 
 def _score_of(text: str, *, is_rank: bool) -> str:
-    """Return a score, of a rank one below 0: what is no number is told as a bad score."""
+    """Return the text of a score, or of a negative rank; an invalid rank is reported later as an invalid score."""
     return f"-{text}" if is_rank and re.fullmatch(r"\d+(?:\.0+)?", text) else text
 
 
@@ -87,12 +87,12 @@ def _read_places(source: FileSource) -> Iterator[RunLine]:
             width = 3 if len(cells) == 3 and (cells[2].isdecimal() or is_decimal(cells[2])) else 6
             is_rank = width == 3 and cells[2].isdecimal()
         if len(cells) != width:
-            words = _("%(n)s columns instead of the 6 of a run")
+            problem = _("%(n)s columns instead of the 6 of a run")
             if width == 3:
-                words = _("%(n)s columns instead of 3, as in the first line")
+                problem = _("%(n)s columns instead of 3, as in the first line")
             elif len(cells) > 6:
-                words = _("%(n)s columns instead of the 6 of a run (an id or a tag with white space?)")
-            yield number, "", "", "", "", words % {"n": len(cells)}
+                problem = _("%(n)s columns instead of the 6 of a run (an id or a tag with white space?)")
+            yield number, "", "", "", "", problem % {"n": len(cells)}
         elif width == 3:
             query, document, value = cells
             yield number, query, document, _score_of(value, is_rank=is_rank), "", ""
@@ -103,32 +103,32 @@ def _read_places(source: FileSource) -> Iterator[RunLine]:
 
 @confinable
 def top_of_run(source: FileSource, depth: int) -> Iterator[tuple[int, str, str]]:
-    """Yield (line, query, document) of the best `depth` of each query, ranked as trec_eval does; all are checked."""
+    """Yield (line, query, document) of the best `depth` documents of each query, as in trec_eval; check all lines."""
     best: dict[str, list[tuple[float, str, int]]] = {}
     names: dict[str, set[str]] = {}
     for number, query, document, value, _tag, problem in read_run_lines(source):
         if problem:
             raise source.bad(number, problem)
         score = _read_score(source, number, value)
-        kept, among = best.setdefault(query, []), names.setdefault(query, set())
-        # Noticed among the kept alone: to remember every document of a run would take as much memory as the run.
-        if document in among:
-            said = _('document "%(document)s" is listed twice for query "%(query)s"')
-            raise source.bad(number, said % {"document": document, "query": query})
-        if len(kept) < depth:
-            heappush(kept, (score, document, number))
-            among.add(document)
-        # Of equal scores the greater document id ranks first, as in trec_eval.
-        elif (score, document, number) > kept[0]:
-            among.discard(heapreplace(kept, (score, document, number))[1])
-            among.add(document)
-    for query, kept in best.items():
-        for _score, document, number in sorted(kept, reverse=True):
+        heap, heap_names = best.setdefault(query, []), names.setdefault(query, set())
+        # Repeated documents are noticed only among the best: remembering all would take as much memory as the run.
+        if document in heap_names:
+            message = _('document "%(document)s" is listed twice for query "%(query)s"')
+            raise source.bad(number, message % {"document": document, "query": query})
+        if len(heap) < depth:
+            heappush(heap, (score, document, number))
+            heap_names.add(document)
+        # Among equal scores the greater document id ranks first, as in trec_eval.
+        elif (score, document, number) > heap[0]:
+            heap_names.discard(heapreplace(heap, (score, document, number))[1])
+            heap_names.add(document)
+    for query, heap in best.items():
+        for _score, document, number in sorted(heap, reverse=True):
             yield number, query, document
 
 
 def _read_score(source: FileSource, number: int, value: str) -> float:
-    # trec_eval keeps scores in 32 bits: two that differ by less are equal there, and the document id decides.
+    # trec_eval stores scores in 32 bits, so that nearly equal ones are ties, which the document id breaks.
     try:
         score = struct.unpack("f", struct.pack("f", float(value)))[0]
     except (ValueError, OverflowError):

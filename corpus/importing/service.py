@@ -1,4 +1,4 @@
-"""`import_collection`: one transaction that adds what the files hold, or nothing at all."""
+"""Import of a collection's files in one transaction: all of their contents, or nothing."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
@@ -32,10 +32,10 @@ Counts = tuple[int, int, int]  # New, updated, and the same as before.
 
 
 class ImportFiles:
-    """The files of an import by what they hold, each opened, and its options. Raises BadInput for a missing file.
+    """The opened files of an import, by their contents, and its options. Raises BadInput for a missing file.
 
-    Documents and queries may be left out where the collection has them. `judgments`: grades that
-    name their assessors. Of qrels all are taken together, as the splits of a BEIR folder.
+    Documents and queries may be left out if the collection has them. `judgments` are grades that
+    name their assessors. Several files of qrels are combined, such as the splits of a BEIR folder.
     """
 
     def __init__(
@@ -43,30 +43,30 @@ class ImportFiles:
         queries: Files = None, qrels: Files = None, judgments: Files = None, pairs: Files = None, runs: Files = None,
     ) -> None:  # fmt: skip
         self.options, self.dry_run = options or ImportOptions(), dry_run
-        named = (corpus, queries, qrels, judgments, pairs, runs)
-        self.sources = {part: open_files(files) for part, files in zip(PARTS, named, strict=True)}
-        # The pairs of the qrels are to be judged when asked for, or when nothing else names candidates.
+        parts = (corpus, queries, qrels, judgments, pairs, runs)
+        self.sources = {part: open_files(files) for part, files in zip(PARTS, parts, strict=True)}
+        # The pairs of the qrels are candidates by option, or if nothing else names candidates.
         others = self.sources["pairs"] or self.sources["runs"] or self.options.bm25
         self.qrels_are_candidates = self.options.qrels_pairs or not others
 
     def assessor_kind(self, *, named: bool = False) -> Assessor.Kind:
-        """Return the kind of the assessors who gave the grades: of those that files name themselves, or of others."""
+        """Return the kind of the assessors of the grades, either those named in files or the others."""
         return assess.KINDS[self.options.graded_by or ("human" if named else "reference")]
 
 
-# Who keeps runs registers here: (collection, files, options) -> how many are new, and names that
-# had a run already. The benchmark does.
+# The benchmark registers here, to store runs: (collection, files, options) -> the number of new
+# runs, and the names that were in use.
 RUN_KEEPERS: list[Callable[[Collection, list[FileSource], ImportOptions], tuple[int, list[str]]]] = []
 
 
 def open_files(files: Files) -> list[FileSource]:
-    """Return the files of a part of an import, of which there may be none, one or several."""
-    several = [files] if isinstance(files, Path | FileSource) else files or ()
-    return [file if isinstance(file, FileSource) else FileSource(file) for file in several]
+    """Open the files of a part of an import, of which there may be none, one or several."""
+    file_list = [files] if isinstance(files, Path | FileSource) else files or ()
+    return [file if isinstance(file, FileSource) else FileSource(file) for file in file_list]
 
 
 def sort_files(kinds: Iterable[tuple[FileSource, str]]) -> dict[str, list[FileSource]]:
-    """Return files by the parts of an import that they hold, by their kinds. Raises BadInput for none at all."""
+    """Return files by the parts of an import that they contain, from their kinds. Raises BadInput if there are none."""
     parts: dict[str, list[FileSource]] = {}
     for source, kind in kinds:
         for part in HOLDS.get(kind, ()):
@@ -77,25 +77,25 @@ def sort_files(kinds: Iterable[tuple[FileSource, str]]) -> dict[str, list[FileSo
 
 
 def import_collection(name: str, files: ImportFiles, progress: ImportProgress = ignore_progress) -> dict[str, Any]:
-    """Import the files into the collection `name`, which is made when missing.
+    """Import the files into the collection `name`, which is created if missing; return the document for --json.
 
-    Returns what --json says of it: what the collection holds now (`pairs`: candidates, to be
-    judged; `judgments`: reference grades, of qrels and gold, and all others that were imported),
-    and what the import did (`grades_below_zero`: not judged, and left out; `qrels`: grades in each
-    file of qrels, by its name; `labels_changed`: labels that imported people's grades settled).
+    The document has the contents of the collection after the import (`pairs`: candidates;
+    `judgments`: reference grades, of qrels and gold, and all other imported ones) and the changes
+    (`grades_below_zero`: not judged and left out; `qrels`: grades by file of qrels;
+    `labels_changed`: labels that imported people's grades resolved).
 
-    Raises BadInput, with file and line where there is one, and then nothing is changed.
+    Raises BadInput, with file and line if possible; then nothing is changed.
     """
     with transaction.atomic():
         report = _Import(name, files, progress).run()
-        # A dry run does all of the work, so that it finds what the import would find, and then takes it back.
+        # A dry run does all of the work, so that it finds all problems, and rolls it back.
         if files.dry_run:
             transaction.set_rollback(True)
     return report
 
 
 class _Import:
-    """An import in its transaction: the collection, locked against another one, and what was left out so far."""
+    """An import within its transaction: the locked collection, and the rows left out so far."""
 
     def __init__(self, name: str, files: ImportFiles, progress: ImportProgress) -> None:
         self.files, self.options, self.sources, self.progress = files, files.options, files.sources, progress
@@ -106,19 +106,25 @@ class _Import:
             collection.clean_fields()
         except ValidationError as error:
             raise BadInput(f"Collection name {name!r}: {'; '.join(error.messages)}") from None
-        # First it must exist: a row that is not there yet cannot be locked.
-        found, self.is_new = Collection.objects.get_or_create(name=name, defaults={"grades": grades or 3})
-        # Judgments and items may come in meanwhile: their foreign keys take a weaker lock than this one excludes.
-        self.collection = hold(Collection.objects, found.pk, no_key=True)
+        # Created first, since a missing row cannot be locked.
+        row, self.is_new = Collection.objects.get_or_create(name=name, defaults={"grades": grades or 3})
+        # Judgments and items may be added meanwhile: their foreign keys take a weaker lock, which this one permits.
+        self.collection = hold(Collection.objects, row.pk, no_key=True)
         if grades not in (None, self.collection.grades):
-            said = _('The collection "%(name)s" has %(grades)s: change that in its settings.')
-            raise BadOption("grades", said % {"name": name, "grades": self.collection.grades})
+            message = _('The collection "%(name)s" has %(grades)s: change that in its settings.')
+            raise BadOption("grades", message % {"name": name, "grades": self.collection.grades})
         self.left_out = LeftOut(self.options.skip_unknown, self.options.keep_self)
         self.stage = candidates.Stage(self.collection, files.assessor_kind(), self.left_out, progress)
         self.empty: set[str] = set()  # Ids of documents without text that are kept.
 
     def run(self) -> dict[str, Any]:
-        """Add what the files hold; return the report."""
+        """Import the contents of the files; return the report.
+
+        1. Documents and queries.
+        2. Candidate pairs, and grades without assessors.
+        3. Files of grades that name their assessors.
+        4. Runs, which the benchmark stores.
+        """
         documents = self.import_texts(Document, self.sources["corpus"], self.read_documents)
         by_position = self.options.query_ids == "position"
         read_queries = partial(records.read_queries, by_position=by_position)
@@ -129,26 +135,37 @@ class _Import:
         unjudged, graded_rows = self.stage_files()
         pairs = candidates.write_pairs(self.collection, update=self.options.update)
         graded, labels = self.write_grades()
-        # Files of pairs may name the assessors of their grades, too.
-        tables_of = ((source, tables.read_table(source)) for source in self.sources["pairs"])
-        named = [source for source, table in tables_of if table and table.has_assessors]
-        for source in [*self.sources["judgments"], *named]:
-            added, more = self.import_judgments(source)
-            pairs, graded = _add_up(pairs, more), _add_up(graded, (added.new, 0, added.unchanged))
+        # Files of pairs may also name the assessors of their grades.
+        pair_tables = ((source, tables.read_table(source)) for source in self.sources["pairs"])
+        with_assessors = [source for source, table in pair_tables if table and table.has_assessors]
+        for source in [*self.sources["judgments"], *with_assessors]:
+            added, pair_counts = self.import_judgments(source)
+            pairs, graded = _add_up(pairs, pair_counts), _add_up(graded, (added.new, 0, added.unchanged))
             unjudged, labels = unjudged + added.unjudged, labels + added.labels_changed
         runs, runs_taken = 0, list[str]()
         for keep in RUN_KEEPERS if self.options.keep_runs and self.sources["runs"] else ():
-            kept, taken = keep(self.collection, self.sources["runs"], self.options)
-            runs, runs_taken = runs + kept, runs_taken + taken
-        counted = {"documents": documents, "queries": queries, "pairs": pairs, "judgments": graded}
-        new, updated, unchanged = ({kind: three[at] for kind, three in counted.items()} for at in range(3))
+            new_runs, taken = keep(self.collection, self.sources["runs"], self.options)
+            runs, runs_taken = runs + new_runs, runs_taken + taken
+        counts = {"documents": documents, "queries": queries, "pairs": pairs, "judgments": graded}
+        new, updated, unchanged = (
+            {kind: kind_counts[position] for kind, kind_counts in counts.items()} for position in range(3)
+        )
         if any(documents) and not self.files.dry_run:
             full_text.request_index(self.collection.pk)
         written = sum([*new.values(), *updated.values()])
         table_statistics.renew_statistics(written, Document, Query, Pair, Judgment)
+        current = {"collection": self.collection, "is_current": True}
+        (imported,) = fetch_row(
+            """SELECT count(*) FROM current_judgment j JOIN corpus_assessor a ON a.id = j.assessor_id
+               WHERE a.collection_id = %(c)s AND (a.kind = 'reference' OR j.step = 'import')""",
+            c=self.collection.pk,
+        )
         return {
             "collection": self.collection.name,
-            **self.count_contents(),
+            "documents": Document.objects.filter(**current).count(),
+            "queries": Query.objects.filter(**current).count(),
+            "pairs": Pair.objects.filter(collection=self.collection, is_candidate=True).count(),
+            "judgments": imported,
             "new": new,
             "updated": updated,
             "unchanged": unchanged,
@@ -168,22 +185,26 @@ class _Import:
         for document in records.read_documents(source):
             if not document.text or document.text.isspace():
                 if self.options.empty != "keep":
-                    said = _('document "%(id)s" has no text; choose to keep documents without text')
-                    raise source.bad(document.line, said % {"id": document.id}, "empty")
+                    message = _('document "%(id)s" has no text; choose to keep documents without text')
+                    raise source.bad(document.line, message % {"id": document.id}, "empty")
                 self.empty.add(document.id)
             yield document
 
     def import_texts(self, table: texts.Table, sources: list[FileSource], rows: texts.Rows) -> Counts:
-        """Import the documents or the queries. Raises BadInput where they are needed and neither in files nor here."""
+        """Import documents or queries. Raises BadInput if they are needed, and there are none."""
         total = (0, 0, 0)
         for source in sources:
-            told = partial(_note_all, self.progress, sum(total))
-            given: dict[str, Any] = {"update": self.options.update, "left_out": self.left_out, "progress": told}
-            total = _add_up(total, texts.move_in(self.collection, table, source, rows, **given))
-        # Queries alone need no document: a web search can find some for them later.
+            note_progress = partial(_note_all, self.progress, sum(total))
+            text_options: dict[str, Any] = {
+                "update": self.options.update,
+                "left_out": self.left_out,
+                "progress": note_progress,
+            }
+            total = _add_up(total, texts.move_in(self.collection, table, source, rows, **text_options))
+        # Queries alone need no documents: a web search can find some later.
         others = (self.sources[part] for part in ("qrels", "judgments", "pairs", "runs"))
-        alone = self.sources["queries"] and not (any(others) or self.options.bm25)
-        if sources or (table is Document and alone):
+        has_only_queries = self.sources["queries"] and not (any(others) or self.options.bm25)
+        if sources or (table is Document and has_only_queries):
             return total
         if not table.objects.filter(collection=self.collection, is_current=True).exists():
             raise BadInput(
@@ -200,7 +221,7 @@ class _Import:
         return total
 
     def stage_files(self) -> tuple[int, dict[str, int]]:
-        """Stage all candidates and grades; return the number of grades below 0, and the grades of each qrels file."""
+        """Stage all candidates and grades; return the number of grades below 0, and of grades by file of qrels."""
         unjudged = 0
         graded: dict[str, int] = {}
         scale = self.collection.grades, self.collection.relevant_from
@@ -220,7 +241,10 @@ class _Import:
         return unjudged, graded
 
     def write_grades(self) -> tuple[Counts, int]:
-        """Make judgments of the staged grades; return counts and changed labels. Raises BadInput for another grade."""
+        """Store the staged grades as judgments; return counts and the number of changed labels.
+
+        Raises BadInput for a grade that the collection has with another value, unless updates are chosen.
+        """
         judgments.add_pairs(self.collection)
         (staged,) = fetch_row("SELECT count(*) FROM import_grade")
         for name, part in (("gold", "pairs"), ("qrels", "qrels")):
@@ -228,15 +252,15 @@ class _Import:
                 continue
             if change := staging.fetch_one(judgments.FIRST_CHANGE, a=self.stage.ensure_assessor(name)):
                 number, line, now, before = change
-                said = _("grade %(grade)s, but the collection has %(before)s; choose to update what changed")
-                raise self.sources[part][number].bad(line, said % {"grade": now, "before": before}, "update")
+                message = _("grade %(grade)s, but the collection has %(before)s; choose to update what changed")
+                raise self.sources[part][number].bad(line, message % {"grade": now, "before": before}, "update")
         new, replaced = judgments.store_judgments()
         settles = staged and self.stage.kind == Assessor.Kind.HUMAN_IMPORT
         labels = judgments.resolve_staged(self.collection) if settles else 0
         return (new, replaced, max(0, staged - new - replaced)), labels
 
     def import_judgments(self, source: FileSource) -> tuple[assess.AddedJudgments, Counts]:
-        """Store grades that name their assessors; return what was added, and the counts of the pairs made for them."""
+        """Store grades that name their assessors; return the counts of judgments and of pairs."""
         kind = self.files.assessor_kind(named=True)
         staged, bad = assess.stage_judgments(self.collection, source, "import", kind, self.progress)
         accepted = {assess.DUPLICATE, *([assess.UNKNOWN] if self.options.skip_unknown else [])}
@@ -250,26 +274,11 @@ class _Import:
             pairs = candidates.write_pairs(self.collection, update=self.options.update)
         return assess.store_staged(self.collection, staged), pairs
 
-    def count_contents(self) -> dict[str, int]:
-        """Count what the collection holds now."""
-        current = {"collection": self.collection, "is_current": True}
-        (imported,) = fetch_row(
-            """SELECT count(*) FROM current_judgment j JOIN corpus_assessor a ON a.id = j.assessor_id
-               WHERE a.collection_id = %(c)s AND (a.kind = 'reference' OR j.step = 'import')""",
-            c=self.collection.pk,
-        )
-        return {
-            "documents": Document.objects.filter(**current).count(),
-            "queries": Query.objects.filter(**current).count(),
-            "pairs": Pair.objects.filter(collection=self.collection, is_candidate=True).count(),
-            "judgments": imported,
-        }
+
+def _add_up(first: Counts, second: Counts) -> Counts:
+    return first[0] + second[0], first[1] + second[1], first[2] + second[2]
 
 
-def _add_up(before: Counts, more: Counts) -> Counts:
-    return before[0] + more[0], before[1] + more[1], before[2] + more[2]
-
-
-def _note_all(progress: ImportProgress, before: int, what: str, rows: int) -> None:
-    """Tell how many rows of all files of a kind came in, of which some came `before`."""
-    progress(what, before + rows)
+def _note_all(progress: ImportProgress, before: int, noun: str, rows: int) -> None:
+    """Report the progress over all files of a kind, of which `before` rows came from earlier files."""
+    progress(noun, before + rows)

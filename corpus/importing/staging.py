@@ -12,12 +12,12 @@ from store.sql import execute, fetch_rows
 T = TypeVar("T")
 
 BATCH = 512  # Rows joined before they go to the server.
-# Told, as (what, rows), how many rows of what have come in; shows it to a person or not.
+# Receives (noun, rows): the number of rows read so far, and what they are.
 ImportProgress = Callable[[str, int], object]
 
 
 class ProgressLine:
-    """A line every two seconds: what, how many, how fast. Short imports stay silent."""
+    """Progress as a line every two seconds, with the number of rows and their rate; none for short imports."""
 
     def __init__(self, write: Any, seconds: float = 2.0) -> None:
         self._write = write
@@ -25,18 +25,18 @@ class ProgressLine:
         self._what = ""
         self._began = self._shown = monotonic()
 
-    def __call__(self, what: str, rows: int) -> None:
+    def __call__(self, noun: str, rows: int) -> None:
         now = monotonic()
-        if what != self._what:
-            self._what, self._began = what, now
+        if noun != self._what:
+            self._what, self._began = noun, now
         if now - self._shown >= self._seconds:
             self._shown = now
             rate = f" ({rows / (now - self._began):,.0f}/s)" if now > self._began else ""
-            self._write(f"{what}: {rows:,}{rate}")
+            self._write(f"{noun}: {rows:,}{rate}")
 
 
-def ignore_progress(what: str, rows: int) -> None:
-    """Progress that nobody watches."""
+def ignore_progress(noun: str, rows: int) -> None:
+    """Report no progress."""
 
 
 def escape_copy_text(text: str) -> str:
@@ -52,26 +52,26 @@ def escape_copy_text(text: str) -> str:
     return text
 
 
-def copy_lines(target: str, lines: Iterable[str], what: str, progress: ImportProgress) -> int:
-    """COPY lines in text format, each with its newline, into `target` (table and columns); return their number."""
+def copy_lines(target: str, lines: Iterable[str], noun: str, progress: ImportProgress) -> int:
+    """Copy lines in text format, with their newlines, into `target` (table and columns); return their number."""
     count = 0
     with connection.cursor() as cursor, cursor.copy(f"COPY {target} FROM STDIN") as stream:
         for batch in _split_batches(lines):
             stream.write("".join(batch).encode())
             count += len(batch)
-            progress(what, count)
+            progress(noun, count)
     return count
 
 
-def copy_binary(target: str, tuples: Iterable[bytes], what: str, progress: ImportProgress) -> int:
-    """COPY tuples in binary format, a third faster than text for long texts; return their number."""
+def copy_binary(target: str, tuples: Iterable[bytes], noun: str, progress: ImportProgress) -> int:
+    """Copy tuples in binary format, a third faster than text for long texts; return their number."""
     count = 0
     with connection.cursor() as cursor, cursor.copy(f"COPY {target} FROM STDIN (FORMAT binary)") as stream:
         stream.write(b"PGCOPY\n\xff\r\n\0" + bytes(8))
         for batch in _split_batches(tuples):
             stream.write(b"".join(batch))
             count += len(batch)
-            progress(what, count)
+            progress(noun, count)
         stream.write(b"\xff\xff")
     return count
 
@@ -83,24 +83,24 @@ def _split_batches(rows: Iterable[T]) -> Iterator[list[T]]:
 
 
 def plan_for_bulk() -> None:
-    """Join by hash, and in memory, until the end of the transaction."""
-    # Tables that have just been filled have no statistics: without this a join of a million rows
-    # was planned as nested loops and did not end in ten minutes. By hash it takes seconds.
+    """Make joins use hashes, in memory, until the end of the transaction."""
+    # Tables that have just been filled have no statistics: a join of a million rows was planned as
+    # nested loops, which took more than ten minutes, and takes seconds by hash.
     execute("SET LOCAL enable_nestloop = off; SET LOCAL work_mem = '64MB'")
 
 
 def create_temporary_table(table: str, columns: str) -> None:
-    """Make an empty temporary table until the transaction's end, replacing one."""
+    """Create an empty temporary table until the end of the transaction, replacing one of the same name."""
     execute(f"DROP TABLE IF EXISTS {table}; CREATE TEMP TABLE {table} ({columns}) ON COMMIT DROP")
 
 
 def fetch_one(sql: str, **values: Any) -> tuple[Any, ...] | None:
-    """Return the first row of a statement; None where it has none."""
+    """Return the first row of a statement, or None."""
     return next(iter(fetch_rows(sql, **values)), None)
 
 
 def first_repeated(table: str, columns: str) -> tuple[Any, ...] | None:
-    """Return (line, earlier line, columns ...) of the first repeated staged row."""
+    """Return (line, earlier line, columns ...) of the first repeated row of a staged table, or None."""
     return fetch_one(
         f"""SELECT line, first, {columns} FROM (
              SELECT line, {columns}, min(line) OVER same AS first, row_number() OVER same AS place

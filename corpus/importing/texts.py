@@ -1,4 +1,4 @@
-"""Documents and queries: into the collection, as new rows, unchanged ones, or new versions."""
+"""Storing documents and queries in the collection: as new rows, unchanged ones, or new versions."""
 
 import struct
 from collections.abc import Callable, Iterable, Iterator
@@ -17,7 +17,7 @@ from store.sql import execute, fetch_row
 
 Rows = Callable[[FileSource], Iterator[TextRecord]]
 Table = type[Document] | type[Query]
-# The columns that only one of the two tables has, and what fills them from the staged row `s`.
+# The columns that only one of the two tables has, and their values from the staged row `s`.
 OWN_COLUMNS: dict[Table, tuple[str, str]] = {
     Document: ("title", "s.title"),
     Query: (
@@ -38,19 +38,27 @@ def move_in(
     left_out: LeftOut,
     progress: ImportProgress,
 ) -> tuple[int, int, int]:
-    """Import texts of a file; return how many are new, updated, the same. Raises BadInput for an id with two."""
+    """Import the texts of a file; return the numbers of new, updated and unchanged ones.
+
+    1. Into an empty table, copy the documents directly.
+    2. Otherwise stage the texts, and remove repeated rows.
+    3. Update changed texts, and insert new ones.
+
+    Raises BadInput if an id has two texts, or if a text changed without `update`.
+    """
     name = table._meta.db_table
-    filled = fetch_one(f"SELECT 1 FROM {name} WHERE collection_id = %(c)s LIMIT 1", c=collection.pk)
-    # In an empty table nothing can be changed, and an id that the file has twice is found by the unique index.
-    if table is Document and not filled:
+    is_filled = fetch_one(f"SELECT 1 FROM {name} WHERE collection_id = %(c)s LIMIT 1", c=collection.pk)
+    # In an empty table nothing can be changed, and the unique index finds repeated ids.
+    if table is Document and not is_filled:
         try:
             with transaction.atomic():
-                # Straight to their table, so that the bytes are written only once.
+                # Directly into their table, so that the bytes are written only once.
                 columns = "collection_id, version, is_current, external_id, title, text, content_hash, metadata"
                 tuples = _binary_tuples(collection.pk, rows(source))
                 return staging.copy_binary(f"corpus_document ({columns})", tuples, "documents", progress), 0, 0
+        # Staging finds out which rows are repeated.
         except psycopg.errors.UniqueViolation:
-            pass  # which of its rows are the same, the staged ones tell
+            pass
     staging.create_temporary_table(
         "import_text",
         "line int, external_id text, title text, text text, metadata jsonb, content_hash text, "
@@ -64,36 +72,36 @@ def move_in(
     )
     read = staging.copy_lines("import_text", lines, str(table._meta.verbose_name_plural), progress)
     execute("ANALYZE import_text")
-    # Counting is cheap; the window that finds the lines sorts all rows, which only repeated ids are worth.
+    # Counting is cheap; finding the lines sorts all rows and is done only for repeated ids.
     if fetch_row("SELECT count(DISTINCT external_id) FROM import_text") != (read,):
-        what = "documents" if table is Document else "queries"
-        read -= left_out.remove_repeated(what, "import_text", "external_id, content_hash, metadata")
-        if found := staging.first_repeated("import_text", "external_id"):
-            said = _('the id "%(id)s" stands already in %(place)s, with another text or other metadata')
-            raise source.bad(found[0], said % {"id": found[2], "place": source.place(found[1])})
+        noun = "documents" if table is Document else "queries"
+        read -= left_out.remove_repeated(noun, "import_text", "external_id, content_hash, metadata")
+        if repeated := staging.first_repeated("import_text", "external_id"):
+            message = _('the id "%(id)s" stands already in %(place)s, with another text or other metadata')
+            raise source.bad(repeated[0], message % {"id": repeated[2], "place": source.place(repeated[1])})
     versions, updated = _update_changed(collection, name, source, update=update)
     new = _insert_new(collection, table) - versions
     return new, updated, read - new - updated
 
 
 def _binary_tuples(collection: int, rows: Iterable[TextRecord]) -> Iterator[bytes]:
-    """Yield documents as COPY's binary tuples: number of fields, lengths, bytes."""
-    # Eight fields, of which the first three are the same in every row: the collection, version 1, is_current.
+    """Yield documents as binary tuples of COPY: the number of fields, then lengths and bytes."""
+    # Eight fields; the first three are the same in every row: the collection, version 1, is_current.
     head = struct.pack(">hiqiiib", 8, 8, collection, 4, 1, 1, 1)
     length = struct.Struct(">i").pack
-    hashed = length(64)
+    hash_length = length(64)
     for row in rows:
         name, title, text = row.id.encode(), row.title.encode(), row.text.encode()
         metadata = row.metadata.encode()
-        # jsonb travels as its text behind one byte, the version of the format.
+        # jsonb is sent as one byte, the version of the format, and its text.
         yield b"%b%b%b%b%b%b%b%b%b%b\1%b" % (
             head, length(len(name)), name, length(len(title)), title, length(len(text)), text,
-            hashed, row.hash.encode(), length(len(metadata) + 1), metadata,
+            hash_length, row.hash.encode(), length(len(metadata) + 1), metadata,
         )  # fmt: skip
 
 
 def _update_changed(collection: Collection, table: str, source: FileSource, *, update: bool) -> tuple[int, int]:
-    """Bring changed rows up to date, or refuse; return how many get a new version, and how many changed at all."""
+    """Update changed rows; return the numbers of new versions and of all changes. Raises BadInput without `update`."""
     same = "t.collection_id = %(c)s AND t.external_id = s.external_id"
     values = {"c": collection.pk}
     changed = fetch_one(
@@ -103,31 +111,31 @@ def _update_changed(collection: Collection, table: str, source: FileSource, *, u
         **values,
     )
     if changed and not update:
-        said = (
+        message = (
             _('"%(id)s" exists with different text; choose to update what changed')
             if changed[2]
             else _('"%(id)s" exists with different metadata; choose to update what changed')
         )
-        raise source.bad(changed[0], said % {"id": changed[1]}, "update")
+        raise source.bad(changed[0], message % {"id": changed[1]}, "update")
     if not changed:
         return 0, 0
-    described = execute(
+    metadata_updates = execute(
         f"""UPDATE {table} t SET metadata = s.metadata FROM import_text s
             WHERE {same} AND t.is_current AND t.content_hash = s.content_hash AND t.metadata <> s.metadata""",
         **values,
     )
-    retired = execute(
+    replaced = execute(
         f"""UPDATE {table} t SET is_current = false FROM import_text s
             WHERE {same} AND t.is_current AND t.content_hash <> s.content_hash""",
         **values,
     )
-    # A text that an earlier version had already: that version holds again, and no row is made.
-    back = execute(
+    # If an earlier version had the same text, it becomes current again, and no row is added.
+    restored = execute(
         f"""UPDATE {table} t SET is_current = true, metadata = s.metadata FROM import_text s
             WHERE {same} AND NOT t.is_current AND t.content_hash = s.content_hash""",
         **values,
     )
-    return retired - back, described + retired
+    return replaced - restored, metadata_updates + replaced
 
 
 def _insert_new(collection: Collection, table: Table) -> int:
