@@ -154,12 +154,12 @@ def _load_answers(search: AgentJob, references: AgentJob | None) -> list[GradedA
     traces = list(Trace.objects.filter(job=search).order_by("retriever", "agent", "query"))
     queries = Query.objects.in_bulk({trace.query_id for trace in traces})
     # In bulk: traces of all retrievers and agents share their queries.
-    written, aspects = load_references(references), load_query_aspects(search.collection, queries)
+    reference_answers, aspects = load_references(references), load_query_aspects(search.collection, queries)
     answers = []
     for trace in traces:
         query = queries[trace.query_id]
         # Answers imported with the query replace a missing reference: better than none.
-        reference = written.get(query.pk) or "\n\n".join(query.answers)
+        reference = reference_answers.get(query.pk) or "\n\n".join(query.answers)
         query_aspects = tuple(aspects.get(query.pk, ()))
         for answer in trace.answers:
             text, number = answer["answer"], answer["round"]

@@ -121,7 +121,7 @@ def open_retriever(
     campaign: Campaign,
     judges: Sequence[Judge],
     tell: Progress,
-    stopped: ShouldStop,
+    should_stop: ShouldStop,
 ) -> Retriever | None:
     """Embed the documents if needed, and return the retriever ready to search; None if stopped meanwhile."""
     recipe = retriever["recipe"]
@@ -130,10 +130,10 @@ def open_retriever(
         return LexicalRetriever(index)
     if retriever["kind"] in FOLDERS:
         folder = FOLDERS[Run.Kind(retriever["kind"])](recipe)
-        return FolderRetriever(folder) if folder.embed_documents(collection, tell, stopped) else None
+        return FolderRetriever(folder) if folder.embed_documents(collection, tell, should_stop) else None
     run = Run.objects.select_related("collection").get(pk=retriever["run"])
     embedder = next(judge for judge in judges if judge.name == recipe["judge"])
-    searcher = dense.open_searcher(run, campaign, embedder, recipe, tell, stopped)
+    searcher = dense.open_searcher(run, campaign, embedder, recipe, tell, should_stop)
     return None if searcher is None else DenseRetriever(searcher)
 
 

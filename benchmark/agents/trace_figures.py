@@ -169,19 +169,19 @@ def show_trace(trace: Trace) -> dict[str, Any]:
     """Return the context of a trace's page: rounds with documents, graded answers, and the cost."""
     aspects = load_query_aspects(trace.job.collection, [trace.query_id]).get(trace.query_id, [])
     newest_grading = grading.newest_grading(trace.job)
-    assessments = AnswerAssessment.objects.filter(job=newest_grading, trace=trace) if newest_grading else ()
-    grades = {row.round: row for row in assessments}
+    grade_rows = AnswerAssessment.objects.filter(job=newest_grading, trace=trace) if newest_grading else ()
+    grades = {row.round: row for row in grade_rows}
     topic = f"{trace.retriever}/{trace.agent}/{trace.job.options['protocol']}"
     calls = RetrievalCall.objects.filter(campaign=trace.job.campaign, query=trace.query_id, topic=topic)
     paid_calls = [call for call in calls if not call.cached]
-    spent = sum(call.cost or 0.0 for call in paid_calls)
+    total_cost = sum(call.cost or 0.0 for call in paid_calls)
     others = Trace.objects.filter(job=trace.job, query=trace.query_id).order_by("retriever", "agent")
     return {
         "rounds": _show_rounds(trace, aspects),
         "answers": [_show_answer(answer, grades.get(answer["round"]), aspects) for answer in trace.answers],
         "unreached": unreached_with_weights(trace, aspects),
         "aspects": aspects,
-        "paid": of_calls(spent, len(paid_calls), sum(call.cost is None for call in paid_calls)),
+        "paid": of_calls(total_cost, len(paid_calls), sum(call.cost is None for call in paid_calls)),
         "tokens": sum(call.tokens_in + call.tokens_out for call in calls),
         "calls": len(calls),
         "others": others,

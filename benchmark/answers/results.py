@@ -118,11 +118,11 @@ def compute_result(evaluation: AnswerEvaluation, queries: Sequence[Query], pair:
     values = rows.values_list("query_id", "run_id", "generator", *StoredAnswer._fields)
     answers = {(query, run, generator): StoredAnswer(*rest) for query, run, generator, *rest in values}
     stored = EvaluationAnswers(runs_in(evaluation), list(evaluation.options["generators"]), answers)
-    complete, waiting, unjudged = [], 0, 0
+    complete, unanswered, unjudged = [], 0, 0
     for query in queries:
         units = stored.units(query.pk)
         if None in units:
-            waiting += 1
+            unanswered += 1
         # A query that will never get all its verdicts is left out of every cell, and counted for the reader.
         elif any(answer is not None and answer.correct is None for answer in units):
             unjudged += 1
@@ -136,9 +136,9 @@ def compute_result(evaluation: AnswerEvaluation, queries: Sequence[Query], pair:
         # None without a filled version: the page then shows only one version.
         "after": pair.after.number if pair.after else None,
         "queries": len(complete),
-        "waiting": waiting,
+        "waiting": unanswered,
         "no_verdict": unjudged,
-        "complete": not waiting,
+        "complete": not unanswered,
         "seed": SEED,
         **{key: [] for key in ("cells", "means", "systems", "correlation")},
         "moved": None,
@@ -157,7 +157,7 @@ def compute_result(evaluation: AnswerEvaluation, queries: Sequence[Query], pair:
     result |= compare_versions(names, stored.generators, before, after, stored.outcomes(complete), SEED)
     _add_counts(result, stored)
     # Cells are shown as soon as they have queries; a mean over systems waits until all are answered.
-    if waiting:
+    if unanswered:
         result["means"] = []
     return result
 

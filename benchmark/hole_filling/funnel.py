@@ -89,11 +89,11 @@ def compute_funnel(filling: Filling) -> Funnel:
     unjudged, dropped = start.candidates - start.known, count(dropped=True)
     # A label of people takes precedence over that of judges for the same pair.
     judges, settled_by_people = count(state="labelled", people=False), count(people=True) - start.known
-    to_people, waiting, failed, pending = unjudged, unjudged - settled_by_people, 0, 0
+    to_people, people_open, failed, pending = unjudged, unjudged - settled_by_people, 0, 0
     rounds: list[dict[str, int]] = []
     if campaign is not None:
-        waiting, failed = count(state="escalated", people=False), count(state="failed", people=False)
-        to_people = waiting + settled_by_people
+        people_open, failed = count(state="escalated", people=False), count(state="failed", people=False)
+        to_people = people_open + settled_by_people
         # The rest: neither labelled, failed nor with people.
         pending = unjudged - judges - failed - to_people
         # DREAM's table 8: the pairs with agreement in each round of the debate, and those still open.
@@ -109,7 +109,7 @@ def compute_funnel(filling: Filling) -> Funnel:
         rounds=rounds,
         labelled=judges,
         to_people=to_people,
-        people_open=waiting,
+        people_open=people_open,
         people_settled=settled_by_people,
         failed=failed,
         pending=pending,

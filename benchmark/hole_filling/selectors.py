@@ -119,11 +119,11 @@ def describe_judges(filling: Filling) -> dict[str, Any]:
             "is_open": True,
         }
     debaters = campaign.debaters if RoutingPolicy(campaign.policy).debates else []
-    seats = {"debaters": debaters, "judges": campaign.voters, "filter": Protocol.of(campaign.protocol).filter}
-    versions = JudgeVersion.objects.filter(pk__in=[key for keys in seats.values() for key in keys])
+    roles = {"debaters": debaters, "judges": campaign.voters, "filter": Protocol.of(campaign.protocol).filter}
+    versions = JudgeVersion.objects.filter(pk__in=[key for keys in roles.values() for key in keys])
     names = dict(versions.values_list("pk", "name"))
-    seat_names = {seat: ", ".join(number_names([names[key] for key in keys])) for seat, keys in seats.items()}
-    return {**description, "policy": campaign.get_policy_display(), "panel": campaign.panel, **seat_names}
+    role_names = {role: ", ".join(number_names([names[key] for key in keys])) for role, keys in roles.items()}
+    return {**description, "policy": campaign.get_policy_display(), "panel": campaign.panel, **role_names}
 
 
 def funnel_steps(funnel: dict[str, Any]) -> list[tuple[str, int, str]]:

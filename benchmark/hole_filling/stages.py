@@ -54,8 +54,8 @@ def advance_filling(filling: Filling) -> Filling:
 def store_funnel(filling: Filling) -> Filling:
     """Store the current funnel, and the state that follows from it."""
     funnel = compute_funnel(filling)
-    asking = Campaign.objects.filter(pk=filling.campaign or 0, state__in=ASKING)
-    waits_for_people = not funnel.pending and not asking.exists()
+    active_campaigns = Campaign.objects.filter(pk=filling.campaign or 0, state__in=ASKING)
+    waits_for_people = not funnel.pending and not active_campaigns.exists()
     filling.state = State.PEOPLE if waits_for_people else State.JUDGING
     filling.funnel = funnel.document
     # Conditional, since it may have been finished or cancelled while the funnel was counted.
@@ -158,20 +158,20 @@ def claim_and_act(
     The columns `refused` are stored with the message of a BadInput; `failed` with that of any other
     error, which is raised again. A worker that is killed stores nothing, and the next one starts over.
     """
-    waiting = Filling.objects.filter(pk=key, state=state)
+    pending_rows = Filling.objects.filter(pk=key, state=state)
     try:
         with transaction.atomic():
             # Locked rows belong to another worker and are skipped.
-            rows = waiting.select_for_update(skip_locked=True, of=("self",)).select_related("collection", "before")
+            rows = pending_rows.select_for_update(skip_locked=True, of=("self",)).select_related("collection", "before")
             filling = rows.defer("pairs").first()
             if filling is None:
                 return False
             act(filling)
     # Outside the failed transaction, in which nothing could be stored.
     except BadInput as error:
-        waiting.update(error=f"{problem}{error}", **refused)
+        pending_rows.update(error=f"{problem}{error}", **refused)
     except Exception as error:
-        waiting.update(error=f"{problem}Unexpected error: {error}", **failed)
+        pending_rows.update(error=f"{problem}Unexpected error: {error}", **failed)
         raise
     return True
 

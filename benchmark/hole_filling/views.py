@@ -30,7 +30,7 @@ def fillings(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     form = form_of(services.start_filling, request, only=TO_FILL, **selectors.filling_form(scope.collection))
 
     def show(form: ActionForm) -> HttpResponse:
-        return _render_page(request, scope, fill=form)
+        return _render_page(request, scope, fill_form=form)
 
     confirmation: dict[str, Any] = {"confirm": "benchmark/fill_confirm.html", "estimate": estimate_filling}
     return answer_action(request, scope, services.start_filling, form, show, _address_of, **confirmation)
@@ -48,7 +48,7 @@ def send_pairs(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     form = form_of(services.start_filling, request, only=TO_SEND, **form_options)
 
     def show(form: ActionForm) -> HttpResponse:
-        return _render_page(request, scope, send=form)
+        return _render_page(request, scope, send_form=form)
 
     return answer_action(request, scope, services.start_filling, form, show, _address_of)
 
@@ -58,14 +58,18 @@ def _address_of(filling: Filling) -> str:
 
 
 def _render_page(
-    request: HttpRequest, scope: AccessScope, *, fill: ActionForm | None = None, send: ActionForm | None = None
+    request: HttpRequest,
+    scope: AccessScope,
+    *,
+    fill_form: ActionForm | None = None,
+    send_form: ActionForm | None = None,
 ) -> HttpResponse:
     """Render the page with its two forms; a submitted one keeps its input."""
     service, collection = services.start_filling, scope.collection
     context, files = selectors.fillings_page(collection, with_table="table" in request.GET)
-    context["fill"] = fill or form_of(service, only=TO_FILL, **selectors.filling_form(collection))
-    context["form"] = send or form_of(service, only=TO_SEND, **selectors.send_form(collection))
-    has_errors = send is not None or (fill is not None and fill.is_bound)
+    context["fill"] = fill_form or form_of(service, only=TO_FILL, **selectors.filling_form(collection))
+    context["form"] = send_form or form_of(service, only=TO_SEND, **selectors.send_form(collection))
+    has_errors = send_form is not None or (fill_form is not None and fill_form.is_bound)
     news: dict[str, Any] = {"news": "benchmark/_bounds.html", "status": 422 if has_errors else 200}
     return answer_page(request, scope, "benchmark/hole_fillings.html", context, **files, **news)
 

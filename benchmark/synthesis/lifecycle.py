@@ -208,19 +208,19 @@ def _store_outcomes(
     synthesis: Synthesis, rows: Sequence[SyntheticBundle], outcomes: Sequence[SeedOutcome | None]
 ) -> None:
     """Store the outcomes of seeds, leaving those without a response pending. Raises LeaseLost."""
-    written, dropped = [], []
+    with_bundle, dropped = [], []
     for row, outcome in zip(rows, outcomes, strict=True):
         if outcome is None or outcome.reason == "error":
             continue
         if outcome.bundle is not None:
             row.bundle, row.near_duplicates = outcome.bundle, outcome.near_duplicates
-            written.append(row)
+            with_bundle.append(row)
         else:
             row.step, row.reason, row.problem = outcome.step, outcome.reason, outcome.problem
             dropped.append(row)
     with transaction.atomic():
         leases.lock_held(synthesis)
-        SyntheticBundle.objects.bulk_update(written, ["bundle", "near_duplicates"], batch_size=100)
+        SyntheticBundle.objects.bulk_update(with_bundle, ["bundle", "near_duplicates"], batch_size=100)
         SyntheticBundle.objects.bulk_update(dropped, ["step", "reason", "problem"], batch_size=100)
 
 

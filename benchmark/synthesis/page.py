@@ -83,9 +83,9 @@ def synthesis_tables(synthesis_page: SynthesisPage) -> list[DownloadTable]:
     if synthesis_page.synthesis.kind != Synthesis.Product.BUNDLES:
         names = (pgettext("column", "step"), _("reason"), _("seeds"))
         written_rows = made_rows(synthesis_page.synthesis)
-        written = tuple((row.seed_id, row.bundle["query"]) for row in written_rows if row.bundle is not None)
+        query_rows = tuple((row.seed_id, row.bundle["query"]) for row in written_rows if row.bundle is not None)
         return [
-            DownloadTable("queries", _("Written queries"), (_("seed"), _("query")), written, 2),
+            DownloadTable("queries", _("Written queries"), (_("seed"), _("query")), query_rows, 2),
             DownloadTable("dropped", _("Seeds without a new query"), names, dropped, 2),
         ]
     header = (_("seed"), _("query"), _("type"), _("positives"), _("negatives"))

@@ -240,11 +240,11 @@ def _describe_query(
 def count_synthetic(synthesis: Synthesis) -> dict[str, Any]:
     """Count the outcomes of the sources; `failed` by reason, `pairs` of the written queries."""
     rows = SyntheticBundle.objects.filter(synthesis=synthesis)
-    written = rows.filter(bundle__isnull=False)
+    with_bundle = rows.filter(bundle__isnull=False)
     failed = dict(rows.exclude(step="").order_by("reason").values_list("reason").annotate(rows=Count("pk")))
     present = failed.pop(PRESENT, 0)
-    counts = {"written": written.count(), "there_before": present, "failed": failed}
-    counts["waiting"] = synthesis.total - written.count() - present - sum(failed.values())
-    ids = list(written.values_list("bundle__query_id", flat=True))
+    counts = {"written": with_bundle.count(), "there_before": present, "failed": failed}
+    counts["waiting"] = synthesis.total - with_bundle.count() - present - sum(failed.values())
+    ids = list(with_bundle.values_list("bundle__query_id", flat=True))
     current = Query.objects.filter(collection=synthesis.collection, external_id__in=ids, is_current=True)
     return counts | {"pairs": Pair.objects.filter(query__in=current, is_candidate=True).count()}

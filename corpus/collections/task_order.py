@@ -45,8 +45,8 @@ WHERE collection_id = %(collection)s AND state = 'open' AND reason NOT IN ('audi
 
 def next_place() -> int:
     """Return a place after all others, for rows written through the ORM."""
-    (place,) = fetch_row("SELECT nextval('corpus_item_place')")
-    return int(place)
+    (last_place,) = fetch_row("SELECT nextval('corpus_item_place')")
+    return int(last_place)
 
 
 @transaction.atomic

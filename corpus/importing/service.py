@@ -152,8 +152,8 @@ class _Import:
         )
         if any(documents) and not self.files.dry_run:
             full_text.request_index(self.collection.pk)
-        written = sum([*new.values(), *updated.values()])
-        table_statistics.renew_statistics(written, Document, Query, Pair, Judgment)
+        row_count = sum([*new.values(), *updated.values()])
+        table_statistics.renew_statistics(row_count, Document, Query, Pair, Judgment)
         current = {"collection": self.collection, "is_current": True}
         (imported,) = fetch_row(
             """SELECT count(*) FROM current_judgment j JOIN corpus_assessor a ON a.id = j.assessor_id
@@ -177,7 +177,7 @@ class _Import:
             "grades_below_zero": unjudged,
             "qrels": graded_rows,
             "labels_changed": labels,
-            "changed": self.is_new or bool(runs) or bool(written),
+            "changed": self.is_new or bool(runs) or bool(row_count),
             "dry_run": self.files.dry_run,
         }
 

@@ -37,14 +37,14 @@ def request_index(collection: int) -> None:
     transaction.on_commit(partial(background.enqueue, INDEX, collection))
 
 
-def index_documents(collection: int, tell: Callable[[int, int], object], stopped: Callable[[], bool]) -> None:
+def index_documents(collection: int, tell: Callable[[int, int], object], should_stop: Callable[[], bool]) -> None:
     """Store the terms of documents that have none yet."""
     stored = DocumentTerms.objects.filter(document=OuterRef("pk"))
     missing = list(Document.objects.filter(~Exists(stored), collection=collection).values_list("pk", flat=True))
     if not missing:
         return
     for begin in range(0, len(missing), BATCH):
-        if stopped():
+        if should_stop():
             return
         rows = Document.objects.filter(pk__in=missing[begin : begin + BATCH])
         texts = list(rows.values_list("pk", "title", Left("text", MOST_CHARACTERS)))
@@ -54,7 +54,7 @@ def index_documents(collection: int, tell: Callable[[int, int], object], stopped
             cursor.execute(STORE, [collection, [pk for pk, _, _ in texts], vectors])
         tell(min(begin + BATCH, len(missing)), len(missing))
     # Index what was imported meanwhile.
-    index_documents(collection, tell, stopped)
+    index_documents(collection, tell, should_stop)
 
 
 def write_vector(text: str) -> str:

@@ -44,16 +44,18 @@ class Command(JobCommand):
         suite, members = _find_members(options["name"])
         if suite is not None and (options["before"] is not None or options["after"] is not None):
             raise BadInput("--before and --after name versions of one collection's qrels: leave them out for a suite")
-        wanted = self.wanted(options)
+        answer_options = self.wanted(options)
         sizes = [len(answered_queries(collection)) for collection in members]
         shares = []
         for size in sizes:
             share = size / max(1, sum(sizes))
             limits = {
-                "budget": None if wanted.budget is None else wanted.budget * share,
-                "max_calls": None if wanted.max_calls is None else max(1, int(wanted.max_calls * share)),
+                "budget": None if answer_options.budget is None else answer_options.budget * share,
+                "max_calls": None
+                if answer_options.max_calls is None
+                else max(1, int(answer_options.max_calls * share)),
             }
-            shares.append(wanted.model_copy(update=limits))
+            shares.append(answer_options.model_copy(update=limits))
         # An unknown version is reported before anything starts.
         for number in filter(None, (options["before"], options["after"])):
             versions.version_numbered(members[0], number)

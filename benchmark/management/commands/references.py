@@ -26,14 +26,14 @@ class Command(JobCommand):
         """Return the number of reference answers and the problems, as text and as a document."""
         rows = ReferenceAnswer.objects.filter(job=job).select_related("query")
         problems = {row.query.external_id: row.problem for row in rows if row.problem}
-        written = rows.count() - len(problems)
-        line = f"{job.collection.name}: {written} of {job.total} reference answers, {job.state}"
+        answer_count = rows.count() - len(problems)
+        line = f"{job.collection.name}: {answer_count} of {job.total} reference answers, {job.state}"
         document = {
             "collection": job.collection.name,
             "job": job.number,
             "state": job.state,
             "queries": job.total,
-            "written": written,
+            "written": answer_count,
             "problems": problems,
         }
         return "\n".join([line, *(f"  {query}: {problem}" for query, problem in problems.items())]), document
