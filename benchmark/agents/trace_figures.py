@@ -171,6 +171,15 @@ def show_trace(trace: Trace) -> dict[str, Any]:
     newest_grading = grading.newest_grading(trace.job)
     grade_rows = AnswerAssessment.objects.filter(job=newest_grading, trace=trace) if newest_grading else ()
     grades = {row.round: row for row in grade_rows}
+    texts = {aspect.id: aspect.text for aspect in aspects}
+    answers = []
+    for answer in trace.answers:
+        grade = grades.get(answer["round"])
+        scores = [
+            {"id": name, "text": texts.get(name, ""), "score": score, "importance": grade.importances.get(name)}
+            for name, score in grade.aspect_scores.items()
+        ] if grade else []  # fmt: skip
+        answers.append({**answer, "grade": grade, "scores": scores})
     topic = f"{trace.retriever}/{trace.agent}/{trace.job.options['protocol']}"
     calls = RetrievalCall.objects.filter(campaign=trace.job.campaign, query=trace.query_id, topic=topic)
     paid_calls = [call for call in calls if not call.cached]
@@ -178,7 +187,7 @@ def show_trace(trace: Trace) -> dict[str, Any]:
     others = Trace.objects.filter(job=trace.job, query=trace.query_id).order_by("retriever", "agent")
     return {
         "rounds": _show_rounds(trace, aspects),
-        "answers": [_show_answer(answer, grades.get(answer["round"]), aspects) for answer in trace.answers],
+        "answers": answers,
         "unreached": unreached_with_weights(trace, aspects),
         "aspects": aspects,
         "paid": of_calls(total_cost, len(paid_calls), sum(call.cost is None for call in paid_calls)),
@@ -209,22 +218,6 @@ def _show_rounds(trace: Trace, aspects: Sequence[SoughtAspect]) -> list[dict[str
             seen.add(name)
         rounds.append({"number": number, "search": search_round["search"], "returned": returned})
     return rounds
-
-
-def _show_answer(
-    answer: Mapping[str, Any], grade: AnswerAssessment | None, aspects: Sequence[SoughtAspect]
-) -> dict[str, Any]:
-    texts = {aspect.id: aspect.text for aspect in aspects}
-    scores = [
-        {
-            "id": name,
-            "text": texts.get(name, ""),
-            "score": score,
-            "importance": grade.importances.get(name) if grade else None,
-        }
-        for name, score in (grade.aspect_scores if grade else {}).items()
-    ]
-    return {**answer, "grade": grade, "scores": scores}
 
 
 def unreached_with_weights(trace: Trace, aspects: Sequence[SoughtAspect]) -> list[tuple[SoughtAspect, float]]:

@@ -99,6 +99,12 @@ def compare_versions(
     means = {when: column_values.mean(axis=0, keepdims=True) for when, column_values in agree.items()}
     of_means = _align_cells(means, list(generators), seed)
     hits = {when: outcomes.hit.mean(axis=1).tolist() for when, outcomes in versions.items()}
+
+    def mean_graded(generator: str, version: str) -> float | None:
+        # Over systems (DREAM table 21); None if a system has no value.
+        values = [cell["graded"][version] for cell in cells if cell["generator"] == generator]
+        return None if None in values else sum(values) / len(values)
+
     blank = dict.fromkeys(("before", "after", "rank_before", "rank_after"))
     ranked: list[dict[str, Any]] = [{"name": name, **blank} for name in systems]
     ranks = {when: rank_means(values) for when, values in hits.items()}
@@ -112,10 +118,7 @@ def compare_versions(
             {
                 "generator": name,
                 "align": of_means[g],
-                "graded": {
-                    version: _mean_if_complete([cell["graded"][version] for cell in cells if cell["generator"] == name])
-                    for version in ("before", "after", "change")
-                },
+                "graded": {version: mean_graded(name, version) for version in ("before", "after", "change")},
                 "generation": float(answers.correct[:, g].mean()),
             }
             for g, name in enumerate(generators)
@@ -156,8 +159,3 @@ def _graded_by_version(versions: Mapping[str, RetrievalOutcomes], system: int, c
     if row["before"] is not None and row["after"] is not None:
         row["change"] = row["after"] - row["before"]
     return row
-
-
-def _mean_if_complete(values: Sequence[Any]) -> float | None:
-    """Return the mean over systems (DREAM table 21); None if a system has no value."""
-    return None if None in values else sum(values) / len(values)

@@ -1,9 +1,6 @@
 """Answers to read: a list by query with the outcomes of retrieval and generation, and one answer with its contexts."""
 
-from collections.abc import Sequence
 from typing import Any
-
-import numpy as np
 
 from benchmark.answers.contexts import EVIDENCE
 from benchmark.answers.evaluations import answered_queries, runs_in
@@ -29,10 +26,16 @@ def list_answers(
     stored = GeneratedAnswer.objects.filter(evaluation=evaluation, run=run, generator=generator, query__in=queries)
     by_query = {answer.query_id: answer for answer in stored.defer("evidence")}
     answered = [query for query in queries if query.pk in by_query]
-    hits = _load_hits(evaluation, run, [query.pk for query in answered], pair)
+    keys, k = [query.pk for query in answered], int(evaluation.options["k"])
+    documents = stack_rankings([rankings.load([run.pk], k)[run.pk]], keys, k)
+    hits = [
+        (grade_runs(documents, version, keys, evaluation.collection).hit[0] > 0).tolist()
+        for version in (pair.before, pair.after)
+        if version is not None
+    ]
     shown_rows = []
-    for query in answered:
-        answer, query_hits = by_query[query.pk], hits[query.pk]
+    for position, query in enumerate(answered):
+        answer, query_hits = by_query[query.pk], tuple(version_hits[position] for version_hits in hits)
         # The newest version's retrieval outcome against the verdict.
         disagrees = answer.correct is not None and query_hits[-1] != answer.correct
         is_shown = {"disagree": disagrees, "wrong": answer.correct is False, "problems": bool(answer.problem)}
@@ -44,20 +47,6 @@ def list_answers(
         "page": page,
         "has_more": len(shown_rows) > page * PAGE,
     }
-
-
-def _load_hits(
-    evaluation: AnswerEvaluation, run: Run, queries: Sequence[int], pair: VersionPair
-) -> dict[int, tuple[bool, ...]]:
-    k = int(evaluation.options["k"])
-    documents = stack_rankings([rankings.load([run.pk], k)[run.pk]], queries, k)
-    by_version = [
-        grade_runs(documents, version, queries, evaluation.collection).hit[0] > 0
-        for version in (pair.before, pair.after)
-        if version is not None
-    ]
-    columns = np.array(by_version).T.tolist() if queries else []
-    return {query: tuple(row) for query, row in zip(queries, columns, strict=True)}
 
 
 def list_contexts(answer: GeneratedAnswer, pair: VersionPair) -> list[dict[str, Any]]:

@@ -190,7 +190,17 @@ def import_synthetic(synthesis: Synthesis, rows: Iterable[SyntheticBundle]) -> N
     if not bundles:
         return
     sources = _describe_sources(collection, bundles) if method is KEYWORDS else {}
-    query_rows = [_describe_query(method, bundle, sources) for bundle in bundles]
+    query_rows = []
+    for bundle in bundles:
+        made_from = bundle[method.made_from]
+        metadata = {"synthetic": True, "writer": bundle["models"]["judge"]["name"], method.made_from: made_from}
+        if method is KEYWORDS:
+            metadata["seed_query"] = made_from
+        query_row = {"_id": bundle["query_id"], "text": bundle["query"], "metadata": metadata}
+        if source := sources.get(made_from):
+            query_row |= {"answers": source["answers"], "instruction": source["instruction"]}
+            metadata |= source["metadata"]
+        query_rows.append(query_row)
     index, depth = index_for(collection), synthesis.options["pairs"]
     names = dict(Document.objects.filter(collection=collection, is_current=True).values_list("pk", "external_id"))
     pairs = []
@@ -221,20 +231,6 @@ def _describe_sources(collection: Collection, bundles: Iterable[Mapping[str, Any
         }
         for query in queries
     }
-
-
-def _describe_query(
-    method: WritingMethod, bundle: Mapping[str, Any], sources: Mapping[str, dict[str, Any]]
-) -> dict[str, Any]:
-    made_from = bundle[method.made_from]
-    metadata = {"synthetic": True, "writer": bundle["models"]["judge"]["name"], method.made_from: made_from}
-    if method is KEYWORDS:
-        metadata["seed_query"] = made_from
-    query = {"_id": bundle["query_id"], "text": bundle["query"], "metadata": metadata}
-    if source := sources.get(made_from):
-        query |= {"answers": source["answers"], "instruction": source["instruction"]}
-        metadata |= source["metadata"]
-    return query
 
 
 def count_synthetic(synthesis: Synthesis) -> dict[str, Any]:

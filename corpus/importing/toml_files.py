@@ -122,10 +122,9 @@ def read_toml(model: type[Model], text: str, name: str) -> Model:
         return model.model_validate(tables)
     except ValidationError as error:
         lines = _lines(text)
-        errors = [
-            details for details in error.errors() if details["type"] != "default_factory_not_called"
-        ]  # another one's fault
-        mistakes = [_mistake(details, tables, lines) for details in errors]
+        # A default factory is not called because of another mistake.
+        errors = [details for details in error.errors() if details["type"] != "default_factory_not_called"]
+        mistakes = [_locate_mistake(details, tables, lines) for details in errors]
     # The first mistake in the file, since later ones may follow from it.
     number, description = min(mistakes, key=itemgetter(0))
     words = _("%(name)s, line %(line)s: %(what)s") if number else _("%(name)s: %(what)s")
@@ -155,7 +154,7 @@ def _describe_syntax(error: Exception) -> str:
     return _("this is not TOML in line %(line)s, column %(column)s (“%(said)s”): check quotes and brackets") % values
 
 
-def _mistake(error: ErrorDetails, tables: dict[str, Any], lines: dict[KeyPath, int]) -> tuple[int, str]:
+def _locate_mistake(error: ErrorDetails, tables: dict[str, Any], lines: dict[KeyPath, int]) -> tuple[int, str]:
     """Return the line of a mistake, or 0 if it is unknown, and its description."""
     key_path: KeyPath = (*error["loc"], *error.get("ctx", {}).get("place", ()))
     listed = len(key_path) > 1 and isinstance(key_path[1], int)

@@ -7,7 +7,7 @@ from django.core.management.base import CommandParser
 
 from benchmark.answers import results, suites
 from benchmark.answers.evaluations import ANSWERS, answered_queries
-from benchmark.models import AnswerEvaluation, Suite
+from benchmark.models import Suite
 from benchmark.qrels import versions
 from benchmark.suites.groups import collections_of
 from corpus.errors import BadInput, Incomplete
@@ -72,7 +72,14 @@ class Command(JobCommand):
                 self.wait_for(row, f"answers of {row.collection.name}")
         elif any(not row.is_over for row in rows) and not workers.live_workers():
             self.note("no worker serves this instance: start `serve`, or wait here with --wait")
-        documents = [_describe_evaluation(row, options) for row in rows]
+        documents = []
+        for row in rows:
+            pair = results.choose_versions(row.collection, options["before"], options["after"])
+            cost = results.cost_of(row)
+            paid = cost.pop("paid")
+            state = {"state": row.state, "done": row.done, "total": row.total, "error": row.error}
+            figures = results.load_result(row, pair)
+            documents.append({**figures, **state, **cost, "cost": paid.usd if paid else 0.0})
         for evaluation in documents:
             for line in _format_result(evaluation):
                 self.say(line)
@@ -100,15 +107,6 @@ def _find_members(name: str) -> tuple[Suite | None, list[Collection]]:
         listed = f"; there are: {', '.join(str(row) for row in existing)}" if existing else ""
         raise BadInput(f'There is no collection or suite "{name}"{listed}')
     return suite, collections_of(suite)
-
-
-def _describe_evaluation(row: AnswerEvaluation, options: Options) -> Options:
-    """Return the document of one evaluation: its state, its figures, and its cost."""
-    pair = results.choose_versions(row.collection, options["before"], options["after"])
-    cost = results.cost_of(row)
-    paid = cost.pop("paid")
-    state = {"state": row.state, "done": row.done, "total": row.total, "error": row.error}
-    return {**results.load_result(row, pair), **state, **cost, "cost": paid.usd if paid else 0.0}
 
 
 def _format_result(result: Options) -> list[str]:
