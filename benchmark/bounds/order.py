@@ -48,15 +48,20 @@ def pool_of(query: int, ranked: Sequence[Integers], judged: Judged, grade_gains:
         weights[row, np.searchsorted(documents, top)] = dcg_discounts(k)[: len(top)]
     # Both are ascending; the position of a document behind the last judged one would be out of range.
     positions = np.minimum(np.searchsorted(judged_documents, documents), max(len(judged_documents) - 1, 0))
-    is_judged = (
-        judged_documents[positions] == documents if len(judged_documents) else np.zeros(len(documents), dtype=bool)
-    )
-    gain = grade_gains[grades[positions[is_judged]]] if len(judged_documents) else np.empty(0)
+    is_judged, gain = np.zeros(len(documents), dtype=bool), np.empty(0)
+    if len(judged_documents):
+        is_judged = judged_documents[positions] == documents
+        gain = grade_gains[grades[positions[is_judged]]]
     returned = (weights > 0).sum(axis=1)
     judged_share = (weights[:, is_judged] > 0).sum(axis=1) / np.maximum(returned, 1)
     counts = np.bincount(grades, minlength=len(grade_gains)).astype(np.int64)
     return BoundsPool(
-        query, documents[~is_judged], weights[:, ~is_judged], weights[:, is_judged] @ gain, counts, judged_share
+        query=query,
+        documents=documents[~is_judged],
+        weights=weights[:, ~is_judged],
+        gained=weights[:, is_judged] @ gain,
+        counts=counts,
+        judged=judged_share,
     )
 
 

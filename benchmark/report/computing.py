@@ -175,27 +175,24 @@ def _compare_systems(
 
 def _over_systems(rows_by_measure: Mapping[str, Any], values: Mapping[str, Values]) -> dict[str, Any]:
     """Return unweighted means over the systems, and the change of order: Kendall's tau, moved ranks, swapped pairs."""
-    means, order = {}, {}
+    means: dict[str, dict[str, float | None]] = {}
+    order: dict[str, dict[str, float | None]] = {}
     for key, rows in rows_by_measure.items():
         means[key] = {
             name: None if rows[0][name] is None else float(np.mean([row[name] for row in rows]))
             for name in ("before", "after", "change")
         }
     for key in measures.RANKING:
-        moves: dict[str, float | None] = {"tau": None, "moved": 0, "swapped": 0}
+        order[key] = {"tau": None, "moved": 0, "swapped": 0}
         if (before := values[key].before) is not None:
-            # Means that differ only by rounding share a rank, so that no move is counted between them.
             means_before, means_after = (matrix.mean(axis=1).tolist() for matrix in (before, values[key].after))
-            moved_count = sum(
-                rank_before != rank_after
-                for rank_before, rank_after in zip(rank_means(means_before), rank_means(means_after), strict=True)
-            )
-            moves = {
+            # Means that differ only by rounding share a rank, so that no move is counted between them.
+            rank_pairs = zip(rank_means(means_before), rank_means(means_after), strict=True)
+            order[key] = {
                 "tau": kendall_tau(means_before, means_after),
-                "moved": moved_count,
+                "moved": sum(rank_before != rank_after for rank_before, rank_after in rank_pairs),
                 "swapped": count_swapped(means_before, means_after),
             }
-        order[key] = moves
     return {"means": means, "order": order}
 
 

@@ -39,9 +39,9 @@ def compare_runs(
     first, second = (query_values(stored.report, run, measure)[1] for run in (first_run, second_run))
     differences = first - second
     names = dict(Query.objects.filter(pk__in=result["queries"]).values_list("pk", "external_id"))
-    sorted_places = _sort_queries(differences, order)
+    sorted_positions = _sort_queries(differences, order)
     ids = [names.get(key, "") for key in result["queries"]]
-    page_positions = sorted_places[(page - 1) * PAGE : page * PAGE]
+    page_positions = sorted_positions[(page - 1) * PAGE : page * PAGE]
     queries = Query.objects.in_bulk([result["queries"][position] for position in page_positions])
     counts = {
         "wins": int((differences > TIE).sum()),
@@ -56,7 +56,7 @@ def compare_runs(
     header = (_("query"), heading["first"]["name"], heading["second"]["name"], _("difference"))
     columns = (first, second, differences)
     rows: tuple[tuple[Cell, ...], ...] = tuple(
-        (ids[position], *(float(column[position]) for column in columns)) for position in sorted_places
+        (ids[position], *(float(column[position]) for column in columns)) for position in sorted_positions
     )
     title = _("%(measure)s of %(one)s and %(other)s by query") % {
         "measure": heading["label"],
@@ -83,7 +83,7 @@ def compare_runs(
             if (key := result["queries"][position]) in queries  # A query may have been deleted since.
         ],
         "page": page,
-        "has_more": len(sorted_places) > page * PAGE,
+        "has_more": len(sorted_positions) > page * PAGE,
         "chart": _difference_chart(stored, heading, differences, ids, counts),
         "table": DownloadTable("queries", title, header, rows),
         "asked": urlencode({"a": first_run, "b": second_run, "measure": measure, "order": order}),

@@ -31,7 +31,7 @@ from corpus.models import Query
 from corpus.numbered import numbered_or_404
 from jobs.models import JobState
 
-NAMED = 10  # Queries in a list; the others are counted.
+LISTED = 10  # Queries in a list; the others are counted.
 
 
 class FollowingForm(forms.Form):
@@ -228,7 +228,7 @@ def list_left_out(stored: StoredReport) -> list[tuple[Qrels, list[Query], int]]:
     omissions = []
     for version, other in ((before, after), (after, before)):
         if query_keys := judged[version.pk] - judged[other.pk]:
-            queries = list(Query.objects.filter(pk__in=query_keys).order_by("external_id")[:NAMED])
+            queries = list(Query.objects.filter(pk__in=query_keys).order_by("external_id")[:LISTED])
             omissions.append((version, queries, len(query_keys) - len(queries)))
     return omissions
 

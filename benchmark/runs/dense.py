@@ -92,8 +92,8 @@ class Pace:
         # At most four times as many as before: the first call of a server loads its model.
         self.ahead = max(self.together, min(AHEAD, 4 * self.ahead, int(STEP_S / seconds_per_document)))
 
-    def is_too_slow(self, reply: RetrievalReply) -> bool:
-        """Return whether every call timed out and smaller ones can be tried; if so, make them smaller."""
+    def shrink_after_timeout(self, reply: RetrievalReply) -> bool:
+        """Make calls smaller if every call timed out and smaller ones can be tried; return whether they were."""
         if any(answer is not None for answer in reply.answers) or LATE not in reply.error or self.together == 1:
             return False
         self.ahead = self.together = max(1, self.together // 4)
@@ -133,9 +133,10 @@ class Dense(IndexedVectors):
         """Request documents' vectors, with as many documents per call as the model can take. Raises Incomplete."""
         started_at, size = perf_counter(), self.pace.together
         reply = self.ask([(0, texts[start : start + size]) for start in range(0, len(texts), size)])
-        too_slow = not reply.stopped and self.pace.is_too_slow(reply)
-        self.ahead = self.pace.ahead
-        if reply.stopped or too_slow:
+        if reply.stopped:
+            return False
+        if self.pace.shrink_after_timeout(reply):
+            self.ahead = self.pace.ahead
             return False
         self.pace.measure(len(texts), perf_counter() - started_at)
         self.ahead = self.pace.ahead

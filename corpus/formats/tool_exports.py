@@ -69,16 +69,18 @@ def _rows_of(row: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the rows in an object around them; [] for an object that is itself a row."""
     if isinstance(row.get("paragraphs"), list):
         return list(_of_article(row))
-    lists_of_rows = {name: value for name, value in row.items() if passages.simplify(name) in _AROUND}
-    lists = [
-        name for name, value in lists_of_rows.items()
-        if isinstance(value, list) and value and all(isinstance(element, dict) for element in value)
-    ]  # fmt: skip
-    texts = f"{passages.DOCUMENT} {passages.QUERY}"
-    if len(lists) != 1 or passages.find_key({name: row[name] for name in row if name != lists[0]}, texts):
+    lists_of_rows: dict[str, list[dict[str, Any]]] = {
+        name: value
+        for name, value in row.items()
+        if passages.simplify(name) in _AROUND
+        and isinstance(value, list)
+        and value
+        and all(isinstance(element, dict) for element in value)
+    }
+    other_values = {name: value for name, value in row.items() if name not in lists_of_rows}
+    if len(lists_of_rows) != 1 or passages.find_key(other_values, f"{passages.DOCUMENT} {passages.QUERY}"):
         return []
-    inner_rows: list[dict[str, Any]] = row[lists[0]]
-    return inner_rows
+    return next(iter(lists_of_rows.values()))
 
 
 def _of_article(row: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -87,13 +89,12 @@ def _of_article(row: dict[str, Any]) -> Iterator[dict[str, Any]]:
         questions = paragraph.get("qas") if isinstance(paragraph, dict) else None
         for question in questions if isinstance(questions, list) else []:
             if isinstance(question, dict):
-                rest = {name: value for name, value in question.items() if name != "id"}
-                texts = {
+                yield {
                     "title": row.get("title"),
                     "context": paragraph.get("context"),
                     "question_id": question.get("id"),
+                    **{name: value for name, value in question.items() if name != "id"},
                 }
-                yield {**texts, **rest}
 
 
 def _are_judgments(row: dict[str, Any], name: str, value: Any) -> bool:
@@ -122,12 +123,8 @@ def _of_list(row: dict[str, Any], name: str) -> list[FlatRow]:
     for judgment in judgments:
         person_key, grade_key = passages.find_key(judgment, _PEOPLE), passages.find_key(judgment, _GRADES)
         other_values = {f"{name}.{key}": value for key, value in judgment.items() if key not in (person_key, grade_key)}
-        rows.append(
-            FlatRow(
-                {**texts, ANNOTATOR: _name_person(judgment[person_key]), answer: judgment[grade_key], **other_values},
-                (answer,),
-            )
-        )
+        judged_values = {ANNOTATOR: _name_person(judgment[person_key]), answer: judgment[grade_key]}
+        rows.append(FlatRow({**texts, **judged_values, **other_values}, (answer,)))
     return rows or [FlatRow({**texts, ANNOTATOR: ""}, ())]
 
 
@@ -164,20 +161,17 @@ def _of_record(responses: dict[str, Any] | list[Any]) -> Iterator[tuple[str, dic
         for question, question_responses in responses.items():
             for response in question_responses if isinstance(question_responses, list) else []:
                 if isinstance(response, dict) and response.get("status", "submitted") in ("submitted", None):
-                    answers_by_person.setdefault(_name_person(response.get("user_id")), {})[question] = response.get(
-                        "value"
-                    )
+                    answers = answers_by_person.setdefault(_name_person(response.get("user_id")), {})
+                    answers[question] = response.get("value")
     else:
         for response in responses:
-            if (
-                isinstance(response, dict)
-                and response.get("status") == "submitted"
-                and isinstance(response.get("values"), dict)
-            ):
-                values = {
-                    name: answer.get("value") for name, answer in response["values"].items() if isinstance(answer, dict)
-                }
-                answers_by_person.setdefault(_name_person(response.get("user_id")), {}).update(values)
+            if not isinstance(response, dict) or response.get("status") != "submitted":
+                continue
+            if isinstance(response.get("values"), dict):
+                answers = answers_by_person.setdefault(_name_person(response.get("user_id")), {})
+                for question, answer in response["values"].items():
+                    if isinstance(answer, dict):
+                        answers[question] = answer.get("value")
     yield from answers_by_person.items()
 
 

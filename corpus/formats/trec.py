@@ -106,10 +106,9 @@ def _parse_fields(source: FileSource, line: int, body: str, record: str, opening
         raise source.bad(line + body.count("\n", 0, nul_reference.start()), _("a NUL character (&#0;); remove it"))
     element = opening + body
     if invalid_reference := _NO_CHARACTER.search(element):
-        position = line + element.count("\n", 0, invalid_reference.start())
-        raise source.bad(
-            position, _("a number of no character: %(text)s") % {"text": element[invalid_reference.start() :][:20]}
-        )
+        start = invalid_reference.start()
+        problem = _("a number of no character: %(text)s") % {"text": element[start : start + 20]}
+        raise source.bad(line + element.count("\n", 0, start), problem)
     field_names = _FIELDS[record]
     fields: dict[str, list[str]] = {}
     number = _NUMBER.search(opening) if record != "doc" else None

@@ -207,9 +207,9 @@ def show_number(value: int | float, form: str) -> str:
     decimals, shown = decimal_format.count("0"), _plain(abs(value) * 100 if percent else abs(value))
     integer_digits, _, decimal_digits = shown.partition(".")
     if integer_digits.isdigit() and (not decimal_digits or decimal_digits.isdigit()):
-        shown = integer_digits.zfill(integer_format.count("0")) + (
-            f".{decimal_digits.ljust(decimals, '0')}" if decimal_digits or decimals else ""
-        )
+        shown = integer_digits.zfill(integer_format.count("0"))
+        if decimal_digits or decimals:
+            shown += f".{decimal_digits.ljust(decimals, '0')}"
     return f"{'-' if value < 0 else ''}{shown}{'%' if percent else ''}"
 
 

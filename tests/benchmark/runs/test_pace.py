@@ -33,8 +33,8 @@ def test_a_server_of_ones_own_gets_one_call_and_then_what_it_does_in_seconds() -
 def test_calls_get_smaller_where_each_document_takes_long() -> None:
     pace = pace_of("http://127.0.0.1:9000", timeout_s=60)
     late = RetrievalReply([None], error=f"e: 127.0.0.1: {LATE} 60 s; set timeout_s = 300")
-    assert pace.is_too_slow(late) and pace.together == pace.ahead == TOGETHER // 4
+    assert pace.shrink_after_timeout(late) and pace.together == pace.ahead == TOGETHER // 4
     pace.measure(8, 40.0)
     assert pace.together == 3
-    assert not pace.is_too_slow(RetrievalReply([None], error="e: 500 broken"))
-    assert not pace.is_too_slow(RetrievalReply([(Turn(1, ""),), None], error=late.error))
+    assert not pace.shrink_after_timeout(RetrievalReply([None], error="e: 500 broken"))
+    assert not pace.shrink_after_timeout(RetrievalReply([(Turn(1, ""),), None], error=late.error))
