@@ -52,37 +52,37 @@ def _default(value: Any) -> str:
 
 
 def title_of(service: Any) -> str:
-    """Return an action's name in the audit log; its function's where that goes by the options."""
+    """Return an action's name in the audit log, or its function's name if the audit log's depends on the options."""
     from actions.services import ACTIONS
 
-    name = ACTIONS[service].name
+    name, options = ACTIONS[service].name, ACTIONS[service].options
     if not isinstance(name, str):
-        return service.__name__
-    is_shared = sum(about.name == name for about in ACTIONS.values()) > 1
-    return f"{name} ({ACTIONS[service].options.__name__})" if is_shared else name
+        return str(service.__name__)
+    is_shared = sum(action.name == name for action in ACTIONS.values()) > 1
+    return f"{name} ({options.__name__})" if is_shared and options else name
 
 
 def actions() -> str:
-    """Return a section for each action: what it can be told."""
+    """Return a section on each action with its options, command and API operation."""
     from actions.options import choices_of, text_of
     from actions.services import ACTIONS
     from tests.actions.doors import DOORS
 
     parts = ["## Options of actions\n"]
     for service, doors in sorted(DOORS.items(), key=lambda item: title_of(item[0])):
-        about = ACTIONS[service]
-        if about.options is None:
+        options = ACTIONS[service].options
+        if options is None:
             continue
         commands = f"`{doors.command or doors.file}`" if doors.command or doors.file else "none"
         parts.append(f"### {title_of(service)}\n\n{next(iter((service.__doc__ or '').splitlines()), '')}\n")
         parts.append(f"Command: {commands}. Operation: {f'`{doors.operation}`' if doors.operation else 'none'}.\n")
         rows = []
-        for name in about.options.names():
-            info, words = about.options.model_fields[name], text_of(about.options, name)
-            default = None if info.is_required() else info.get_default(call_default_factory=True, validated_data={})
-            choices = ", ".join(f"`{value}`" for value, _title in choices_of(about.options, name))
-            meaning = ". ".join(str(part).rstrip(".") for part in (words.title, words.help) if str(part))
-            needed = "needed" if info.is_required() else _default(default)
+        for name in options.names():
+            field, text = options.model_fields[name], text_of(options, name)
+            default = None if field.is_required() else field.get_default(call_default_factory=True, validated_data={})
+            choices = ", ".join(f"`{value}`" for value, _title in choices_of(options, name))
+            meaning = ". ".join(str(part).rstrip(".") for part in (text.title, text.help) if str(part))
+            needed = "needed" if field.is_required() else _default(default)
             rows.append((f"`{name}`", needed, f"{meaning}. {choices}".removesuffix(". ")))
         parts.append(table(("option", "default", "meaning"), rows) + "\n")
     return "\n".join(parts)
@@ -97,7 +97,7 @@ def formats() -> str:
 
 
 def recipes() -> str:
-    """Return the presets of each recipe, where they differ from those of every recipe."""
+    """Return the presets of each recipe, with the options that differ from the defaults of all recipes."""
     from training.recipes.table import TABLE, RecipeOptions
 
     common = RecipeOptions()
@@ -107,8 +107,8 @@ def recipes() -> str:
             own = {field.name: getattr(preset, field.name) for field in fields(preset)}
             changed = {key: value for key, value in own.items() if getattr(common, key, None) != value}
             changed.pop("preset", None)
-            told = ", ".join(f"`{key}` {value}" for key, value in changed.items())
-            rows.append((f"`{recipe}`", f"`{name}`", told))
+            settings = ", ".join(f"`{key}` {value}" for key, value in changed.items())
+            rows.append((f"`{recipe}`", f"`{name}`", settings))
     base = ", ".join(f"`{field.name}` {getattr(common, field.name)}" for field in fields(common))
     head = f"## Training recipes\n\nEvery recipe begins with: {base}.\n\n"
     return head + table(("recipe", "preset", "what it sets"), rows) + "\n"

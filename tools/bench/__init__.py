@@ -1,1 +1,1 @@
-"""Figures that `make bench` prints."""
+"""The figures of `make bench` and `make bench-gpu`, a module each."""

@@ -1,4 +1,4 @@
-"""agreement_crowd: 956 assessors, 57,504 votes: seconds and memory of the command, and the page from stored results."""
+"""agreement_crowd: seconds and memory of the command, and seconds of the page, for 956 assessors with 57,504 votes."""
 
 import statistics
 import subprocess
@@ -21,10 +21,11 @@ CASE = "956 assessors, 57,504 votes"
 
 
 def measure() -> list[dict[str, Any]]:
-    """The command in a process of its own, and the slowest of the page's first requests after it was measured once."""
+    """Return the figures of the command, in a separate process, and of the slowest first request to the page."""
     collection = make_collection("crowd")
     judged_by_many(collection, ASSESSORS, ITEMS, VOTES_EACH)
-    with connection.cursor() as cursor:  # as autovacuum does: else plans are those of empty tables
+    # As autovacuum would do, or queries would be planned for empty tables.
+    with connection.cursor() as cursor:
         cursor.execute("ANALYZE corpus_judgment, corpus_assessor, corpus_pair, corpus_item")
     seconds, peak = run_command(collection.name)
     pages = time_pages(collection)
@@ -43,7 +44,7 @@ def measure() -> list[dict[str, Any]]:
 
 
 def run_command(name: str) -> tuple[float, int]:
-    """(seconds, peak MB) of `manage.py agreement NAME --json`."""
+    """Return the seconds and the peak memory in MB of `manage.py agreement NAME --json`."""
     started, peak = time.perf_counter(), 0
     command = [sys.executable, "manage.py", "agreement", name, "--json"]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
@@ -56,7 +57,7 @@ def run_command(name: str) -> tuple[float, int]:
 
 
 def peak_mb_of(pid: int) -> int:
-    """What a process held at its peak; 0 when it has just ended."""
+    """Return the peak memory of a process in MB, 0 if it has just ended."""
     try:
         lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     except (FileNotFoundError, ProcessLookupError):
@@ -65,7 +66,7 @@ def peak_mb_of(pid: int) -> int:
 
 
 def time_pages(collection: Any) -> list[float]:
-    """Seconds of the first request to each form of the page, after a worker has measured."""
+    """Return the seconds of the first request to each form of the page, after a worker has computed the measures."""
     call_command("collectstatic", interactive=False, verbosity=0)
     client = Client(headers={"host": "127.0.0.1"})
     client.force_login(make_member(collection, "charlie", Role.ADMIN).user)

@@ -16,16 +16,16 @@ CASES = (
 
 
 def verdicts(assessors: int, pairs: int, missing: float) -> NDArray[np.int64]:
-    """Binary grades with a common truth that each assessor misses now and then; a share of them is missing."""
+    """Return binary grades, a fifth of them wrong, of which the share `missing` is missing (-1)."""
     random = np.random.default_rng(0)
-    truth = random.integers(0, 2, pairs)
-    grades = np.where(random.random((assessors, pairs)) < 0.2, 1 - truth, truth)
+    true_grades = random.integers(0, 2, pairs)
+    grades = np.where(random.random((assessors, pairs)) < 0.2, 1 - true_grades, true_grades)
     grades[random.random(grades.shape) < missing] = -1
     return grades
 
 
 def measure() -> list[dict[str, Any]]:
-    """Every measure of the report for each case: the median of three."""
+    """Return the median of three runs of all measures, for each case."""
     agreement(verdicts(3, 100, 0.1), bootstrap=10)
     figures = []
     for case, assessors, pairs, missing, aim in CASES:

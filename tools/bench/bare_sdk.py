@@ -1,4 +1,4 @@
-"""The script that engine_ratio compares with: an SDK, the same prompts, 128 in flight, nothing stored."""
+"""The script that engine_ratio compares the engine with: the same prompts, sent with an SDK, 128 at a time."""
 
 import asyncio
 import json
@@ -12,7 +12,7 @@ Send = Callable[[dict[str, Any]], Awaitable[str]]
 
 
 def openai(base_url: str) -> Send:
-    """Chat completions."""
+    """Return a function that sends chat completions."""
     from openai import AsyncOpenAI
 
     client = AsyncOpenAI(api_key="bare", base_url=base_url, max_retries=0)
@@ -24,7 +24,7 @@ def openai(base_url: str) -> Send:
 
 
 def anthropic(base_url: str) -> Send:
-    """Messages."""
+    """Return a function that sends messages."""
     from anthropic import AsyncAnthropic
 
     client = AsyncAnthropic(api_key="bare", base_url=base_url, max_retries=0)
@@ -36,7 +36,7 @@ def anthropic(base_url: str) -> Send:
 
 
 def google(base_url: str) -> Send:
-    """generateContent."""
+    """Return a function that calls generateContent."""
     from google import genai
     from google.genai import types
 
@@ -51,13 +51,13 @@ def google(base_url: str) -> Send:
 
 async def main(send: Send, bodies: list[dict[str, Any]]) -> None:
     """Send every body once."""
-    waiting = iter(bodies)
+    remaining = iter(bodies)
 
-    async def some() -> None:
-        for body in waiting:
+    async def send_remaining() -> None:
+        for body in remaining:
             json.loads(await send(body))
 
-    await asyncio.gather(*(some() for _ in range(IN_FLIGHT)))
+    await asyncio.gather(*(send_remaining() for _ in range(IN_FLIGHT)))
 
 
 if __name__ == "__main__":

@@ -1,12 +1,11 @@
-"""One base and one set of rows, trained by recipe `prism` and by what a user would otherwise write; timed and weighed.
+"""Time and memory of a training with the recipe `prism`, and with the programs that a user would otherwise write.
 
-- `ours`: recipe prism, as `train prism` runs it, up to publishing.
-- `sft`: TRL's SFTTrainer with its defaults, and the point term on top (the margin from the last hidden state).
+- `ours`: the recipe prism, as `train prism` runs it, up to publishing.
+- `sft`: TRL's SFTTrainer with its defaults, and the point loss in addition (the margin from the last hidden state).
 - `trainer`: transformers' Trainer with our loss, logits at the last positions only (`logits_to_keep`), left padding.
 
-All train the same rows with the same adapter, optimiser, device and precision; a forward pass has
-at most the same number of padded tokens. Each side runs in a process of its own, whose peak memory
-is its own.
+All train the same base on the same rows with the same adapter, optimiser, device and precision, and with the same
+maximum of padded tokens in a forward pass. Each side runs in a separate process, to measure its peak memory.
 """
 
 import json
@@ -22,15 +21,15 @@ from typing import Any
 
 VOCABULARY = 151_936
 RANK = 16
-# Never learned from: all sides see the same weights in every step.
+# So small that all sides have the same weights in every step.
 RATE = 1e-12
 SIDES = ("ours", "sft", "trainer")
 
 
 def write_scene(folder: Path, shape: dict[str, Any]) -> None:
-    """A base of Qwen3's shape with random weights, a training set, and its rows as tokens.
+    """Write a base of Qwen3's architecture with random weights, a training set, and its rows as tokens.
 
-    Lengths are log-normal, as those of passages are: a quarter of what the prompt leaves, some at the limit.
+    The lengths of documents are log-normal, like those of passages, with some documents at the limit.
     """
     import torch
     from transformers import AutoModelForCausalLM, Qwen3Config
@@ -60,28 +59,29 @@ def write_scene(folder: Path, shape: dict[str, Any]) -> None:
         base: Any = AutoModelForCausalLM.from_config(config)  # type: ignore[no-untyped-call]
     base.to("cpu", torch.bfloat16 if shape["device"] == "cuda" else torch.float32).save_pretrained(folder / "base")
     tokenizer.save_pretrained(folder / "base")
-    rows, chance = shape["batch"] * shape["steps"], random.Random(0)
-    made = write_set(folder / "set", queries=10, documents=rows // 8 + 2)
-    lines = [json.loads(line) for line in (made / "train.jsonl").read_text().splitlines()][:rows]
-    bare = len(tokenizer(rendering.QUORUM.render(lines[0]["query"], ""))["input_ids"]) + 40  # room for the answer
+    rows, generator = shape["batch"] * shape["steps"], random.Random(0)
+    data = write_set(folder / "set", queries=10, documents=rows // 8 + 2)
+    lines = [json.loads(line) for line in (data / "train.jsonl").read_text().splitlines()][:rows]
+    # The length of a row without its document, with 40 tokens for the answer.
+    bare = len(tokenizer(rendering.QUORUM.render(lines[0]["query"], ""))["input_ids"]) + 40
     tokens = []
     for line in lines:
-        wanted = chance.lognormvariate(0.0, 0.8) * (shape["length"] - bare) / 4
-        text = "the key of a mapping is hashable and " * (int(wanted) // 8 + 1)
+        length = generator.lognormvariate(0.0, 0.8) * (shape["length"] - bare) / 4
+        text = "the key of a mapping is hashable and " * (int(length) // 8 + 1)
         line["document"] = tokenizer.decode(tokenizer(text)["input_ids"][: shape["length"] - bare])
         prompt = rendering.QUORUM.render(line["query"], line["document"], line["instruction"])
         target = rendering.render_target(int(line["annotated_label"] == "yes"), line["contribution_evidence"])
         ids, answer = tokenizer(prompt)["input_ids"], tokenizer(target, add_special_tokens=False)["input_ids"]
         tokens.append({"ids": ids + answer, "start": len(ids), "teacher": line["revised_score"]})
-    (made / "train.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    (made / "dev.jsonl").unlink()
-    manifest = json.loads((made / "manifest.json").read_text())
-    (made / "manifest.json").write_text(json.dumps({**manifest, "files": []}))
+    (data / "train.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (data / "dev.jsonl").unlink()
+    manifest = json.loads((data / "manifest.json").read_text())
+    (data / "manifest.json").write_text(json.dumps({**manifest, "files": []}))
     (folder / "rows.json").write_text(json.dumps(tokens))
 
 
 def run_side(side: str, folder: Path, shape: dict[str, Any], limit_s: float = 600) -> dict[str, Any]:
-    """Train one side in its own process: {"tokens_per_s", "peak_mb", "seconds", "loss"}."""
+    """Train one side in a separate process, and return its "tokens_per_s", "peak_mb", "seconds" and "loss"."""
     args = [
         sys.executable,
         "-W",
@@ -92,40 +92,39 @@ def run_side(side: str, folder: Path, shape: dict[str, Any], limit_s: float = 60
         str(folder),
         json.dumps(shape),
     ]
-    done = subprocess.run(args, capture_output=True, text=True, timeout=limit_s, check=False)
-    if done.returncode:
-        raise RuntimeError(f"{side}: {done.stderr.strip().splitlines()[-1:]}")
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return found
+    process = subprocess.run(args, capture_output=True, text=True, timeout=limit_s, check=False)
+    if process.returncode:
+        raise RuntimeError(f"{side}: {process.stderr.strip().splitlines()[-1:]}")
+    figures: dict[str, Any] = json.loads(process.stdout.splitlines()[-1])
+    return figures
 
 
-def train_side(side: str, folder: str, shape: str) -> dict[str, Any]:
-    """Train all rows once by one side, in this process."""
-    wanted, place = json.loads(shape), Path(folder)
-    tokens = sum(len(row["ids"]) for row in load_rows(place))
-    seconds, loss = {"ours": train_prism, "sft": train_with_sft, "trainer": train_with_trainer}[side](place, wanted)
+def train_side(side: str, folder: Path, shape: dict[str, Any]) -> dict[str, Any]:
+    """Train all rows once with one side, in this process."""
+    tokens = sum(len(row["ids"]) for row in load_rows(folder))
+    seconds, loss = {"ours": train_prism, "sft": train_with_sft, "trainer": train_with_trainer}[side](folder, shape)
     return {
         "tokens_per_s": round(tokens / seconds, 1),
-        "peak_mb": round(peak_memory(wanted["device"]) / 2**20, 1),
+        "peak_mb": round(peak_memory(shape["device"]) / 2**20, 1),
         "seconds": round(seconds, 2),
         "loss": loss,
     }
 
 
 def load_rows(folder: Path) -> list[dict[str, Any]]:
-    """The rows as tokens."""
+    """Return the rows as tokens."""
     rows: list[dict[str, Any]] = json.loads((folder / "rows.json").read_text())
     return rows
 
 
 def train_prism(folder: Path, shape: dict[str, Any]) -> tuple[float, float]:
-    """Seconds of all steps, and the mean loss, of recipe prism."""
+    """Return the seconds of all steps of the recipe prism, and the mean loss."""
     lines = prism_lines(folder, shape)
     return float(lines[-1]["seconds"]), mean_loss(lines)
 
 
 def prism_lines(folder: Path, shape: dict[str, Any]) -> list[dict[str, Any]]:
-    """What recipe prism tells of each of its steps."""
+    """Return the metrics of each step of the recipe prism."""
     from tempfile import mkdtemp
 
     from training.recipes import data, table
@@ -133,27 +132,27 @@ def prism_lines(folder: Path, shape: dict[str, Any]) -> list[dict[str, Any]]:
     from training.trainers.recipe import TrainingTask
     from training.trainers.training import open_recipe
 
-    given = {
+    option_values = {
         "epochs": 1.0, "batch": shape["batch"], "max_length": shape["length"], "token_budget": shape["budget"],
         "lora_rank": RANK, "lora_alpha": 2 * RANK, "learning_rate": RATE, "sft_reduction": "sum",
     }  # fmt: skip
     job = JobFolder(Path(mkdtemp(dir=folder)))
-    found = data.read_training_set(folder / "set")
-    options = table.recipe_options("prism", given)
-    task = TrainingTask("prism", folder / "base", "base", found, options, shape["device"], False)
+    training_set = data.read_training_set(folder / "set")
+    options = table.recipe_options("prism", option_values)
+    task = TrainingTask("prism", folder / "base", "base", training_set, options, shape["device"], False)
     open_recipe(task).train(job, lambda: False)
     return [line for line in job.read_metrics() if "loss" in line]
 
 
 def adapter() -> Any:
-    """The adapter of all sides: every linear layer."""
+    """Return the adapter of all sides, for every linear layer."""
     from peft import LoraConfig
 
     return LoraConfig(r=RANK, lora_alpha=2 * RANK, target_modules="all-linear", task_type="CAUSAL_LM")
 
 
 def arguments(folder: Path, shape: dict[str, Any]) -> dict[str, Any]:
-    """What both libraries are told; everything else stays as they have it."""
+    """Return the training arguments for both libraries; all others have their defaults."""
     passes = max(1, shape["budget"] // shape["length"])
     return {
         "output_dir": str(folder / "theirs"),
@@ -172,31 +171,31 @@ def arguments(folder: Path, shape: dict[str, Any]) -> dict[str, Any]:
 
 
 def stopwatch() -> Any:
-    """A callback that keeps the time between the first step's begin and the last one's end."""
+    """Return a callback that measures the time from the start of the first step to the end of the last."""
     from transformers import TrainerCallback
 
     class Stopwatch(TrainerCallback):
-        began = ended = 0.0
+        started_at = ended_at = 0.0
 
         def on_step_begin(self, *_: Any, **__: Any) -> None:
-            self.began = self.began or time.perf_counter()
+            self.started_at = self.started_at or time.perf_counter()
 
         def on_step_end(self, *_: Any, **__: Any) -> None:
             import torch
 
             if torch.cuda.is_available():
                 torch.cuda.synchronize()
-            self.ended = time.perf_counter()
+            self.ended_at = time.perf_counter()
 
     return Stopwatch()
 
 
 def point_term(hidden: Any, head: Any, starts: Any, teacher: Any, words: tuple[int, int]) -> Any:
-    """20 x (sigmoid(l_yes - l_no) - teacher)^2 from the last hidden states (rows, tokens, size)."""
+    """Return 20 x (sigmoid(l_yes - l_no) - teacher)^2; `hidden`: the last states (rows, tokens, size)."""
     import torch
 
-    at = hidden[torch.arange(len(starts), device=hidden.device), starts - 1].float()
-    margins = at @ (head[words[0]] - head[words[1]]).float()
+    states = hidden[torch.arange(len(starts), device=hidden.device), starts - 1].float()
+    margins = states @ (head[words[0]] - head[words[1]]).float()
     return 20.0 * ((torch.sigmoid(margins) - teacher) ** 2).mean()
 
 
@@ -207,7 +206,7 @@ def answer_words(folder: Path) -> tuple[int, int]:
 
 
 def train_with_sft(folder: Path, shape: dict[str, Any]) -> tuple[float, float]:
-    """Seconds and mean loss of TRL's SFTTrainer; its cross-entropy is a mean over tokens."""
+    """Return the seconds and mean loss of TRL's SFTTrainer, whose cross-entropy is a mean over tokens."""
     import torch
     from datasets import Dataset  # type: ignore[import-untyped]
     from trl.trainer.sft_config import SFTConfig
@@ -227,8 +226,8 @@ def train_with_sft(folder: Path, shape: dict[str, Any]) -> tuple[float, float]:
             loss = loss + point_term(self.hidden, head, starts, teacher, self.words) / accumulation
             return (loss, outputs) if return_outputs else loss
 
-    given = arguments(folder, shape)
-    accumulation = given["gradient_accumulation_steps"]
+    training_arguments = arguments(folder, shape)
+    accumulation = training_arguments["gradient_accumulation_steps"]
     rows = [
         {
             "input_ids": row["ids"],
@@ -240,7 +239,7 @@ def train_with_sft(folder: Path, shape: dict[str, Any]) -> tuple[float, float]:
     watch = stopwatch()
     trainer = PointSFTTrainer(
         model=load_base(folder, shape),
-        args=SFTConfig(**given, max_length=shape["length"]),
+        args=SFTConfig(**training_arguments, max_length=shape["length"]),
         train_dataset=Dataset.from_list(rows),
         processing_class=load_words(folder),
         peft_config=adapter(),
@@ -250,21 +249,21 @@ def train_with_sft(folder: Path, shape: dict[str, Any]) -> tuple[float, float]:
     collate = trainer.data_collator
 
     def with_teacher(batch: Sequence[dict[str, Any]]) -> Any:
-        found = collate([{key: value for key, value in row.items() if key != "teacher"} for row in batch])
-        return {**found, "teacher": torch.tensor([row["teacher"] for row in batch])}
+        columns = collate([{key: value for key, value in row.items() if key != "teacher"} for row in batch])
+        return {**columns, "teacher": torch.tensor([row["teacher"] for row in batch])}
 
-    def keep(_module: Any, _given: Any, output: Any) -> None:
+    def store_states(_module: Any, _inputs: Any, output: Any) -> None:
         trainer.hidden = output
 
     trainer.data_collator = with_teacher
     model: Any = trainer.model
-    model.get_base_model().model.norm.register_forward_hook(keep)
+    model.get_base_model().model.norm.register_forward_hook(store_states)
     trainer.train()
-    return watch.ended - watch.began, mean_loss(trainer.state.log_history)
+    return watch.ended_at - watch.started_at, mean_loss(trainer.state.log_history)
 
 
 def train_with_trainer(folder: Path, shape: dict[str, Any]) -> tuple[float, float]:
-    """Seconds and mean loss of transformers' Trainer with our loss: cross-entropy as a sum over a row's tokens."""
+    """Return the seconds and mean loss of transformers' Trainer with our loss, summed over a row's tokens."""
     import torch
     from peft import get_peft_model
     from torch.nn import functional
@@ -274,7 +273,8 @@ def train_with_trainer(folder: Path, shape: dict[str, Any]) -> tuple[float, floa
 
     def collate(batch: Sequence[dict[str, Any]]) -> dict[str, Any]:
         longest = max(len(row["ids"]) for row in batch)
-        pads = [longest - len(row["ids"]) for row in batch]  # on the left: all answers end at the last position
+        # Padded on the left, so that all answers end at the last position.
+        pads = [longest - len(row["ids"]) for row in batch]
         return {
             "input_ids": torch.tensor([[0] * pad + row["ids"] for pad, row in zip(pads, batch, strict=True)]),
             "attention_mask": torch.tensor(
@@ -289,17 +289,17 @@ def train_with_trainer(folder: Path, shape: dict[str, Any]) -> tuple[float, floa
             self, model: Any, inputs: Any, return_outputs: bool = False, num_items_in_batch: Any = None
         ) -> Any:
             answers, teacher = inputs.pop("answers"), inputs.pop("teacher")
-            kept = int(answers.max()) + 1
-            outputs = model(**inputs, logits_to_keep=kept, use_cache=False)
+            positions = int(answers.max()) + 1
+            outputs = model(**inputs, logits_to_keep=positions, use_cache=False)
             logits = outputs.logits.float()
-            labels = inputs["input_ids"][:, -kept:].clone()
-            labels[torch.arange(kept, device=labels.device)[None, :] < kept - answers[:, None]] = -100
+            labels = inputs["input_ids"][:, -positions:].clone()
+            labels[torch.arange(positions, device=labels.device)[None, :] < positions - answers[:, None]] = -100
             text = functional.cross_entropy(
                 logits[:, :-1].reshape(-1, logits.shape[-1]), labels[:, 1:].reshape(-1), reduction="sum"
             ) / len(answers)
-            first = logits[torch.arange(len(answers), device=logits.device), kept - 1 - answers]
+            first = logits[torch.arange(len(answers), device=logits.device), positions - 1 - answers]
             point = 20.0 * ((torch.sigmoid(first[:, yes] - first[:, no]) - teacher) ** 2).mean()
-            loss = text + point  # Trainer divides by the passes of a step
+            loss = text + point  # Trainer divides it by the passes of a step.
             return (loss, outputs) if return_outputs else loss
 
     watch = stopwatch()
@@ -311,16 +311,16 @@ def train_with_trainer(folder: Path, shape: dict[str, Any]) -> tuple[float, floa
         callbacks=[watch],
     )
     trainer.train()
-    return watch.ended - watch.began, mean_loss(trainer.state.log_history)
+    return watch.ended_at - watch.started_at, mean_loss(trainer.state.log_history)
 
 
 def mean_loss(lines: Sequence[dict[str, Any]]) -> float:
-    """The mean loss of all steps: the weights stay as they are, so that the order of the rows does not matter."""
+    """Return the mean loss of all steps, which does not depend on the order of rows since the weights do not change."""
     return mean(float(line["loss"]) for line in lines if "loss" in line)
 
 
 def load_base(folder: Path, shape: dict[str, Any]) -> Any:
-    """The base as a user loads it: bf16 on a GPU."""
+    """Load the base as a user would, in bf16 on a GPU."""
     import torch
     from transformers import AutoModelForCausalLM
 
@@ -335,7 +335,7 @@ def load_words(folder: Path) -> Any:
 
 
 def peak_memory(device: str) -> float:
-    """Bytes at the highest: of the GPU, or of this process (not of the one that started it, as getrusage says)."""
+    """Return the peak memory in bytes of the GPU, or of this process (getrusage would include its parent's)."""
     import torch
 
     if device == "cuda":
@@ -348,4 +348,4 @@ os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
 if __name__ == "__main__":
-    print(json.dumps(train_side(*sys.argv[1:])))
+    print(json.dumps(train_side(sys.argv[1], Path(sys.argv[2]), json.loads(sys.argv[3]))))

@@ -1,8 +1,8 @@
-"""dashboard_ms: milliseconds to answer the home of a large collection, and the statements it costs.
+"""dashboard_ms: milliseconds and SQL statements of the home page of a large collection.
 
-100,000 pairs with a million attempts, generated; QUORUM_BENCH_PAIRS=1000000 makes ten times as many
-(minutes, and gigabytes). The median of twenty requests through Django's whole stack, of a signed-in
-admin, after two to warm up.
+The collection has 100,000 generated pairs with a million attempts; QUORUM_BENCH_PAIRS=1000000 makes ten times as many,
+which takes minutes and gigabytes. The figure is the median of twenty requests of an admin through all of Django, after
+two requests to warm up.
 """
 
 import os
@@ -23,14 +23,14 @@ REQUESTS = 20
 
 
 def measure() -> list[dict[str, Any]]:
-    """Median and worst of the home, and of the first page of pairs behind it."""
-    began = time.perf_counter()
+    """Return the median and the worst time of the home page and of the first page of its pairs."""
+    started_at = time.perf_counter()
     collection, campaign, charlie = large_site(PAIRS)
     analyse()
-    generated = time.perf_counter() - began
-    began = time.perf_counter()
+    generated_s = time.perf_counter() - started_at
+    started_at = time.perf_counter()
     STATISTICS.compute_now(collection)
-    computed = time.perf_counter() - began
+    computed_s = time.perf_counter() - started_at
     call_command("collectstatic", interactive=False, verbosity=0)
     client = Client(headers={"host": "127.0.0.1"})
     client.force_login(charlie.user)
@@ -46,28 +46,28 @@ def measure() -> list[dict[str, Any]]:
             **timed(client, address),
             "unit": "ms",
             "aim": "300 and less, 20 statements",
-            "generated_s": round(generated),
-            "statistics_s": round(computed, 1),
+            "generated_s": round(generated_s),
+            "statistics_s": round(computed_s, 1),
         }
         for name, address in pages.items()
     ]
 
 
 def timed(client: Client, address: str) -> dict[str, Any]:
-    """Milliseconds of requests to one address, one after another, and the statements of one."""
+    """Return the milliseconds of sequential requests to an address, and the number of statements of one request."""
     for _ in range(2):
         assert client.get(address).status_code == 200
-    took = []
+    milliseconds = []
     for _ in range(REQUESTS):
-        began = time.perf_counter()
+        started_at = time.perf_counter()
         client.get(address)
-        took.append(1000 * (time.perf_counter() - began))
-    with CaptureQueriesContext(connection) as found:
+        milliseconds.append(1000 * (time.perf_counter() - started_at))
+    with CaptureQueriesContext(connection) as captured:
         client.get(address)
-    slowest = sorted(found.captured_queries, key=lambda one: -float(one["time"]))[:3]
+    slowest = sorted(captured.captured_queries, key=lambda query: -float(query["time"]))[:3]
     return {
-        "value": round(statistics.median(took), 1),
-        "worst": round(max(took), 1),
-        "statements": len(found),
-        "slowest_ms": [round(1000 * float(one["time"]), 1) for one in slowest],
+        "value": round(statistics.median(milliseconds), 1),
+        "worst": round(max(milliseconds), 1),
+        "statements": len(captured),
+        "slowest_ms": [round(1000 * float(query["time"]), 1) for query in slowest],
     }

@@ -1,4 +1,4 @@
-"""What the engine's figures share: a collection, a panel on a local model server, workers, and processes' CPU time."""
+"""Parts of the engine's figures: a panel on a local model server, workers, campaigns, and CPU times of processes."""
 
 import os
 import signal
@@ -27,7 +27,7 @@ TICK = os.sysconf("SC_CLK_TCK")
 
 @contextmanager
 def model_server() -> Iterator[tuple[LocalModels, int]]:
-    """A server that answers yes after 0.2 s, and its process id."""
+    """Start a server that answers yes after 0.2 s, and yield it with its process id."""
     os.environ[KEY_ENV] = KEY
     with tempfile.TemporaryDirectory() as folder:
         process, models = start(Path(folder) / "requests.jsonl", "--latency", str(LATENCY_S))
@@ -40,7 +40,7 @@ def model_server() -> Iterator[tuple[LocalModels, int]]:
 
 @contextmanager
 def workers(processes: int, **environment: str) -> Iterator["subprocess.Popen[str]"]:
-    """A worker that serves this instance's queue, in a process group of its own; killed at the end."""
+    """Start a worker of this instance's queue in a separate process group, and kill it at the end."""
     child = spawn_child(
         worker_pool.worker_command(processes, "bench"),
         {**os.environ, "QUORUM_LEASE_S": "3", **environment},
@@ -55,38 +55,38 @@ def workers(processes: int, **environment: str) -> Iterator["subprocess.Popen[st
 
 
 def kill(child: "subprocess.Popen[str]") -> None:
-    """SIGKILL to the worker and all its processes."""
+    """Send SIGKILL to the worker and all its processes."""
     if child.poll() is None:
         os.killpg(child.pid, signal.SIGKILL)
         child.wait()
 
 
 def panel(models: LocalModels) -> None:
-    """Two debaters and five voters, each with a model name of its own; all say yes."""
-    parts.make_panel(models, debate=("yes+a", "yes+b"), votes=tuple(f"yes+v{place}" for place in range(1, 6)))
+    """Create a panel of two debaters and five voters with different model names, all of which answer yes."""
+    parts.make_panel(models, debate=("yes+a", "yes+b"), votes=tuple(f"yes+v{number}" for number in range(1, 6)))
 
 
 def begin(collection: Collection, policy: str, debaters: Sequence[str] = ()) -> Campaign:
-    """Start the campaign, or go on with it."""
-    wanted = configurations.build_configuration(policy=policy, debaters=debaters)
-    started = lifecycle.start_campaign(collection=collection, configuration=wanted)
+    """Start the campaign, or resume it."""
+    configuration = configurations.build_configuration(policy=policy, debaters=debaters)
+    started = lifecycle.start_campaign(collection=collection, configuration=configuration)
     assert started.campaign is not None
     return started.campaign
 
 
 def wait_until_finished(campaign: Campaign, seconds: float) -> None:
-    """Until the campaign is finished."""
+    """Wait until the campaign is finished."""
     until(lambda: Campaign.objects.get(pk=campaign.pk).state == Campaign.State.FINISHED, seconds=seconds)
 
 
 def rate(requests: list[dict[str, Any]]) -> float:
-    """Calls per second between the first and the last call in the server's log."""
+    """Return the calls per second between the first and the last call in the server's log."""
     arrived = [request["arrived"] for request in requests]
-    return (len(arrived) - 1) / (max(arrived) - min(arrived))
+    return float((len(arrived) - 1) / (max(arrived) - min(arrived)))
 
 
-def cpu_seconds(chosen: Callable[[int, str], bool]) -> float:
-    """User and system time of the processes that `chosen(process group, command name)` picks."""
+def cpu_seconds(is_counted: Callable[[int, str], bool]) -> float:
+    """Return the user and system time of the processes for which `is_counted(process group, command name)` is true."""
     total = 0
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -94,6 +94,6 @@ def cpu_seconds(chosen: Callable[[int, str], bool]) -> float:
         except OSError:
             continue
         fields = rest.split()
-        if chosen(int(fields[2]), name):
+        if is_counted(int(fields[2]), name):
             total += int(fields[11]) + int(fields[12])
     return total / TICK

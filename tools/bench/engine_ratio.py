@@ -1,4 +1,4 @@
-"""engine_ratio: calls/s of the engine over those of a bare SDK script with the same prompts, in the same run."""
+"""engine_ratio: the engine's calls/s divided by those of a bare SDK script with the same prompts."""
 
 import json
 import os
@@ -19,20 +19,19 @@ from tools.bench import engine_parts as bench
 PAIRS = int(os.environ.get("QUORUM_BENCH_PAIRS", 1500))
 WARM_UP = 130
 IN_FLIGHT = 128
-PROVIDERS = {"openai": "openai-compatible", "anthropic": "anthropic", "google": "google"}
-"""By SDK."""
+PROVIDERS = {"openai": "openai-compatible", "anthropic": "anthropic", "google": "google"}  # By SDK.
 Figure = dict[str, Any]
 
 
 def bodies(collection: Collection, sdk: str) -> list[dict[str, Any]]:
-    """The requests of round 1 of every pair, as the provider makes them."""
-    found = []
+    """Return the requests of the first debate round of every pair, as the provider makes them."""
+    requests = []
     for pair in collection.pair_set.select_related("query", "document").order_by("pk"):
         query, document = pair.query, pair.document
-        inputs = Inputs(query.text, tuple(query.answers), document.title, document.text, collection.instruction)
-        for seat, model in ((FOR, "yes+a"), (AGAINST, "yes+b")):
-            found.append(BODIES[sdk](model, render.turn_prompt(inputs, seat, 1)))
-    return found
+        inputs = Inputs(query.text, tuple(query.answers), document.title, document.text, collection.relevance.of(query))
+        for side, model in ((FOR, "yes+a"), (AGAINST, "yes+b")):
+            requests.append(BODIES[sdk](model, render.turn_prompt(inputs, side, 1)))
+    return requests
 
 
 def _openai(model: str, prompt: Prompt) -> dict[str, Any]:
@@ -65,7 +64,7 @@ BODIES = {"openai": _openai, "anthropic": _anthropic, "google": _google}
 
 
 def bare(models: LocalModels, collection: Collection, sdk: str) -> Figure:
-    """Calls/s and CPU of the script."""
+    """Return the script's calls/s, and its CPU time for each call."""
     models.reset()
     with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
         Path(file.name).write_text(json.dumps(bodies(collection, sdk)))
@@ -80,37 +79,37 @@ def bare(models: LocalModels, collection: Collection, sdk: str) -> Figure:
 
 
 def engine(models: LocalModels, server: int, sdk: str, processes: int) -> Figure:
-    """Calls/s and CPU of worker, PostgreSQL and server, on a warm worker; every attempt is committed."""
+    """Return the engine's calls/s, and the CPU time of worker, PostgreSQL and server, after a campaign to warm up."""
     warm = parts.collection_of(WARM_UP, f"warm-{sdk}-{processes}")
     collection = parts.collection_of(PAIRS, f"{sdk}-{processes}")
     debaters = (f"{sdk}-a", f"{sdk}-b")
-    each = IN_FLIGHT // processes
-    flight = {"QUORUM_CALLS_IN_FLIGHT": str(each), "QUORUM_PAIRS_IN_FLIGHT": str(each), "QUORUM_LEASE_S": "30"}
-    with bench.workers(processes, **flight) as child:
+    limit = str(IN_FLIGHT // processes)
+    limits = {"QUORUM_CALLS_IN_FLIGHT": limit, "QUORUM_PAIRS_IN_FLIGHT": limit, "QUORUM_LEASE_S": "30"}
+    with bench.workers(processes, **limits) as child:
         bench.wait_until_finished(bench.begin(warm, "debate", debaters), 120)
         models.reset()
-        picks = {
+        is_counted = {
             "worker": lambda group, name: group == child.pid,
             "postgresql": lambda group, name: name.startswith("postgres"),
         }
-        before = {part: bench.cpu_seconds(pick) for part, pick in picks.items()}
-        own = cpu_of(server)
+        before = {part: bench.cpu_seconds(condition) for part, condition in is_counted.items()}
+        server_before = cpu_of(server)
         bench.wait_until_finished(bench.begin(collection, "debate", debaters), 300)
         requests = models.requests()
-        spent = {part: bench.cpu_seconds(pick) - before[part] for part, pick in picks.items()}
-        spent["server"] = cpu_of(server) - own
-    cpu = {f"{part}_cpu_ms": round(1000 * seconds / len(requests), 2) for part, seconds in spent.items()}
+        seconds_by_part = {part: bench.cpu_seconds(condition) - before[part] for part, condition in is_counted.items()}
+        seconds_by_part["server"] = cpu_of(server) - server_before
+    cpu = {f"{part}_cpu_ms": round(1000 * seconds / len(requests), 2) for part, seconds in seconds_by_part.items()}
     return {"rate": bench.rate(requests), "calls": len(requests), **cpu}
 
 
 def cpu_of(pid: int) -> float:
-    """CPU seconds of one process."""
+    """Return the CPU seconds of one process."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()
     return (int(fields[11]) + int(fields[12])) / bench.TICK
 
 
 def measure() -> list[Figure]:
-    """One and two worker processes through each SDK, each against the script of the same run."""
+    """Return the figures of one and two worker processes with each SDK."""
     figures = []
     with bench.model_server() as (models, server):
         bench.panel(models)
@@ -122,17 +121,17 @@ def measure() -> list[Figure]:
 
 
 def figure(models: LocalModels, server: int, sdk: str, processes: int, aim: float) -> Figure:
-    """One row."""
-    found = engine(models, server, sdk, processes)
+    """Return the figure of an SDK and a number of worker processes."""
+    engine_figures = engine(models, server, sdk, processes)
     script = bare(models, Collection.objects.get(name=f"{sdk}-{processes}"), sdk)
     return {
         "name": "engine_ratio",
         "case": f"{sdk} SDK, {processes} worker process{'es' * (processes > 1)}",
-        "value": round(found["rate"] / script["rate"], 2),
+        "value": round(engine_figures["rate"] / script["rate"], 2),
         "unit": "of a bare script",
         "aim": aim,
-        "calls_per_s": round(found["rate"], 1),
+        "calls_per_s": round(engine_figures["rate"], 1),
         "bare_calls_per_s": round(script["rate"], 1),
-        **{name: value for name, value in found.items() if name != "rate"},
+        **{name: value for name, value in engine_figures.items() if name != "rate"},
         "bare_cpu_ms": round(script["ms"], 2),
     }

@@ -36,7 +36,7 @@ TABLES = """
 
 
 def measure() -> list[dict[str, Any]]:
-    """Both sizes as qrels and as CSV, beside the speed of this machine's JSON parser."""
+    """Return the figures of both sizes as qrels and as CSV, with this machine's speed of parsing JSON."""
     figures = []
     for pairs, queries, documents, aim in CASES:
         collection = Collection.objects.create(name=f"bench-export-{pairs}", grades=1)
@@ -58,25 +58,25 @@ def measure() -> list[dict[str, Any]]:
 
 
 def export(collection: Collection, name: str) -> float:
-    """Seconds for one snapshot, from the row to the manifest."""
+    """Return the seconds of one snapshot, from the row to the manifest."""
     folder = Path(tempfile.mkdtemp())
     try:
-        started = time.perf_counter()
+        started_at = time.perf_counter()
         write_snapshot(create_snapshot(collection, ExportOptions(format=name), folder / "out"))
-        return time.perf_counter() - started
+        return time.perf_counter() - started_at
     finally:
         shutil.rmtree(folder)
 
 
 def execute(statements: str, values: dict[str, int]) -> None:
-    """Several statements, one after the other."""
+    """Execute several statements in order."""
     with connection.cursor() as cursor:
         for statement in statements.split(";"):
             cursor.execute(statement, values)
 
 
 def json_speed() -> int:
-    """MB/s at which this machine parses JSON."""
+    """Return the MB/s at which this machine parses JSON."""
     text = json.dumps([{"query_id": f"q{n}", "doc_id": f"d{n}", "grade": 1} for n in range(50_000)])
     started = time.perf_counter()
     json.loads(text)

@@ -1,9 +1,9 @@
-"""`make bench-gpu`: what one GPU does with each recipe, in under nine minutes, with nothing from the hub.
+"""`make bench-gpu`: the performance of each recipe on one GPU, in under nine minutes, without downloads from the hub.
 
-Real shapes with random weights: Qwen3's 0.6B and 4B, an encoder of BERT's size, embeddings of the
-0.6B. Each part is a process of its own that prints JSON lines; if one fails, its line says why, and
-the others still run. Without a GPU it prints what it would do and exits 0. The same parts run at
-tiny shapes on the CPU in tools/bench/test_gpu.py.
+The models have real sizes and random weights: Qwen3's 0.6B and 4B, an encoder of BERT's size, embeddings of the 0.6B.
+Each part runs in a separate process that prints JSON lines; if a part fails, its line says why, and the others still
+run. Without a GPU, the command prints what it would do and exits with 0. The parts are tested with tiny sizes on the
+CPU.
 """
 
 import json
@@ -38,7 +38,7 @@ TINY_SHAPE = {
 }  # fmt: skip
 TINY = Setting(device="cpu", steps=2, small=TINY_SHAPE, large=TINY_SHAPE, runs=1, documents=(20,), few=6)
 
-# Part -> what it measures, and the seconds that it may take on a GPU.
+# For each part: what it measures, the seconds that it may take on a GPU, and its function.
 PARTS: dict[str, tuple[str, float, Callable[[Setting, Path], list[Figure]]]] = {
     "matrices": ("the rate of bf16 matrix products", 20, gpu_parts.measure_matrices),
     "prism-small": ("recipe prism, 0.6B at 4,096: tokens/s, MFU, peak memory", 60, gpu_parts.train_small),
@@ -58,57 +58,60 @@ PARTS: dict[str, tuple[str, float, Callable[[Setting, Path], list[Figure]]]] = {
 }
 
 
-def main(wanted: list[str]) -> int:
-    """Run the parts one after the other; exit 1 when one of them failed."""
+def main(part_names: list[str]) -> int:
+    """Run the named parts, by default all, and return the exit code, 1 if any failed."""
     import torch
 
-    if unknown := set(wanted) - set(PARTS):
+    if unknown := set(part_names) - set(PARTS):
         print(f"no such part: {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}", file=sys.stderr)
         return 2
     if not torch.cuda.is_available():
         print("no GPU that torch sees: nothing was measured. With one, `make bench-gpu` would measure")
-        for name in wanted or PARTS:
+        for name in part_names or PARTS:
             print(f"  {name}: {PARTS[name][0]} (at most {PARTS[name][1]:.0f} s)")
         return 0
-    figures = run_parts(GPU, wanted or list(PARTS), WHOLE_S)
+    figures = run_parts(GPU, part_names or list(PARTS), WHOLE_S)
     return int(any(figure.get("value") is None for figure in figures))
 
 
-def run_parts(setting: Setting, wanted: list[str], seconds: float) -> list[Figure]:
-    """Each part in its own process, while time is left; its figures are printed as they come."""
-    ends, found = time.monotonic() + seconds, []
+def run_parts(setting: Setting, part_names: list[str], seconds: float) -> list[Figure]:
+    """Run each part in a separate process as long as there is time, print its figures, and return all."""
+    deadline, all_figures = time.monotonic() + seconds, []
     with tempfile.TemporaryDirectory() as folder:
-        for name in wanted:
-            left = ends - time.monotonic()
-            figures = run_part(name, setting, Path(folder), left) if left > 0 else [_failed(name, "no time was left")]
+        for name in part_names:
+            timeout = deadline - time.monotonic()
+            if timeout > 0:
+                figures = run_part(name, setting, Path(folder), timeout)
+            else:
+                figures = [_failed(name, "no time was left")]
             for figure in figures:
                 print(json.dumps(figure, ensure_ascii=False), flush=True)
-            found += figures
-    return found
+            all_figures += figures
+    return all_figures
 
 
-def run_part(name: str, setting: Setting, folder: Path, left: float) -> list[Figure]:
-    """The figures of one part; a failure is a figure without value."""
+def run_part(name: str, setting: Setting, folder: Path, timeout: float) -> list[Figure]:
+    """Return the figures of one part; a failure becomes a figure without a value."""
     command = [sys.executable, "-W", "ignore", "-m", "tools.bench.gpu", "--part", name, str(folder)]
-    given = json.dumps(asdict(setting))
+    setting_json = json.dumps(asdict(setting))
     try:
-        done = subprocess.run([*command, given], capture_output=True, text=True, timeout=left, check=False)
+        process = subprocess.run([*command, setting_json], capture_output=True, text=True, timeout=timeout, check=False)
     except subprocess.TimeoutExpired:
         return [_failed(name, "it did not end in the time that was left")]
-    lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
-    if done.returncode:
-        why = (done.stderr.strip().splitlines() or ["it printed nothing"])[-1]
-        lines.append(_failed(name, why[:300]))
-    return lines
+    figures = [json.loads(line) for line in process.stdout.splitlines() if line.startswith("{")]
+    if process.returncode:
+        error = (process.stderr.strip().splitlines() or ["it printed nothing"])[-1]
+        figures.append(_failed(name, error[:300]))
+    return figures
 
 
-def _failed(name: str, why: str) -> Figure:
-    return {"name": name, "value": None, "unit": "", "error": why}
+def _failed(name: str, error: str) -> Figure:
+    return {"name": name, "value": None, "unit": "", "error": error}
 
 
-def run_here(name: str, folder: Path, given: dict[str, Any]) -> None:
-    """In the child: print a part's figures."""
-    setting = Setting(**{**given, "documents": tuple(given["documents"])})
+def run_here(name: str, folder: Path, setting_values: dict[str, Any]) -> None:
+    """Print the figures of a part, in the child process."""
+    setting = Setting(**{**setting_values, "documents": tuple(setting_values["documents"])})
     for figure in PARTS[name][2](setting, folder):
         print(json.dumps({"name": name, **figure}, ensure_ascii=False), flush=True)
 

@@ -1,8 +1,7 @@
-"""import_per_s: pairs a second from JSON lines to committed rows, and as a ratio to plain COPY.
+"""import_per_s: pairs per second from JSON Lines to committed rows, also as a ratio to plain COPY.
 
-100,000 documents of 130 words, 1,000 queries, 100,000 pairs. Plain COPY takes the bytes of the same
-three files into a table of one column without an index, and commits. Both are repeated in turn, and
-the best of each counts.
+The files have 100,000 documents of 130 words, 1,000 queries and 100,000 pairs. Plain COPY loads the bytes of the same
+files into a table of one column without an index, and commits. Both are repeated in turn, and the best of each counts.
 """
 
 import json
@@ -26,7 +25,7 @@ NAME = "bench-import"
 
 
 def measure() -> list[dict[str, Any]]:
-    """Pairs a second and the ratio, with the calibration of the same run."""
+    """Return the pairs per second and the ratio, with the calibration of the same run."""
     with tempfile.TemporaryDirectory() as folder:
         files = generate(Path(folder))
         paths = list(files.values())
@@ -35,7 +34,7 @@ def measure() -> list[dict[str, Any]]:
         for _ in range(ROUNDS):
             copies.append(plain_copy(paths))
             imports.append(timed_import(files))
-        # Again while the rows are there: nothing may change.
+        # Importing the same files again must not change anything.
         unchanged = not import_collection(NAME, ImportFiles(**files))["changed"]
         delete_collection(Collection.objects.get(name=NAME))
         calibration = {
@@ -64,8 +63,8 @@ def measure() -> list[dict[str, Any]]:
     ]
 
 
-def generate(folder: Path) -> dict[str, Path]:
-    """The three files, always the same."""
+def generate(folder: Path) -> dict[str, Any]:
+    """Write the three files, which are always the same."""
     rng = random.Random(0)
     letters = "abcdefghijklmnopqrstuvwxyz"
     vocabulary = ["".join(rng.choices(letters, k=rng.randint(2, 9))) for _ in range(20_000)]
@@ -83,8 +82,8 @@ def generate(folder: Path) -> dict[str, Path]:
     return files
 
 
-def timed_import(files: dict[str, Path]) -> float:
-    """Seconds from the files to committed rows of a new collection."""
+def timed_import(files: dict[str, Any]) -> float:
+    """Return the seconds of an import into a new collection."""
     for old in Collection.objects.filter(name=NAME):
         delete_collection(old)
     with connection.cursor() as cursor:
@@ -95,7 +94,7 @@ def timed_import(files: dict[str, Path]) -> float:
 
 
 def plain_copy(paths: list[Path]) -> float:
-    """Seconds for COPY of the files' lines into a table of one column, committed."""
+    """Return the seconds of a COPY of the files' lines into a table of one column, with its commit."""
     with connection.cursor() as cursor:
         cursor.execute("CREATE TABLE bench_plain_copy (line text)")
         try:
@@ -111,7 +110,7 @@ def plain_copy(paths: list[Path]) -> float:
 
 
 def json_speed(path: Path) -> int:
-    """MB/s at which the standard library parses the corpus."""
+    """Return the MB/s at which the standard library parses the corpus."""
     started = time.perf_counter()
     with path.open("rb") as file:
         for line in file:

@@ -1,7 +1,7 @@
-"""judgments_per_s, submit_p50_ms, judgment_ms, page_kb, page_requests: judging under production middleware.
+"""judgments_per_s, submit_p50_ms, judgment_ms, page_kb, page_requests: judging with production middleware.
 
-granian, PostgreSQL and the client share this machine. Each pair that is lent has a debate of two
-rounds that its page shows. Twice: with 12,000 pairs in the queue, and with a million.
+granian, PostgreSQL and the client share this machine. Each assigned pair has a debate of two rounds, which its page
+shows. Measured twice: with 12,000 pairs in the queue, and with a million.
 """
 
 import os
@@ -35,8 +35,7 @@ from tests.plugin_browser import free_port
 ANNOTATORS = 32
 PAIRS = 12_000
 MANY = int(os.environ.get("QUORUM_BENCH_QUEUE", 1_000_000))
-DEBATED = 12_000
-"""Pairs with a debate, the first of the queue: more than are judged in a run."""
+DEBATED = 12_000  # The first pairs of the queue have a debate, more than are judged in a run.
 SECONDS = 8.0
 OFFERED_PER_S = 50
 NAME = "bench-judging"
@@ -74,58 +73,60 @@ TABLES = """
     ANALYZE corpus_query, corpus_document, corpus_pair, corpus_item, judges_attempt
 """
 
+# Otherwise autovacuum would run during the measurement.
 SWEEP = "VACUUM corpus_query, corpus_document, corpus_pair, corpus_item, judges_attempt"
-"""What loading leaves to do: else the server does it while annotators are measured."""
 
 
 def measure() -> list[dict[str, Any]]:
-    """The five figures, and the first two of a large queue."""
+    """Return the five figures, and the first two with a large queue."""
     figures = _measured(PAIRS)
     large = f"{MANY:,} items in the queue"
     return [*figures, *({**figure, "case": large} for figure in _measured(MANY)[:2])]
 
 
 def _measured(pairs: int) -> list[dict[str, Any]]:
-    """The figures; items above their overlap and judgments that were lost stand beside the first."""
+    """Return the figures with this many pairs in the queue."""
     with scene(pairs) as (collection, sessions), served() as port:
-        people = [Annotator(port, NAME, session) for session in sessions]
-        run([Annotator(port, NAME, session) for session in sessions], seconds=1.5)  # plans, templates, connections
+        annotators = [Annotator(port, NAME, session) for session in sessions]
+        # A run to warm up query plans, templates and connections.
+        run([Annotator(port, NAME, session) for session in sessions], seconds=1.5)
         before = Judgment.objects.filter(item__collection=collection).count()
-        took = run(people, seconds=SECONDS)
-        many = _many(collection, people, took, before)
-        one = Annotator(port, NAME, sessions[0])
-        run([one], seconds=4.0, most=400)
+        duration = run(annotators, seconds=SECONDS)
+        many = _many(collection, annotators, duration, before)
+        single_annotator = Annotator(port, NAME, sessions[0])
+        run([single_annotator], seconds=4.0, most=400)
         paced = [Annotator(port, NAME, session) for session in sessions]
         run_at(paced, OFFERED_PER_S, SECONDS)
         kilobytes, requests = weigh(port, sessions[0])
     return [
         many,
-        _figure("submit_p50_ms", round(median(one.seconds) * 1000, 2), "ms", "under 15"),
+        _figure("submit_p50_ms", round(median(single_annotator.seconds) * 1000, 2), "ms", "under 15"),
         _paced(paced),
         _figure("page_kb", kilobytes, "kB", "60 at most"),
         _figure("page_requests", requests, "requests", "6 at most"),
     ]
 
 
-def _many(collection: Collection, people: list[Annotator], took: float, before: int) -> dict[str, Any]:
-    seconds = [second for annotator in people for second in annotator.seconds]
-    judged = Counter(item for annotator in people for item in annotator.judged)
+def _many(collection: Collection, annotators: list[Annotator], duration: float, before: int) -> dict[str, Any]:
+    """Return the figure of many annotators, with counts of tasks judged too often and of judgments that were lost."""
+    seconds = [second for annotator in annotators for second in annotator.seconds]
+    judged = Counter(item for annotator in annotators for item in annotator.judged)
     stored = Judgment.objects.filter(item__collection=collection).count() - before
-    figure = _figure("judgments_per_s", round(len(seconds) / took), "judgments/s", "200 and up; p95 under 250 ms")
+    figure = _figure("judgments_per_s", round(len(seconds) / duration), "judgments/s", "200 and up; p95 under 250 ms")
     return figure | {
         "p95_ms": round(quantiles(seconds, n=20)[-1] * 1000, 1),
         "above_overlap": sum(times > 1 for times in judged.values()),
         "lost": len(seconds) - stored,
-        "problems": sum(len(annotator.problems) for annotator in people),
+        "problems": sum(len(annotator.problems) for annotator in annotators),
         "calibration": {"inserts_per_s": inserts_per_s()},
     }
 
 
-def _paced(people: list[Annotator]) -> dict[str, Any]:
-    seconds = [second for annotator in people for second in annotator.seconds]
-    case = f"{OFFERED_PER_S} judgments/s offered by {len(people)} annotators, open loop: p50"
+def _paced(annotators: list[Annotator]) -> dict[str, Any]:
+    seconds = [second for annotator in annotators for second in annotator.seconds]
+    case = f"{OFFERED_PER_S} judgments/s offered by {len(annotators)} annotators, open loop: p50"
     figure = _figure("judgment_ms", round(median(seconds) * 1000, 1), "ms", "20 and less; p95 60 and less")
-    problems = sum(len(annotator.problems) for annotator in people)
+    problems = sum(len(annotator.problems) for annotator in annotators)
     return figure | {"case": case, "p95_ms": round(quantiles(seconds, n=20)[-1] * 1000, 1), "problems": problems}
 
 
@@ -134,21 +135,21 @@ def _figure(name: str, value: float, unit: str, aim: str) -> dict[str, Any]:
 
 
 def inserts_per_s() -> int:
-    """Committed one-row inserts on one connection: what this disk and this PostgreSQL can do."""
+    """Return the committed one-row inserts per second on one connection, for this disk and PostgreSQL."""
     with connection.cursor() as cursor:
         cursor.execute("CREATE TABLE IF NOT EXISTS bench_calibration (n int)")
-        started = time.perf_counter()
+        started_at = time.perf_counter()
         for n in range(500):
             cursor.execute("INSERT INTO bench_calibration VALUES (%s)", [n])
-        took = time.perf_counter() - started
+        duration = time.perf_counter() - started_at
         cursor.execute("DROP TABLE bench_calibration")
-    return round(500 / took)
+    return round(500 / duration)
 
 
 @contextmanager
 def scene(pairs: int) -> Iterator[tuple[Collection, list[str]]]:
-    """A collection whose pairs were all debated and escalated, and a session for each annotator."""
-    _clear()  # what a bench that was killed left behind
+    """Create a collection whose pairs were all escalated, and yield it with a session for each annotator."""
+    _clear()  # The rows of a run that was killed.
     collection = Collection.objects.create(name=NAME, grades=1, title="Bench", min_judgment_ms=0)
     try:
         _execute(TABLES, {"collection": collection.pk, "pairs": pairs, "debated": DEBATED, **_debate(collection)})
@@ -192,7 +193,7 @@ def _sign_in(user: User) -> str:
 
 @contextmanager
 def served() -> Iterator[int]:
-    """The site as in production, on a port of its own."""
+    """Start the site as in production, and yield its port."""
     environment = {**os.environ, **serving.web_environment(), "QUORUM_PRODUCTION": "1", "QUORUM_LOG_LEVEL": "ERROR"}
     collect = [sys.executable, "manage.py", "collectstatic", "--noinput", "-v", "0"]
     subprocess.run(collect, env=environment, check=True, cwd=env.ROOT, stdout=subprocess.DEVNULL)
@@ -216,7 +217,7 @@ def _wait(port: int) -> None:
 
 
 def weigh(port: int, session: str) -> tuple[float, int]:
-    """Kilobytes as they travel and requests of a first visit: the page and all that it links."""
+    """Return the transferred kilobytes and the requests of a first visit: the page and the files that it links."""
     page, size = _fetch(port, f"/c/{NAME}/judge/", session)
     links = re.findall(r'(?:<link[^>]* href|<script[^>]* src|<img[^>]* src)="([^"]+)"', page)
     sizes = [_fetch(port, link, session)[1] for link in links]

@@ -1,4 +1,4 @@
-"""large_campaign: 100,000 pairs enqueued and judged by one judge: seconds to enqueue, memory that they add to a worker.
+"""large_campaign: seconds to enqueue 100,000 pairs for one judge, and the memory that they add to a worker.
 
 QUORUM_BENCH_LARGE sets another number of pairs.
 """
@@ -25,7 +25,7 @@ LOOK_S = 0.5
 
 
 def measure() -> list[dict[str, Any]]:
-    """Enqueue, judge to the end with two worker processes, and look at their memory all the while."""
+    """Enqueue the pairs, judge them with two worker processes, and sample the memory of these all the time."""
     with tempfile.TemporaryDirectory() as folder:
         files = import_per_s.generate(Path(folder))
         import_collection("large", ImportFiles(**files))
@@ -33,40 +33,47 @@ def measure() -> list[dict[str, Any]]:
     parts.collection_of(WARM_UP, "warm")
     with bench.model_server() as (models, _):
         bench.panel(models)
-        wanted = configurations.build_configuration(policy="single")
-        began = time.perf_counter()
+        configuration = configurations.build_configuration(policy="single")
         with bench.workers(2, QUORUM_LEASE_S="30") as child:
-            bench.wait_until_finished(start("warm", wanted, None), 120)
+            bench.wait_until_finished(start("warm", configuration, None), 120)
             with Memory(child.pid) as memory:
                 before = memory.now()
-                began = time.perf_counter()
-                campaign = start("large", wanted, PAIRS)
-                enqueued = time.perf_counter() - began
+                started_at = time.perf_counter()
+                campaign = start("large", configuration, PAIRS)
+                enqueue_s = time.perf_counter() - started_at
                 bench.wait_until_finished(campaign, 850)
-                seconds = time.perf_counter() - began
+                seconds = time.perf_counter() - started_at
         calls = len(models.requests()) - WARM_UP
     connection.close()
     status = selectors.campaign_status(collection, campaign)
     added = (memory.peak - before) / 2**20
     name = f"{PAIRS:,} pairs, one judge, two worker processes"
-    ended = {"labelled": status["labelled"], "failed": status["failed"], "calls": calls}
+    counts = {"labelled": status["labelled"], "failed": status["failed"], "calls": calls}
     rate = {"seconds": round(seconds, 1), "calls_per_s": round(calls / seconds, 1)}
     return [
-        {"name": "enqueue_s", "case": name, "value": round(enqueued, 2), "unit": "s", "aim": "under 10"},
-        {"name": "queue_mb", "case": name, "value": round(added, 1), "unit": "MB", "aim": "under 100", **rate, **ended},
+        {"name": "enqueue_s", "case": name, "value": round(enqueue_s, 2), "unit": "s", "aim": "under 10"},
+        {
+            "name": "queue_mb",
+            "case": name,
+            "value": round(added, 1),
+            "unit": "MB",
+            "aim": "under 100",
+            **rate,
+            **counts,
+        },
     ]
 
 
-def start(name: str, wanted: configurations.Configuration, limit: int | None) -> Any:
-    """A campaign over the collection."""
+def start(name: str, configuration: configurations.Configuration, limit: int | None) -> Any:
+    """Start a campaign on the collection of this name."""
     collection = Collection.objects.get(name=name)
-    started = lifecycle.start_campaign(collection=collection, configuration=wanted, limit=limit)
+    started = lifecycle.start_campaign(collection=collection, configuration=configuration, limit=limit)
     assert started.campaign is not None
     return started.campaign
 
 
 class Memory:
-    """The resident memory of all processes of a group, looked at twice a second."""
+    """The resident memory of all processes of a group, sampled twice a second."""
 
     def __init__(self, group: int) -> None:
         self.group = group
@@ -83,7 +90,7 @@ class Memory:
         self.thread.join()
 
     def now(self) -> int:
-        """Bytes."""
+        """Return the current memory in bytes."""
         pages = 0
         for path in Path("/proc").glob("[0-9]*/stat"):
             try:

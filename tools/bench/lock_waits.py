@@ -1,9 +1,8 @@
-"""lock_waits: how long a stored call waits for rows that other worker processes lock, and what its commits update.
+"""lock_waits: how long storing a call waits for rows locked by other worker processes, and how many rows it updates.
 
-One worker process and then ten drain a campaign whose own budget and whose collection's budgets all
-hold. Waiting is the mean number of backends that wait for a lock, by pg_stat_activity some hundred
-times a second, times the seconds of the run. QUORUM_BENCH_LOCKS sets another number of pairs for
-each process.
+One worker process and then ten run a campaign with a budget, in a collection with budgets. The waiting time is the mean
+number of backends that wait for a lock, sampled in pg_stat_activity some hundred times a second, times the seconds of
+the run. QUORUM_BENCH_LOCKS sets another number of pairs for each process.
 """
 
 import os
@@ -45,7 +44,7 @@ FROM judges_attempt WHERE campaign_id = %s
 
 @dataclass
 class LockWaits:
-    """Backends that wait for a lock, looked at by a thread with a connection of its own."""
+    """Backends that wait for a lock, sampled by a thread with a separate connection."""
 
     looks: int = 0
     found: Counter[str] = field(default_factory=Counter)
@@ -71,13 +70,13 @@ class LockWaits:
                     self.found[event] += count
 
     def milliseconds(self) -> dict[str, float]:
-        """By what was waited for: all that was waited in the run."""
+        """Return the waiting time in the whole run by kind of lock."""
         return {event: 1000 * self.seconds * count / self.looks for event, count in self.found.most_common()}
 
 
 @dataclass(frozen=True)
 class Drained:
-    """A campaign that worker processes drained: its calls, their rate, and what they waited for and updated."""
+    """A finished campaign: its calls and their rate, the waiting time by kind of lock, the updated rows by table."""
 
     processes: int
     calls: int
@@ -87,12 +86,12 @@ class Drained:
 
     @property
     def wait_ms(self) -> float:
-        """What a call waited for locks, all kinds together."""
+        """The waiting time of a call for all kinds of locks."""
         return sum(self.waited.values()) / self.calls
 
 
 def make_panel() -> Panel:
-    """Two debaters with a price; nobody is at their address."""
+    """Create a panel of two debaters with prices; nothing listens at their address."""
     for name in ("pro", "contra"):
         JudgeVersion.objects.create(
             name=name,
@@ -107,17 +106,17 @@ def make_panel() -> Panel:
 
 
 def begin(pairs: int, name: str) -> Campaign:
-    """A debate of one round over so many pairs, whose budgets all hold and are never reached."""
+    """Start a campaign with debates of one round for this many pairs, with budgets that are never reached."""
     collection = parts.collection_of(pairs, name)
     configure_collection(collection, {"budget": 1000.0, "daily_budget": 1000.0})
-    wanted = configurations.build_configuration(policy="debate")
-    started = lifecycle.start_campaign(collection=collection, configuration=wanted, budget=1000.0)
+    configuration = configurations.build_configuration(policy="debate")
+    started = lifecycle.start_campaign(collection=collection, configuration=configuration, budget=1000.0)
     assert started.campaign is not None
     return started.campaign
 
 
 def updates() -> Counter[str]:
-    """Rows that were updated so far, by table."""
+    """Return the number of updated rows so far, by table."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_stat_clear_snapshot()")
         cursor.execute(UPDATED)
@@ -125,11 +124,11 @@ def updates() -> Counter[str]:
 
 
 def drain(processes: int, pairs: int, environment: dict[str, str] | None = None) -> Drained:
-    """Let so many processes drain a campaign of so many pairs for each of them."""
+    """Run a campaign with this many processes and pairs for each of them."""
     campaign = begin(pairs * processes, f"locks-{processes}")
     before = updates()
     command = [sys.executable, "-m", "tools.bench.simulated_workers", str(campaign.pk), str(processes)]
-    with LockWaits() as waits:
+    with LockWaits() as lock_waits:
         subprocess.run(command, cwd=settings.BASE_DIR, env=environment, check=True)
     with connection.cursor() as cursor:
         cursor.execute(RATE, [campaign.pk])
@@ -139,13 +138,13 @@ def drain(processes: int, pairs: int, environment: dict[str, str] | None = None)
     assert not Attempt.objects.filter(campaign=campaign).exclude(outcome="labelled").exists()
     changed = updates()
     changed.subtract(before)
-    return Drained(processes, calls, calls / seconds, waits.milliseconds(), +changed)
+    return Drained(processes, calls, calls / seconds, lock_waits.milliseconds(), +changed)
 
 
 def measure() -> list[dict[str, Any]]:
-    """One process, then ten; each with the same number of pairs for a process."""
+    """Return the figures of one process and of ten, with the same number of pairs for each process."""
     make_panel()
-    one, ten = drain(1, PAIRS), drain(PROCESSES, PAIRS)
+    one_process, ten = drain(1, PAIRS), drain(PROCESSES, PAIRS)
     ideal = 2 * PAIRS_IN_FLIGHT / LATENCY_S
     return [
         {
@@ -154,18 +153,18 @@ def measure() -> list[dict[str, Any]]:
             "value": round(ten.wait_ms, 3),
             "unit": "ms a call",
             "aim": "0.5 and less",
-            "one process": round(one.wait_ms, 3),
+            "one process": round(one_process.wait_ms, 3),
             "waited for": {event: round(ms / ten.calls, 3) for event, ms in ten.waited.items()},
             "updated rows a call": {name: round(count / ten.calls, 3) for name, count in ten.updated.most_common()},
         },
         {
             "name": "lock_waits",
             "case": f"calls/s of {PROCESSES} processes over {PROCESSES} times one's",
-            "value": round(ten.rate / one.rate / PROCESSES, 3),
+            "value": round(ten.rate / one_process.rate / PROCESSES, 3),
             "unit": "x",
             "aim": 0.9,
             "calls_per_s": round(ten.rate, 1),
-            "one_calls_per_s": round(one.rate, 1),
+            "one_calls_per_s": round(one_process.rate, 1),
             "most_by_latency": round(ideal, 1),
         },
     ]

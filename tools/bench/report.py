@@ -1,4 +1,4 @@
-"""The page docs/benchmarks.md: figures as they were printed, with date and machine, without names or paths."""
+"""The page docs/benchmarks.md: the figures, with the date and a description of the machine."""
 
 import os
 import platform
@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import Any
 
 PAGE = Path(__file__).parents[2] / "docs" / "benchmarks.md"
-BY_HAND = "\n## "
-"""Where the parts begin that are written by hand, below the table."""
+BY_HAND = "\n## "  # The first heading below the table, from which on the page is written by hand.
 SHOWN = ("name", "case", "value", "unit", "aim", "calibration")
 
 
 def page(figures: list[dict[str, Any]], calibration: dict[str, float]) -> str:
-    """The whole page."""
+    """Return the whole page."""
     rows = "\n".join(row(figure) for figure in figures)
     measured = ", ".join(
         f"{value:,} {name.replace('_per_s', '/s').replace('_', ' ')}" for name, value in calibration.items()
@@ -31,7 +30,7 @@ calibration. What the table lacks, and what other machines gave, stands below it
 
 
 def row(figure: dict[str, Any]) -> str:
-    """One line of the table."""
+    """Return a line of the table."""
     value = figure.get("value")
     shown = "failed" if value is None else f"{value:,} {figure.get('unit', '')}".strip()
     more = "; ".join(f"{key.replace('_', ' ')}: {plain(value)}" for key, value in figure.items() if key not in SHOWN)
@@ -41,18 +40,18 @@ def row(figure: dict[str, Any]) -> str:
 
 
 def plain(value: object) -> str:
-    """A value for a cell: nested ones in words."""
+    """Return a value for a cell, with nested values as a list."""
     if isinstance(value, dict):
-        return ", ".join(f"{key} {plain(one)}" for key, one in value.items())
+        return ", ".join(f"{key} {plain(member)}" for key, member in value.items())
     if isinstance(value, list | tuple):
-        return ", ".join(plain(one) for one in value)
+        return ", ".join(plain(member) for member in value)
     return (
         f"{value:,}" if isinstance(value, int | float) and not isinstance(value, bool) else str(value).replace("|", "/")
     )
 
 
 def machine() -> str:
-    """Cores, memory and Python."""
+    """Return the cores, the memory and the version of Python."""
     pages = next(line for line in Path("/proc/meminfo").read_text().splitlines() if line.startswith("MemTotal"))
     gigabytes = int(pages.split()[1]) / 1024**2
     system = f"Linux {platform.machine()}, Python {platform.python_version()}"

@@ -1,8 +1,7 @@
-"""report_s: seconds and peak memory to make a report of 25 systems x 3,657 queries x depth 10, generated.
+"""report_s: seconds and peak memory of a report on 25 generated systems x 3,657 queries x depth 10.
 
-From the claimed row to the stored result: rankings and qrels read, every measure, tests, letters,
-curves, values written. The peak is that of the process while it makes the report, without what
-generated the rows.
+The time is from the claimed row to the stored result, with reading rankings and qrels, all measures, tests and curves.
+The peak is that of the process while it makes the report, without the generation of the rows.
 """
 
 import time
@@ -17,7 +16,7 @@ SYSTEMS, QUERIES = 25, 3_657
 
 
 def measure() -> list[dict[str, Any]]:
-    """Of two versions, and of one (how safe the order is)."""
+    """Return the figures of a report on two versions of the qrels, and of one on the bounds of a single version."""
     large = large_report(SYSTEMS, QUERIES)
     shape = f"{SYSTEMS} systems x {QUERIES:,} queries x depth 10"
     cases = {shape: large.after, f"bounds of {shape}": large.before}
@@ -28,21 +27,21 @@ def measure() -> list[dict[str, Any]]:
 
 
 def timed(large: Large, after: Any) -> dict[str, Any]:
-    """Seconds to make one report, and the highest memory meanwhile."""
-    Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
-    began = time.perf_counter()
+    """Return the seconds and the peak memory of one report."""
+    Path("/proc/self/clear_refs").write_text("5")  # Resets the peak.
+    started_at = time.perf_counter()
     report: Report = reports.ensure_report(large.collection, large.before, after, large.runs)
-    seconds = time.perf_counter() - began
+    seconds = time.perf_counter() - started_at
     assert report.result is not None
     return {"value": round(seconds, 1), "peak_mb": peak_mb(), "holes": report.result["holes"]}
 
 
 def peak_mb() -> int:
-    """Of this process since the peak was set back."""
+    """Return the peak memory of this process since the last reset."""
     return memory_mb("VmHWM")
 
 
 def memory_mb(kind: str = "VmRSS") -> int:
-    """What this process holds now (VmRSS), or held at its peak (VmHWM)."""
+    """Return the memory of this process in MB: now (VmRSS), or at its peak (VmHWM)."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith(kind)) // 1024

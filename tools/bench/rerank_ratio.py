@@ -1,10 +1,9 @@
-"""rerank_ratio: pairs/s of our scorer over sentence-transformers' CrossEncoder, by the documents' length.
+"""rerank_ratio: our scorer's pairs/s divided by those of sentence-transformers' CrossEncoder, by length of documents.
 
-Both read the same folder on the same device in the same precision: fp32 on a CPU, bf16 on a GPU.
-CrossEncoder gets the best of several batch sizes, tried before. Both take the same pairs in turns;
-the figure is the ratio of their medians. Causal: Qwen3's shape; encoder: BERT's; hidden 256, 4
-layers, 20 documents a query. Random weights: only speed is measured, and that the scores are the
-same.
+Both use the same model folder, device and precision (fp32 on a CPU, bf16 on a GPU), and CrossEncoder the best of
+several batch sizes. They score the same pairs in turns, and the figure is the ratio of their medians. The models have
+the architectures of Qwen3 (causal) and BERT (encoder) with hidden size 256, 4 layers and random weights; a query has 20
+documents. The scores are compared, too.
 """
 
 import math
@@ -17,31 +16,30 @@ from statistics import median
 from typing import Any
 
 DOCUMENTS, ROUNDS = 20, 3
-# Tokens of a document -> queries, so that each point takes about as long.
+# The number of queries by the tokens of a document, so that each case takes about the same time.
 LENGTHS = {"causal": {100: 6, 400: 2, 800: 1, 1600: 1}, "encoder": {100: 10, 400: 3}}
 BATCHES = (2, 8, 32)
 MOST = 2048
 
 
 def measure() -> list[dict[str, Any]]:
-    """Both kinds at all lengths; the models are made here."""
+    """Return the figures of both kinds of models at all lengths."""
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+    figures = []
     with tempfile.TemporaryDirectory() as folder:
-        return [
-            one(kind, made, length, queries)
-            for kind, points in LENGTHS.items()
-            for made in [model(kind, Path(folder) / kind)]
-            for length, queries in points.items()
-        ]
+        for kind, queries_by_length in LENGTHS.items():
+            published = model(kind, Path(folder) / kind)
+            figures += [compare(kind, published, length, queries) for length, queries in queries_by_length.items()]
+    return figures
 
 
 def aim(kind: str, length: int) -> float:
-    """1.5 where prompts are mostly shared, 1.0 everywhere, 0.95 for encoders."""
+    """Return the aim: 1.5 for short documents, whose prompts are mostly shared, else 1.0; 0.95 for encoders."""
     return 0.95 if kind == "encoder" else 1.5 if length == 100 else 1.0
 
 
 def model(kind: str, folder: Path) -> Path:
-    """A published folder of the kind, tiny but not too small to measure."""
+    """Publish a model of this kind, tiny but not too small to measure, and return its folder."""
     from tests.tiny_models import adapter_of, dev_rows
     from training.published.base import answer_ids, load_tokenizer
     from training.published.causal import LoraTrained
@@ -72,21 +70,21 @@ def model(kind: str, folder: Path) -> Path:
 
 
 def documents_of(tokenizer: Any, length: int, count: int) -> list[str]:
-    """Texts of the bundled collection of so many tokens each, more or less by a fifth, as real ones are."""
+    """Return texts from the bundled collection of about `length` tokens each, up to a fifth more or less."""
     from corpus.bundled.passages import cut_passages
 
-    whole = " ".join(passage.text for passage in cut_passages(topics))
-    ids = tokenizer(whole[:400_000], add_special_tokens=False, verbose=False)["input_ids"]
-    found = []
+    text = " ".join(passage.text for passage in cut_passages(topics))
+    ids = tokenizer(text[:400_000], add_special_tokens=False, verbose=False)["input_ids"]
+    documents = []
     for number in range(count):
         size = round(length * (0.8 + 0.4 * number / max(1, count - 1)))
         begin = number * 577 % (len(ids) - 2 * length)
-        found.append(tokenizer.decode(ids[begin : begin + size]))
-    return found
+        documents.append(tokenizer.decode(ids[begin : begin + size]))
+    return documents
 
 
-def one(kind: str, folder: Path, length: int, queries: int) -> dict[str, Any]:
-    """The ratio at one length, with both speeds and the greatest difference of a score."""
+def compare(kind: str, folder: Path, length: int, queries: int) -> dict[str, Any]:
+    """Return the ratio at one length, with both speeds and the greatest difference of a score."""
     import torch
     from sentence_transformers import CrossEncoder
 
@@ -98,17 +96,17 @@ def one(kind: str, folder: Path, length: int, queries: int) -> dict[str, Any]:
     dtype = torch.bfloat16 if ours.precision == "bf16" else torch.float32
     theirs = CrossEncoder(str(folder), device=device, model_kwargs={"dtype": dtype})
     texts = documents_of(ours.tokenizer, length, DOCUMENTS)
-    asked = [ServingRequest(f"what does the reference say about case {n}", texts) for n in range(queries)]
-    pairs = [(query.query, document) for query in asked for document in query.documents]
+    requests = [ServingRequest(f"what does the reference say about case {n}", texts) for n in range(queries)]
+    pairs = [(query.query, document) for query in requests for document in query.documents]
 
     def score() -> list[float]:
-        return [score.margin for found in ours.score(asked) for score in found]
+        return [score.margin for scores in ours.score(requests) for score in scores]
 
-    def predict(batch: int, few: int | None = None) -> Any:
-        return theirs.predict(pairs[:few], batch_size=batch, show_progress_bar=False)
+    def predict(batch_size: int, count: int | None = None) -> Any:
+        return theirs.predict(pairs[:count], batch_size=batch_size, show_progress_bar=False)
 
     batch = min(BATCHES, key=lambda size: seconds_of(lambda: predict(size, DOCUMENTS)))
-    score()  # Warmed up, as theirs are by the choice of a batch size.
+    score()  # A warm-up, as CrossEncoder has by the choice of its batch size.
     seconds: dict[str, list[float]] = {"ours": [], "theirs": []}
     for _ in range(ROUNDS):
         seconds["ours"].append(seconds_of(score))
@@ -132,7 +130,7 @@ def one(kind: str, folder: Path, length: int, queries: int) -> dict[str, Any]:
 
 
 def seconds_of(work: Any) -> float:
-    """How long one call takes."""
-    began = time.perf_counter()
+    """Return the seconds of one call."""
+    started_at = time.perf_counter()
     work()
-    return time.perf_counter() - began
+    return time.perf_counter() - started_at

@@ -1,9 +1,8 @@
-"""retrieve_1m: a BM25 run over 1,000,000 passages, from an empty index to stored rankings (issue 6, check 7).
+"""retrieve_1m: a BM25 run over 1,000,000 passages, from an empty index to stored rankings.
 
-Generated passages of 30 to 90 words by Zipf's law; queries of 3 to 9 words that a passage holds.
-Each step is a process of its own, so that its peak of memory is its own: the run with its index
-built (`make`), a second run over the index in VAR (`again`), and bm25s by itself on the same words
-(`theirs`), whose results must be the same.
+The passages are generated, with 30 to 90 words by Zipf's law; queries have 3 to 9 words of a passage. Each step runs in
+a separate process, to measure its peak memory: a run that builds its index (`make`), a second run with the index in VAR
+(`again`), and the library bm25s alone on the same words (`theirs`), whose results must be the same.
 """
 
 import json
@@ -30,28 +29,31 @@ CORES = 2
 
 
 def measure() -> list[dict[str, Any]]:
-    """Seconds, memory and queries a second; equal or not."""
+    """Return seconds, memory and queries per second, and the number of queries with equal results."""
     from corpus.importing.service import ImportFiles, import_collection
 
     with tempfile.TemporaryDirectory() as folder:
-        begin = time.perf_counter()
+        started_at = time.perf_counter()
         corpus, queries = generate(Path(folder))
-        generated = time.perf_counter()
+        generated_at = time.perf_counter()
         import_collection(NAME, ImportFiles(corpus=corpus, queries=queries))
-        imported = time.perf_counter()
-    made, again, theirs = step("make"), step("again"), step("theirs")
+        imported_at = time.perf_counter()
+    first, again, theirs = step("make"), step("again"), step("theirs")
     shape = f"{DOCUMENTS:,} passages, {QUERIES:,} queries, depth {DEPTH}"
-    times = {"generated_s": round(generated - begin, 1), "imported_s": round(imported - generated, 1)}
-    peaks = {"peak_mb": made["peak_mb"], "peak_mb_index_there": again["peak_mb"]}
+    times = {
+        "generated_s": round(generated_at - started_at, 1),
+        "imported_s": round(imported_at - generated_at, 1),
+    }
+    peaks = {"peak_mb": first["peak_mb"], "peak_mb_index_there": again["peak_mb"]}
     return [
         {
             "name": "retrieve_1m",
             "case": f"{shape}: index and run",
-            "value": made["seconds"],
+            "value": first["seconds"],
             "unit": "s",
             "aim": "printed",
         }
-        | {"index_s": made["index_s"], **peaks, **times},
+        | {"index_s": first["index_s"], **peaks, **times},
         {"name": "retrieve_1m", "case": "queries/s, index there", "value": again["queries_per_s"], "unit": "queries/s"}
         | {"aim": "printed", "ms_a_query": again["ms_a_query"], "loaded_s": again["index_s"]},
         {
@@ -68,45 +70,45 @@ def measure() -> list[dict[str, Any]]:
 
 
 def generate(folder: Path) -> tuple[Path, Path]:
-    """corpus.jsonl and queries.jsonl, always the same."""
+    """Write corpus.jsonl and queries.jsonl, which are always the same."""
     corpus, queries = folder / "corpus.jsonl", folder / "queries.jsonl"
     random = np.random.default_rng(1)
-    asked = set(random.choice(DOCUMENTS, QUERIES, replace=False).tolist())
+    queried = set(random.choice(DOCUMENTS, QUERIES, replace=False).tolist())
     with corpus.open("w") as texts, queries.open("w") as needs:
         for number, text in enumerate(passages()):
             texts.write(f'{{"_id": "d{number}", "text": "{text}"}}\n')
-            if number in asked:
+            if number in queried:
                 words = random.permutation(text.split())[: random.integers(3, 10)]
                 needs.write(f'{{"_id": "q{number}", "text": "{" ".join(words)}"}}\n')
     return corpus, queries
 
 
 def passages() -> Iterator[str]:
-    """By Zipf's law over a vocabulary of 400,000 words."""
+    """Yield passages by Zipf's law over a vocabulary of 400,000 words."""
     random = np.random.default_rng(0)
     shares = np.cumsum(1 / np.arange(1, WORDS + 1))
     names = [f"w{number:x}" for number in range(WORDS)]
     for begin in range(0, DOCUMENTS, 10_000):
         lengths = random.integers(30, 91, min(10_000, DOCUMENTS - begin))
         drawn = np.searchsorted(shares, random.random(int(lengths.sum())) * shares[-1]).tolist()
-        at = 0
+        position = 0
         for length in lengths.tolist():
-            yield " ".join([names[word] for word in drawn[at : at + length]])
-            at += length
+            yield " ".join([names[word] for word in drawn[position : position + length]])
+            position += length
 
 
 def step(role: str) -> dict[str, Any]:
-    """What the process of this role printed."""
+    """Run a step in a separate process, and return its figures."""
     args = [sys.executable, "-m", "tools.bench.retrieve_1m", role]
-    done = subprocess.run(args, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise RuntimeError(f"{role}: {done.stderr.strip().splitlines()[-1]}")
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    process = subprocess.run(args, capture_output=True, text=True, check=False)
+    if process.returncode:
+        raise RuntimeError(f"{role}: {process.stderr.strip().splitlines()[-1]}")
+    figures: dict[str, Any] = json.loads(process.stdout)
+    return figures
 
 
 def make(name: str) -> dict[str, Any]:
-    """A run as a worker makes it."""
+    """Make a run as a worker does."""
     from benchmark.models import Run
     from benchmark.runs import builders
     from benchmark.runs.costs import run_cost
@@ -141,7 +143,7 @@ def make(name: str) -> dict[str, Any]:
 
 
 def theirs() -> dict[str, Any]:
-    """bm25s alone, and how many queries have its scores, and its documents wherever scores are not equal."""
+    """Measure bm25s alone, and count the queries with the same scores, and the same documents above the last score."""
     import bm25s
     from bm25s.tokenization import Tokenized
 
@@ -170,8 +172,8 @@ def theirs() -> dict[str, Any]:
         above = {keys[row] for row, score in zip(rows[0], scores[0], strict=True) if score > scores[0][-1]}
         best = set(documents[ours > scores[0][-1]].tolist())
         equal += int(np.array_equal(ours, scores[0][: len(ours)].astype(np.float64)) and above == best)
-    found = {"index_s": round(indexed - begin, 1), "equal": equal, "queries_per_s": round(COMPARED / seconds, 1)}
-    return found
+    figures = {"index_s": round(indexed - begin, 1), "equal": equal, "queries_per_s": round(COMPARED / seconds, 1)}
+    return figures
 
 
 if __name__ == "__main__":

@@ -1,8 +1,7 @@
-"""`python -m tools.bench.simulated_workers CAMPAIGN PROCESSES`: worker processes whose judges answer by themselves.
+"""`python -m tools.bench.simulated_workers CAMPAIGN PROCESSES`: worker processes with simulated judges.
 
-Each has the engine of a real worker process (its loop, its writer, its connection, its
-reservations); only the network and the provider's SDK are left out: every judge says yes after a
-while. They end with the campaign.
+Each process has the engine of a real worker process, without the network and the provider's SDK: every judge answers
+yes after `LATENCY_S`. The processes end with the campaign.
 """
 
 import asyncio
@@ -18,7 +17,7 @@ ANSWER = json.dumps({"reference": [], "reason": "It says so.", "response": "yes"
 
 
 class SimulatedProvider:
-    """An endpoint that answers yes after `LATENCY_S`, and says what that used."""
+    """A provider that answers yes after `LATENCY_S`, with its usage of tokens."""
 
     def __init__(self, judge: Judge) -> None:
         del judge
@@ -38,7 +37,7 @@ class SimulatedProvider:
 
 
 def work(campaign: int) -> None:
-    """Drain the campaign to its end, as a worker's process does."""
+    """Run the campaign to its end, as a worker's process does."""
     from django.db import connection
 
     from judges.engine.plan import load_plan
@@ -55,7 +54,7 @@ def work(campaign: int) -> None:
 
 
 def main(campaign: int, processes: int) -> int:
-    """Fork them once everything is imported; how many did not end well."""
+    """Fork the processes after all imports, and return how many of them failed."""
     import django
     from django.conf import settings
 
@@ -64,16 +63,16 @@ def main(campaign: int, processes: int) -> int:
     from judges.engine import plan
     from judges.workers import child
 
-    assert child and plan  # imported once, before the fork
+    assert child and plan  # Imported once, before the fork.
     settings.PAIRS_IN_FLIGHT = PAIRS_IN_FLIGHT
     providers.CLASSES["chat", ""] = "tools.bench.simulated_workers.SimulatedProvider"
     fork = multiprocessing.get_context("fork")
     children = [fork.Process(target=work, args=[campaign]) for _ in range(processes)]
-    for one in children:
-        one.start()
-    for one in children:
-        one.join()
-    return sum(one.exitcode != 0 for one in children)
+    for process in children:
+        process.start()
+    for process in children:
+        process.join()
+    return sum(process.exitcode != 0 for process in children)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""slow_clients: the longest of five requests beside thousands that send nothing, or half of it."""
+"""slow_clients: the longest of five requests while thousands of clients send nothing, or half a request."""
 
 import time
 from typing import Any
@@ -14,13 +14,13 @@ KINDS = {
 
 
 def measure() -> list[dict[str, Any]]:
-    """A figure for each kind, one after the other."""
+    """Return a figure for each kind of client."""
     figures = []
     with served() as port:
-        longest_of_five(port)  # The first requests load what pages need.
-        beside_none = longest_of_five(port)
-        for case, (number, said) in KINDS.items():
-            with clients(port, number, said):
+        longest_of_five(port)  # A warm-up.
+        without_clients = longest_of_five(port)
+        for case, (number, sent) in KINDS.items():
+            with clients(port, number, sent):
                 time.sleep(1)
                 seconds = longest_of_five(port)
             figures.append(
@@ -30,7 +30,7 @@ def measure() -> list[dict[str, Any]]:
                     "value": round(seconds, 3),
                     "unit": "s",
                     "aim": "1 and less",
-                    "beside_none_s": round(beside_none, 3),
+                    "beside_none_s": round(without_clients, 3),
                 }
             )
     return figures

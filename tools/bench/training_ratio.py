@@ -1,9 +1,9 @@
-"""training_ratio: tokens/s and peak memory of recipe prism over what a user would otherwise run, on the CPU.
+"""training_ratio: tokens/s and peak memory of the recipe prism divided by those of other trainers, on the CPU.
 
-Qwen3's shape with hidden 1,024, 4 layers and a vocabulary of 151,936, fp32, rows of up to 512
-tokens whose lengths are log-normal; against (a) TRL's SFTTrainer with its defaults and the point
-term, (b) transformers' Trainer with `logits_to_keep` (tools.bench.competing_trainers). Three
-interleaved runs of all, medians. `make bench-gpu` has the GPU.
+The model has Qwen3's architecture with hidden size 1,024, 4 layers and a vocabulary of 151,936, in fp32; rows have up
+to 512 tokens with log-normal lengths. The other trainers are (a) TRL's SFTTrainer with its defaults and the point loss,
+and (b) transformers' Trainer with `logits_to_keep` (tools.bench.competing_trainers). All run three times in turns, and
+figures are of their medians. `make bench-gpu` measures the same on a GPU.
 """
 
 import tempfile
@@ -24,27 +24,27 @@ MEMORY_AIM = 1.05
 
 
 def measure() -> list[dict[str, Any]]:
-    """Speed and memory over both."""
+    """Return the ratios of speed and memory to both trainers."""
     return compare("CPU", CPU, RUNS)
 
 
 def compare(words: str, shape: dict[str, Any], runs: int) -> list[dict[str, Any]]:
-    """Run every side `runs` times in turns; figures are ratios of medians."""
+    """Run every side `runs` times in turns, and return the ratios of their medians."""
     with tempfile.TemporaryDirectory() as folder:
         write_scene(Path(folder), shape)
-        found = [{side: run_side(side, Path(folder), shape) for side in SIDES} for _ in range(runs)]
-    middle = {
-        side: {key: median(one[side][key] for one in found) for key in ("tokens_per_s", "peak_mb", "loss")}
+        runs_of_sides = [{side: run_side(side, Path(folder), shape) for side in SIDES} for _ in range(runs)]
+    medians = {
+        side: {key: median(run[side][key] for run in runs_of_sides) for key in ("tokens_per_s", "peak_mb", "loss")}
         for side in SIDES
     }
-    return [figure for side in THEIRS for figure in figures_over(side, middle, words, shape)]
+    return [figure for side in THEIRS for figure in figures_over(side, medians, words, shape)]
 
 
 def figures_over(
-    side: str, middle: dict[str, dict[str, float]], words: str, shape: dict[str, Any]
+    side: str, medians: dict[str, dict[str, float]], words: str, shape: dict[str, Any]
 ) -> list[dict[str, Any]]:
-    """The two ratios over one competitor."""
-    ours, theirs = middle["ours"], middle[side]
+    """Return the two ratios to one of the other trainers."""
+    ours, theirs = medians["ours"], medians[side]
     case = (
         f"{THEIRS[side]}, {words}, hidden {shape['hidden']}, {shape['layers']} layers, up to {shape['length']} tokens"
     )
@@ -57,7 +57,8 @@ def figures_over(
         "tokens_per_s": ours["tokens_per_s"],
         "their_tokens_per_s": theirs["tokens_per_s"],
     }
-    if side == "trainer":  # the same loss; TRL's is a mean over tokens
+    # Trainer has the same loss, while TRL's is a mean over tokens.
+    if side == "trainer":
         speed["losses_differ_by"] = float(f"{abs(ours['loss'] / theirs['loss'] - 1):.1e}")
     memory = {
         "name": "training_ratio",

@@ -64,8 +64,8 @@ def fit_curve(labels: tuple[int, ...], values: tuple[tuple[float, ...], ...]) ->
     line = _estimates(law(grid / unit, *parameters), np.array([law(grid / unit, *sample) for sample in samples]))
     # The gain is the difference of both ends of the same fitted curve, so its interval is narrower than either end's.
     ends = np.array([counts[-1], counts[-1] + NEXT]) / unit
-    gains = [np.diff(law(ends, *fitted)) for fitted in (parameters, *samples)]
-    (gain,) = _estimates(gains[0], np.array(gains[1:]))
+    differences = [np.diff(law(ends, *fitted)) for fitted in (parameters, *samples)]
+    (gain,) = _estimates(differences[0], np.array(differences[1:]))
     a, b, c = parameters
     # Back from units to labels: b (n / unit)^-c is b unit^c n^-c.
     return CurveFit(a, b * unit**c, c, tuple(zip(map(int, grid), line, strict=True)), gain)

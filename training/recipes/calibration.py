@@ -35,30 +35,30 @@ class Calibration:
 def fit_calibration(margins: Sequence[float], labels: Sequence[int | None]) -> Calibration:
     """Fit Platt's a and b, and the threshold of the best balanced accuracy, on the labelled rows."""
     labelled = [(margin, label) for margin, label in zip(margins, labels, strict=True) if label is not None]
-    raw, truth = np.array(labelled, dtype=np.float64).reshape(-1, 2).T
-    positives = int(truth.sum())
-    negatives = len(truth) - positives
+    raw, relevant = np.array(labelled, dtype=np.float64).reshape(-1, 2).T
+    positives = int(relevant.sum())
+    negatives = len(relevant) - positives
     counts = {"positives": positives, "negatives": negatives}
     if min(positives, negatives) < LEAST_OF_EACH:
         sizes = f"{positives} relevant and {negatives} not"
         reason = f"the dev split is too small: {sizes}, {LEAST_OF_EACH} of each are needed"
         return Calibration(**counts, reason=reason)
-    a, b = fit_platt(raw, truth)
+    a, b = fit_platt(raw, relevant)
     # A slope below 0 would reverse the ranking; an infinite one comes from margins that are all equal or not finite.
     if a <= 0 or not np.isfinite(a + b):
         return Calibration(**counts, reason="on the dev split a higher margin does not mean more relevant")
-    margin = best_margin(raw, truth)
+    margin = best_margin(raw, relevant)
     return Calibration(a, b, float(sigmoid(np.float64(a * margin + b))), margin, **counts)  # type: ignore[arg-type]
 
 
-def fit_platt(margins: Floats, truth: Floats) -> tuple[float, float]:
+def fit_platt(margins: Floats, labels: Floats) -> tuple[float, float]:
     """Return a and b that maximise the likelihood of Platt's smoothed targets."""
     from scipy.optimize import minimize
 
-    positives = float(truth.sum())
-    negatives = len(truth) - positives
+    positives = float(labels.sum())
+    negatives = len(labels) - positives
     # Platt (1999), section 2.2: targets of 1 and 0 would make the slope infinite if the labels are separable.
-    targets = np.where(truth == 1, (positives + 1) / (positives + 2), 1 / (negatives + 2))
+    targets = np.where(labels == 1, (positives + 1) / (positives + 2), 1 / (negatives + 2))
     # The fit is better conditioned on standardised margins; its result is scaled back.
     mean, scale = float(margins.mean()), float(margins.std()) or 1.0
     design = np.column_stack([(margins - mean) / scale, np.ones(len(margins))])
@@ -72,7 +72,7 @@ def fit_platt(margins: Floats, truth: Floats) -> tuple[float, float]:
     return float(a) / scale, float(b) - float(a) / scale * mean
 
 
-def best_margin(margins: Floats, truth: Floats) -> float:
+def best_margin(margins: Floats, labels: Floats) -> float:
     """Return the margin with the greatest balanced accuracy; of equal ones, the nearest to 0."""
     values = np.unique(margins)
     candidates = np.concatenate([[values[0] - 1.0], (values[1:] + values[:-1]) / 2, [values[-1] + 1.0]])
@@ -80,7 +80,7 @@ def best_margin(margins: Floats, truth: Floats) -> float:
     if len(candidates) * len(margins) > 4_000_000:
         candidates = np.quantile(margins, np.linspace(0, 1, 1001))
     above = margins[None, :] > candidates[:, None]
-    hits, false_alarms = above[:, truth == 1].mean(axis=1), above[:, truth == 0].mean(axis=1)
+    hits, false_alarms = above[:, labels == 1].mean(axis=1), above[:, labels == 0].mean(axis=1)
     # Balanced, since with one positive in fifty plain accuracy would call everything not relevant.
     balanced = np.round(hits - false_alarms, 12)
     best = candidates[balanced == balanced.max()]

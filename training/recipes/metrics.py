@@ -42,9 +42,9 @@ def measure_dev_split(
     scores = sigmoid(raw)
     labelled = np.array([row.label is not None for row in rows], dtype=bool)
     taught = np.array([row.teacher is not None for row in rows], dtype=bool)
-    truth = np.array([row.label or 0 for row in rows], dtype=np.float64)
+    labels = np.array([row.label or 0 for row in rows], dtype=np.float64)
     teacher_scores = np.array([row.teacher or 0.0 for row in rows], dtype=np.float64)
-    margin, label = raw[labelled], truth[labelled]
+    margin, label = raw[labelled], labels[labelled]
     computed: dict[str, Callable[[], float]] = {
         "label_pearson": lambda: pearson_correlation(scores[labelled], label),
         "teacher_pearson": lambda: pearson_correlation(scores[taught], teacher_scores[taught]),
@@ -80,20 +80,20 @@ def pearson_correlation(left: Floats, right: Floats) -> float:
     return float(left_deviations @ right_deviations) / scale
 
 
-def roc_auc(margins: Floats, truth: Floats) -> float:
+def roc_auc(margins: Floats, labels: Floats) -> float:
     """Return the share of (relevant, not relevant) pairs in the right order; a tie counts half."""
-    if len(np.unique(truth)) < 2:
-        raise Undefined("every label of the dev split is the same" if len(truth) else "no row carries a label")
+    if len(np.unique(labels)) < 2:
+        raise Undefined("every label of the dev split is the same" if len(labels) else "no row carries a label")
     from sklearn.metrics import roc_auc_score
 
-    return float(roc_auc_score(truth, margins))
+    return float(roc_auc_score(labels, margins))
 
 
-def accuracy(margins: Floats, truth: Floats, threshold_margin: float) -> float:
+def accuracy(margins: Floats, labels: Floats, threshold_margin: float) -> float:
     """Return the share of rows whose margin is above the threshold if and only if the label is 1."""
-    if not len(truth):
+    if not len(labels):
         raise Undefined("no row carries a label")
-    return float(np.mean((margins > threshold_margin) == (truth == 1)))
+    return float(np.mean((margins > threshold_margin) == (labels == 1)))
 
 
 def ndcg_by_query(margins: Sequence[float], rows: Sequence[Example], k: int = 10) -> dict[str, float]:
@@ -112,8 +112,8 @@ def ndcg_by_query(margins: Sequence[float], rows: Sequence[Example], k: int = 10
     return values
 
 
-def _discounted_sum(gains: Sequence[float]) -> float:
-    return float(sum(gain / np.log2(rank + 2) for rank, gain in enumerate(gains)))
+def _discounted_sum(relevances: Sequence[float]) -> float:
+    return float(sum(gain / np.log2(rank + 2) for rank, gain in enumerate(relevances)))
 
 
 def held_out_queries(rows: Sequence[Example]) -> set[str]:

@@ -80,14 +80,14 @@ class Batcher:
                 _answer(request.future, request.margins)
 
 
-def share_step(waiting: list[PendingRequest], budget: int) -> list[tuple[PendingRequest, int]]:
+def share_step(requests: list[PendingRequest], budget: int) -> list[tuple[PendingRequest, int]]:
     """Return how many rows of each request are scored next, within a budget of tokens.
 
     All requests get the same share; tokens that small requests do not use go to larger ones. Each request gets at
     least one row, until the budget is used up.
     """
     step = []
-    by_size = sorted(waiting, key=lambda request: request.remaining_tokens)
+    by_size = sorted(requests, key=lambda request: request.remaining_tokens)
     for position, request in enumerate(by_size):
         share, used, count = budget / (len(by_size) - position), 0, 0
         for row in request.remaining_rows:
