@@ -1,4 +1,4 @@
-"""Celery's side of the engine: the drain task, and workers at start, at work and stop."""
+"""Celery tasks of the engine: work on campaigns, canaries, and the start and stop of worker processes."""
 
 import logging
 from typing import Any
@@ -26,7 +26,7 @@ _child: Any = None
 
 
 def _judge_campaign(campaign_id: int, generation: int) -> None:
-    """Work on a campaign for a while, then queue itself again."""
+    """Work on a campaign for a time slice, then queue the task again while there is work."""
     if is_shutting_down() or not wakeups.is_current(campaign_id, generation):
         return
     if not _in_work().filter(pk=campaign_id).exists():
@@ -39,7 +39,7 @@ def _judge_campaign(campaign_id: int, generation: int) -> None:
             return
         with workers.at_work(plan.row.full_name):
             seconds = worker_engine().run_campaign(plan)
-    except (OperationalError, InterfaceError) as error:  # no fault of ours: whoever looks next wakes somebody again
+    except (OperationalError, InterfaceError) as error:  # the next check notifies the workers again
         logger.warning("PostgreSQL is away: %s", error)
         return
     except Exception as error:
@@ -58,14 +58,15 @@ drain = shared_task(_judge_campaign, name=wakeups.DRAIN, ignore_result=True)
 
 
 def _in_work() -> QuerySet[Campaign]:
-    """Campaigns that run, and those that stand still with batches out, whose answers are taken in all the same."""
-    # Those of `lara` ask no judge: they wait for people (annotation.quality.policies.lara_live).
-    out = Batch.objects.filter(campaign=OuterRef("pk"), ended_at=None)
-    return Campaign.objects.filter(Q(state=Campaign.State.RUNNING) | Exists(out)).exclude(policy=Campaign.Policy.LARA)
+    """Return running campaigns, and others with open batches, whose answers must still be stored."""
+    # Campaigns of `lara` call no judge: they wait for people (annotation.quality.policies.lara_live).
+    open_batches = Batch.objects.filter(campaign=OuterRef("pk"), ended_at=None)
+    campaigns = Campaign.objects.filter(Q(state=Campaign.State.RUNNING) | Exists(open_batches))
+    return campaigns.exclude(policy=Campaign.Policy.LARA)
 
 
 def _ask_canaries(now: bool = False, paid: bool = False) -> None:
-    """Ask the judges that are due, unless a worker does; `now`: those of the default panel."""
+    """Send canaries to the judges that are due; with `now`, to those of the default panel."""
     if is_shutting_down():
         return
     if now:
@@ -87,7 +88,7 @@ def worker_engine() -> Any:
 
 
 def reclaim_budgets() -> None:
-    """Count what lost machines' workers held; this machine's is taken back on need."""
+    """Count the reservations of lost machines' workers as spent; those of this machine are reclaimed when needed."""
     holder = process_name()
     for (campaign,) in fetch_rows(budget.ABANDONED, holder=holder):
         execute(budget.RECLAIM, holder=holder, campaign=campaign)
@@ -106,12 +107,12 @@ def wake_due() -> None:
 
 
 def release_abandoned() -> None:
-    """Take back pairs that dead workers hold of campaigns which nobody works on: no claim would."""
+    """Release the pairs of dead workers in campaigns that do not run, which no claim would release."""
     execute(leases.ABANDONED)
 
 
 def wake_canaries() -> None:
-    """Wake a worker once canaries are due; the first to come takes it, others find nothing."""
+    """Notify a worker once canaries are due; only the first one sends them."""
     if canaries.is_due():
         notifications.notify(canaries.TASK)
 

@@ -1,4 +1,4 @@
-"""Configuration of a campaign: names become judges' versions, a policy and the papers' options."""
+"""Configuration of a campaign: from the names of judges and options to judges' versions, a policy and a protocol."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -24,7 +24,7 @@ VOTED = (Policy.ENSEMBLE, Policy.DEBATE_ENSEMBLE)  # Policies under which a pane
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """Judges, policy and options of a campaign; two starts with an equal configuration are the same campaign."""
+    """Judges, policy and options of a campaign. Two starts with equal configurations are the same campaign."""
 
     panel: str
     policy: str
@@ -47,7 +47,7 @@ class Configuration:
 
     @property
     def debates_for_people(self) -> bool:
-        """True if people's pairs are debated first: not by a panel without debaters."""
+        """True if pairs are debated before people judge them, which needs debaters."""
         return self.protocol.debate_for_people and bool(self.debaters or self.policy == Policy.HUMAN)
 
     @property
@@ -57,7 +57,7 @@ class Configuration:
 
     @property
     def counted(self) -> str:
-        """Description for people of how many votes decide, and which of them are copies."""
+        """Description of how many votes decide, and which of them are copies of one judge."""
         return describe_panel(self.policy, self.voters, self.majority, early_stop=self.early_stop)
 
     @property
@@ -70,8 +70,8 @@ class Configuration:
             "voters": [judge.id for judge in self.voters],
             "majority": self.majority,
             "early_stop": self.early_stop,
+            # Stored without the defaults, so that a new option changes no old campaign.
             "protocol": self.protocol.stored,
-            # Stored without the defaults, so that a new option does not make old campaigns different from themselves.
         }
 
 
@@ -81,7 +81,13 @@ def build_configuration(**options: Any) -> Configuration:
 
 
 def configuration_of(options: CampaignOptions) -> Configuration:
-    """The panel's members in their present versions, some replaced by name. Raises BadInput."""
+    """Return the configuration that the options describe. Raises BadInput.
+
+    1. Choose the policy: by default all that the panel's members can do.
+    2. Find debaters and voters, from the options or the panel, in their current versions.
+    3. Keep those that the policy needs; check temperature, filter and adjudicator.
+    4. Refuse batches if no judge has a batch endpoint.
+    """
     panel = find_panel(options.panel)
     names = options.debaters or panel.debate, options.judges or panel.ensemble
     rule = options.policy or usual_policy(*names)
@@ -93,16 +99,15 @@ def configuration_of(options: CampaignOptions) -> Configuration:
     agents = _choose_debaters(_find_judges(names[0], "debaters"), options.agents)
     panelists = _find_judges(names[1], "judges")
     majority = panel.majority
-    # The panel's majority is of its own number of judges.
+    # The panel's majority applies to its own number of judges.
     if rule in VOTED and len(panelists) != len(panel.ensemble):
         majority = usual_majority(len(panelists))
     agents, panelists = _select_judges(rule, panel, agents, panelists)
     check_temperature(agents, options.temperature)
     filters = _filter_judges(options.filter)
     adjudicator = _find_adjudicator(panel, rule, options.adjudicator)
-    everybody = [*agents, *panelists, *filters, *([adjudicator] if adjudicator else [])]
-    # An option that no judge follows would change nothing but the campaign's name.
-    if options.batch and not any(map(is_batched, everybody)):
+    judges = [*agents, *panelists, *filters, *([adjudicator] if adjudicator else [])]
+    if options.batch and not any(map(is_batched, judges)):
         raise BadOption(
             "batch", _("None of the judges has a batch endpoint (%(join)s have one).") % {"join": ", ".join(BATCHED)}
         )
@@ -126,28 +131,28 @@ def configuration_of(options: CampaignOptions) -> Configuration:
 
 
 def check_temperature(agents: Sequence[Judge], temperature: float | None) -> None:
-    """Refuse a temperature that no debater takes: it would change nothing but the campaign's name. Raises BadInput."""
+    """Refuse a temperature that a debater would ignore or reject. Raises BadInput."""
     if temperature is None:
         return
     if not agents:
         raise BadOption("temperature", _("Only debaters take a temperature, and this campaign has none."))
-    if deaf := [judge for judge in agents if not takes_temperature(judge)]:
-        raise BadOption(
-            "temperature",
-            _("%(judge)s takes no temperature (provider %(provider)s): leave it out.")
-            % {"judge": deaf[0].name, "provider": deaf[0].provider},
-        )
+    for judge in agents:
+        if not takes_temperature(judge):
+            raise BadOption(
+                "temperature",
+                _("%(judge)s takes no temperature (provider %(provider)s): leave it out.")
+                % {"judge": judge.name, "provider": judge.provider},
+            )
 
 
 def takes_temperature(judge: Judge) -> bool:
-    """Return whether a temperature can be chosen: a thinking model's is its own."""
+    """Return whether the judge's temperature can be chosen: models that reason accept only their own."""
     own = judge.parameters.get("temperature", "default")
-    # Models that reason refuse another temperature than their own.
     return "temperature" in judge.preset.names and (own != "default" or not requests_reasoning(judge))
 
 
 def usual_policy(debaters: Sequence[str], voters: Sequence[str]) -> str:
-    """Return the policy of a panel where none is asked for: all that its members can do."""
+    """Return the default policy of a panel: all that its members can do."""
     if not voters and debaters:
         return Policy.DEBATE.value
     if debaters or not voters:
@@ -156,7 +161,7 @@ def usual_policy(debaters: Sequence[str], voters: Sequence[str]) -> str:
 
 
 def describe_panel(policy: str, voters: Sequence[copies.AskedModel], majority: int, *, early_stop: bool) -> str:
-    """Describe how many votes decide, how many come first, and how many are samples of one model; "" for none."""
+    """Describe how many votes decide, how many come first, and which are samples of one model; "" without votes."""
     if policy not in VOTED or not voters:
         return ""
     size = len(voters)
@@ -171,18 +176,20 @@ def describe_panel(policy: str, voters: Sequence[copies.AskedModel], majority: i
             "told": description,
             "first": asked_first(size),
         }
-    # A reader who sees 5 votes should know that three of them are one model's.
-    alike = [
+    # Readers who see 5 votes should know that three of them are one model's.
+    copy_notes = [
         _("%(count)s of them are samples of %(model)s") % {"count": len(places), "model": voters[places[0]].model}
         for places in copies.copy_groups(voters)
     ]
-    return "; ".join([description, *alike, _("samples of one model share its errors")]) if alike else description
+    if not copy_notes:
+        return description
+    return "; ".join([description, *copy_notes, _("samples of one model share its errors")])
 
 
 def _select_judges(
     rule: str, panel: Panel, agents: list[Judge], panelists: list[Judge]
 ) -> tuple[list[Judge], list[Judge]]:
-    """The debaters and the judges that the policy asks. Raises BadInput where there are too few."""
+    """Return the debaters and the voters that the policy needs. Raises BadInput if there are too few or too many."""
     if rule in (Policy.DEBATE, Policy.DEBATE_ENSEMBLE) and not agents:
         raise BadOption(
             "debaters",
@@ -199,10 +206,8 @@ def _select_judges(
             _("Policy %(rule)s needs judges, and panel %(panel)s has none: name some, or choose another policy.")
             % {"rule": rule, "panel": panel.name},
         )
-    # A single judge is the first of those named.
     if rule == Policy.SINGLE:
         return agents, panelists[:1]
-    # An even number could tie, and a tie would go to people for no reason of the pair's.
     if len(panelists) % 2 == 0:
         raise BadOption(
             "judges",
@@ -214,7 +219,7 @@ def _select_judges(
             "judges",
             _("A panel has at most %(most)s judges, not %(count)s.") % {"count": len(panelists), "most": SIZES[-1]},
         )
-    # A judge that is named again must be able to say something else.
+    # A judge that is named several times must be able to answer differently.
     names = [judge.name for judge in panelists]
     for judge in panelists:
         if names.count(judge.name) > 1 and (why := copies.why_alike(judge)):
@@ -227,10 +232,10 @@ def _select_judges(
 
 
 def _choose_debaters(judges: list[Judge], number: int | None) -> list[Judge]:
-    """The debate's agents, A first. Four of two judges: each holds both stances (DREAM B.4.1)."""
+    """Return the debate's agents, A first. With four agents of two judges, each argues both sides (DREAM B.4.1)."""
     if number == 1 or len(judges) == 1:
         raise BadOption("agents", _("A debate has 2 to 4 agents. For a single judge, choose the policy single."))
-    # One after the other, so that A and B of each judge sit on opposite sides.
+    # In this order the two agents of each judge are on opposite sides.
     if number == 4 and len(judges) == 2:
         judges = [judges[0], judges[0], judges[1], judges[1]]
     if number not in (None, len(judges)):
@@ -245,17 +250,18 @@ def _choose_debaters(judges: list[Judge], number: int | None) -> list[Judge]:
             _("A debate has 2 to %(most_agents)s agents, not %(judges)s.")
             % {"most_agents": MOST_AGENTS, "judges": len(judges)},
         )
-    # An endpoint of scores has no argument to give.
-    if silent := [judge.name for judge in judges if judge.preset.wire == "rerank" or judge.decides]:
-        raise BadInput(
-            _("%(silent)s only votes, it cannot debate: its endpoint gives scores and no text") % {"silent": silent[0]}
-        )
+    for judge in judges:
+        if judge.preset.wire == "rerank" or judge.decides:
+            raise BadInput(
+                _("%(silent)s only votes, it cannot debate: its endpoint gives scores and no text")
+                % {"silent": judge.name}
+            )
     return judges
 
 
 def _filter_judges(names: Sequence[str]) -> list[Judge]:
     judges = _find_judges(names, "filter")
-    # An entry may name its family itself: names of models do not always tell.
+    # The judges file may name a judge's family, which the model's name does not always show.
     families = [(judge.name, model_family(str(judge.parameters.get("family", "")), judge.model)) for judge in judges]
     if same := same_family(families):
         raise BadOption(
@@ -270,7 +276,7 @@ def _filter_judges(names: Sequence[str]) -> list[Judge]:
 
 
 def _find_adjudicator(panel: Panel, rule: str, choice: str) -> Judge | None:
-    """Return the judge that settles disagreements in place of people, by name, or "panel" for the panel's own."""
+    """Return the judge that resolves disagreements in place of people, by its name or "panel" for the panel's own."""
     if not choice:
         return None
     if rule not in (Policy.DEBATE, Policy.DEBATE_ENSEMBLE):

@@ -1,4 +1,4 @@
-"""Forecasts of what a start would cost, from a sample of the pairs that it would judge."""
+"""Forecasts of a campaign's cost before its start, from a sample of the pairs that it would judge."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -39,38 +39,38 @@ def forecast_judging(
     again: bool = False,
     fresh: bool = False,
 ) -> Estimate | None:
-    """Estimate what a start with this configuration has still to do; None when that is nothing.
+    """Estimate what a start with this configuration would still have to do; None if nothing is left.
 
-    `again`: of pairs that are judged already, whose answers cost nothing unless all is asked anew (`fresh`).
+    `again`: include judged pairs, whose earlier answers cost nothing unless they are ignored (`fresh`).
     """
-    left = lifecycle.pairs_to_judge(collection, configuration, limit=limit, again=again)
-    if not left:
+    pairs = lifecycle.pairs_to_judge(collection, configuration, limit=limit, again=again)
+    if not pairs:
         return None
     inputs = sample_inputs(collection)
     total, inputs = len(inputs), list(chain.from_iterable(parts_of(collection, configuration, view) for view in inputs))
     answered = answered_shares(collection, configuration, inputs) if again and not fresh else {}
-    if total < left:  # the others may never have been asked
+    if total < pairs:  # the pairs outside the sample may not have been answered
         answered = {judge: replace(share, certain=False) for judge, share in answered.items()}
     by_windows = collection.long_documents == Collection.LongDocuments.WINDOWS and configuration.policy in WINDOWED
-    # The windows that there are beside the first ones of so many of the collection's pairs.
-    if by_windows and (more := count_windows(collection) - count_long_pairs(collection)):
-        about = {"is_candidate": True, "query__is_current": True, "document__is_current": True}
-        left += round(more * left / Pair.objects.filter(collection=collection, **about).count())
-    estimate = estimate_pairs(configuration, left, inputs, answered)
+    # Windows after the first one are judged in addition to the pairs.
+    if by_windows and (further_windows := count_windows(collection) - count_long_pairs(collection)):
+        current = {"is_candidate": True, "query__is_current": True, "document__is_current": True}
+        pairs += round(further_windows * pairs / Pair.objects.filter(collection=collection, **current).count())
+    estimate = estimate_pairs(configuration, pairs, inputs, answered)
     return replace(estimate, notes=(*estimate.notes, *describe_long_pairs(collection)))
 
 
 def parts_of(collection: Collection, configuration: Configuration, inputs: Inputs) -> list[Inputs]:
-    """Return what judges are asked about one after another: the windows of a long document, or the pair itself."""
+    """Return what is judged separately: the windows of a long document, or the pair itself."""
     by_windows = collection.long_documents == Collection.LongDocuments.WINDOWS and configuration.policy in WINDOWED
     return (inputs.parts if by_windows else []) or [inputs]
 
 
 def describe_long_pairs(collection: Collection) -> list[str]:
-    """Say how many candidates are seen in part only, and what is done with them."""
+    """Say how many candidates have a long document, and how these are judged."""
     if not (count := count_long_pairs(collection)):
         return []
-    words = {
+    note = {
         Collection.LongDocuments.CUT: ngettext(
             "%(count)s pair has a document of more than %(shown)s characters: judges read its beginning alone",
             "%(count)s pairs have documents of more than %(shown)s characters: judges read their beginning alone",
@@ -94,21 +94,21 @@ def describe_long_pairs(collection: Collection) -> list[str]:
             count,
         ),
     }[Collection.LongDocuments(collection.long_documents)]
-    return [words % {"count": f"{count:,}", "shown": f"{SHOWN:,}", "windows": f"{count_windows(collection):,}"}]
+    return [note % {"count": f"{count:,}", "shown": f"{SHOWN:,}", "windows": f"{count_windows(collection):,}"}]
 
 
 def answered_shares(
     collection: Collection, configuration: Configuration, inputs: Sequence[Inputs]
 ) -> dict[int, AnsweredShare]:
-    """Return how much of what each judge would be asked first about these pairs it has answered before, by its id."""
+    """Return the share of each judge's first calls about these pairs that it has answered before, by its id."""
     cache_keys: dict[int, list[str]] = defaultdict(list)
 
     def note(judge: Judge, prompt: Prompt, schema: dict[str, Any], sample: int = 0) -> None:
         cache_keys[judge.id].append(make_cache_key(judge, fit_prompt(prompt, judge, schema), sample, collection.pk))
 
     seats = configuration.protocol.debate_agents(len(configuration.debaters)) if configuration.debaters else ()
-    warmth = configuration.protocol.temperature
-    own = {} if warmth is None else {"temperature": warmth}
+    temperature = configuration.protocol.temperature
+    own = {} if temperature is None else {"temperature": temperature}
     debaters = [replace(judge, parameters={**judge.parameters, **own}) for judge in configuration.debaters]
     for view in inputs:
         if configuration.policy in DEBATED:
@@ -132,8 +132,8 @@ def answered_shares(
 def estimate_pairs(
     configuration: Configuration, pairs: int, inputs: Sequence[Inputs], answered: Mapping[int, AnsweredShare] = {}
 ) -> Estimate:
-    """Estimate the judging of so many pairs, some of which show `inputs` to judges; `known`: answered before."""
-    options = CampaignSize(
+    """Estimate the judging of `pairs` pairs, of which `inputs` is a sample; `answered`: shares answered before."""
+    size = CampaignSize(
         pairs=pairs,
         policy=configuration.policy,
         debaters=configuration.debaters
@@ -152,34 +152,34 @@ def estimate_pairs(
         answered=answered,
     )
     sample = [prompt for view in inputs for prompt in (render.turn_prompt(view, FOR, 1), render.vote_prompt(view))]
-    return estimate_campaign(options, sample)
+    return estimate_campaign(size, sample)
 
 
 def forecast_writing(
     collection: Collection, configuration: Configuration, *, limit: int | None = None
 ) -> Estimate | None:
-    """Estimate evidence of relevant pairs without; None when all have it."""
+    """Estimate the writing of evidence for relevant pairs without it; None if all have it."""
     missing = evidence.target_coverage(collection)["missing"]
-    left = missing if limit is None else min(missing, limit)
-    if not left:
+    pairs = missing if limit is None else min(missing, limit)
+    if not pairs:
         return None
     voters = [raise_output_limit(judge) for judge in configuration.voters]
-    options = CampaignSize(pairs=left, policy="evidence", voters=voters, mixes=mixes_of(voters))
+    size = CampaignSize(pairs=pairs, policy="evidence", voters=voters, mixes=mixes_of(voters))
     target = EvidenceTarget("c" * 300, "e" * 700)  # texts of usual length
     sample = [writing.entity_prompt(target.evidence)]
     for inputs in sample_inputs(collection):
         sample += [writing.write_prompt(inputs), writing.measure_prompt(inputs, target)]
-    return estimate_campaign(options, sample)
+    return estimate_campaign(size, sample)
 
 
 def sample_inputs(collection: Collection) -> list[Inputs]:
-    """Return what judges are shown of a sample of pairs, spread over the collection."""
+    """Return the views of a sample of pairs, spread over the collection."""
     candidates = Pair.objects.filter(collection=collection, is_candidate=True)
     pairs = candidates.select_related("query", "document").order_by("pk")
     ends = candidates.aggregate(first=Min("pk"), last=Max("pk"))
     if ends["first"] is None:
         return []
-    # Steps over keys, not offsets: an offset into a million pairs reads all that come before it.
+    # Steps over keys, not offsets: an offset into a million pairs would read all pairs before it.
     step = max(1, (ends["last"] - ends["first"]) // SAMPLE)
     spread = {pairs.filter(pk__gte=key).first() for key in range(ends["first"], ends["last"] + 1, step)}
     sample_pairs = sorted(filter(None, spread), key=lambda pair: pair.pk)[:SAMPLE]
@@ -187,7 +187,7 @@ def sample_inputs(collection: Collection) -> list[Inputs]:
 
 
 def pair_inputs(owner: Collection | Campaign, query: Query, document: Document) -> Inputs:
-    """Return what a judge is shown of a pair. `owner` defines relevance: the collection now, a campaign as it began."""
+    """Return a judge's view of a pair. `owner` defines relevance: the collection, or a campaign as of its start."""
     definition = owner.relevance.of(query)
     answers = tuple(query.answers)
     collection = owner.collection if isinstance(owner, Campaign) else owner

@@ -1,4 +1,4 @@
-"""What became of judges' calls: usable answers, and which key helps."""
+"""Reports on the judges' calls: how many answers were usable, and which setting helps if some were not."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -15,18 +15,18 @@ OUTCOMES = """
 SELECT l.campaign_id, l.judge_id, l.outcome, sum(l.calls)::bigint, sum(l.calls_cached)::bigint
 FROM judges_ledger l WHERE l.campaign_id = ANY(%(campaigns)s) GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
 """
-ANSWERED = "answered:"  # Begins the counters of calls that another model answered (judges.costs.counters).
+ANSWERED = "answered:"  # Prefix of the counters of calls that another model answered (judges.costs.counters).
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeReport:
-    """A judge's calls in a campaign by result. `usable`: with kept answers."""
+    """A judge's calls in a campaign, by result."""
 
     judge: str
     model: str
     max_output_tokens: int
     calls: int = 0
-    usable: int = 0
+    usable: int = 0  # Including answers from the cache.
     truncated: int = 0
     refused: int = 0
     unusable: int = 0  # Answers that do not follow the schema.
@@ -39,7 +39,7 @@ class JudgeReport:
 
     @property
     def sentence(self) -> str:
-        """Say which answers were lost and what helps; "" for usable ones."""
+        """Description of the answers that were lost, with remedies; "" if all were usable."""
         values = {name: f"{getattr(self, name):,}" for name in ("truncated", "refused", "unusable", "prompt_cut")}
         values["now"] = f"{self.max_output_tokens:,}"
         losses = {
@@ -48,14 +48,14 @@ class JudgeReport:
             "refused": _("%(refused)s refused by the model or its provider's filter"),
             "unusable": _("%(unusable)s not in the form that was asked for: check the judge for the key that helps"),
         }
-        lost = [words % values for name, words in losses.items() if getattr(self, name)]
-        if not lost and (self.usable or self.failed == self.calls):
+        loss_notes = [words % values for name, words in losses.items() if getattr(self, name)]
+        if not loss_notes and (self.usable or self.failed == self.calls):
             return ""
-        words = ngettext(
+        summary = ngettext(
             "%(judge)s: %(calls)s call, %(usable)s usable", "%(judge)s: %(calls)s calls, %(usable)s usable", self.calls
         )
-        head = words % {"judge": self.judge, "calls": f"{self.calls:,}", "usable": f"{self.usable:,}"}
-        return f"{head}; {'; '.join(lost)}" if lost else head
+        summary %= {"judge": self.judge, "calls": f"{self.calls:,}", "usable": f"{self.usable:,}"}
+        return "; ".join([summary, *loss_notes])
 
 
 FIELDS = {"labelled": "usable", "unparsed": "unusable", "out_of_range": "unusable", "error": "failed"}  # By outcome.
@@ -67,16 +67,16 @@ def judge_reports(campaigns: Iterable[int]) -> dict[int, list[JudgeReport]]:
     counts: dict[tuple[int, int], dict[str, int]] = defaultdict(lambda: defaultdict(int))
     if not (campaigns := list(campaigns)):
         return {}
-    for campaign, judge, outcome, calls, cached in fetch_rows(OUTCOMES, campaigns=campaigns):
-        of_judge = counts[campaign, judge]
-        of_judge["calls"] += int(calls)
-        of_judge[FIELDS.get(outcome, outcome)] += int(calls + (cached if outcome == "labelled" else 0))
-    judges = JudgeVersion.objects.in_bulk({judge for _campaign, judge in counts}) if counts else {}
+    for campaign, judge_id, outcome, calls, cached in fetch_rows(OUTCOMES, campaigns=campaigns):
+        judge_counts = counts[campaign, judge_id]
+        judge_counts["calls"] += int(calls)
+        judge_counts[FIELDS.get(outcome, outcome)] += int(calls + (cached if outcome == "labelled" else 0))
+    judges = JudgeVersion.objects.in_bulk({judge_id for _campaign, judge_id in counts}) if counts else {}
     reports: dict[int, list[JudgeReport]] = defaultdict(list)
-    for (campaign, key), of_judge in counts.items():
-        judge = judges[key]
-        room = int(judge.parameters.get("max_output_tokens", 512))
-        reports[campaign].append(JudgeReport(judge.name, judge.model, room, **of_judge))
+    for (campaign, judge_id), judge_counts in counts.items():
+        judge = judges[judge_id]
+        max_output_tokens = int(judge.parameters.get("max_output_tokens", 512))
+        reports[campaign].append(JudgeReport(judge.name, judge.model, max_output_tokens, **judge_counts))
     return {
         campaign: sorted(campaign_reports, key=lambda report: report.judge)
         for campaign, campaign_reports in reports.items()
@@ -84,18 +84,18 @@ def judge_reports(campaigns: Iterable[int]) -> dict[int, list[JudgeReport]]:
 
 
 def join_reports(campaigns: Iterable[Iterable[JudgeReport]]) -> list[JudgeReport]:
-    """Add up campaigns' reports, a judge's with one model and limit."""
-    joined: dict[tuple[str, str, int], JudgeReport] = {}
+    """Add up campaigns' reports, for each judge with the same model and limit of tokens."""
+    totals: dict[tuple[str, str, int], JudgeReport] = {}
     for report in (report for reports in campaigns for report in reports):
         key = (report.judge, report.model, report.max_output_tokens)
-        before = joined.get(key, JudgeReport(*key))
-        counts = {name: getattr(before, name) + getattr(report, name) for name in COUNTS}
-        joined[key] = replace(before, **counts)
-    return [joined[key] for key in sorted(joined)]
+        total = totals.get(key, JudgeReport(*key))
+        counts = {name: getattr(total, name) + getattr(report, name) for name in COUNTS}
+        totals[key] = replace(total, **counts)
+    return [totals[key] for key in sorted(totals)]
 
 
 def other_models(sums: Mapping[str, float]) -> list[dict[str, Any]]:
-    """The calls that other models answered than the judges name, from a campaign's counters."""
+    """Return the calls that another model than the judge's answered, from a campaign's counters."""
     keys = sorted(key for key in sums if key.startswith(ANSWERED))
     parts = {key: key.removeprefix(ANSWERED).partition(":") for key in keys}
     judges = JudgeVersion.objects.in_bulk([int(part[0]) for part in parts.values()]) if keys else {}
@@ -106,13 +106,13 @@ def other_models(sums: Mapping[str, float]) -> list[dict[str, Any]]:
 
 
 def describe_reports(reports: Iterable[JudgeReport], others: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Say whose answers were lost, what helps, and which other models answered."""
+    """Describe each judge's lost answers, with remedies, and the other models that answered."""
     notes = [report.sentence for report in reports if report.sentence]
     for row in others:
-        words = ngettext(
+        note = ngettext(
             "%(judge)s (%(model)s): %(calls)s call was answered by %(answered)s, another model",
             "%(judge)s (%(model)s): %(calls)s calls were answered by %(answered)s, another model",
             row["calls"],
         )
-        notes.append(words % {**row, "calls": f"{row['calls']:,}"})
+        notes.append(note % {**row, "calls": f"{row['calls']:,}"})
     return notes

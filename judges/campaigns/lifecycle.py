@@ -1,10 +1,10 @@
 """Services of campaigns: start or join, pause, resume, cancel, retry. Commands and pages call the same ones.
 
-A campaign covers pairs once. The same configuration (panel, policy, rounds, members) goes on with
-its newest campaign, whether unfinished or finished: pairs that came since are added to it. `limit`
-is the number of pairs that the campaign covers in all. A campaign over certain pairs has a `scope`,
-a name for them: only a start with the same scope goes on with it, and no pair that has its outcome
-from the configuration, in whatever scope, is judged once more.
+A campaign covers each pair once. A start with the same configuration (panel, policy, rounds, members)
+joins its newest campaign, finished or not, and adds the pairs that are new since. `limit` is the
+number of pairs that the campaign covers in all. A campaign over certain pairs has a `scope`, a name
+for them: only a start with the same scope joins it, and no pair with an outcome of the configuration,
+in any scope, is judged again.
 """
 
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ from store.sql import execute, fetch_row, read_sql
 
 State = Campaign.State
 Policy = Campaign.Policy
-DEFINED = ("rubric", "instruction")  # Fields of a campaign that say what relevant means for it, and of a collection.
+DEFINED = ("rubric", "instruction")  # Fields of campaigns and collections that define relevance.
 UNFINISHED = (State.RUNNING, State.BUDGET)
 
 ENQUEUE_CANDIDATES = read_sql(__file__, "enqueue_candidates")
@@ -43,7 +43,7 @@ ESCALATE_FAILED = read_sql(__file__, "escalate_failed")
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """Result of a start; nothing was to do where `campaign` is None, or finished with nothing added or retried."""
+    """Result of a start. There was nothing to do if `campaign` is None, or finished with nothing added or retried."""
 
     campaign: Campaign | None
     added: int = 0
@@ -56,18 +56,17 @@ class Started:
 
 
 def same_configuration(collection: Collection, configuration: Configuration) -> list[Campaign]:
-    """Return campaigns with this configuration and the collection's present relevance definition, newest first."""
+    """Return campaigns with this configuration and the collection's current definition of relevance, newest first."""
     campaigns = Campaign.objects.filter(collection=collection, **_relevance_fields(collection), **configuration.values)
     return list(campaigns.order_by("-pk"))
 
 
 def _relevance_fields(collection: Collection) -> dict[str, Any]:
-    """Return a campaign's definition of relevance: the collection's, as it is now."""
     return {name: getattr(collection, name) for name in DEFINED}
 
 
 def matching_campaigns(campaign: Campaign) -> list[Campaign]:
-    """Return campaigns of the same configuration, itself included, newest first."""
+    """Return campaigns with the same configuration, including this one, newest first."""
     fields = ("panel", "policy", "rounds", "debaters", "voters", "majority", "early_stop", "protocol", *DEFINED)
     values = {name: getattr(campaign, name) for name in fields}
     return list(Campaign.objects.filter(collection=campaign.collection_id, **values).order_by("-pk"))
@@ -76,7 +75,7 @@ def matching_campaigns(campaign: Campaign) -> list[Campaign]:
 def pairs_to_judge(
     collection: Collection, configuration: Configuration, *, limit: int | None, again: bool = False
 ) -> int:
-    """Return about how many pairs a start would still have to judge: for the estimate."""
+    """Return about how many pairs a start would still have to judge, for its estimate."""
     earlier = [] if again else same_configuration(collection, configuration)
     ended = [Work.State.LABELLED, Work.State.ESCALATED, Work.State.FAILED]
     done = Work.objects.filter(campaign__in=earlier, state__in=ended).values("pair").distinct().count()
@@ -99,36 +98,37 @@ def start_campaign(
     pairs: Sequence[int] | None = None,
     scope: str = "",
 ) -> Started:
-    """Start a campaign, or go on with the one of this configuration; wake-ups are sent once that is committed.
+    """Start a campaign, or join the one of this configuration; workers are notified after the commit.
 
-    `fresh`: a new campaign (`again`) that takes over no earlier answer. `pairs`: only these,
-    candidates or not, in this order, in a campaign of their own that `scope` names. Raises BadInput
-    for a paused campaign, and for a money budget, its own or the collection's, while a judge has no
-    known price; ValueError for pairs without a scope, and for a scope without pairs.
+    1. Check the options and the budget.
+    2. Choose the campaign to join: the newest unfinished one, otherwise the newest that is paused or finished. A
+       cancelled one is never joined.
+    3. Create a campaign if there is none; set its limits.
+    4. Return failed pairs to the queue with `retry`, or escalate them with `failed_to_people`.
+    5. Add pairs without an outcome, up to `limit`. A new campaign without pairs is not kept.
+    6. Set it running.
+
+    `again`: a new campaign, which judges pairs with an outcome again; `fresh`: without earlier answers from the cache.
+    `pairs`: only these, candidates or not, in this order, in a separate campaign that `scope` names. Raises BadInput
+    for a paused campaign, and for a budget of the campaign or the collection while a judge has no known price;
+    ValueError for pairs without a scope, and for a scope without pairs.
     """
     if bool(scope) is not (pairs is not None):
-        raise ValueError("pairs have a scope that names them, and every candidate has none")
+        raise ValueError("A scope needs pairs, and pairs need a scope.")
     if fresh and not again:
         raise BadOption("again", _("Asking anew needs a new campaign: choose to judge again."))
     check_budget(collection, configuration, budget, max_calls, limit)
     with transaction.atomic():
         _lock_collection(collection)
-        campaigns = same_configuration(collection, configuration)
-        # The newest unfinished one; else the newest that is paused or finished. A cancelled one is never joined.
-        alike = (
-            []
-            if again
-            else [
-                candidate for candidate in campaigns if candidate.scope == scope and candidate.state != State.CANCELLED
-            ]
-        )
-        campaign = min(alike, key=lambda candidate: candidate.state not in UNFINISHED, default=None)
+        campaigns = [] if again else same_configuration(collection, configuration)
+        joinable = [other for other in campaigns if other.scope == scope and other.state != State.CANCELLED]
+        campaign = min(joinable, key=lambda other: other.state not in UNFINISHED, default=None)
         if campaign is not None and campaign.state == State.PAUSED:
-            because = f" ({campaign.paused_because})" if campaign.paused_because else ""
+            reason = f" ({campaign.paused_because})" if campaign.paused_because else ""
             raise BadOption(
                 "again",
                 _("Campaign %(campaign)s is paused%(because)s: resume it, or choose to judge again in a new one.")
-                % {"campaign": campaign.number, "because": because},
+                % {"campaign": campaign.number, "because": reason},
             )
         joined = campaign is not None
         if campaign is None:
@@ -140,7 +140,7 @@ def start_campaign(
                 **_relevance_fields(collection),
                 **configuration.values,
             )
-        # What was spent so far counts, since it stands in the tallies.
+        # What the campaign has spent so far counts against the new limits.
         campaign.budget, campaign.max_calls, campaign.failed_to_people = budget, max_calls, failed_to_people
         campaign.save(update_fields=["budget", "max_calls", "failed_to_people"])
         retried = _requeue_failed(campaign) if retry else 0
@@ -149,7 +149,7 @@ def start_campaign(
             if count:
                 counters.add(campaign.pk, "failed", -count)
                 counters.add(campaign.pk, "escalated:error", count)
-        earlier = [] if again else [other.pk for other in campaigns]
+        earlier = [other.pk for other in campaigns]
         added = _enqueue_pairs(campaign, earlier, limit, again=again, pairs=pairs)
         if not joined and not added:
             transaction.set_rollback(True)
@@ -161,7 +161,7 @@ def start_campaign(
 def check_budget(
     collection: Collection, configuration: Configuration, budget: float | None, max_calls: int | None, limit: int | None
 ) -> None:
-    """Check that a budget has every judge's price. Raises BadInput."""
+    """Check that the limits are positive, and that with a budget every judge has a price. Raises BadInput."""
     for name, value in (("budget", budget), ("max_calls", max_calls), ("limit", limit)):
         if value is not None and not value > 0:
             raise BadOption(name, _("Enter a number greater than %(limit_value)s.") % {"limit_value": 0})
@@ -190,13 +190,13 @@ def check_budget(
 def _enqueue_pairs(
     campaign: Campaign, earlier: list[int], limit: int | None, *, again: bool, pairs: Sequence[int] | None
 ) -> int:
-    """Add pairs without an outcome, up to `limit` in the campaign; how many."""
-    room = None if limit is None else max(0, limit - Work.objects.filter(campaign=campaign).count())
+    """Add pairs without an outcome, up to `limit` in the campaign; return the number added."""
+    rest = None if limit is None else max(0, limit - Work.objects.filter(campaign=campaign).count())
     values: dict[str, Any] = {
         "campaign": campaign.pk,
         "collection": campaign.collection_id,
         "earlier": earlier,
-        "limit": room,
+        "limit": rest,
         "again": again,
         "pairs": None if pairs is None else list(dict.fromkeys(pairs)),
     }
@@ -207,12 +207,12 @@ def _enqueue_pairs(
 
 
 def _start_running(campaign: Campaign) -> None:
-    """Set the campaign running and wake workers, where there is something to do."""
+    """Set the campaign running and notify the workers, if there is work."""
     if not Work.objects.filter(campaign=campaign, state__in=[Work.State.PENDING, Work.State.RUNNING]).exists():
         campaign.refresh_from_db()
         return
-    fresh = {"state": State.RUNNING, "stopped_by": "", "paused_because": "", "finished_at": None}
-    Campaign.objects.filter(pk=campaign.pk).update(**fresh, starts=F("starts") + 1)
+    values = {"state": State.RUNNING, "stopped_by": "", "paused_because": "", "finished_at": None}
+    Campaign.objects.filter(pk=campaign.pk).update(**values, starts=F("starts") + 1)
     campaign.refresh_from_db()
     _notify_workers(campaign)
 
@@ -226,32 +226,35 @@ def _lock_collection(collection: Collection) -> None:
 
 
 def pause(*, campaign: Campaign) -> Campaign:
-    """Send nothing more of the campaign until it is resumed; calls that are out are taken in."""
+    """Send no more calls of the campaign until it is resumed; the answers of calls in flight are stored."""
     return _change_state(campaign, State.PAUSED, (State.RUNNING, State.BUDGET))
 
 
 def resume(*, campaign: Campaign) -> Campaign:
-    """Resume a campaign that is paused or that a limit stopped; its limits still hold, waits of its accounts end."""
+    """Resume a campaign that is paused or was stopped by a limit. The limits still apply; its accounts' waits end."""
     return _change_state(campaign, State.RUNNING, (State.PAUSED, State.BUDGET))
 
 
 def cancel(*, campaign: Campaign) -> Campaign:
-    """End the campaign for good; what was judged stays."""
+    """End the campaign for good; its outcomes stay."""
     return _change_state(campaign, State.CANCELLED, (State.RUNNING, State.PAUSED, State.BUDGET))
 
 
 def send_again(*, campaign: Campaign) -> int:
-    """Send batches once more of which nobody knows whether the provider began them; how many. Both may be paid for."""
-    lost = campaign.batches.filter(ended_at=None, provider_id="").exclude(sent_at=None).exclude(problem="")
+    """Send the batches again of which it is unknown whether the provider began them; return their number.
+
+    A batch that the provider did begin is paid for twice.
+    """
+    lost_batches = campaign.batches.filter(ended_at=None, provider_id="").exclude(sent_at=None).exclude(problem="")
     with transaction.atomic():
-        count = lost.update(sent_at=None, problem="")
+        count = lost_batches.update(sent_at=None, problem="")
         if count:
             _notify_workers(campaign)
     return count
 
 
 def retry_failed(*, campaign: Campaign) -> int:
-    """Judge failed pairs again, counted anew; how many. Paused stays paused."""
+    """Judge failed pairs again, with new tries; return their number. A paused campaign stays paused."""
     with transaction.atomic():
         _lock_collection(campaign.collection)
         campaign = hold(Campaign.objects, campaign.pk)
@@ -301,7 +304,7 @@ def _change_state(campaign: Campaign, state: str, from_states: Sequence[str]) ->
         ids = [*campaign.debaters, *campaign.voters, *Protocol.of(campaign.protocol).judges]
         accounts = JudgeVersion.objects.filter(pk__in=ids).values_list("provider", "base_url", "api_key_env")
         transaction.on_commit(partial(end_pauses, set(accounts)))
-    # What the batches of one that stands still bring is taken in all the same, and what waits is put back.
+    # A paused batch campaign still stores the answers of its batches, and puts back the calls that wait.
     if state == State.RUNNING or campaign.protocol.get("batch"):
         _notify_workers(campaign)
     return campaign

@@ -1,4 +1,4 @@
-"""What judging can be told: which judges ask whom, and what they may spend."""
+"""Options of campaigns: which judges judge, by which policy, and what they may spend."""
 
 from typing import Annotated, Any, ClassVar, Literal, get_args
 
@@ -25,7 +25,7 @@ def three_or_none(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 class JudgingOptions(Options):
-    """By which judges pairs are judged, and within which limits."""
+    """Options of every start that judges pairs: judges and limits."""
 
     panel: str | None = option(_("Panel"), _("Empty: the default panel."), default=None, at_most=100)
     filter: Annotated[Names, AfterValidator(three_or_none)] = option(
@@ -54,12 +54,12 @@ class JudgingOptions(Options):
     retry_failed: bool = option(_("Judge failed pairs again"), default=False)
 
     def debate(self) -> dict[str, Any]:
-        """Return what replaces the panel's usual debate."""
+        """Return the options that differ from the panel's usual debate."""
         return self.model_dump(include={"rounds", "debaters", "adjudicator"}, exclude_defaults=True)
 
 
 class CampaignOptions(JudgingOptions):
-    """What a campaign can be told (judges.domain.protocol says what the papers' options mean)."""
+    """Options of a campaign (judges.domain.protocol explains the papers' options)."""
 
     policy: JudgingPolicy | None = option(
         _("Policy"),
@@ -107,9 +107,9 @@ class CampaignOptions(JudgingOptions):
 
     leaves_out: ClassVar = {
         "page": {
-            "debaters": "panels have a page of their own",
-            "judges": "the same",
-            "retry_failed": "a campaign on the page has a button for it",
-            "fresh": "who judges again on the page keeps the answers that are paid for",
+            "debaters": "panels have their own page",
+            "judges": "panels have their own page",
+            "retry_failed": "a campaign's page has a button for it",
+            "fresh": "judging again on the page keeps the answers that are paid for",
         }
     }

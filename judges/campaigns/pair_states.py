@@ -1,9 +1,8 @@
-"""The state of each pair of a collection, whoever labelled it and in whichever campaign: one statement for all readers.
+"""The state of each pair of a collection, over all campaigns and people. All readers use one statement.
 
-Every pair has one state, so the states of a collection sum up to its pairs. A label counts before
-everything else: what a later campaign asks once more takes nothing away. A campaign that was
-cancelled leaves its labels and what it gave to people; its failures and what it never judged are
-not judged.
+Every pair has one state, so the states of a collection add up to its pairs. A label takes precedence:
+a later campaign that judges the pair again does not remove it. The labels and escalations of a
+cancelled campaign count; pairs that it left failed or pending are not judged.
 """
 
 from collections import Counter, defaultdict
@@ -18,13 +17,13 @@ from django.utils.translation import gettext_lazy as _
 from corpus.models import Collection
 from store.sql import fetch_rows
 
-IMPORTED = "import"  # Reason of a label that came with people's imported grades: nobody was asked here.
-LARGE = 50_000  # Pairs above which pages may show counts that are a little old.
+IMPORTED = "import"  # Reason of a label from imported grades of people, without a task here.
+LARGE = 50_000  # Number of pairs above which pages may show cached counts.
 KEPT_S = 15
 
 
 class PairState(TextChoices):
-    """What became of a pair."""
+    """State of a pair."""
 
     LABELLED = "labelled", _("labelled by judges")
     SETTLED = "settled", _("settled by people")
@@ -35,7 +34,7 @@ class PairState(TextChoices):
     UNJUDGED = "unjudged", _("not judged")
 
 
-# The states themselves: the function pair_states (judges/migrations/0003_functions.sql).
+# The SQL function pair_states (judges/migrations/0003_functions.sql) defines the states.
 COUNT = """
 SELECT collection, state, verdict, reason, origin, agreed, audited, count(*)
 FROM pair_states(%(collections)s) GROUP BY 1, 2, 3, 4, 5, 6, 7
@@ -44,20 +43,20 @@ OF_PAIRS = "SELECT pair, state, reason FROM pair_states(ARRAY[%(collection)s::bi
 
 
 def states_of(collection: Collection, pairs: Iterable[int]) -> dict[int, tuple[str, str]]:
-    """Return the state of each of these pairs, with the reason why people were asked, or empty."""
+    """Return the state of each of these pairs, with the reason for which it was escalated, or ""."""
     rows = fetch_rows(OF_PAIRS, collection=collection.pk, pairs=list(pairs))
     return {pair: (state, reason or "") for pair, state, reason in rows}
 
 
 @dataclass(slots=True)
 class PairStates:
-    """How many pairs are in each state, and more: all count pairs, each once."""
+    """The number of pairs in each state, and by other attributes; each pair counts once."""
 
     counts: dict[PairState, int] = field(default_factory=lambda: dict.fromkeys(PairState, 0))
     labels: Counter[str] = field(default_factory=Counter)  # Labelled by judges: by verdict, "0" and "1".
-    reasons: Counter[str] = field(default_factory=Counter)  # Settled and open: by why people were asked.
+    reasons: Counter[str] = field(default_factory=Counter)  # Settled and open: by the reason of the escalation.
     agreed: Counter[str] = field(default_factory=Counter)  # By the round in which the newest debate agreed.
-    origins: Counter[str] = field(default_factory=Counter)  # Of pairs with a label: by whom it is.
+    origins: Counter[str] = field(default_factory=Counter)  # Pairs with a label: by its origin.
     audits: int = 0  # Labelled by judges, and drawn for people to check.
 
     @property
@@ -70,7 +69,7 @@ class PairStates:
 
     @property
     def percent(self) -> int:
-        """Return the share of pairs with a label in percent, rounded down: 100 means all."""
+        """The share of pairs with a label in percent, rounded down: 100 means all."""
         return 100 * self.with_label // self.pairs if self.pairs else 0
 
     def add(self, row: tuple[str, int | None, str | None, str, int, bool, int]) -> None:
@@ -88,24 +87,24 @@ class PairStates:
 
 
 def count_states(collection: Collection) -> PairStates:
-    """Count a collection's pairs by state, as of now, in one statement."""
+    """Count a collection's pairs by state. One statement, never cached."""
     return _count([collection.pk])[collection.pk]
 
 
 def recent_states(collections: Iterable[int]) -> dict[int, PairStates]:
-    """Count the pairs of each collection (by id) by state; of large ones the counts may be some seconds old.
+    """Count the pairs of each collection (by id) by state, for pages that poll. One statement at most.
 
-    For pages that ask every few seconds. One statement at most.
+    The counts of large collections may be some seconds old.
     """
-    every = list(collections)
-    keys = {pk: f"pair-states:{pk}" for pk in every}
-    stored = cache.get_many(keys.values()) if every else {}
-    by_collection = {pk: cast(PairStates, stored[key]) for pk, key in keys.items() if key in stored}
-    missing = [pk for pk in every if pk not in by_collection]
-    for pk, states in (_count(missing) if missing else {}).items():
+    ids = list(collections)
+    keys = {pk: f"pair-states:{pk}" for pk in ids}
+    cached = cache.get_many(keys.values()) if ids else {}
+    by_collection = {pk: cast(PairStates, cached[key]) for pk, key in keys.items() if key in cached}
+    missing_ids = [pk for pk in ids if pk not in by_collection]
+    for pk, states in (_count(missing_ids) if missing_ids else {}).items():
         by_collection[pk] = states
         if states.pairs > LARGE:
-            # The larger, the longer it takes to count, and the less a few pairs matter.
+            # A larger collection takes longer to count, and a few pairs matter less.
             cache.set(keys[pk], states, max(KEPT_S, states.pairs // 10_000))
     return by_collection
 

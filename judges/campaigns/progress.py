@@ -1,4 +1,4 @@
-"""Progress of a campaign as text for a terminal. Pure: works on the status document."""
+"""Progress of a campaign as text for a terminal. Pure: the input is the status document."""
 
 import time
 from collections.abc import Iterator
@@ -15,41 +15,38 @@ def count_ended(status: Status) -> int:
 
 
 class CampaignProgress:
-    """Rate and forecast from how the count moved since `start`."""
+    """Progress since the object was created, with rate and forecast."""
 
     def __init__(self, status: Status) -> None:
         self.began = time.monotonic()
-        self.first = count_ended(status)
+        self.start_count = count_ended(status)
 
     def line(self, status: Status) -> str:
         """Return one line: bar, pairs done, rate, cost, forecast."""
         done, pairs = count_ended(status), max(1, status["pairs"])
         seconds = time.monotonic() - self.began
-        rate = (done - self.first) / seconds if seconds > 0 else 0.0
-        filled = WIDTH * done // pairs
-        left = format_duration((status["pairs"] - done) / rate) if rate else "?"
-        lacks = ", a batch is lost: see its status" if unconfirmed_batches(status) else ""
+        rate = (done - self.start_count) / seconds if seconds > 0 else 0.0
+        bar = "#" * (WIDTH * done // pairs)
+        time_left = "?"
+        if rate:
+            minutes, rest = divmod(int((status["pairs"] - done) / rate), 60)
+            hours, minutes = divmod(minutes, 60)
+            time_left = f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+        warning = ", a batch is lost: see its status" if unconfirmed_batches(status) else ""
         return (
-            f"[{'#' * filled}{'.' * (WIDTH - filled)}] {done:,}/{status['pairs']:,} pairs, {rate:,.1f}/s, "
-            f"{status['calls']:,} calls, {of_status(status).text}, {left} left{lacks}"
+            f"[{bar:.<{WIDTH}}] {done:,}/{status['pairs']:,} pairs, {rate:,.1f}/s, "
+            f"{status['calls']:,} calls, {of_status(status).text}, {time_left} left{warning}"
             + (f"; waits: {status['paused_because']}" if status["paused_because"] else "")
         )
 
 
 def unconfirmed_batches(status: Status) -> list[dict[str, Any]]:
-    """Return batches of which nobody knows whether the provider began them."""
+    """Return the batches of which it is unknown whether the provider began them."""
     return [batch for batch in status.get("batches", []) if batch["state"] == "lost"]
 
 
-def format_duration(seconds: float) -> str:
-    """Format seconds as 1:02:03 or 2:03."""
-    minutes, rest = divmod(int(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
-
-
 def summary_lines(status: Status, *, whole: bool = False) -> Iterator[str]:
-    """Yield lines on what was labelled, what went to people and why, what failed, and what it cost.
+    """Yield lines on the labelled, escalated and failed pairs, and on the calls and their cost.
 
     `whole`: the status is that of a collection, not of one campaign.
     """

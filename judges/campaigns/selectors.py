@@ -44,7 +44,7 @@ TOKENS = ("in", "cached", "written", "out", "reasoning")
 
 @dataclass(frozen=True)
 class AttemptView:
-    """An attempt with what was sent and received; its row's fields through it."""
+    """An attempt with the messages sent and the body received; the row's fields can be read through it."""
 
     attempt: Attempt
     messages: list[dict[str, str]]
@@ -56,32 +56,32 @@ class AttemptView:
 
     @property
     def share(self) -> float | None:
-        """The probability of the answer that was given, where the provider told it."""
+        """The probability of the answer, if the provider returned it."""
         attempt = self.attempt
-        # By its own words first: a grade, else yes or no.
+        # Keyed by the grade if there is one, otherwise by yes and no.
         shares = attempt.probabilities or {}
         if attempt.score is not None:
             return shares.get(str(attempt.score))
         return shares.get("yes" if attempt.verdict else "no")
 
     def __getattr__(self, name: str) -> Any:
-        # Templates ask the view for a turn's fields as they would the row.
+        # Templates read a turn's fields from the view as from the row.
         return getattr(self.attempt, name)
 
 
 def annotate_cost(campaigns: QuerySet[Campaign]) -> QuerySet[Campaign]:
-    """Annotate campaigns with `spent`: USD, with what is assumed of calls whose cost is unknown."""
+    """Annotate campaigns with `spent`: USD, including assumed costs of calls whose cost is unknown."""
     return campaigns.annotate(spent=Sum("tallies__value", filter=Q(tallies__key__in=counters.COSTS), default=0.0))
 
 
 def collection_status(
     collection: Collection, states: PairStates | None = None, *, by_judge: bool = True
 ) -> dict[str, Any]:
-    """The document of the contract for the whole collection: every pair once, whoever labelled it.
+    """Return the contract's status document of the whole collection, in which every pair counts once.
 
-    Calls and money are those of all its campaigns that judge; `campaign` names the newest that was
-    not cancelled. `states`: the counts of its pairs, where they are known already. `by_judge`: with
-    what became of each judge's calls, which takes three more statements.
+    Calls and costs are those of all its campaigns that judge; `campaign` is the newest that was not
+    cancelled. `states`: the counts of its pairs, if the caller has them. `by_judge`: include the
+    results of each judge's calls, which takes three more statements.
     """
     states = states or count_states(collection)
     campaign, number, policy, state, stopped_by, because, protocol, sums = fetch_row(
@@ -107,7 +107,7 @@ def collection_status(
 def campaign_status(
     collection: Collection, campaign: Campaign | None = None, *, by_judge: bool = True
 ) -> dict[str, Any]:
-    """Return the document of the contract for a campaign, from its counters; without one of the whole collection."""
+    """Return the contract's status document of a campaign, from its counters; without one, the collection's."""
     if campaign is None:
         return collection_status(collection, by_judge=by_judge)
     row = fetch_row(STATUS, campaign=campaign.pk)
@@ -118,7 +118,7 @@ def campaign_status(
 
 
 def _judge_lines(sums: dict[str, float], campaigns: Iterable[int]) -> dict[str, Any]:
-    """Return judges' calls by result, what helps, which other models answered."""
+    """Return the judges' calls by result, with remedies, and the other models that answered."""
     reports = join_reports(judge_reports(campaigns).values())
     others = other_models(sums)
     document = {"judges": [report.document for report in reports], "judge_notes": describe_reports(reports, others)}
@@ -126,7 +126,7 @@ def _judge_lines(sums: dict[str, float], campaigns: Iterable[int]) -> dict[str, 
 
 
 def _open_batches(campaign: int) -> list[dict[str, Any]]:
-    """List the batches that have not ended. `lost`: nobody knows whether the provider began it."""
+    """List the batches that have not ended. `lost`: it is unknown whether the provider began the batch."""
     return [
         {
             "name": row.name,
@@ -146,9 +146,9 @@ def _status_document(name: str, row: tuple[Any, ...]) -> dict[str, Any]:
     pairs, failed = int(sums.get("pairs", 0)), int(sums.get("failed", 0))
     audits = escalations.get("audit", 0)
     written = int(sums.get("written", 0))
-    # Audits are pairs that have a label: counted as escalated they would be counted twice.
+    # Audited pairs have a label: as escalated pairs they would count twice.
     labelled, escalated = sum(labels.values()) + written, sum(escalations.values()) - audits
-    # Never more than were escalated: the two are counted apart.
+    # At most the number of escalated pairs, since the two are counted separately.
     settled = min(escalated, int(sums.get("settled", 0) + sums.get("moved", 0)))
     calls, unpriced = int(sums.get("calls", 0)), int(sums.get("calls_without_price", 0))
     possible = int(sums.get("calls_possible", 0))
@@ -173,13 +173,13 @@ def _status_document(name: str, row: tuple[Any, ...]) -> dict[str, Any]:
         "calls_failed": int(sums.get("calls_failed", 0)),
         "calls_cached": int(sums.get("calls_cached", 0)),
         "tokens": {part: int(sums.get(f"tokens_{part}", 0)) for part in TOKENS},
-        # With no price at all the cost is unknown; with some it is the sum of the known ones.
+        # Unknown if no call has a known cost, otherwise the sum of the known costs.
         "cost": None if calls and unpriced == calls else round(sums.get("cost", 0.0), 10),
         "calls_without_price": unpriced,
         "calls_assumed": int(sums.get("calls_assumed", 0)),
         "cost_assumed": round(sums.get("cost_assumed", 0.0), 10),
         "paused_because": because or None,
-        # Calls that workers of a lost machine may have made, and what they cost at most.
+        # Calls that the workers of a lost machine may have made, and the most that they can cost.
         **(
             {"calls_possible": possible, "cost_possible": round(sums.get("cost_possible", 0.0), 10)} if possible else {}
         ),
@@ -201,9 +201,10 @@ def _sums_by_prefix(sums: dict[str, float], prefix: str) -> dict[str, int]:
 
 
 def find_campaign(collection: Collection, number: int | None, *, cancelled: bool = False) -> Campaign:
-    """Return the campaign of this number; without one the newest that judges, one that was not cancelled before others.
+    """Return the campaign of this number; without a number the newest that judges, if possible one not cancelled.
 
-    `cancelled`: whether it was cancelled or not, so that cancelling twice never ends an earlier one. Raises BadInput.
+    `cancelled`: take the newest even if it is cancelled, so that cancelling twice never ends an earlier campaign.
+    Raises BadInput.
     """
     if number is not None:
         campaign = find_numbered(Campaign.objects, collection, number)
@@ -218,26 +219,26 @@ def find_campaign(collection: Collection, number: int | None, *, cancelled: bool
 
 
 def campaigns_of(collection: Collection) -> QuerySet[Campaign]:
-    """Return the collection's campaigns that judge and were not cancelled, newest first; others are asked for."""
+    """Return the collection's campaigns that judge and were not cancelled, newest first."""
     return Campaign.judging.filter(collection=collection).exclude(state=Campaign.State.CANCELLED).order_by("-pk")
 
 
 def campaigns_that_count(collection: Collection) -> QuerySet[Campaign]:
-    """Return the collection's campaigns of any kind, without those that were cancelled before a model answered."""
+    """Return the collection's campaigns of all kinds, except those cancelled before any answer."""
     answers = Attempt.objects.filter(campaign=OuterRef("pk"), counts=True, outcome=Attempt.Outcome.LABELLED)
     condition = ~Q(state=Campaign.State.CANCELLED) | Exists(answers)
     return Campaign.objects.filter(condition, collection=collection).order_by("pk")
 
 
 def with_campaign_number(jobs: QuerySet[Any]) -> QuerySet[Any]:
-    """Annotate jobs, which keep the primary key of the campaign of their calls, with its number (None: no campaign)."""
+    """Annotate jobs with the number of the campaign to which their calls belong (None: no campaign)."""
     number = Campaign.objects.filter(pk=OuterRef("campaign")).values("number")
     rows: QuerySet[Any] = jobs.annotate(campaign_number=Subquery(number))
     return rows
 
 
 def number_of(campaign: int | None) -> int | None:
-    """Return the number of the campaign with this primary key, as jobs keep it; None where there is no campaign."""
+    """Return the number of the campaign with this primary key; None without a campaign."""
     return Campaign.objects.filter(pk=campaign).values_list("number", flat=True).first() if campaign else None
 
 
@@ -248,18 +249,15 @@ def failed_of(campaign: Campaign) -> QuerySet[Work]:
 
 
 def latency_of(pair: Pair, campaign: Campaign) -> dict[str, float] | None:
-    """Return milliseconds of the campaign's calls on the pair, failed ones too; None where nothing was sent.
+    """Return milliseconds of the campaign's calls about the pair, including failed ones; None if none was sent.
 
-    `summed`: of all calls; `wall`: from the start of the first to the end of the last.
+    `summed`: the sum over all calls; `wall`: from the start of the first to the end of the last.
     """
     return _read_latency(LATENCY_OF, campaign=campaign.pk, pair=pair.pk)
 
 
 def latency_medians(campaign: Campaign) -> dict[str, float] | None:
-    """Medians of `latency_of` over the campaign's pairs; None before any call.
-
-    Where there are many pairs, a spread of some hundred stands for all.
-    """
+    """Return the medians of `latency_of` over the campaign's pairs, or a sample of them; None before any call."""
     return _read_latency(LATENCY_MEDIANS, campaign=campaign.pk, most=LATENCY_SAMPLE)
 
 
@@ -274,9 +272,9 @@ def debate_of(pair: Pair) -> list[Attempt]:
 
 
 def debates_of(pairs: Iterable[int]) -> dict[int, list[Attempt]]:
-    """Return what `debate_of` returns of each of these pairs that has a debate. One statement."""
+    """Return the turns of the newest debate on each of these pairs that has one. One statement."""
     turns = Attempt.deciding.filter(role__in=("for", "against"))
-    # The newest debate may lie in an older campaign than the newest one, which may only have voted, or broken off.
+    # The newest campaign may only have voted, or broken off its debate: then an older one has the newest debate.
     ended = Work.objects.filter(
         pair=OuterRef("pair"),
         campaign=OuterRef("campaign"),
@@ -295,11 +293,11 @@ def debates_of(pairs: Iterable[int]) -> dict[int, list[Attempt]]:
 
 
 def voter_name(attempt: Attempt) -> str:
-    """The judge's name, with the number of the sample where it is on the panel several times."""
+    """Return the judge's name, with the number of the sample if the judge is on the panel several times."""
     name, voters = attempt.judge.name, attempt.campaign.voters
     if attempt.role not in ("vote", "generation") or voters.count(attempt.judge_id) < 2:
         return name
-    # The place is that among the voters: the same judge before it makes this its next sample.
+    # The number of the sample is that of the same judge's places before this one.
     return sample_name(name, voters[: attempt.place].count(attempt.judge_id))
 
 
@@ -307,20 +305,20 @@ def attempts_of(pair: Pair) -> list[AttemptView]:
     """Return all attempts on the pair, oldest first, with their bodies."""
     attempts = list(Attempt.objects.filter(pair=pair).select_related("judge", "prompt", "campaign").order_by("pk"))
     campaigns = {attempt.campaign_id for attempt in attempts}
-    # Bodies are partitioned by campaign, so naming the campaigns spares a look into every part.
+    # Bodies are partitioned by campaign: with the campaigns named, only their partitions are read.
     rows = AttemptBody.objects.filter(campaign_id__in=campaigns, attempt_id__in=[attempt.pk for attempt in attempts])
     bodies = {body.attempt_id: body for body in rows}
     views = []
     for attempt in attempts:
         body = bodies.get(attempt.pk)
-        # An attempt without a body, as one that was never sent, still says what came of it.
+        # An attempt without a body, for example one that was never sent, still has a row to show.
         messages = json.loads(zlib.decompress(body.messages)) if body else []
         views.append(AttemptView(attempt, messages, zlib.decompress(body.raw).decode() if body else ""))
     return views
 
 
 def judging_choices(collection: Collection) -> dict[str, list[tuple[str, str]]]:
-    """Return what forms offer of JudgingOptions: own panels, and filters."""
-    ours = Q(name=f"{collection.name}{OWN_PANEL}") | Q(is_default=True) | ~Q(name__endswith=OWN_PANEL)
-    panels = Panel.objects.filter(ours).order_by("-is_default", "name").values_list("name", flat=True)
+    """Return the choices of JudgingOptions in forms: panels, without other collections' own ones, and filters."""
+    is_offered = Q(name=f"{collection.name}{OWN_PANEL}") | Q(is_default=True) | ~Q(name__endswith=OWN_PANEL)
+    panels = Panel.objects.filter(is_offered).order_by("-is_default", "name").values_list("name", flat=True)
     return {"panel": [(name, name) for name in panels], "filter": [(name, name) for name in judges_that_vote()]}

@@ -1,4 +1,4 @@
-"""Actions on campaigns: what a page, a program and a command may do."""
+"""Actions on campaigns, for pages, the API and commands."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -21,7 +21,7 @@ CONTROLS: dict[str, Callable[..., Any]] = {
 
 
 class Controlled(NamedTuple):
-    """A campaign after an act on it, and how many pairs or batches that concerned."""
+    """A campaign after an action on it, and the number of pairs or batches concerned."""
 
     campaign: Campaign
     touched: int

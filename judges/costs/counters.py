@@ -1,8 +1,8 @@
 """Counters of a campaign, written in the transaction of what they count; status pages read only these.
 
 Keys: `pairs`, `written` (good targets of an evidence campaign), `labelled:<0|1>`, `escalated:<reason>`, `failed`,
-`agreed:<round>`, `settled` (items of the campaign that people settled, but for audits), `audited` (audits that they
-settled), `route:<stratum>` (labelled pairs by how they came to the label, judges.domain.audits; `escalated:audit` are
+`agreed:<round>`, `settled` (tasks of the campaign that people resolved, without audits), `audited` (audits that they
+resolved), `route:<stratum>` (labelled pairs by their route to the label, judges.domain.audits; `escalated:audit` are
 those drawn), `stopped:<stratum>` and `resumed:<stratum>` (judges.engine.route_breakers), `moved` (open items that a
 later campaign escalated again and took over), `calls`, `calls_failed`, `calls_cached`, `calls_without_price` (of
 unknown cost), of these `calls_assumed`, for which `cost_assumed` stands (the most that they can have cost),
@@ -40,21 +40,18 @@ SUMS = "SELECT key, sum(value) FROM judges_tally WHERE campaign_id = %(campaign)
 
 
 def random_shard() -> int:
-    """Return a shard by chance, so that concurrent writers rarely meet on a row."""
+    """Return a random shard, so that concurrent writers rarely lock the same row."""
     return random.randrange(SHARDS)
 
 
 def claim_shard(connection: Connection[Any]) -> int:
-    """Claim a shard that no other living process writes to, as long as the connection stands.
-
-    Where all are claimed it is one of them, shared.
-    """
+    """Claim a shard for this process alone, as long as the connection is open; if all are claimed, share one."""
     row = connection.execute(CLAIM_SHARD, [random.sample(range(SHARDS), SHARDS)]).fetchone()
     return int(row[0]) if row else random_shard()
 
 
 def add(campaign: int, key: str, value: float, *, on: int | None = None) -> None:
-    """Add to one counter, in the caller's transaction; on any shard unless one is named."""
+    """Add to one counter, in the caller's transaction; on a random shard unless `on` names one."""
     shard = random_shard() if on is None else on
     execute(ADD, campaign=campaign, shard=shard, key=key, value=value)
 
@@ -65,5 +62,5 @@ def read(campaign: int) -> dict[str, float]:
 
 
 def total_cost(sums: Mapping[str, float]) -> float:
-    """Return what a campaign with these counters spent, in USD, with what is assumed of calls whose cost is unknown."""
+    """Return what a campaign spent, in USD, from its counters, including assumed costs of calls of unknown cost."""
     return sum(sums.get(key, 0.0) for key in COSTS)

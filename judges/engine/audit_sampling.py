@@ -1,9 +1,9 @@
-"""Audits beyond those that are drawn with the label: the sample filled up, and more of it on request.
+"""Audits in addition to those drawn with the label: the sample is topped up at a campaign's end, and on request.
 
-A sample of n pairs of a stratum is those n with the smallest numbers (domain.audits.uniform_draw).
-So it only ever grows, and the same request again changes nothing. A stratum is a route within a
-part of the campaign: what joins a campaign that ended is sampled apart, or those pairs would count
-by the probability of the earlier ones.
+A sample of n pairs of a stratum consists of the n with the smallest numbers (domain.audits.uniform_draw).
+So a sample only ever grows, and the same request again changes nothing. A stratum is a route within a
+part of the campaign: pairs that join a campaign after its end are sampled separately, as the earlier
+ones were drawn with another probability.
 """
 
 import json
@@ -25,7 +25,7 @@ SIZES = read_sql(__file__, "count_audit_cells")
 DRAW = read_sql(__file__, "draw_audits")
 SHARES = read_sql(__file__, "set_audit_shares")
 
-# All that were drawn, those among them that people met since for another reason.
+# All drawn pairs, including those that people have judged since for another reason.
 DRAWN = "SELECT stratum, count(*) FROM judges_audit WHERE campaign_id = %(campaign)s AND stratum <> '' GROUP BY stratum"
 
 OTHERS = """
@@ -37,25 +37,25 @@ WHERE p.collection_id = %(collection)s AND l.aspect_id IS NULL AND NOT EXISTS (
 
 END_PART = "UPDATE judges_campaign SET sampled_at = sampled_at || clock_timestamp() WHERE id = %(campaign)s"
 
-# Before, the pairs that are labelled later would come into the sample by another chance than those that are.
+# Before the end, pairs labelled later would enter the sample with another probability.
 ENDED = (Campaign.State.FINISHED, Campaign.State.CANCELLED)
 
-# Two that sample a campaign at once do so one after the other; the answer is how many parts of it have ended.
+# Excludes other samplings of the campaign; returns the number of its parts that have ended.
 LOCK = "SELECT cardinality(sampled_at) FROM judges_campaign WHERE id = %(campaign)s FOR NO KEY UPDATE"
 
 
 def top_up_sample(db: Connection[Any], *, campaign: int, collection: int) -> int:
-    """Sample what a campaign labelled since its last end; how many pairs."""
+    """Top up the audit sample of the pairs that a campaign labelled since its last end; return the number drawn."""
     values = {"campaign": campaign, "collection": collection}
     (part,) = db.execute(LOCK, values).fetchone() or (0,)
-    every, drawn = _stratum_sizes(db, campaign)
-    sizes = {key: size for key, size in every.items() if key.endswith(f"/{part}")}
+    all_sizes, drawn = _stratum_sizes(db, campaign)
+    sizes = {key: size for key, size in all_sizes.items() if key.endswith(f"/{part}")}
     if not sizes:
         return 0
     audit, others = db.execute(OTHERS, values).fetchone() or (0.0, 0)
     labelled = sum(sizes.values())
-    sample_size = audit_sample_size(audit, labelled, int(others) + sum(every.values()) - labelled)
-    # One pair of each route at least: what nobody audits would be missing from the estimate.
+    sample_size = audit_sample_size(audit, labelled, int(others) + sum(all_sizes.values()) - labelled)
+    # At least one pair of each route: an unaudited route would be missing from the estimate.
     count = _draw_pairs(db, campaign, allocate_sample(sizes, max(sample_size, len(sizes)), drawn)) if sample_size else 0
     db.execute(END_PART, values)
     return count
@@ -63,7 +63,7 @@ def top_up_sample(db: Connection[Any], *, campaign: int, collection: int) -> int
 
 @transaction.atomic
 def draw_more(*, campaign: Campaign, up_to: int, route: str = "") -> int:
-    """Draw more audits, up to `up_to` pairs or all, of one route where it is named; return the number drawn.
+    """Draw more audits, up to `up_to` pairs in all, of one route or of all; return the number drawn.
 
     Raises BadInput.
     """
@@ -86,14 +86,14 @@ def draw_more(*, campaign: Campaign, up_to: int, route: str = "") -> int:
 
 
 def remaining_by_stratum(campaign: int) -> dict[str, int]:
-    """How many more pairs of each stratum can be drawn: labelled ones that people have not met."""
+    """Return how many more pairs of each stratum can be drawn: labelled ones that no person has judged."""
     connection.ensure_connection()
     sizes, drawn = _stratum_sizes(connection.connection, campaign)
     return {key: size - drawn[key] for key, size in sizes.items()}
 
 
 def _stratum_sizes(db: Connection[Any], campaign: int) -> tuple[dict[str, int], dict[str, int]]:
-    """Return pairs of each stratum that can be drawn, and how many are."""
+    """Return the number of pairs in each stratum that can be drawn, and the number drawn."""
     rows = db.execute(SIZES, {"campaign": campaign}).fetchall()
     return {key: int(size) for key, size, _ in rows}, {key: int(drawn) for key, _, drawn in rows}
 

@@ -28,7 +28,7 @@ WHERE a.cache_key = ANY(%s) AND a.outcome = 'labelled'
 ORDER BY a.cache_key, a.cached, a.campaign_id DESC, a.id DESC
 """
 
-# The same for calls of retrieval runs; vectors are looked up by their texts instead (judges.vectors).
+# The same for calls of retrieval runs; vectors are looked up by their texts instead (benchmark.runs.vectors).
 FIND_CALLS = """
 SELECT DISTINCT ON (cache_key) cache_key, NULL AS verdict, NULL AS score, NULL AS probabilities, text AS reason,
        '[]'::jsonb AS quotes, finish_reason AS finish, status, '' AS reasoning, answered_by, messages,

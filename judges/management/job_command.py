@@ -1,4 +1,4 @@
-"""Commands that start a job which asks models: about money as `judge` does, and waiting for the job's end."""
+"""Base of the commands that start a job which calls models: cost, confirmation, and waiting for its end."""
 
 import time
 from collections.abc import Callable
@@ -24,7 +24,7 @@ CHECK_WORKERS_S = 2.0
 
 
 class JobCommand(JudgingCommand):
-    """A command that starts jobs of a kind, and stays until their end unless it has --wait."""
+    """A command that starts jobs of a kind. It waits for their end, unless it has the option to (--wait)."""
 
     act = ""  # The service writes the audit log.
 
@@ -36,7 +36,7 @@ class JobCommand(JudgingCommand):
         return self.kind.start
 
     def arguments(self, parser: CommandParser) -> None:
-        """Add the collection and the options of a start."""
+        """Add the arguments of the collection and of the start's options."""
         parser.add_argument("name", help="name of the collection")
         record = ACTIONS[self.start].options
         assert record is not None
@@ -54,16 +54,15 @@ class JobCommand(JudgingCommand):
         return self.start(self.actor, collection, options)
 
     def summarise(self, job: Any) -> tuple[str, dict[str, Any]]:
-        """Return a line for people on what there is, and the document."""
+        """Return a line for people on the job's results, and the document."""
         raise NotImplementedError
 
     def run(self, **arguments: Any) -> object:
-        """Ask about money, begin or go on, and stay until the end."""
+        """Print the estimate and ask for confirmation, start or join the job, and wait for its end."""
         collection, options = collection_named(arguments["name"]), self.wanted(arguments)
-        of_job = options.for_job() if isinstance(options, PaidOptions) else options
-        if (
-            document := self.tell_estimate(collection, self.kind.estimate_cost(collection, of_job), arguments)
-        ) is not None:
+        job_options = options.for_job() if isinstance(options, PaidOptions) else options
+        estimate = self.kind.estimate_cost(collection, job_options)
+        if (document := self.tell_estimate(collection, estimate, arguments)) is not None:
             return document
         job = self.begin(collection, options)
         if job.state == JobState.READY:
@@ -75,27 +74,27 @@ class JobCommand(JudgingCommand):
         return self.end_job(job, arguments)
 
     def end_job(self, job: Any, options: dict[str, Any]) -> object:
-        """Say what came of a job; raise Incomplete (exit 3) where it was waited for and something is left."""
+        """Print the job's results. Raises Incomplete (exit 3) after a wait if some are missing."""
         line, document = self.summarise(job)
         if job.state != JobState.READY and options.get("wait", True):
-            why = job.error or f"it was {job.state}"
-            raise Incomplete(f"{why}; {line}; the same command goes on with the rest", document)
+            reason = job.error or f"it was {job.state}"
+            raise Incomplete(f"{reason}; {line}; the same command goes on with the rest", document)
         self.say(line)
         return document
 
     def add_agreement(self, parser: CommandParser) -> None:
-        """Add how the start is agreed to."""
+        """Add the options for the estimate and the confirmation."""
         parser.add_argument("--estimate", action="store_true", help="print the expected cost and create nothing")
         parser.add_argument("--yes", action="store_true", help="start paid work without asking for confirmation")
 
     def add_wait(self, parser: CommandParser) -> None:
-        """Add whether the end is waited for."""
+        """Add the option to wait for the end."""
         parser.add_argument("--wait", action="store_true", help="wait for the work and show progress")
 
     def tell_estimate(
         self, collection: Collection, expected: Estimate | None, options: dict[str, Any]
     ) -> dict[str, str] | None:
-        """Return the document of --estimate, or None once what costs money is agreed to. Raises BadInput."""
+        """Return the document of `--estimate`, or None once paid work is confirmed. Raises BadInput."""
         if options["estimate"]:
             line = expected.line() if expected else "no calls: it costs nothing"
             self.say(line)
@@ -104,38 +103,38 @@ class JobCommand(JudgingCommand):
         return None
 
     def agree(self, expected: Estimate | None, options: dict[str, Any]) -> None:
-        """Ask whether to start what costs money. Raises BadInput for anything but yes."""
+        """Ask for confirmation of paid work. Raises BadInput for any answer but yes."""
         if expected is not None and not expected.free:
             self.note(f"estimate: {expected.line()}")
             self.confirm_start(options)
 
     def wait_for(self, job: LeasedJob, name: str) -> None:
-        """Wait until a job is over, with a worker of our own where no other serves the queue. `name`: for people."""
-        shown, checked, begun = ShownProgress(self), 0.0, (time.monotonic(), job.done)
+        """Wait until a job is over, with a worker of our own if no other serves the queue. `name`: for people."""
+        progress, checked_at, start = ShownProgress(self), 0.0, (time.monotonic(), job.done)
         try:
-            with worker_pool.WorkerPool(1) as own:
+            with worker_pool.WorkerPool(1) as pool:
                 while not job.is_over:
-                    if time.monotonic() - checked > CHECK_WORKERS_S:
-                        checked = time.monotonic()
-                        # One that is at work on it needs no other: it is busy with this.
+                    if time.monotonic() - checked_at > CHECK_WORKERS_S:
+                        checked_at = time.monotonic()
+                        # A running job has a worker, which only seems to be busy.
                         if job.state != job.RUNNING or not workers.live_workers():
-                            own.serves()
-                    shown.show(format_progress(job, name, begun, own.waits))
+                            pool.serves()
+                    progress.show(format_progress(job, name, start, pool.waits))
                     time.sleep(LOOK_S)
                     job.refresh_from_db()
-                shown.show(format_progress(job, name, begun), last=True)
+                progress.show(format_progress(job, name, start), last=True)
         except worker_pool.CannotStart as error:
             raise CommandError(str(error)) from error
-        # A worker of `serve` goes on with it, or the same command given again.
+        # A worker of `serve` continues the job, or the same command.
         except KeyboardInterrupt:
             self.note(f"interrupted: {name} keeps what it has, and the same command goes on")
             raise
 
 
-def format_progress(job: LeasedJob, name: str, begun: tuple[float, int], waits: str = "") -> str:
-    """Return a line on how far a job is, and how fast since `begun` (clock, done); `waits`: for what it waits."""
+def format_progress(job: LeasedJob, name: str, start: tuple[float, int], waits: str = "") -> str:
+    """Return a line on a job's progress, and its rate since `start` (clock, done); `waits`: what it waits for."""
     if job.state == job.WAITING and waits:
         return f"{name}: waiting: {waits}"
-    seconds, done = time.monotonic() - begun[0], job.done - begun[1]
+    seconds, done = time.monotonic() - start[0], job.done - start[1]
     rate = f" ({done / seconds:,.1f}/s)" if job.state == JobState.RUNNING and done > 0 and seconds > 1 else ""
     return f"{name}: {job.phase or job.state}, {job.done:,} of {job.total:,}{rate}"

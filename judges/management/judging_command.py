@@ -1,4 +1,4 @@
-"""What commands share that start a campaign: agreement to its cost, waiting with workers of their own, the summary."""
+"""Base of the commands that start a campaign: confirmation of its cost, waiting with workers, and the summary."""
 
 import sys
 import time
@@ -32,14 +32,14 @@ AWAY = (OperationalError, InterfaceError, RedisError)
 
 
 def add_wait_options(parser: CommandParser) -> None:
-    """Add how the start is agreed to, and whether and with which workers its end is waited for."""
+    """Add the options for the confirmation, the wait and its workers."""
     parser.add_argument("--workers", type=int, help="with --wait: number of worker processes (default: one per CPU)")
     parser.add_argument("--wait", action="store_true", help="wait for the end and show progress")
     parser.add_argument("--yes", action="store_true", help="start paid work without asking for confirmation")
 
 
 def check_workers_option(workers: int | None) -> None:
-    """Raise BadOption for a number of workers out of bounds: it should not follow a confirmation."""
+    """Raise BadOption for a number of workers out of bounds; called before the confirmation."""
     if workers is not None and not 1 <= workers <= 64:
         raise BadOption("workers", "give a number from 1 to 64")
 
@@ -50,7 +50,7 @@ class JudgingCommand(QuorumCommand):
     name: str
 
     def follow(self, collection: Collection, started: Started, options: dict[str, Any]) -> object:
-        """Say what was started; wait for it where that was asked for."""
+        """Print what was started, and wait for its end if asked to; return the status document."""
         if started.idle or started.campaign is None:
             self.say(self.idle(collection))
             return self.end(collection, started.campaign, strict=False)
@@ -61,7 +61,6 @@ class JudgingCommand(QuorumCommand):
             + (f", {started.retried:,} failed pairs again" if started.retried else "")
         )
         if not options["wait"]:
-            # Without --wait nobody would otherwise notice that the campaign stands still.
             self.note_wait()
             return selectors.campaign_status(collection, campaign)
         with self.interruptible(collection, campaign):
@@ -74,70 +73,67 @@ class JudgingCommand(QuorumCommand):
         return f"nothing to do: this panel and policy have judged all that was asked for of {collection.name}"
 
     def wait(self, collection: Collection, campaign: Campaign, workers: int | None) -> None:
-        """Wait until the campaign runs no more, with workers of our own where no other serves the queue."""
-        shown = ShownProgress(self)
+        """Wait until the campaign no longer runs, with workers of our own if no other serves the queue.
+
+        While PostgreSQL or Redis is away, wait for it as the workers do. Raises CommandError after PATIENCE_S, and
+        if no worker can work on the campaign.
+        """
+        progress_line = ShownProgress(self)
         status = selectors.campaign_status(collection, campaign)
         progress = CampaignProgress(status)
-        checked = away = 0.0
-        notifications.clear_errors(campaign.pk)  # what broke before is forgotten
-        with worker_pool.WorkerPool(workers) as own:
+        checked_at = away_since = 0.0
+        notifications.clear_errors(campaign.pk)
+        with worker_pool.WorkerPool(workers) as pool:
             while status["state"] == Campaign.State.RUNNING:
                 try:
-                    # Less often than the state is read: workers come and go slowly.
-                    if time.monotonic() - checked > CHECK_WORKERS_S:
-                        self.check_workers(own, campaign)
-                        checked = time.monotonic()
-                    shown.show(progress.line(status) + (f"; waits: {own.waits}" if own.waits else ""))
+                    if time.monotonic() - checked_at > CHECK_WORKERS_S:
+                        if error_line := notifications.repeated_error(campaign.pk):
+                            raise CommandError(f"no worker can work on campaign {campaign.number}: {error_line}")
+                        pool.ensure(campaign)
+                        checked_at = time.monotonic()
+                    progress_line.show(progress.line(status) + (f"; waits: {pool.waits}" if pool.waits else ""))
                     time.sleep(LOOK_S)
-                    status, away = selectors.campaign_status(collection, campaign), 0.0
+                    status, away_since = selectors.campaign_status(collection, campaign), 0.0
+                except worker_pool.CannotStart as error:
+                    raise CommandError(str(error)) from error
                 except AWAY as error:
-                    away = self.patience(away, campaign, error)
-            shown.show(progress.line(status), last=True)
+                    away_since = self.wait_for_services(away_since, campaign, error)
+            progress_line.show(progress.line(status), last=True)
 
-    def check_workers(self, own: worker_pool.WorkerPool, campaign: Campaign) -> None:
-        """Make sure that a worker works on the campaign, or starts. Raises CommandError."""
-        if said := notifications.repeated_error(campaign.pk):
-            raise CommandError(f"no worker can work on campaign {campaign.number}: {said}")
-        try:
-            own.ensure(campaign)
-        except worker_pool.CannotStart as error:
-            raise CommandError(str(error)) from error
-
-    def patience(self, away: float, campaign: Campaign, error: Exception) -> float:
-        """Wait for PostgreSQL or Redis, as the workers do; return since when. Raises CommandError in the end."""
+    def wait_for_services(self, away_since: float, campaign: Campaign, error: Exception) -> float:
+        """Wait a moment for PostgreSQL or Redis; return since when it is away. Raises CommandError after PATIENCE_S."""
         # A broken connection stays broken: the next query opens a new one.
         connection.close()
         now = time.monotonic()
-        if not away:
+        if not away_since:
             self.note(f"PostgreSQL or Redis is away, waiting for it: {str(error).splitlines()[0]}")
-        elif now - away > PATIENCE_S:
+        elif now - away_since > PATIENCE_S:
             raise CommandError(
                 f"PostgreSQL or Redis did not come back in {PATIENCE_S:g} s: the same command goes on with "
                 f"campaign {campaign.number}"
             ) from error
         time.sleep(LOOK_S)
-        return away or now
+        return away_since or now
 
     def end(self, collection: Collection, campaign: Campaign | None, *, strict: bool) -> object:
-        """Print the summary; raise Incomplete (exit 3) when something is left."""
+        """Print the summary; with `strict`, raise Incomplete (exit 3) if pairs are left or failed."""
         status = selectors.campaign_status(collection, campaign)
         if campaign is None:
             return status
         for line in summary_lines(status):
             self.say(line)
-        # A budget that is reached is no failure, but a script must see that pairs are left.
         if strict and status["state"] == Campaign.State.BUDGET:
-            left = status["pairs"] - count_ended(status)
-            cause, goes_on = collection_budgets.describe_budget_stop(collection, status.get("stopped_by", ""))
+            open_pairs = status["pairs"] - count_ended(status)
+            cause, remedy = collection_budgets.describe_budget_stop(collection, status.get("stopped_by", ""))
             raise Incomplete(
-                f"Stopped by {cause}{describe_assumed_cost(status)} with {left:,} pairs left: {goes_on}", status
+                f"Stopped by {cause}{describe_assumed_cost(status)} with {open_pairs:,} pairs left: {remedy}", status
             )
         if strict and status["state"] in (Campaign.State.PAUSED, Campaign.State.CANCELLED):
-            because = status["paused_because"]
-            mend = f"mend it, then `campaign {collection.name} resume`"
+            reason = status["paused_because"]
+            remedy = f"mend it, then `campaign {collection.name} resume`"
             raise Incomplete(
-                f"Campaign {campaign.number} is paused: {because}; {mend}"
-                if because
+                f"Campaign {campaign.number} is paused: {reason}; {remedy}"
+                if reason
                 else f"Campaign {campaign.number} was {status['state']} before its end",
                 status,
             )
@@ -152,21 +148,23 @@ class JudgingCommand(QuorumCommand):
         return status
 
     def confirm_cost(self, collection: Collection, forecast: Estimate | None, options: dict[str, Any]) -> None:
-        """Print what a paid campaign may cost, and ask on a terminal. Raises BadInput for anything but yes."""
+        """Print a paid campaign's estimate, and ask for confirmation. Raises BadInput for any answer but yes."""
         if forecast is None or forecast.free:
             return
         self.note(f"estimate: {forecast.line()}")
         budget = collection_budgets.collection_budget(collection)
         if line := budget.line():
-            short = "; this campaign is expected to stop there" if budget.is_short_for(forecast.known.expected) else ""
-            self.note(f"{line}{short}")
+            warning = (
+                "; this campaign is expected to stop there" if budget.is_short_for(forecast.known.expected) else ""
+            )
+            self.note(f"{line}{warning}")
         self.confirm_start(options)
 
     def confirm_start(self, options: dict[str, Any]) -> None:
-        """Ask on a terminal whether to start what has no limit of its own. Raises BadInput for anything but yes."""
-        bounded = options["budget"] is not None or options["max_calls"] is not None
-        # A script has nobody to ask: its options and the collection's caps bound it.
-        if options["yes"] or bounded or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        """Ask on a terminal whether to start work without a limit. Raises BadInput for any answer but yes."""
+        has_limit = options["budget"] is not None or options["max_calls"] is not None
+        # Without a terminal nobody can be asked: options and the collection's budgets limit a script.
+        if options["yes"] or has_limit or not (sys.stdin.isatty() and sys.stderr.isatty()):
             return
         self.stderr.write("Continue? [y/N] ", ending="")
         if sys.stdin.readline().strip().lower() not in ("y", "yes"):
@@ -174,7 +172,7 @@ class JudgingCommand(QuorumCommand):
 
     @contextmanager
     def interruptible(self, collection: Collection, campaign: Campaign) -> Iterator[None]:
-        """Say what goes on after Ctrl-C."""
+        """Print after Ctrl-C what continues, and how to stop it."""
         try:
             yield
         except KeyboardInterrupt:
@@ -187,7 +185,7 @@ class JudgingCommand(QuorumCommand):
             raise
 
     def note_wait(self) -> None:
-        """Say for what the work waits that was just asked for, if no worker is free for it."""
+        """Print what the work that was just started waits for, if no worker is free."""
         if not workers.live_workers():
             self.note("no worker serves this instance: start `serve`, or wait here with --wait")
         elif waits := workers.describe_wait():
@@ -199,17 +197,17 @@ class JudgingCommand(QuorumCommand):
 
 
 class ShownProgress:
-    """The progress line: redrawn on a terminal, printed now and then elsewhere."""
+    """The progress line: redrawn on a terminal, printed every LINE_EVERY_S seconds elsewhere."""
 
     def __init__(self, command: JudgingCommand) -> None:
         self.command = command
-        self.live = sys.stderr.isatty()
-        self.told = time.monotonic()
+        self.is_live = sys.stderr.isatty()
+        self.printed_at = time.monotonic()
 
     def show(self, line: str, last: bool = False) -> None:
-        if self.live:
+        if self.is_live:
             self.command.stderr.write(f"\r\x1b[K{line}", ending="\n" if last else "")
             self.command.stderr.flush()
-        elif last or time.monotonic() - self.told > LINE_EVERY_S:
-            self.told = time.monotonic()
+        elif last or time.monotonic() - self.printed_at > LINE_EVERY_S:
+            self.printed_at = time.monotonic()
             self.command.note(line)

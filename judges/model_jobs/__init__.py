@@ -1,1 +1,1 @@
-"""Jobs that ask models: one life, one page, one command for all of them. A room says what is its own (ModelJobKind)."""
+"""Jobs that call models: one life cycle, page and command for all kinds, which their rooms define (ModelJobKind)."""

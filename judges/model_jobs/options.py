@@ -1,4 +1,4 @@
-"""What jobs that ask models can be told, whatever their kind."""
+"""Options of all jobs that call models."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,7 +11,7 @@ LIMITS = ("budget", "max_calls")
 
 
 class PaidOptions(Options):
-    """What a job may spend in all."""
+    """Limits on what a job may spend."""
 
     budget: float | None = option(
         _("Budget (USD)"), _("The work stops at this limit. You can resume it later."), default=None, ge=0.000001
@@ -20,16 +20,16 @@ class PaidOptions(Options):
 
     @classmethod
     def names(cls, door: Door | None = None) -> list[str]:
-        """Return the names of the options; the limits come last."""
+        """Return the names of the options, with the limits last."""
         return sorted(super().names(door), key=LIMITS.__contains__)
 
     def for_job(self) -> dict[str, Any]:
-        """Return the options as the job's plan reads them."""
+        """Return the options for the job's plan."""
         return self.model_dump()
 
 
 class DrawnOptions(PaidOptions):
-    """What a job can be told that a model does for queries which are drawn."""
+    """Options of jobs in which one model works on a sample of queries."""
 
     judge: str = option(_("Model"))
     limit: int | None = option(
@@ -39,7 +39,7 @@ class DrawnOptions(PaidOptions):
 
 
 def limits_of(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the limits among a job's options; None: there is no such limit."""
+    """Return the limits among a job's options; None: no limit."""
     return {name: options.get(name) for name in LIMITS}
 
 

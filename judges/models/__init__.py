@@ -1,4 +1,4 @@
-"""LLM judges: who they are, what they are asked, what is judged, and every attempt."""
+"""Models of LLM judging: judges and panels, prompts, campaigns with their pairs, and every attempt."""
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -12,7 +12,7 @@ from judges.records import TEXT_ROLES
 
 
 class Priced(models.Model):
-    """Prices that a team gives a model, in USD per million tokens; null: not said."""
+    """A team's prices of a model, in USD per million tokens; null: not set."""
 
     input_price = models.FloatField(null=True, help_text="USD per million tokens; null: the price table, else unknown.")
     output_price = models.FloatField(null=True)
@@ -34,7 +34,7 @@ class Priced(models.Model):
 
 
 class JudgeVersion(Priced):
-    """A version of a configured model. A changed judge is a new version; evidence keeps its own."""
+    """A version of a configured model. A changed judge gets a new version; attempts keep theirs."""
 
     name = models.CharField(max_length=100)
     version = models.PositiveIntegerField(default=1)
@@ -64,9 +64,10 @@ class JudgeVersion(Priced):
 
 
 class Panel(models.Model):
-    """A named, ordered set of judges: two debaters or none, an odd number of voters or none, perhaps an adjudicator."""
+    """A named, ordered set of judges: two debaters or none, an odd number of voters or none, perhaps an adjudicator.
 
-    # Names, not versions. A voter that is named again gives another sample.
+    Judges are named without a version. A voter that is named several times votes with several samples.
+    """
 
     name = models.CharField(max_length=100, unique=True)
     debate = ArrayField(
@@ -88,7 +89,7 @@ class Panel(models.Model):
 
 
 class PromptVersion(models.Model):
-    """The text of a prompt as it was used: templates of the messages, joined."""
+    """A version of a prompt: the joined templates of its messages."""
 
     name = models.CharField(max_length=100)
     sha256 = models.CharField(max_length=64)
@@ -103,27 +104,27 @@ class PromptVersion(models.Model):
 
 
 class Judging(models.Manager["Campaign"]):
-    """Campaigns that label pairs, without those that write contribution and evidence, or keep the costs of a run."""
+    """Campaigns that label pairs, without those that write contribution and evidence, and cost centres."""
 
     def get_queryset(self) -> models.QuerySet["Campaign"]:
         return super().get_queryset().filter(kind=Campaign.Kind.JUDGING)
 
 
 class Campaign(Numbered):
-    """Execution of a policy with a panel over pairs of a collection."""
+    """The judging of a collection's pairs by a panel and a policy."""
 
     class Policy(models.TextChoices):
         DEBATE = "debate", gettext_lazy("debate")
         ENSEMBLE = "ensemble", gettext_lazy("ensemble")
         DEBATE_ENSEMBLE = "debate+ensemble", gettext_lazy("debate + ensemble")
         SINGLE = "single", gettext_lazy("single judge")
-        # No judge is asked; three people judge every pair.
+        # Calls no judge; three people judge every pair.
         HUMAN = "human", gettext_lazy("people only")
-        # Goes on from a judge's votes: annotation.quality.policies.lara_live starts it, nobody drains it.
+        # Continues from a judge's votes without workers: annotation.quality.policies.lara_live starts it.
         LARA = "lara", gettext_lazy("LARA")
-        # Writes targets of relevant pairs and labels nothing (judges.campaigns.evidence_campaigns).
+        # Writes targets of relevant pairs, and no labels (judges.campaigns.evidence_campaigns).
         EVIDENCE = "evidence", gettext_lazy("contribution and evidence")
-        # Keeps the calls of a run that models make. It has no pairs, and no worker drains it.
+        # Cost centre for the calls of a run, without pairs and workers.
         RETRIEVAL = "retrieval", gettext_lazy("retrieval")
 
     class Kind(models.TextChoices):
@@ -216,19 +217,20 @@ class Campaign(Numbered):
 
     @property
     def full_name(self) -> str:
-        """Name of the campaign where several collections are spoken of: what workers are at, lines of the log."""
+        """Name of the campaign with its collection, for lists of workers and log lines."""
         return f"campaign {self.number} of {self.collection.name}"
 
     @property
     def relevance(self) -> Rubric:
-        """Definition of relevance for all its pairs."""
+        """Definition of relevance for all pairs of the campaign."""
         return Rubric(self.rubric, self.instruction)
 
 
 class Reservation(models.Model):
-    """Money and calls that a worker process holds of a campaign's budget: calls that are out, and a little ahead."""
+    """Money and calls that a worker process has reserved from a campaign's budget, for calls in flight and some ahead.
 
-    # What a campaign holds is their sum. A dead worker's row expires and is taken back.
+    A dead worker's row expires and is reclaimed.
+    """
 
     campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="reservations")
     holder = models.CharField(max_length=64)
@@ -244,7 +246,7 @@ class Reservation(models.Model):
 
 
 class Work(models.Model):
-    """Pair of a campaign: the truth of what is to be judged."""
+    """A pair of a campaign, with its state, lease and outcome."""
 
     class State(models.TextChoices):
         PENDING = "pending", gettext_lazy("pending")
@@ -290,13 +292,13 @@ class Work(models.Model):
 
 
 class JudgeCall(models.Model):
-    """Columns of every stored call of a model, whether it was about a pair or not."""
+    """Columns of every stored model call, about a pair or not."""
 
     class Role(models.TextChoices):
         FOR = "for", gettext_lazy("for")
         AGAINST = "against", gettext_lazy("against")
         VOTE = "vote", gettext_lazy("vote")
-        # One of several answers of a voter; the vote is a copy of the one nearest to their mean.
+        # One of a voter's several answers; the vote is a copy of the answer nearest their mean.
         GENERATION = "generation", gettext_lazy("generation")
         FILTER = "filter", gettext_lazy("filter")
         ADJUDICATE = "adjudicate", gettext_lazy("adjudicate")
@@ -304,7 +306,7 @@ class JudgeCall(models.Model):
         WRITE = "write", gettext_lazy("write")
         ENTITY = "entity", gettext_lazy("entity")
         MEASURE = "measure", gettext_lazy("measure")
-        # This one and the next four are about no pair: judges.models.retrieval keeps them.
+        # This role and the next four are about no pair (judges.models.retrieval).
         REWRITE = "rewrite", gettext_lazy("rewrite")
         REASON = "reason", gettext_lazy("reason")
         RANK = "rank", gettext_lazy("rank")
@@ -366,7 +368,7 @@ class JudgeCall(models.Model):
 
 
 class DecidingAttempts(models.Manager["Attempt"]):
-    """Attempts that count, of a document in windows those of the window that decided: as the view counted_attempt."""
+    """Attempts that count, for a document in windows only those of the deciding one: like the view counted_attempt."""
 
     def get_queryset(self) -> models.QuerySet["Attempt"]:
         same = {name: models.OuterRef(name) for name in ("campaign", "pair", "window")}
@@ -374,7 +376,7 @@ class DecidingAttempts(models.Manager["Attempt"]):
 
 
 class Attempt(JudgeCall):
-    """Call to a judge, whatever came of it. Append-only. A turn or a vote IS a counted attempt."""
+    """A call of a judge about a pair, with any outcome. Append-only. A turn or a vote is an attempt that counts."""
 
     campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="attempts")
     pair = models.ForeignKey(Pair, models.CASCADE, related_name="attempts")
@@ -437,7 +439,7 @@ class Attempt(JudgeCall):
 
 
 class AttemptBody(models.Model):
-    """Bodies sent and received, compressed, apart from the rows that are counted."""
+    """The compressed bodies of an attempt, sent and received, in a separate table."""
 
     pk = models.CompositePrimaryKey("campaign_id", "attempt_id")
     campaign_id = models.BigIntegerField()
@@ -454,7 +456,7 @@ class AttemptBody(models.Model):
 
 
 class Tally(models.Model):
-    """Counters of a campaign, in shards, written with what they count; pages read only these."""
+    """Counters of a campaign, in shards, written in the transaction of what they count."""
 
     campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="tallies", db_index=False)
     shard = models.PositiveSmallIntegerField()
@@ -470,10 +472,11 @@ class Tally(models.Model):
 
 
 class Audit(models.Model):
-    """A labelled pair that was drawn for people to check, with what the policy said before."""
+    """A labelled pair that was drawn for people to check, with the policy's label.
 
-    # It is written with the label, when the campaign ends, or when more were asked for. Its item
-    # may be an earlier one of the same pair: the answers on it are as blind.
+    It is created with the label, at the campaign's end, or when an admin draws more. Its item may be an earlier one of
+    the same pair, whose answers are as blind.
+    """
 
     campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="audits", db_index=False)
     pair = models.ForeignKey(Pair, models.CASCADE, related_name="audits")

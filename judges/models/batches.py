@@ -1,4 +1,4 @@
-"""Batches that are out, and the calls that wait for one. Transport, not evidence: answers become attempts."""
+"""Batches at providers, and calls that wait for one. They are temporary: answers become attempts."""
 
 from django.db import models
 from django.db.models import Q
@@ -8,7 +8,7 @@ from judges.models import Campaign
 
 
 class Batch(models.Model):
-    """Batch of calls at a provider."""
+    """A batch of calls at a provider."""
 
     campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="batches", db_index=False)
     name = models.CharField(max_length=40, unique=True, help_text="Ours, by which it is found again after a kill.")
@@ -36,12 +36,12 @@ class Batch(models.Model):
 
     @property
     def is_unconfirmed(self) -> bool:
-        """True if the batch was sent and no clear answer came: it is unknown whether the provider began it."""
+        """True if the batch was sent without a clear answer: it is unknown whether the provider began it."""
         return self.sent_at is not None and not self.provider_id and bool(self.problem) and self.ended_at is None
 
 
 class BatchCall(models.Model):
-    """A call that waits, until its answer is an attempt."""
+    """A call that waits for a batch, or for its answer."""
 
     campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="batch_calls")
     batch = models.ForeignKey(Batch, models.CASCADE, null=True, related_name="waiting")

@@ -1,4 +1,4 @@
-"""Answers of judges to canaries, and when they are asked again. Answers are append-only."""
+"""Answers of judges to canaries, which are append-only, and the schedule of the next round."""
 
 from django.db import models
 from django.db.models import Q
@@ -11,7 +11,7 @@ from judges.models import Attempt, JudgeVersion, PromptVersion
 
 
 class CanaryRound(models.Model):
-    """Occasion on which canaries were sent to judges."""
+    """A round in which canaries were sent to judges."""
 
     class By(models.TextChoices):
         COMMAND = "command", gettext_lazy("command")
@@ -30,7 +30,7 @@ class CanaryRound(models.Model):
 
 
 class CanaryAnswer(models.Model):
-    """Answer of one judge to one canary."""
+    """The answer of one judge to one canary."""
 
     round = models.ForeignKey(CanaryRound, models.PROTECT, related_name="answers")
     judge = models.ForeignKey(JudgeVersion, models.PROTECT, related_name="canaries", db_index=False)
@@ -61,7 +61,7 @@ class CanaryAnswer(models.Model):
 
 
 class CanarySchedule(models.Model):
-    """The one row of the canary schedule. Judges that cost money take part only if `paid`."""
+    """The only row of the canary schedule. Paid judges take part only if `paid` is set."""
 
     panel = models.CharField(max_length=100, blank=True, help_text="Blank: the default panel of that time.")
     hours = models.PositiveIntegerField(default=24, help_text="0: never.")

@@ -1,4 +1,4 @@
-"""Spending, counted with each attempt: the ledger of campaigns, and the sums of each collection."""
+"""Spending, counted in each attempt's transaction: the ledger of campaigns, and the totals of collections."""
 
 from django.db import models
 
@@ -7,7 +7,7 @@ from judges.models import Attempt, Campaign, JudgeVersion
 
 
 class Ledger(models.Model):
-    """Calls and money by judge, role, round and outcome, for each UTC day; in shards, as Tally."""
+    """Calls and costs by judge, role, round and outcome, for each UTC day; in shards, as Tally."""
 
     campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="ledger", db_index=False)
     shard = models.PositiveSmallIntegerField()
@@ -45,9 +45,10 @@ class Ledger(models.Model):
 
 
 class CollectionTally(models.Model):
-    """Spending of a collection's campaigns together, for its caps (judges.engine.budget); in shards, as Tally."""
+    """Total spending of a collection's campaigns, for its budgets (judges.engine.budget); in shards, as Tally.
 
-    # It is kept whether there are caps or not, so that a cap set later knows what was spent before.
+    It is counted even without a budget, so that a budget set later includes earlier spending.
+    """
 
     collection = models.ForeignKey(Collection, models.CASCADE, related_name="tallies", db_index=False)
     shard = models.PositiveSmallIntegerField()

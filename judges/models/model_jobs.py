@@ -1,4 +1,4 @@
-"""The columns of every job that asks models (judges.model_jobs)."""
+"""The columns of every job that calls models (judges.model_jobs)."""
 
 from typing import Any, ClassVar
 
@@ -9,14 +9,14 @@ from jobs.models import LeasedJob
 
 
 class ModelJob(LeasedJob):
-    """A job that asks models about a collection; its options, limits among them, stand in a JSON column."""
+    """A job that calls models about a collection. Its options, including limits, are in a JSON column."""
 
     collection: models.ForeignKey[Collection, Collection] = models.ForeignKey(
         Collection, models.CASCADE, related_name="%(class)ss"
     )
     campaign = models.BigIntegerField(null=True, help_text="Keeps its calls and what they cost; null: it asked nobody.")
 
-    kept_in: ClassVar[str] = "options"  # The column.
+    kept_in: ClassVar[str] = "options"  # The name of that column.
 
     class Meta:
         abstract = True

@@ -1,4 +1,4 @@
-"""The price table: what a team says its models cost."""
+"""The price table: a team's own prices of models."""
 
 from django.db import models
 from django.db.models.functions import Now
@@ -9,9 +9,10 @@ from judges.models import Priced
 
 
 class PriceRow(Priced):
-    """A model's price as a judges file or an admin said it, from then on. Append-only: the newest of a model holds."""
+    """A model's price from a judges file or an admin. Append-only: a model's newest row applies.
 
-    # Without an input price it takes the earlier ones away. What was booked before keeps the price that held then.
+    A row without an input price removes the price. Costs that were recorded earlier keep the price of their time.
+    """
 
     class Source(models.TextChoices):
         FILE = "file", gettext_lazy("judges file")

@@ -1,4 +1,4 @@
-"""Findings of `check_judges` about judges: append-only, so a judge's history can be read."""
+"""Results of `check_judges`, append-only, so that a judge's history can be read."""
 
 from django.db import models
 from django.db.models.functions import Now
@@ -8,7 +8,7 @@ from judges.models import JudgeVersion
 
 
 class JudgeProbe(models.Model):
-    """Check of a judge's version."""
+    """A check of a judge's version."""
 
     judge = models.ForeignKey(JudgeVersion, models.PROTECT, related_name="probes")
     passes = models.BooleanField(help_text="It can be asked as its version says.")

@@ -1,4 +1,4 @@
-"""Calls that are about no pair: of runs, and of conversations about queries. Kept as attempts are, but apart."""
+"""Model calls that are about no pair: of runs, and of conversations about queries; in a table beside the attempts."""
 
 from django.db import models
 from django.db.models import Q
@@ -8,9 +8,10 @@ from judges.models import Campaign, JudgeCall, JudgeVersion, PromptVersion
 
 
 class RetrievalCall(JudgeCall):
-    """Call about no pair, whatever came of it. Append-only. Ids come from the same sequence as those of attempts."""
+    """A call about no pair, with any outcome. Append-only. Ids come from the same sequence as those of attempts.
 
-    # The vectors of role `embed` lie in VAR by their text's hash (judges.vectors).
+    The vectors of role `embed` are files in VAR, named by their text's hash (benchmark.runs.vectors).
+    """
 
     campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="retrieval_calls", db_index=False)
     query = models.BigIntegerField(null=True, help_text="Primary key; null: vectors of documents.")

@@ -8,7 +8,7 @@ from corpus.commands import QuorumCommand, collection_named
 from judges.campaigns import selectors
 from judges.campaigns.services import CONTROLS, control_campaign
 
-SAID = {"retry-failed": "failed pairs are judged again", "send-again": "lost batches are sent again"}
+RESULTS = {"retry-failed": "failed pairs are judged again", "send-again": "lost batches are sent again"}
 
 
 class Command(QuorumCommand):
@@ -24,6 +24,6 @@ class Command(QuorumCommand):
         collection, act = collection_named(options["name"]), options["action"]
         campaign = selectors.find_campaign(collection, options["campaign"], cancelled=act == "cancel")
         campaign, touched = control_campaign(self.actor, campaign, act)
-        message = f": {touched} {SAID[act]}" if act in SAID else f" is {campaign.get_state_display()}"
-        self.say(f"campaign {campaign.number}{message}")
+        result = f": {touched} {RESULTS[act]}" if act in RESULTS else f" is {campaign.get_state_display()}"
+        self.say(f"campaign {campaign.number}{result}")
         return selectors.campaign_status(collection, campaign)

@@ -1,4 +1,4 @@
-"""check_judges [--panel P] [--judge NAME ...]: at most two paid calls a judge; exit 3 when one of them cannot work."""
+"""`check_judges [--panel P] [--judge NAME ...]`: check judges by at most two calls each; exit 3 if one cannot work."""
 
 import asyncio
 import sys
@@ -22,10 +22,10 @@ HEADINGS = ("judge", "works", "model", "schema mode", "logprobs", "temp.", "thin
 
 
 class Command(QuorumCommand):
-    """The command that probes judges: it prints the calls and cost, asks on a terminal, and prints the results."""
+    """The command that checks judges: it prints calls and cost, asks on a terminal, and prints the results.
 
-    # The exit code is 3 and not 2 when a judge cannot work: the input was right, the calls were
-    # made, and the table of results stands on standard output.
+    The exit code for a judge that cannot work is 3 and not 2, because the input was right and the results are printed.
+    """
 
     help = (
         "Probe the judges of a panel: key, model, schema mode, log-probabilities, temperature, thinking, context, "
@@ -58,18 +58,18 @@ class Command(QuorumCommand):
         return document
 
     def announce(self, planned: Sequence[tuple[Judge, int, float | None]], *, ask: bool) -> None:
-        """Say what will be sent; on a terminal a paid check waits for a yes. Raises BadInput without one.
+        """Print the calls and their cost; with `ask`, wait for a yes on a terminal. Raises BadInput without one.
 
-        `planned`: each judge with its calls and USD at most, None where the price is unknown.
+        `planned`: each judge with the most calls and USD (None: unknown).
         """
-        paid = [one for one in planned if one[2] != 0]
-        if not paid:
+        paid_checks = [(judge, calls, cost) for judge, calls, cost in planned if cost != 0]
+        if not paid_checks:
             return
-        for judge, calls, cost in paid:
+        for judge, calls, cost in paid_checks:
             self.stderr.write(f"{judge.name}: {_format_call_count(calls)} to {judge.model}, {_format_bound(cost)}")
-        together = _format_call_count(sum(calls for _judge, calls, _cost in paid))
-        total = add_costs(cost for _judge, _calls, cost in paid)
-        self.stderr.write(f"together at most {together}, {_format_bound(total)}")
+        total_calls = _format_call_count(sum(calls for _judge, calls, _cost in paid_checks))
+        total_cost = add_costs(cost for _judge, _calls, cost in paid_checks)
+        self.stderr.write(f"together at most {total_calls}, {_format_bound(total_cost)}")
         if not ask or self.as_json or not (sys.stdin.isatty() and sys.stderr.isatty()):
             return
         self.stderr.write("Send them? [y/N] ", ending="")
@@ -78,12 +78,15 @@ class Command(QuorumCommand):
 
 
 def select_judges(panel: Panel | None, names: Sequence[str] | None) -> list[tuple[Judge, str]]:
-    """Return the judges to ask with a role of each: the panel's, the named ones of it, or the named ones of all."""
+    """Return the judges to check, each with a role: the panel's, those of them that are named, or any named ones.
+
+    Raises BadInput for an unknown name.
+    """
     if panel is not None:
-        found = judges_with_roles(panel)
-        if missing := set(names or ()) - {judge.name for judge, _ in found}:
+        panel_judges = judges_with_roles(panel)
+        if missing := set(names or ()) - {judge.name for judge, _ in panel_judges}:
             raise BadInput(f"Panel {panel.name} has no judge {', '.join(sorted(missing))}")
-        return [one for one in found if not names or one[0].name in names]
+        return [(judge, role) for judge, role in panel_judges if not names or judge.name in names]
     rows = {row.name: row for row in JudgeVersion.objects.filter(name__in=names or (), is_current=True)}
     if missing := set(names or ()) - rows.keys():
         raise BadInput(f"No judge {', '.join(sorted(missing))}: load it with configure_judges F")
@@ -92,7 +95,7 @@ def select_judges(panel: Panel | None, names: Sequence[str] | None) -> list[tupl
 
 
 def judges_with_roles(panel: Panel) -> list[tuple[Judge, str]]:
-    """Return each judge of the panel once, with a role that it has: a debater is asked for a turn. Raises BadInput."""
+    """Return each judge of the panel once, with one of its roles: for a debater, its side. Raises BadInput."""
     roles = dict.fromkeys(filter(None, [*panel.ensemble, panel.adjudicator]), "vote")
     roles |= dict(zip(panel.debate, ("for", "against"), strict=False))
     rows = {row.name: row for row in JudgeVersion.objects.filter(name__in=roles, is_current=True)}
@@ -103,7 +106,7 @@ def judges_with_roles(panel: Panel) -> list[tuple[Judge, str]]:
 
 
 def results_table(results: Sequence[CheckedJudge]) -> list[str]:
-    """Return the table of results: a row for each judge, then its problems and warnings."""
+    """Return the table of results with a row for each judge, then the problems and warnings."""
     lines = align_columns([HEADINGS, *(table_row(result) for result in results)])
     problems = [f"{result.judge.name} FAILS  {result.problem}" for result in results if result.problem]
     warnings = [f"{result.judge.name} note   {line}" for result in results for line in result.warnings]
@@ -111,21 +114,21 @@ def results_table(results: Sequence[CheckedJudge]) -> list[str]:
 
 
 def table_row(result: CheckedJudge) -> tuple[str, ...]:
-    found, judge = result.found, result.judge
-    name = f"{judge.model} (answers as {result.answered_as})" if result.answered_as else judge.model
+    properties, judge = result.found, result.judge
+    model = f"{judge.model} (answers as {result.answered_as})" if result.answered_as else judge.model
     works = "FAILS" if result.problem else f"{result.seconds:.1f} s"
     if not judge.preset.asks:
-        return (judge.name, works, name, "-", "-", "-", "-", "-", _format_price(judge, result.price))
-    temperature = found["temperature"]
+        return (judge.name, works, model, "-", "-", "-", "-", "-", _format_price(judge, result.price))
+    temperature = properties["temperature"]
     return (
         judge.name,
         works,
-        name,
+        model,
         judge.schema_mode,
-        "-" if found["logprobs"] is None else str(found["logprobs"]),
+        "-" if properties["logprobs"] is None else str(properties["logprobs"]),
         "not sent" if temperature is None else f"{temperature:g}",
-        f"yes, {found['reasoning_tokens']}" if found["thinks"] else "no",
-        f"{found['context']:,}" if found["context"] else "?",
+        f"yes, {properties['reasoning_tokens']}" if properties["thinks"] else "no",
+        f"{properties['context']:,}" if properties["context"] else "?",
         _format_price(judge, result.price),
     )
 

@@ -1,4 +1,4 @@
-"""configure_judges F: take over a judges file and make its panel the default of new campaigns."""
+"""`configure_judges F`: load a judges file, and make its panel the default of new campaigns."""
 
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from judges.panels.judges_file import JudgesFile, read
 
 
 class Command(QuorumCommand):
-    """Stores judges and panel, or nothing when the file has a mistake."""
+    """The command that loads a judges file: all of it, or nothing if it has an error."""
 
     act = "judges.configured"
     help = "Load a judges file (TOML). A changed judge gets a new version; the file's panel becomes the default panel."
@@ -29,9 +29,11 @@ class Command(QuorumCommand):
         for price in document.get("prices", ()):
             self.say(f"price of {price['provider']} {price['model']}: {price['change']}")
         optional = {judge.preset.key_env for judge in file.judges if not judge.preset.key_required}
-        named = dict.fromkeys(judge.api_key_env for judge in file.judges if judge.api_key_env)
-        for variable in (name for name in named if name not in optional and not has_key(name)):
-            self.say(f"The environment variable {variable} is not set here: set it to the API key where judges run.")
+        for variable in dict.fromkeys(judge.api_key_env for judge in file.judges if judge.api_key_env):
+            if variable not in optional and not has_key(variable):
+                self.say(
+                    f"The environment variable {variable} is not set here: set it to the API key where judges run."
+                )
         panel = document["panel"]
         self.say(
             f"Panel {panel['name']}: {panel['change']}; it is the default of new campaigns. {_describe_panel(file)}"
@@ -43,19 +45,22 @@ class Command(QuorumCommand):
 
 
 def same_answers(file: JudgesFile) -> list[str]:
-    """Return a sentence for each group of voters that are one judge under several names, and would answer alike."""
+    """Return a warning for each group of voters that are one model with the same parameters under several names."""
     judges = {judge.name: judge for judge in file.judges}
     voters = [judges[name] for name in file.panel.ensemble]
-    return [
-        f"{', '.join(voters[index].name for index in places)} are one model with the same parameters, and would answer "
-        f"alike: together they say no more than one of them ({why})."
-        for places in copy_groups(voters)
-        if (why := why_alike(voters[places[0]]))
-    ]
+    warnings = []
+    for indexes in copy_groups(voters):
+        if reason := why_alike(voters[indexes[0]]):
+            names = ", ".join(voters[index].name for index in indexes)
+            warnings.append(
+                f"{names} are one model with the same parameters, and would answer alike: together they say no more "
+                f"than one of them ({reason})."
+            )
+    return warnings
 
 
 def _describe_panel(file: JudgesFile) -> str:
-    """Describe who takes part, and how many votes decide."""
+    """Describe the panel's debaters and voters, and how many votes decide."""
     panel, judges = file.panel, {judge.name: judge for judge in file.judges}
     debate = f"{' and '.join(panel.debate)} debate" if panel.debate else "Nobody debates"
     if not panel.ensemble:

@@ -1,4 +1,4 @@
-"""`judge NAME`: let a panel judge a collection's pairs, by a policy."""
+"""`judge NAME`: judge a collection's pairs with a panel, by a policy."""
 
 from typing import Any
 
@@ -23,10 +23,9 @@ class Command(JudgingCommand):
         add_wait_options(parser)
 
     def run(self, **arguments: Any) -> object:
-        """Start or join, and with --wait stay until the end; the campaign's status document."""
+        """Start or join the campaign, and with `--wait` wait for its end; return its status document."""
         collection, options = collection_named(arguments["name"]), read_arguments(CampaignOptions, arguments)
         check_workers_option(arguments["workers"])
-        kinds = {"again": options.again, "fresh": options.fresh}
-        expected = forecast_judging(collection, configuration_of(options), limit=options.limit, **kinds)
-        self.confirm_cost(collection, expected, arguments)
+        scope = options.model_dump(include={"limit", "again", "fresh"})
+        self.confirm_cost(collection, forecast_judging(collection, configuration_of(options), **scope), arguments)
         return self.follow(collection, start_judging(self.actor, collection, options), arguments)

@@ -1,4 +1,4 @@
-"""measure_evidence NAME [FILE] [--judge J]: contribution and evidence measured as P table 2 and figure 5."""
+"""`measure_evidence NAME [FILE] [--judge J]`: measure contribution and evidence as P's table 2 and figure 5."""
 
 import json
 from pathlib import Path
@@ -49,7 +49,7 @@ class Command(QuorumCommand):
         if options["entities_by"] and not options["judge"]:
             raise BadInput("--entities-by needs --judge, which scores the texts")
         if not options["judge"]:
-            return self.told(
+            return self.print_measures(
                 {**document, "entities_by": "patterns", **measures_table(rows, count=count), "judged": None}
             )
         judge = judge_named(options["judge"])
@@ -57,7 +57,8 @@ class Command(QuorumCommand):
         if options["max_calls"] is not None and calls > options["max_calls"]:
             raise BadInput(f"--max-calls {options['max_calls']}: up to {calls:,} calls would be needed")
         lister = judge_named(options["entities_by"] or judge.name)
-        if any((price := price_for_judge(model)) is None or not price.is_free for model in (judge, lister)):
+        prices = [price_for_judge(judge), price_for_judge(lister)]
+        if any(price is None or not price.is_free for price in prices):
             names = " and ".join(dict.fromkeys([judge.name, lister.name]))
             self.stderr.write(f"{names}: up to {calls:,} calls")
         result = measuring.measure_rows(collection, judge.name, rows, lister=lister.name)
@@ -69,11 +70,11 @@ class Command(QuorumCommand):
             **mean_scores(result.answers),
         }
         cost = None if result.calls and result.unpriced == result.calls else result.cost
-        spent = {"campaign": result.campaign.number, "calls": result.calls, "calls_cached": result.cached, "cost": cost}
-        spent["calls_without_price"] = result.unpriced
-        by = f"patterns and {lister.name}"
-        report = self.told(
-            {**document, "entities_by": by, **measures_table(rows, result.answers, count), "judged": judged, **spent}
+        costs = {"campaign": result.campaign.number, "calls": result.calls, "calls_cached": result.cached, "cost": cost}
+        costs["calls_without_price"] = result.unpriced
+        document["entities_by"] = f"patterns and {lister.name}"
+        report = self.print_measures(
+            {**document, **measures_table(rows, result.answers, count), "judged": judged, **costs}
         )
         if judged["without_scores"] and not judged["rows"] and not result.lost:
             raise Incomplete(f"No text was judged: {judge.name} gave no answer that counts, see check_judges", report)
@@ -84,6 +85,7 @@ class Command(QuorumCommand):
         return report
 
     def rows(self, collection: Collection, file: Path | None) -> list[OutputRow]:
+        """Return the texts of the file, or the collection's own, with their pairs. Raises BadInput with the line."""
         if file is None:
             return measuring.rows_of_targets(collection)
         lines = read_outputs(file)
@@ -98,16 +100,16 @@ class Command(QuorumCommand):
             raise BadInput(f"{file}: a pair stands in it twice; give one answer for each")
         return pair_rows
 
-    def told(self, document: dict[str, Any]) -> dict[str, Any]:
-        """Print a line for each measure, or return the document for --json."""
+    def print_measures(self, document: dict[str, Any]) -> dict[str, Any]:
+        """Print a line for each measure, unless the output is JSON; return the document."""
         if not self.as_json:
             judged = document["judged"] or {}
             for name, value in [*document.items(), *judged.items()]:
                 if isinstance(value, float | int | str) and not isinstance(value, bool):
                     self.say(f"  {name:<24} {value if not isinstance(value, float) else format(value, '.3f')}")
             self.say(f"  compression              {document['compression']}")
-            for name, why in document["reasons"].items():
-                self.say(f"  {name}: not measured, {why}")
+            for name, reason in document["reasons"].items():
+                self.say(f"  {name}: not measured, {reason}")
         return document
 
 

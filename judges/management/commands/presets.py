@@ -1,4 +1,4 @@
-"""`presets [NAME]`: which providers a judges file may name, and what Quorum knows of each."""
+"""`presets [NAME]`: the providers that a judges file may name, with the facts about each."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -26,7 +26,7 @@ it. A date is the day on which the source was read, or the page's own.
 
 
 class Command(QuorumCommand):
-    """The command that prints the table of providers; with a name, its block and the sources of its facts."""
+    """The command that prints the table of providers, or one provider with its block and the sources of its facts."""
 
     help = "List the providers that a judges file may name, or print one with the block to paste and its sources."
 
@@ -38,11 +38,11 @@ class Command(QuorumCommand):
 
     def run(self, **options: Any) -> object:
         if options["name"] is None:
-            every = PRESETS.values()
-            rows = [HEADINGS, *map(table_row, every)]
-            for line in markdown(every).splitlines() if options["markdown"] else align_columns(rows):
+            presets = PRESETS.values()
+            rows = [HEADINGS, *map(table_row, presets)]
+            for line in markdown(presets).splitlines() if options["markdown"] else align_columns(rows):
                 self.say(line)
-            return {"presets": [preset_document(preset) for preset in PRESETS.values()]}
+            return {"presets": list(map(preset_document, presets))}
         if options["name"] not in PRESETS:
             raise BadInput(f"No provider {options['name']}; there are: {', '.join(PRESETS)}")
         preset = PRESETS[options["name"]]
@@ -52,7 +52,7 @@ class Command(QuorumCommand):
 
 
 def align_columns(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return the rows as lines whose cells stand below each other."""
+    """Return the rows as lines with aligned cells."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 
@@ -76,13 +76,13 @@ def table_row(preset: Preset) -> tuple[str, ...]:
 
 
 def thinking_keys(preset: Preset) -> list[str]:
-    """Return the judge keys with which thinking is asked for."""
+    """Return the judge keys that request thinking."""
     keys = {"thinking": bool(preset.thinking), "reasoning_effort": "reasoning_effort" in preset.names}
-    return [key for key, is_there in keys.items() if is_there]
+    return [key for key, is_supported in keys.items() if is_supported]
 
 
 def describe_preset(preset: Preset) -> list[str]:
-    """Return all facts of one provider; the block to paste comes first."""
+    """Return all facts about one provider, after the block to paste."""
     lines = [preset.title, "", *judge_block(preset), ""]
     cells = zip(HEADINGS[1:], table_row(preset)[1:], strict=True)
     lines += [f"{heading:12} {cell}" for heading, cell in cells]
@@ -94,7 +94,7 @@ def describe_preset(preset: Preset) -> list[str]:
 
 
 def judge_block(preset: Preset) -> list[str]:
-    """Return the [[judge]] for a judges file; what only its owner knows stands in capitals."""
+    """Return the [[judge]] block for a judges file, with capitals for the values that only its owner knows."""
     examples = {**EXAMPLES, **OWN_EXAMPLES.get(preset.name, {})}
     lines = ["[[judge]]", 'name = "judge-1"', f'provider = "{preset.name}"']
     lines.append(f'model = "{"answers" if preset.wire == "offline" else "MODEL"}"')
@@ -121,7 +121,7 @@ OWN_EXAMPLES = {
     "llama-cpp": {"base_url": "http://127.0.0.1:8080/v1"},
     "tgi": {"base_url": "http://127.0.0.1:8080/v1"},
 }
-# Of clients that find them by themselves.
+# Credentials of clients that find them by themselves.
 CREDENTIALS = {
     "bedrock": "those that AWS's own tools find, or a Bedrock API key in AWS_BEARER_TOKEN_BEDROCK",
     "vertex": "Google's application default credentials",
@@ -137,8 +137,13 @@ def markdown(presets: Iterable[Preset]) -> str:
     """Return docs/reference.md: what each provider can do, with the source and date of every fact."""
     model_presets = [preset for preset in presets if preset.asks]
     rows = [PAGE_HEADINGS, ("---",) * len(PAGE_HEADINGS), *map(_page_row, model_presets)]
-    table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
-    return "\n".join([INTRODUCTION, table, "", "# Sources", *map(_page_sources, model_presets)]) + "\n"
+    lines = [INTRODUCTION, *(f"| {' | '.join(row)} |" for row in rows), "", "# Sources"]
+    for preset in model_presets:
+        facts = [f"- {fact.what.rstrip('.')} ([source]({fact.source}), {fact.date})" for fact in preset.facts]
+        lines += [f"\n## {preset.title}\n", *facts]
+        if not facts:
+            lines.append("No source: each server has its own documentation. check_judges finds out.")
+    return "\n".join(lines) + "\n"
 
 
 def _page_row(preset: Preset) -> tuple[str, ...]:
@@ -153,10 +158,3 @@ def _page_row(preset: Preset) -> tuple[str, ...]:
         "yes" if preset.batch else "no",
         PAGE_CACHES.get(preset.cache, preset.cache),
     )
-
-
-def _page_sources(preset: Preset) -> str:
-    """Every fact about a provider, with its page and the day on which that was read."""
-    facts = [f"- {fact.what.rstrip('.')} ([source]({fact.source}), {fact.date})" for fact in preset.facts]
-    facts = facts or ["No source: each server has its own documentation. check_judges finds out."]
-    return "\n".join([f"\n## {preset.title}\n", *facts])

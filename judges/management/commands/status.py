@@ -1,4 +1,4 @@
-"""`status NAME`: how far a collection is, whoever labelled its pairs; with `--campaign` one campaign of it."""
+"""`status NAME`: the progress of a collection, over all campaigns and people; with `--campaign`, of one campaign."""
 
 from typing import Any
 
@@ -19,14 +19,14 @@ class Command(QuorumCommand):
         parser.add_argument("--campaign", type=int, help="number of the campaign (default: the whole collection)")
 
     def run(self, **options: Any) -> object:
-        name, campaign = options["name"], options["campaign"]
-        collection = collection_named(name)
-        found = selectors.find_campaign(collection, campaign) if campaign is not None else None
-        document = selectors.campaign_status(collection, found)
+        collection, number = collection_named(options["name"]), options["campaign"]
+        campaign = selectors.find_campaign(collection, number) if number is not None else None
+        document = selectors.campaign_status(collection, campaign)
+        if self.as_json:
+            return document
         for line in summary_lines(document, whole=campaign is None):
-            if not self.as_json:
-                self.say(line)
-        running = collection.campaigns.filter(state=Campaign.State.RUNNING).last()
-        if not self.as_json and running is not None and (waits := notifications.describe_wait(running)):
+            self.say(line)
+        running_campaign = collection.campaigns.filter(state=Campaign.State.RUNNING).last()
+        if running_campaign is not None and (waits := notifications.describe_wait(running_campaign)):
             self.say(f"  waits: {waits}")
         return document

@@ -1,4 +1,4 @@
-"""write_evidence NAME --writer J: let a judge write contribution and evidence of relevant pairs, measured."""
+"""`write_evidence NAME --writer J`: write and measure the contribution and evidence of relevant pairs."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from judges.management.judging_command import JudgingCommand, add_wait_options, 
 
 
 class Command(JudgingCommand):
-    """The command that writes evidence, with progress, exit codes and interruptions of `judge`."""
+    """The command that writes evidence, with the progress, exit codes and interruption of `judge`."""
 
     name = "write_evidence"
     act = "evidence.started"
@@ -36,7 +36,7 @@ class Command(JudgingCommand):
         add_wait_options(parser)
 
     def run(self, **options: Any) -> object:
-        """Start or join, and with --wait stay until the end; the campaign's status document."""
+        """Start or join the campaign, and with `--wait` wait for its end; return its status document."""
         collection = collection_named(options["name"])
         check_workers_option(options["workers"])
         configuration = campaigns.writer_configuration(options["writer"], options["measure"])
