@@ -263,7 +263,7 @@ class BatchWorkerLoop:
 
     async def _judge_chunk(self, chunk: Sequence[Claimed]) -> bool:
         """Judge the pairs at the same time; return whether any of them waits for a batch now."""
-        waits = await asyncio.gather(*map(self._judge_pair, chunk))
+        results = await asyncio.gather(*map(self._judge_pair, chunk))
         # Emptied in one step, so that a call that is collected meanwhile is not lost.
         collected, self.caller.collected = self.caller.collected, []
         if collected:
@@ -271,7 +271,7 @@ class BatchWorkerLoop:
             await self._ask(partial(store.add_calls, campaign=self.plan.campaign, collected=collected, ids=ids))
         if self.refusal:
             await self._pause(self.refusal)
-        return any(waits)
+        return any(results)
 
     async def _judge_pair(self, claimed: Claimed) -> bool:
         """Judge one pair and store its outcome; return whether it waits for a batch."""

@@ -137,8 +137,8 @@ def _pack_call(sent: SentCall, schema: dict[str, Any]) -> bytes:
 def form_batches(connection: Connection[Any], campaign: int) -> int:
     """Create batches of the waiting calls, each of one group and within the provider's limits; return their number."""
     count = 0
-    waiting = connection.execute(WAITING, [campaign]).fetchall()
-    for _, rows in groupby(waiting, key=itemgetter(0)):
+    calls = connection.execute(WAITING, [campaign]).fetchall()
+    for _, rows in groupby(calls, key=itemgetter(0)):
         sizes = [(id, size) for _, id, size in rows]
         ((sent,),) = connection.execute("SELECT sent FROM judges_batchcall WHERE id = %s", [sizes[0][0]])
         judge = _unpack_call(bytes(sent))[0].judge

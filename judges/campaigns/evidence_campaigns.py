@@ -51,6 +51,6 @@ def target_coverage(collection: Collection) -> dict[str, int]:
 
     `waiting`: their texts wait for a person, and no judge writes them again; `missing`: a judge could write them.
     """
-    positives, good, by_people, waiting = fetch_row(COVERAGE, collection=collection.pk)
-    missing = positives - good - waiting
-    return {"positives": positives, "good": good, "by_people": by_people, "waiting": waiting, "missing": missing}
+    positives, good, by_people, for_people = fetch_row(COVERAGE, collection=collection.pk)
+    missing = positives - good - for_people
+    return {"positives": positives, "good": good, "by_people": by_people, "waiting": for_people, "missing": missing}

@@ -112,8 +112,8 @@ def answered_shares(
     debaters = [replace(judge, parameters={**judge.parameters, **own}) for judge in configuration.debaters]
     for view in inputs:
         if configuration.policy in DEBATED:
-            for seat, judge in zip(seats, debaters, strict=True):
-                note(judge, render.turn_prompt(view, seat, 1, None, seats), render.TURN_SCHEMA)
+            for agent, judge in zip(seats, debaters, strict=True):
+                note(judge, render.turn_prompt(view, agent, 1, None, seats), render.TURN_SCHEMA)
         if configuration.policy != Campaign.Policy.DEBATE:
             voters = (
                 configuration.voters[:1] if configuration.policy == Campaign.Policy.SINGLE else configuration.voters

@@ -53,17 +53,17 @@ def summary_lines(status: Status, *, whole: bool = False) -> Iterator[str]:
     if status["campaign"] is None and not count_ended(status):
         yield f"{status['collection']}: no campaign yet"
         return
-    waits = f", {status['open']:,} of them wait for people" if status["open"] else ""
+    open_note = f", {status['open']:,} of them wait for people" if status["open"] else ""
     if whole:
         newest = f"newest campaign {status['campaign']} ({status['policy']}): {status['state']}"
         yield (
-            f"{status['collection']}: {count_ended(status):,} of {status['pairs']:,} pairs have an outcome{waits}; "
+            f"{status['collection']}: {count_ended(status):,} of {status['pairs']:,} pairs have an outcome{open_note}; "
             f"{newest if status['campaign'] is not None else 'no campaign'}"
         )
     else:
         yield (
             f"campaign {status['campaign']} ({status['policy']}) on {status['collection']}: {status['state']}; "
-            f"judges are done with {count_ended(status):,} of {status['pairs']:,} pairs{waits}"
+            f"judges are done with {count_ended(status):,} of {status['pairs']:,} pairs{open_note}"
         )
     labels = status["labels"]
     yield (

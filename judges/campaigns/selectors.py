@@ -145,11 +145,11 @@ def _status_document(name: str, row: tuple[Any, ...]) -> dict[str, Any]:
     labels = _sums_by_prefix(sums, "labelled:")
     pairs, failed = int(sums.get("pairs", 0)), int(sums.get("failed", 0))
     audits = escalations.get("audit", 0)
-    written = int(sums.get("written", 0))
+    target_count = int(sums.get("written", 0))
     # Audited pairs have a label: as escalated pairs they would count twice.
-    labelled, escalated = sum(labels.values()) + written, sum(escalations.values()) - audits
+    labelled, escalated = sum(labels.values()) + target_count, sum(escalations.values()) - audits
     # At most the number of escalated pairs, since the two are counted separately.
-    settled = min(escalated, int(sums.get("settled", 0) + sums.get("moved", 0)))
+    resolved = min(escalated, int(sums.get("settled", 0) + sums.get("moved", 0)))
     calls, unpriced = int(sums.get("calls", 0)), int(sums.get("calls_without_price", 0))
     possible = int(sums.get("calls_possible", 0))
     return {
@@ -163,8 +163,8 @@ def _status_document(name: str, row: tuple[Any, ...]) -> dict[str, Any]:
         "labelled": labelled,
         "escalated": escalated,
         "failed": failed,
-        "open": escalated - settled,
-        "settled": settled,
+        "open": escalated - resolved,
+        "settled": resolved,
         "audits": audits,
         "escalations": escalations,
         "labels": labels,
@@ -184,7 +184,7 @@ def _status_document(name: str, row: tuple[Any, ...]) -> dict[str, Any]:
             {"calls_possible": possible, "cost_possible": round(sums.get("cost_possible", 0.0), 10)} if possible else {}
         ),
         **({"stopped_by": stopped_by} if state == Campaign.State.BUDGET and stopped_by else {}),
-    } | ({"written": written} if policy == Campaign.Policy.EVIDENCE else {})
+    } | ({"written": target_count} if policy == Campaign.Policy.EVIDENCE else {})
 
 
 def count_filtered(campaign: Campaign) -> int:

@@ -48,8 +48,10 @@ class Price:
         return not self.most(1, 1)
 
     def times(self, share: float) -> "Price":
-        written, reasoning = (None if price is None else price * share for price in (self.written, self.reasoning))
-        return Price(self.input * share, self.cached * share, self.output * share, written, reasoning)
+        written_price, reasoning = (
+            None if price is None else price * share for price in (self.written, self.reasoning)
+        )
+        return Price(self.input * share, self.cached * share, self.output * share, written_price, reasoning)
 
 
 def call_cost(price: Price | None, usage: Usage, bill: float | None = None) -> float | None:

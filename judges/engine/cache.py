@@ -43,8 +43,8 @@ def make_cache_key(judge: Judge, prompt: Prompt, sample: int, collection: int) -
     # The sample counts equal judges before this one on the panel: another order of the panel finds
     # its votes again. What a call is said to cost changes no answer. The order of a dictionary's
     # keys must not change the hash, hence sort_keys.
-    telling = {key: value for key, value in judge.parameters.items() if key != "call_price"}
-    parameters = json.dumps(telling, sort_keys=True)
+    answer_parameters = {key: value for key, value in judge.parameters.items() if key != "call_price"}
+    parameters = json.dumps(answer_parameters, sort_keys=True)
     hashed = _judge_part(judge.provider, judge.base_url, judge.model, parameters).copy()
     # The judge's half of the hash is the same for all of its calls: it is kept, and copied here.
     # Offline judges also read the collection's index.

@@ -125,12 +125,12 @@ class Caller:
         tools: Tools,
         plan: Plan,
         budget: Budget,
-        stopped: Callable[[], bool],
+        should_stop: Callable[[], bool],
         refused: Callable[[str], None],
         *,
         puts_back: bool = True,
     ) -> None:
-        self.tools, self.plan, self.budget, self.stopped = tools, plan, budget, stopped
+        self.tools, self.plan, self.budget, self.stopped = tools, plan, budget, should_stop
         # Called as soon as an account refuses every call, and again once it is known why; `stopped` is True from then.
         self.refused = refused
         # In a worker, pairs are put back while an account is in trouble. Otherwise
@@ -553,12 +553,12 @@ class Call:
 
     def __init__(
         self,
-        spool: PendingAnswerLog,
+        log: PendingAnswerLog,
         sent: SentCall,
         refused: Callable[[str], None],
         suspect: Callable[[], None],
     ) -> None:
-        self.spool, self.sent, self.refused, self.suspect = spool, sent, refused, suspect
+        self.spool, self.sent, self.refused, self.suspect = log, sent, refused, suspect
         self.suspected = False
         self.segment: Segment | None = None
         self.body: Body | None = None

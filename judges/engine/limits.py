@@ -142,9 +142,9 @@ NOTHING = LimitNews()
 class Waiter(asyncio.Future[Permit]):
     """A call that waits for its permit. It takes at most `tokens`, and `limit_s` seconds once it is sent."""
 
-    def __init__(self, tokens: int, stopped: Callable[[], bool], patience: int, limit_s: float = 0.0) -> None:
+    def __init__(self, tokens: int, should_stop: Callable[[], bool], patience: int, limit_s: float = 0.0) -> None:
         super().__init__()
-        self.tokens, self.stopped, self.limit_s = tokens, stopped, limit_s
+        self.tokens, self.stopped, self.limit_s = tokens, should_stop, limit_s
         self.patience = patience  # How often the circuit may open meanwhile; 0: an open circuit turns the call away.
         self.opened: int | None = None  # How often the circuit had opened when the call first found it open.
 
@@ -225,7 +225,7 @@ class AccountLimits:
         return self.opened == 0 and self.in_a_row <= ONE_QUESTION
 
     async def acquire(
-        self, tokens: int, stopped: Callable[[], bool], patience: int = GIVE_UP_AFTER, limit_s: float = 0.0
+        self, tokens: int, should_stop: Callable[[], bool], patience: int = GIVE_UP_AFTER, limit_s: float = 0.0
     ) -> Permit:
         """Wait until one call of at most `tokens` may be sent.
 
@@ -234,7 +234,7 @@ class AccountLimits:
         # A refused key is refused for every call, so Redis is not asked.
         if time.monotonic() < self.denied_until:
             raise Denied(self.last_error)
-        waiter = Waiter(tokens, stopped, patience, limit_s)
+        waiter = Waiter(tokens, should_stop, patience, limit_s)
         self.waiters.append(waiter)
         self._wake()
         try:

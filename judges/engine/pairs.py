@@ -112,7 +112,7 @@ async def _debate_and_adjudicate(caller: Caller, claimed: Claimed) -> None:
         return
     # The adjudicator sees only the last round, without turns that have no verdict.
     last_turns = {
-        seat: turn for (round, seat), turn in turns.items() if round == plan.row.rounds and isinstance(turn, Turn)
+        agent: turn for (round, agent), turn in turns.items() if round == plan.row.rounds and isinstance(turn, Turn)
     }
     question = JudgeQuestion(
         slot=("adjudicate", plan.row.rounds, 0),
@@ -129,13 +129,13 @@ async def play_debate(caller: Caller, claimed: Claimed) -> None:
     while isinstance(move := _next_move(plan, turns_of(claimed)), debate.TurnRequest):
         questions = [
             JudgeQuestion(
-                slot=(seat.side.value, move.round, seat.couple),
-                judge=plan.debaters[plan.seats.index(seat)],
-                prompt=render.turn_prompt(claimed.inputs, seat, move.round, move.history, plan.seats),
+                slot=(agent.side.value, move.round, agent.couple),
+                judge=plan.debaters[plan.seats.index(agent)],
+                prompt=render.turn_prompt(claimed.inputs, agent, move.round, move.history, plan.seats),
                 schema=render.TURN_SCHEMA,
                 history=move.history,
             )
-            for seat in move.agents
+            for agent in move.agents
         ]
         await _gather_all([caller.ask(claimed, question) for question in questions])
 

@@ -47,12 +47,12 @@ class PendingAnswerLog:
             self._begin()
         segment = self.segments[-1]
         # One write for a line: with O_APPEND it follows the last one without a gap.
-        written = os.write(segment.file, line + b"\n")
-        if written <= len(line):
+        size = os.write(segment.file, line + b"\n")
+        if size <= len(line):
             # Half a line would spoil the next one.
             os.ftruncate(segment.file, segment.size)
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        segment.size += written
+        segment.size += size
         segment.waiting += 1
         if self.durable:
             os.fsync(segment.file)

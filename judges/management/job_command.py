@@ -131,10 +131,10 @@ class JobCommand(JudgingCommand):
             raise
 
 
-def format_progress(job: LeasedJob, name: str, start: tuple[float, int], waits: str = "") -> str:
+def format_progress(job: LeasedJob, name: str, start: tuple[float, int], reason: str = "") -> str:
     """Return a line on a job's progress, and its rate since `start` (clock, done); `waits`: what it waits for."""
-    if job.state == job.WAITING and waits:
-        return f"{name}: waiting: {waits}"
+    if job.state == job.WAITING and reason:
+        return f"{name}: waiting: {reason}"
     seconds, done = time.monotonic() - start[0], job.done - start[1]
     rate = f" ({done / seconds:,.1f}/s)" if job.state == JobState.RUNNING and done > 0 and seconds > 1 else ""
     return f"{name}: {job.phase or job.state}, {job.done:,} of {job.total:,}{rate}"

@@ -188,8 +188,8 @@ class JudgingCommand(QuorumCommand):
         """Print what the work that was just started waits for, if no worker is free."""
         if not workers.live_workers():
             self.note("no worker serves this instance: start `serve`, or wait here with --wait")
-        elif waits := workers.describe_wait():
-            self.note(f"it waits: {waits}; with --wait a worker is started for it")
+        elif reason := workers.describe_wait():
+            self.note(f"it waits: {reason}; with --wait a worker is started for it")
 
     def note(self, line: str) -> None:
         self.stderr.write(line)

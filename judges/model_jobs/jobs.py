@@ -238,12 +238,12 @@ class ModelJobKind(Generic[Job]):
         done, total = self.count_done(job)
         return {"done": done, "total": total}
 
-    def perform(self, job: Job, stopping: Callable[[], bool] = lambda: False) -> None:
+    def perform(self, job: Job, should_stop: Callable[[], bool] = lambda: False) -> None:
         """Work on a claimed job until it is over, its lease is lost, or this worker ends and the job waits again."""
         leases.perform(
             job,
             partial(self.work, job),
-            stopping=stopping,
+            should_stop=should_stop,
             # The messages of our own errors are shown with the job; other errors are logged.
             expected=QuorumError,
             last=lambda: self.progress_of(job),
@@ -312,7 +312,7 @@ class BatchOutcome:
 
 def ask_in_batches(
     job: ModelJob,
-    stopped: Callable[[], bool],
+    should_stop: Callable[[], bool],
     batches: Iterable[T],
     ask: Callable[[T], BatchOutcome],
     total: int,
@@ -324,7 +324,7 @@ def ask_in_batches(
     """
     failed, error = 0, ""
     for batch in batches:
-        if stopped():
+        if should_stop():
             return False
         outcome = ask(batch)
         if outcome.stopped:

@@ -232,7 +232,13 @@ def ask_each(
         return None
 
     replies.answers = runner.run_inline(
-        plan, claimed_requests, ask_claimed, done=done, stopped=should_stop, cache_statement=FIND_CALLS, at_once=at_once
+        plan,
+        claimed_requests,
+        ask_claimed,
+        done=done,
+        should_stop=should_stop,
+        cache_statement=FIND_CALLS,
+        at_once=at_once,
     )
     return replies
 

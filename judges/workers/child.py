@@ -34,8 +34,8 @@ logger = logging.getLogger(__name__)
 class Child:
     """Started once in each worker process; `run_campaign` is called from Celery's thread."""
 
-    def __init__(self, dsn: dict[str, Any], stopping: Callable[[], bool]) -> None:
-        self.dsn, self.stopping = dsn, stopping
+    def __init__(self, dsn: dict[str, Any], should_stop: Callable[[], bool]) -> None:
+        self.dsn, self.stopping = dsn, should_stop
         self.holder = process_name()
         self.worker_loops: dict[int, WorkerLoop | BatchWorkerLoop] = {}  # By campaign.
         self.draining: set[int] = set()

@@ -59,7 +59,7 @@ def run_inline(
     ask: Callable[[Caller, Claimed], Awaitable[T]],
     *,
     done: Callable[[int], None] = lambda count: None,
-    stopped: Callable[[], bool] = lambda: False,
+    should_stop: Callable[[], bool] = lambda: False,
     cache_statement: str = FIND,
     at_once: int = AT_ONCE,
 ) -> list[T]:
@@ -92,7 +92,9 @@ def run_inline(
             for judge in plan.voters:
                 await asyncio.to_thread(load_provider, judge.provider)
                 open_provider(judge)
-            caller = Caller(tools, plan, budget, lambda: refusal.is_known or stopped(), refusal.note, puts_back=False)
+            caller = Caller(
+                tools, plan, budget, lambda: refusal.is_known or should_stop(), refusal.note, puts_back=False
+            )
             results = await _ask_all(caller, pairs, ask, done, at_once)
             if refusal.is_known:
                 raise Incomplete(refusal.reason or _("an account refuses every call"))
@@ -198,11 +200,11 @@ def ask_inline(
     answers = {
         claimed.pair: answer for claimed, answer in zip(claimed_pairs, results, strict=True) if answer is not None
     }
-    lost = len(claimed_pairs) - len(answers)
-    _finish_campaign(campaign, answers, lost)
+    lost_count = len(claimed_pairs) - len(answers)
+    _finish_campaign(campaign, answers, lost_count)
     sums = counters.read(campaign.pk)
     calls, cached, unpriced = (int(sums[key]) for key in ("calls", "calls_cached", "calls_without_price"))
-    return InlineResult(answers, lost, campaign, calls, cached, sums["cost"], unpriced, is_spent)
+    return InlineResult(answers, lost_count, campaign, calls, cached, sums["cost"], unpriced, is_spent)
 
 
 def open_finished_campaign(
@@ -234,10 +236,10 @@ def _create_work(campaign: Campaign, pairs: list[int]) -> list[Claimed]:
     ]
 
 
-def _finish_campaign(campaign: Campaign, answers: Mapping[int, T], lost: int) -> None:
+def _finish_campaign(campaign: Campaign, answers: Mapping[int, T], lost_count: int) -> None:
     work = Work.objects.filter(campaign=campaign)
     work.filter(pair__in=answers).update(state=Work.State.LABELLED, ended_at=Now(), lease_until=None)
     work.exclude(pair__in=answers).update(state=Work.State.FAILED, reason="error", ended_at=Now(), lease_until=None)
     Campaign.objects.filter(pk=campaign.pk).update(finished_at=Now())
     counters.add(campaign.pk, "written", len(answers))
-    counters.add(campaign.pk, "failed", lost)
+    counters.add(campaign.pk, "failed", lost_count)

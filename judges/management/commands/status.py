@@ -27,6 +27,6 @@ class Command(QuorumCommand):
         for line in summary_lines(document, whole=campaign is None):
             self.say(line)
         running_campaign = collection.campaigns.filter(state=Campaign.State.RUNNING).last()
-        if running_campaign is not None and (waits := notifications.describe_wait(running_campaign)):
-            self.say(f"  waits: {waits}")
+        if running_campaign is not None and (reason := notifications.describe_wait(running_campaign)):
+            self.say(f"  waits: {reason}")
         return document
