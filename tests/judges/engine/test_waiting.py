@@ -97,9 +97,9 @@ def test_who_waits_is_told_for_what(instance: object) -> None:
     """This process is the worker, its child what the worker does."""
     context = multiprocessing.get_context("fork")
     started, end = context.Event(), context.Event()
-    workers.say_alive("waiting-test", 1)
+    workers.register_worker("waiting-test", 1)
     assert not workers.describe_wait("waiting-test")
-    workers.say_alive("", 1)
+    workers.register_worker("", 1)
     child = context.Process(target=_work, args=(started, end))
     child.start()
     try:
