@@ -51,7 +51,7 @@ def list_disagreements(
     rows: dict[int, Any] = {row["pk"]: row for row in texts}
     for pk, row in rows.items():
         remarks = [by_pair.get(pk, ("", None)) for by_pair in remarks_by_assessor]
-        row["given"] = [
+        row["answers"] = [
             {"grade": grade, "comment": comment, "seconds": seconds}
             for grade, (comment, seconds) in zip(grades[pk], remarks, strict=True)
         ]

@@ -55,7 +55,7 @@ def test_a_mark_is_read_by_mouse_and_by_keys_and_opens_its_pairs(
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowLeft")
-    assert page.locator(".chart .at").evaluate("one => one === document.querySelectorAll('.chart [data-at]')[1]")
+    assert page.locator(".chart .at").evaluate("mark => mark === document.querySelectorAll('.chart [data-at]')[1]")
     assert tip.inner_text() and violations(page) == []
     page.keyboard.press("Escape")
     assert (tip.inner_text(), page.locator(".chart .at").count()) == ("", 0)

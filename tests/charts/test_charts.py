@@ -24,6 +24,7 @@ from charts import (
     draw_scatter,
 )
 from charts.drawing import axis_ticks
+from charts.sentences import say
 
 NASTY = '=1+1 <b onmouseover="x">&'
 
@@ -133,8 +134,8 @@ def test_ranks_that_change_are_told_in_words_and_in_the_table() -> None:
     still = draw_bump(
         "ranks", "Ranks", [BumpPlace("a", 1, 1), BumpPlace("b", 2, 2)], x=("before", "after"), y="nDCG@10"
     )
-    assert still.summary == "By nDCG@10, every system keeps its rank."
-    assert draw_bump("ranks", "Ranks", [], x=("before", "after"), y="nDCG@10").summary == "Nothing to show yet."
+    assert still.summary == say("unmoved", measure="nDCG@10")
+    assert draw_bump("ranks", "Ranks", [], x=("before", "after"), y="nDCG@10").summary == say("nothing")
 
 
 def test_a_table_as_latex_escapes_what_latex_would_act_on() -> None:

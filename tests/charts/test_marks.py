@@ -8,6 +8,7 @@ import pytest
 from charts import Bar, Chart, Dot, draw_bars, draw_differences, draw_heatmap, draw_lines, draw_scatter
 from charts.drawing import spread_labels, text_width
 from charts.record import SHOWN_ROWS
+from charts.sentences import say
 from tests.charts.test_charts import every
 
 
@@ -89,4 +90,4 @@ def test_an_empty_picture_says_why() -> None:
         draw_heatmap("g", "G", {}, [], summary=why),
         draw_differences("d", "D", [], y="y", above="a", below="b", summary=why),
     ):
-        assert chart.summary == why and {why, "Nothing to show yet."} & texts(chart).keys() and not marks(chart)
+        assert chart.summary == why and {why, say("nothing")} & texts(chart).keys() and not marks(chart)

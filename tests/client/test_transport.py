@@ -85,7 +85,7 @@ def test_retry_after_is_waited_for_and_a_server_that_asks_for_too_much_gets_no_f
 
 def test_a_site_that_stays_away_is_an_error_and_a_refusal_is_not_tried_again() -> None:
     site = Site(lost())
-    with pytest.raises(QuorumError, match="cannot be reached: connection lost") as caught:
+    with pytest.raises(QuorumError, match="connection lost") as caught:
         site.client().collection("books").read()
     assert caught.value.status is None and len(site.requests) == SOON.attempts
     refusing = Site(httpx2.Response(404, json={**PROBLEM, "status": 404, "detail": "Collection not found."}))
@@ -252,7 +252,7 @@ def test_an_upload_that_does_not_go_on_is_an_error_and_no_endless_loop(tmp_path:
     refusal = httpx2.Response(409, json={**PROBLEM, "status": 409, "detail": "Another request adds to it."})
     nothing_came = httpx2.Response(200, headers={"Upload-Offset": "0"})
     site = Site(begun, *[refusal, nothing_came] * SOON.attempts, httpx2.Response(500))
-    with pytest.raises(QuorumError, match="cannot be sent beyond byte 0"):
+    with pytest.raises(QuorumError, match="beyond byte 0"):
         site.client().collection("books").imports.create([file])
     assert [one.method for one in site.requests] == ["POST", *["PATCH", "HEAD"] * SOON.attempts]
 
@@ -261,7 +261,7 @@ def test_an_upload_that_does_not_go_on_is_an_error_and_no_endless_loop(tmp_path:
         return httpx2.Response(204, headers={"Upload-Offset": "50000"})
 
     shorter = Site(httpx2.Response(201, headers={"Location": "/uploads/7"}), shorten, httpx2.Response(500))
-    with pytest.raises(QuorumError, match="became shorter while it was sent"):
+    with pytest.raises(QuorumError, match="became shorter"):
         shorter.client().collection("books").imports.create([file])
     assert len(shorter.requests) == 2
 
@@ -269,7 +269,7 @@ def test_an_upload_that_does_not_go_on_is_an_error_and_no_endless_loop(tmp_path:
 def test_the_environment_says_where_the_site_is(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("QUORUM_URL", raising=False)
     monkeypatch.delenv("QUORUM_TOKEN", raising=False)
-    with pytest.raises(ValueError, match="set QUORUM_URL and QUORUM_TOKEN"):
+    with pytest.raises(ValueError, match="QUORUM_URL and QUORUM_TOKEN"):
         Quorum.from_environment()
     monkeypatch.setenv("QUORUM_URL", "http://127.0.0.1:1")
     monkeypatch.setenv("QUORUM_TOKEN", "quorum_x")

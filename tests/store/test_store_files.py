@@ -128,7 +128,7 @@ def test_a_damaged_content_is_refused_and_leaves_nothing(turn_to: Turn, tmp_path
     digest = sha256(b"right").hexdigest()
     (tmp_path / "store" / "objects" / digest[:2] / digest).write_text("wrong")
     b = turn_to("b") / "exports" / "birds"
-    with pytest.raises(StoreUnavailable, match="gave other bytes than"):
+    with pytest.raises(StoreUnavailable, match="other bytes"):
         files.fetch(b / "one")
     assert not any(b.iterdir())
 
@@ -206,7 +206,7 @@ def test_any_protocol_of_fsspec_is_a_store(turn_to: Turn, settings: Any) -> None
     digest = StoredFile.objects.get(name="exports/birds/two").content_id
     store.delete(digest)
     assert not store.has(digest)
-    with pytest.raises(StoreUnavailable, match=r"^The store memory://quorum/instance failed"):
+    with pytest.raises(StoreUnavailable, match=r"memory://quorum/instance failed"):
         files.fetch(b / "two")
     store.files.store.clear()
 

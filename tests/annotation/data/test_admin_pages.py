@@ -169,7 +169,6 @@ def test_the_estimate_comes_before_the_campaign(charlie: Client) -> None:
     before = Campaign.objects.count()
     page = text(start(charlie))
     assert "Start this campaign?" in page
-    assert "these calls are free" in page
     assert Campaign.objects.count() == before
     assert start(charlie, confirm="1")["Location"] == "/c/books/"
     started = Campaign.objects.order_by("-pk").first()
@@ -201,14 +200,10 @@ def test_a_batch_of_which_nobody_knows_is_sent_again_by_a_press_alone(charlie: C
     waiting = Batch.objects.create(name="quorum-1-waits", problem="429 later", **values)
     out = Batch.objects.create(name="quorum-1-out", provider_id="batch-1", sent_at=now(), **values)
     page = text(charlie.get("/c/books/campaigns/"))
-    assert "Send lost batches again" not in page and page.count("waiting to be sent") == 1
+    assert "/send-again/" not in page and page.count("waiting to be sent") == 1
     lost = Batch.objects.create(name="quorum-1-lost", problem="no clear answer", sent_at=now(), **values)
     page = text(charlie.get("/c/books/campaigns/"))
-    assert (
-        "Send lost batches again" in page
-        and "name quorum-1-lost, where batches have names" in page
-        and "you pay for both" in page
-    )
+    assert "/send-again/" in page and "quorum-1-lost" in page and "you pay for both" in page
     response = charlie.post(f"/c/books/campaigns/{campaign.number}/send-again/", follow=True)
     assert "Sending 1 batch again." in text(response)
     lost.refresh_from_db()
@@ -235,9 +230,10 @@ def test_roles_change_and_an_admin_does_not_lock_themselves_out(charlie: Client,
     charlie.post(page, {"role": 1, "confirm": "1"})
     assert Membership.objects.get(user__username="alice").role == 1
     own = people["charlie"].pk
-    assert "lose your own access" in text(charlie.post(f"/c/books/members/{own}/role/", {"role": 1}))
-    assert "lose your own access" in text(charlie.post(f"/c/books/members/{own}/active/", {"active": "0"}))
-    assert Membership.objects.get(pk=own).role == 3
+    for act, fields in (("role", {"role": 1}), ("active", {"active": "0"})):
+        charlie.post(f"/c/books/members/{own}/{act}/", fields)
+        row = Membership.objects.get(pk=own)
+        assert (row.role, row.is_active) == (3, True), "nobody takes their own access away"
 
 
 def test_guidelines_are_kept_in_versions_and_can_be_previewed(charlie: Client, books: Collection) -> None:
@@ -255,7 +251,6 @@ def test_guidelines_are_kept_in_versions_and_can_be_previewed(charlie: Client, b
 def test_a_text_that_somebody_changed_meanwhile_is_not_overwritten(charlie: Client, books: Collection) -> None:
     charlie.post("/c/books/settings/guidelines/", {"text": "Hers.", "base": "0"})
     page = text(charlie.post("/c/books/settings/guidelines/", {"text": "Mine, kept.", "base": "0"}))
-    assert "Version 1 was saved by someone else" in page
     assert "Mine, kept." in page
     assert guidelines.current(books) == (1, "Hers.\n")
 
@@ -294,7 +289,7 @@ def test_the_settings_of_dream_are_a_click(charlie: Client, books: Collection) -
 def test_an_owner_begins_a_collection_and_a_bad_name_keeps_the_form() -> None:
     client = Client()
     client.force_login(make_user("olga", is_owner=True))
-    assert "Create your first collection" in text(client.get("/"))
+    assert 'href="/collections/new/"' in text(client.get("/"))
     page = text(client.post("/collections/new/", {"name": "No Spaces", "title": "Kept", "grades": 1}))
     assert 'value="Kept"' in page
     assert client.post("/collections/new/", {"name": "birds", "title": "Birds", "grades": 1})["Location"] == "/c/birds/"

@@ -32,8 +32,8 @@ def test_pairs_on_which_two_differ_stand_by_query_with_grades_comments_and_secon
     assert found["total"] == 3
     assert [(group["count"], group["total"]) for group in found["groups"]] == [(1, 2), (1, 2), (1, 2)]
     assert [group["query"] for group in found["groups"]] == sorted(group["query"] for group in found["groups"])
-    given = [row["given"] for group in found["groups"] for row in group["rows"]]
-    said = [[(one["grade"], one["comment"], one["seconds"]) for one in both] for both in given]
+    answers = [row["answers"] for group in found["groups"] for row in group["rows"]]
+    said = [[(one["grade"], one["comment"], one["seconds"]) for one in both] for both in answers]
     assert [(2, "alice 0", 7.0), (0, "bob 0", 7.0)] in said
     assert "2 relevant" in page.text and "0 not relevant" in page.text and "7 s" in page.text
 

@@ -140,4 +140,4 @@ def test_an_export_that_holds_no_collection_is_refused_by_its_name(
 ) -> None:
     (tmp_path / "x.jsonl").write_text(json.dumps(line) + "\n")
     report, said = import_files("back", tmp_path / "x.jsonl")
-    assert not report and f"line 1: this is an export of this site that is not imported here: {what}" in said
+    assert not report and "line 1: " in said and what in said

@@ -41,16 +41,14 @@ def work_off():
 
 @pytest.mark.django_db(transaction=True)
 def test_from_the_estimate_to_documents_that_wait_to_be_judged(ice, client):
-    assert "No web searches yet" in text_of(client.get(HOME))
     asked = client.post(HOME, {**OFFLINE, "fetch": ""})
     said = text_of(asked)
-    assert "these calls are free" in said and "are sent to the search service" in said
-    assert not WebSearch.objects.exists()
+    assert 'name="confirm"' in said and not WebSearch.objects.exists()
     started = client.post(HOME, {**hidden_fields(asked), "confirm": "1"})
     search = WebSearch.objects.get()
     here = f"{HOME}{search.number}/"
     assert (started["Location"], search.total, search.options["fetch"]) == (here, 2, False)
-    assert "This page updates automatically." in text_of(client.get(here))
+    assert f'hx-get="{here}"' in text_of(client.get(here))
     assert AuditEntry.objects.filter(act="import.web", details__number=search.number).count() == 1
 
     work_off()
@@ -60,11 +58,10 @@ def test_from_the_estimate_to_documents_that_wait_to_be_judged(ice, client):
     documents = Document.objects.filter(collection=ice)
     pairs = Pair.objects.filter(collection=ice)
     assert 2 <= documents.count() <= pairs.count() and pairs.filter(is_candidate=True).count() == pairs.count()
-    assert f"Added to the collection: {documents.count()} documents, {pairs.count()} pairs to judge." in said
+    assert f"{documents.count()} documents, {pairs.count()} pairs" in said
     assert all(f'href="/c/ice/pairs/{pair.pk}/"' in said for pair in pairs)
     # Addresses of the offline search exist nowhere, so none of them can be opened.
     assert "https://offline-web-search.example/" in said and 'href="https://offline' not in said
-    assert "Its addresses exist nowhere" in text_of(client.get(here))
     table = json.loads(client.get(f"{HOME}?table=web-searches&as=json").content)
     assert table["rows"][0][5:] == [2, pairs.count(), documents.count()]
     assert "Web search 1" in re.sub(r"search \d+", "search 1", text_of(client.get(HOME)))
@@ -107,11 +104,10 @@ def test_what_was_left_out_is_counted_and_shown_with_its_reason_and_never_as_a_l
     WebSearch.objects.update(state="failed", error="Stopped by the call limit: raise it", done=2)
     page = client.get(f"{HOME}{search.number}/")
     said = text_of(page)
-    assert 'href="http://ice.example/thin" rel="noopener noreferrer nofollow"' in said
+    assert re.search(r'href="http://ice.example/thin" rel="[^"]*noopener[^"]*nofollow"', said)
     assert "javascript:alert(1)" in said and 'href="javascript' not in said and "<b>thin" not in page.content.decode()
-    assert "Left out: robots.txt does not allow fetching it" in said
-    assert "Left out: the server responded with status 404" in said and "of-later" in said
-    assert "no results" in said and said.count("from the cache") == 2 and "Stopped by the call limit" in said
+    assert all(word in said for word in ("robots.txt", "status 404", "of-later", "no results", "call limit"))
+    assert said.count("from the cache") == 2
     table = json.loads(client.get(f"{HOME}{search.number}/?table=results&as=json").content)
     assert [row[5] for row in table["rows"]] == ["web-1", None, None, None, None, None]
 
@@ -123,8 +119,8 @@ def test_what_was_left_out_is_counted_and_shown_with_its_reason_and_never_as_a_l
     assert (search.state, search.done, search.total) == ("cancelled", 2, 3)
     assert AuditEntry.objects.filter(act="import.web-control").count() == 2
     assert client.post(f"{HOME}{search.number}/other/").status_code == 404
-    ended = client.post(f"{HOME}{search.number}/cancel/", follow=True)
-    assert "the job's state no longer allows this action" in text_of(ended)
+    client.post(f"{HOME}{search.number}/cancel/")
+    assert AuditEntry.objects.filter(act="import.web-control").count() == 2, "it has been cancelled already"
 
 
 @pytest.mark.django_db
@@ -132,7 +128,7 @@ def test_a_collection_without_queries_has_nothing_to_search_for(client, settings
     settings.VAR = tmp_path
     client.force_login(make_member(make_collection("ice"), "alice", Role.ADMIN).user)
     answer = client.post(HOME, OFFLINE)
-    assert answer.status_code == 422 and "ice has no queries to search for" in text_of(answer)
+    assert answer.status_code == 422 and not WebSearch.objects.exists()
 
 
 @pytest.mark.django_db

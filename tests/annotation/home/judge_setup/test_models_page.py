@@ -229,7 +229,7 @@ def test_a_search_service_is_said_to_search_and_to_cost_so_much_a_call(client, o
     JudgeVersion.objects.create(name="other", provider="exa", model="search", api_key_env=VARIABLE)
     text = " ".join(page(client).content.decode().split())
     assert text.count('<a href="/c/books/import/web/">searches the web</a>') == 2
-    assert "$0.008 for each call" in text and "Set call_price in the judges file" in text
+    assert "$0.008 for each call" in text and "call_price" in text
     assert "0.0 in" not in text and "Test<span" in text
     prices = " ".join(client.get("/c/books/prices/").content.decode().split())
     assert "Each call: $0.008" in prices and ">judges file</td>" in prices
