@@ -1,6 +1,6 @@
 """Download tables of the benchmark's pages, with all rows."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from django.utils.text import Truncator
@@ -86,21 +86,19 @@ def side_by_side_table(query: Query, comparison: dict[str, Any], *, with_grades:
     header = [_("rank")]
     for column in comparison["columns"]:
         header += [column["run"].name, _("%(run)s: state") % {"run": column["run"].name}]
-    rows: list[tuple[Value, ...]] = [
-        (rank, *(value for cell in cells for value in _describe_cell(cell, with_grades=with_grades)))
-        for rank, cells in comparison["rows"]
-    ]
+    states = {"relevant": _("relevant"), "hole": _("hole"), "judged": _("not relevant"), "unjudged": _("unjudged")}
+    rows: list[tuple[Value, ...]] = []
+    for rank, cells in comparison["rows"]:
+        values: list[Value] = [rank]
+        for cell in cells:
+            if cell is None:
+                values += [None, None]
+                continue
+            grade = f" ({cell['grade']})" if with_grades and cell["grade"] is not None else ""
+            values += [cell["document"].external_id, states[cell["state"]] + grade]
+        rows.append(tuple(values))
     title = _("Documents returned by each system for query %(query)s") % {"query": query.external_id}
     return DownloadTable("returned", title, tuple(header), tuple(rows), len(header))
-
-
-def _describe_cell(cell: Mapping[str, Any] | None, *, with_grades: bool) -> tuple[Value, Value]:
-    """Return the document's id, and its state in words."""
-    if cell is None:
-        return None, None
-    words = {"relevant": _("relevant"), "hole": _("hole"), "judged": _("not relevant"), "unjudged": _("unjudged")}
-    grade = f" ({cell['grade']})" if with_grades and cell["grade"] is not None else ""
-    return cell["document"].external_id, words[cell["state"]] + grade
 
 
 def fillings_table(rows: Iterable[Filling]) -> DownloadTable:

@@ -1,6 +1,5 @@
 """Pages of runs: list, upload, form of a new run, TREC file, delete."""
 
-from collections.abc import Iterable
 from functools import partial
 from typing import Any, cast
 
@@ -81,11 +80,6 @@ def _render_page(
     context = {"runs": rows, "moving": moving, "unattended": unattended, "form": form, "problems": problems or []}
     news: dict[str, Any] = {"news": "benchmark/_runs.html", "is_over": not moving}
     news["status"] = 422 if form.is_bound else 200
-    return answer_page(request, scope, "benchmark/runs.html", context, tables=[runs_table(rows)], **news)
-
-
-def runs_table(rows: Iterable[Run]) -> DownloadTable:
-    """Return the download table of a collection's runs."""
     created, queries = pgettext("column", "created"), pgettext("column", "queries")
     origin_headers = (_("origin"), pgettext("column", "by"))
     header = (_("system"), *origin_headers, _("state"), created, _("depth"), queries)
@@ -94,7 +88,8 @@ def runs_table(rows: Iterable[Run]) -> DownloadTable:
          run.done)
         for run in rows
     )  # fmt: skip
-    return DownloadTable("runs", _("Runs"), header, lines, 5)
+    table = DownloadTable("runs", _("Runs"), header, lines, 5)
+    return answer_page(request, scope, "benchmark/runs.html", context, tables=[table], **news)
 
 
 @action("admin")

@@ -7,7 +7,7 @@ a difference under random signs is the difference of two sums, so 300 pairs of 2
 columns.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import combinations
 from math import ceil
@@ -38,7 +38,15 @@ class Tests:
         self.weight = float(len(values) if weights is None else weights.sum())
         # A last column of weights: intervals need the sum of signs of each pattern.
         signed = np.column_stack([values, np.ones(len(values)) if weights is None else weights])
-        sums = np.concatenate([signs @ signed for signs in _random_signs(len(values), seed)])
+        if self.is_exact:
+            sums = all_signs(len(values)) @ signed
+        else:
+            # In chunks: 10,000 patterns of 10,000 queries at once would take 800 MB.
+            random, sums = np.random.default_rng(seed), np.empty((RESAMPLES, signed.shape[1]))
+            for start in range(0, RESAMPLES, CHUNK):
+                chunk = sums[start : start + CHUNK]
+                signs = random.integers(0, 2, (len(chunk), len(values)), dtype=np.int8).astype(np.float64) * 2 - 1
+                chunk[:] = signs @ signed
         self.sums, self.weights = sums[:, :-1], sums[:, -1]
 
     def p(self, first: int, second: int) -> float:
@@ -83,17 +91,6 @@ class Tests:
 def _clamp_difference(bound: float) -> float:
     """Clamp a difference of two measures, each from 0 to 1, to -1 to 1."""
     return round(min(1.0, max(-1.0, bound)), 9) + 0.0  # -0.0 + 0.0 is 0.0
-
-
-def _random_signs(queries: int, seed: int) -> Iterator[Floats]:
-    if queries <= EXACT:
-        yield all_signs(queries)
-        return
-    # In chunks: 10,000 patterns of 10,000 queries at once would take 800 MB.
-    random = np.random.default_rng(seed)
-    for start in range(0, RESAMPLES, CHUNK):
-        rows = min(CHUNK, RESAMPLES - start)
-        yield random.integers(0, 2, (rows, queries), dtype=np.int8).astype(np.float64) * 2 - 1
 
 
 @lru_cache(maxsize=EXACT + 1)

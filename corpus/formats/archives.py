@@ -47,8 +47,20 @@ def list_members(source: FileSource) -> list[str]:
         message = _("%(file)s: %(n)s files in it; make an archive of at most %(most)s")
         raise BadInput(message % {"file": name, "n": f"{len(members):,}", "most": f"{MAX_MEMBERS:,}"})
     for member in members:
-        if problem := _problem_of(member):
-            raise BadInput(problem % {"file": name, "member": member.orig_filename[:200], "ratio": files.MAX_RATIO})
+        # Programs on Windows write backslashes: a name is refused if it leads outside on any system.
+        member_name = member.orig_filename.replace("\\", "/")
+        if member_name.startswith("/") or ":" in member_name or ".." in member_name.split("/"):
+            problem = _('%(file)s: "%(member)s" has a path outside the archive; make it again without such paths')
+        elif member.flag_bits & 1:
+            problem = _('%(file)s: "%(member)s" in it is encrypted; make the archive without a password')
+        elif member.file_size > max(files.UNPACKED, files.MAX_RATIO * member.compress_size):
+            problem = _(
+                '%(file)s: "%(member)s" in it unpacks to more than %(ratio)s times its size, as no text does; '
+                "look at it yourself"
+            )
+        else:
+            continue
+        raise BadInput(problem % {"file": name, "member": member.orig_filename[:200], "ratio": files.MAX_RATIO})
     # Members may overlap in the archive: each one passes the check, but together they are a bomb.
     size_limit = max(files.UNPACKED, files.MAX_RATIO * path.stat().st_size)
     if sum(member.file_size for member in members) > size_limit:
@@ -72,19 +84,3 @@ def list_folder(folder: Path) -> list[Path]:
     if not paths:
         raise BadInput(_("%(file)s: the folder contains no files") % {"file": folder})
     return paths
-
-
-def _problem_of(member: zipfile.ZipInfo) -> str:
-    """Return why a member is refused, as a format for the file, the member and the ratio; or ""."""
-    # Programs on Windows write backslashes: a name is refused if it leads outside on any system.
-    name = member.orig_filename.replace("\\", "/")
-    if name.startswith("/") or ":" in name or ".." in name.split("/"):
-        return _('%(file)s: "%(member)s" has a path outside the archive; make it again without such paths')
-    if member.flag_bits & 1:
-        return _('%(file)s: "%(member)s" in it is encrypted; make the archive without a password')
-    if member.file_size > max(files.UNPACKED, files.MAX_RATIO * member.compress_size):
-        return _(
-            '%(file)s: "%(member)s" in it unpacks to more than %(ratio)s times its size, as no text does; '
-            "look at it yourself"
-        )
-    return ""
