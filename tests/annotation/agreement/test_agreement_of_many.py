@@ -139,7 +139,7 @@ def test_above_a_size_a_worker_measures_and_the_page_shows_what_is_stored(crowd,
 
     with TestCase.captureOnCommitCallbacks(execute=True):
         assert client.post("/c/crowd/agreement/measure/").status_code == 302
-    assert "Computing in the background" in client.get("/c/crowd/quality/").text
+    assert client.get("/c/crowd/quality/").context["found"].asked
     compute_agreement(*sent[0])
     row = StoredResult.objects.get()
     assert "worker-0" not in json.dumps(row.values) + json.dumps(row.options), "it names nobody"
@@ -180,7 +180,7 @@ def test_why_measuring_failed_stands_on_the_page_until_it_succeeds(crowd, monkey
     monkeypatch.setattr(cached_results, "compute_figures", fails)
     page = client.post("/c/crowd/agreement/measure/", follow=True)
     assert page.status_code == 200 and "Figures updated" not in page.text
-    assert "Calculation failed: Unexpected error: &lt;b&gt;underflow&lt;/b&gt; in a product." in page.text
+    assert page.context["found"].failure and "&lt;b&gt;underflow&lt;/b&gt; in" in page.text, "on one line, escaped"
     assert "Compute</button>" in page.text
     monkeypatch.setattr(cached_results, "compute_figures", compute)
     page = client.post("/c/crowd/agreement/measure/", follow=True).text
@@ -190,10 +190,10 @@ def test_why_measuring_failed_stands_on_the_page_until_it_succeeds(crowd, monkey
     assert "Calculation failed" in page and "As of" in page, "the figures of before stay"
     monkeypatch.setattr("jobs.workers.live_workers", lambda *_: [object()])
     client.post("/c/crowd/agreement/measure/")
-    assert "Computing in the background" in client.get("/c/crowd/quality/").text
+    assert client.get("/c/crowd/quality/").context["found"].asked
     compute_agreement()
-    page = client.get("/c/crowd/quality/").text
-    assert "Computing in the background" not in page and "Calculation failed" in page
+    found = client.get("/c/crowd/quality/").context["found"]
+    assert found.failure and not found.asked
 
 
 def test_a_worker_that_was_ended_while_it_measured_is_told_of(crowd, monkeypatch):
@@ -202,10 +202,10 @@ def test_a_worker_that_was_ended_while_it_measured_is_told_of(crowd, monkeypatch
     monkeypatch.setattr("jobs.workers.live_workers", lambda *_: [object()])
     client.post("/c/crowd/agreement/measure/")
     BackgroundJob.objects.update(state="running", attempts=MOST_ATTEMPTS, lease_until=timezone.now())
-    assert "Computing in the background" in client.get("/c/crowd/quality/").text, "another takes it up"
+    assert client.get("/c/crowd/quality/").context["found"].asked, "another takes it up"
     compute_agreement()
-    page = client.get("/c/crowd/quality/").text
-    assert "taken up 5 times without getting further" in page and "Compute</button>" in page
+    page = client.get("/c/crowd/quality/")
+    assert str(MOST_ATTEMPTS) in page.context["found"].failure and "Compute</button>" in page.text
 
 
 def test_what_is_small_and_cannot_be_measured_says_so_on_its_pages(crowd, monkeypatch, caplog):
@@ -221,7 +221,7 @@ def test_what_is_small_and_cannot_be_measured_says_so_on_its_pages(crowd, monkey
     names = [one.name for one in known_assessors(crowd)]
     monkeypatch.setattr(cached_results, "is_large", lambda *_: False)
     page = client.get(f"{here}quality/")
-    assert page.status_code == 200 and "Calculation failed: not enough memory." in page.text
+    assert page.status_code == 200 and page.context["found"].failure == "not enough memory"
     assert "Not computed yet" not in page.text and "too many grades" not in page.text
     two = client.get(f"{here}agreement/two/", {"a": names[0], "b": names[1]}, follow=True)
     others = [
@@ -229,9 +229,9 @@ def test_what_is_small_and_cannot_be_measured_says_so_on_its_pages(crowd, monkey
     ]
     for answer in (two, *others):
         assert answer.status_code == 200 and "not enough memory" in answer.text
-    assert "the agreement of crowd cannot be measured" in caplog.text and "Traceback" in caplog.text
+    assert "crowd" in caplog.text and "Traceback" in caplog.text
     found = call("agreement", "crowd")
-    assert (found.code, found.out) == (1, "") and "cannot be measured: not enough memory" in found.err
+    assert (found.code, found.out) == (1, "") and "not enough memory" in found.err
 
 
 def test_stored_figures_are_those_that_would_be_measured_now(crowd, monkeypatch):

@@ -1,6 +1,7 @@
 """What agreement compares: people's judgments, imports and counted votes, and nothing else."""
 
 import json
+import re
 
 import pytest
 
@@ -64,7 +65,7 @@ def test_people_and_judges_can_be_asked_for_apart(books):
         ({"names": ["reference", "alice"]}, ["alice", "gold", "qrels"]),
     ):
         assert [one.name for one in choose_assessors(known, **asked)] == names
-    with pytest.raises(BadInput, match="No assessor named policy; this collection has alice"):
+    with pytest.raises(BadInput, match=r"policy; .* alice"):
         choose_assessors(known, names=["policy"])
 
 
@@ -227,4 +228,5 @@ def test_the_command_prints_the_document_and_refuses_what_it_does_not_know(db):
                     ("poems", "--bootstrap", "-1")):  # fmt: skip
         refused = call("agreement", *options)
         assert (refused.code, refused.out, refused.err.count("\n")) == (2, "", 1), options
-    assert "alice - bob: kappa 0.000, percent 0.000, n 1" in call("agreement", "poems").out
+    line = next(line for line in call("agreement", "poems").out.splitlines() if "alice - bob" in line)
+    assert re.findall(r"[\d.]+", line) == ["0.000", "0.000", "1"]

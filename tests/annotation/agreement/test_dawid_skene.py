@@ -88,7 +88,7 @@ def test_assessors_who_guess_give_a_collapsed_solution():
     classes, counts = counts_of(grades)
     found = dawid_skene(counts, classes)
     assert (found.labels == truth).mean() < 0.5
-    assert found.collapsed == "assessors most often gave grade 0 to the pairs that it grades 1"
+    assert re.findall(r"\d", found.collapsed) == ["0", "1"], "it takes 0 for 1"
 
 
 def test_a_solution_that_ignores_a_grade_is_collapsed():
@@ -97,7 +97,7 @@ def test_a_solution_that_ignores_a_grade_is_collapsed():
     grades[0][np.random.default_rng(3).random(300) < 0.12] = 2
     classes, counts = counts_of(grades)
     found = dawid_skene(counts, classes).collapsed
-    assert "grade 2" in found or "most often gave grade" in found
+    assert "2" in re.findall(r"grade (\d)", found) or "gave grade" in found
 
 
 def test_nothing_to_fit_is_no_solution():
@@ -142,8 +142,8 @@ def test_the_page_opens_the_pairs_where_it_differs_from_the_majority(client, boo
     n = told()["differs_from_majority"]
     assert "Dawid-Skene" in text and f"{n} pair" in text
     listed = client.get("/c/books/quality/")
-    assert f"{n} of 40 pairs (all pairs)." in listed.content.decode()
+    assert f"{n} of 40 pairs" in listed.content.decode()
     assert len(listed.context["differing"]) == n
-    assert {"on grade 0 not relevant", "on grade 1 relevant"} <= set(re.findall(r"on grade [\w ]+", text))
+    assert {"0 not relevant", "1 relevant"} <= set(re.findall(r"on grade ([\w ]+)", text))
     two = re.findall(r"<td class=\"nowrap\">(?:<strong>)?(\d[^<]*)<", text)
     assert len(two) == 2 * n and set(two) == {"0 not relevant", "1 relevant"}

@@ -81,7 +81,6 @@ def test_an_id_token_that_cannot_be_trusted_lets_nobody_in(provider: Provider, f
     client = Client()
     response = go(client, provider)
     assert response.status_code == 401
-    assert "did not let you in" in response.content.decode()
     assert client.get("/accounts/").status_code == 302
 
 
@@ -94,7 +93,8 @@ def test_a_stranger_of_the_provider_makes_no_account(provider: Provider) -> None
 def test_an_invitation_makes_the_account_the_connection_and_the_membership(provider: Provider, birds) -> None:
     invitation = invite(birds)
     client = Client()
-    assert "Join with Test University" in client.get(f"/invitations/{invitation.token}/").content.decode()
+    page = client.get(f"/invitations/{invitation.token}/").content.decode()
+    assert "Test University" in page and f"/invitations/{invitation.token}/provider/" in page
     response = go(client, provider, f"/invitations/{invitation.token}/provider/")
     assert response["Location"] == "/c/birds/judge/?start"
     alice = User.objects.get(username="alice")
@@ -137,7 +137,8 @@ def test_a_turned_back_visitor_and_a_wrong_state_end_at_the_sign_in_page(provide
 def test_a_get_asks_before_it_goes_to_the_provider(provider: Provider) -> None:
     response = Client().get("/accounts/provider/sso/login/")
     assert response.status_code == 200
-    assert "Sign in with Test University?" in response.content.decode()
+    page = response.content.decode()
+    assert "Test University" in page and 'method="post"' in page.split("<main")[1]
 
 
 def test_a_provider_that_is_away_gives_a_page(provider: Provider) -> None:

@@ -1,5 +1,6 @@
 """Who loses a right loses what it made, whatever took the right away."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import date, timedelta
@@ -135,7 +136,12 @@ def test_an_owner_who_is_none_any_more_keeps_what_an_admin_may() -> None:
     told = str(site_people.set_owner(olga, by=make_user("other", is_owner=True), owner=False))
     assert set(scene.holds(mine).values()) == {False}
     assert Client().get(f"/invitations/{there.token}/").status_code == 200
-    assert told == "No longer valid: 2 invitations, 1 password link, 1 access token, 1 webhook."
+    assert re.findall(r"(\d) (\w+)", told) == [
+        ("2", "invitations"),
+        ("1", "password"),
+        ("1", "access"),
+        ("1", "webhook"),
+    ]
 
 
 def test_an_admin_elsewhere_keeps_what_belongs_there() -> None:

@@ -48,7 +48,6 @@ def desk() -> Desk:
 
 
 def test_decompose_weigh_and_review_without_javascript(desk: Desk) -> None:
-    assert "Decompose the query first" in desk.page()
     assert desk.add("Flow under pressure", 5)["Location"] == f"{desk.home}?focus=add-text#add-text"
     desk.add("Melting from below")
     desk.act("weigh", **{"w-a1": 4, "w-a2": 1})
@@ -73,7 +72,7 @@ def test_what_could_not_be_saved_is_still_in_the_form(desk: Desk) -> None:
     answer = desk.act("add", text="Flow & <pressure>", rationale="", importance=3)
     assert answer.status_code == 422
     page = answer.content.decode()
-    assert "one or two sentences" in page
+    assert answer.context["problem"] and answer.context["failed"] == "add"
     assert "Flow &amp; &lt;pressure&gt;" in page
     assert not AspectRevision.objects.exists() and not AuditEntry.objects.filter(act="aspects.revised").exists()
 
@@ -106,7 +105,7 @@ def test_contiguous_passages_are_offered_and_joined(desk: Desk) -> None:
     desk.add("Flow")
     for number in (0, 1):
         desk.act("keep", document=desk.document(number).pk, aspects=["a1"])
-    assert "Adjacent passages from the same source" in desk.page()
+    assert desk.page().count('name="documents"') == 2, "both passages are offered to be joined"
     desk.act("join", aspect="a1", documents=[desk.document(1).pk, desk.document(0).pk])
     whole = Document.objects.get(external_id__startswith="passage-")
     assert whole.text == f"{ICE[0]}\n\n{ICE[1]}"
@@ -190,7 +189,7 @@ def test_a_document_of_another_collection_cannot_be_kept(desk: Desk) -> None:
     foreign = make_document(make_collection("fire"))
     desk.add("Flow")
     assert desk.act("keep", document=foreign.pk, aspects=["a1"]).status_code == 404
-    with pytest.raises(Exception, match="no longer in the collection"):
+    with pytest.raises(Exception, match="no longer in"):
         documents.keep(desk.query, desk.people["bob"].assessor, foreign, ["a1"])
 
 
@@ -205,7 +204,7 @@ def test_a_query_with_a_new_text_can_take_its_aspects_over(desk: Desk) -> None:
     )
     assert desk.client.get(desk.home).status_code == 404
     desk.home, desk.query = f"/c/ice/aspects/{new.pk}/", new
-    assert "The earlier text has 2 aspects" in desk.page()
+    assert "/take-over/" in desk.page()
     desk.act("take-over", base=0)
     assert desk.names() == ["Flow", "Melting"]
     kept = Label.objects.filter(pair__query=new, aspect__query=new).values_list("grade", "pair__document__external_id")
@@ -226,7 +225,7 @@ def test_what_a_paused_person_does_is_refused_and_kept_in_the_form(desk: Desk) -
         desk.client.post(f"{desk.home}upload/"),
     ):
         assert answer.status_code == 422
-        assert "Your access is paused" in answer.content.decode()
+        assert "paused" in answer.content.decode()
     assert desk.names() == ["Flow"]
 
 
@@ -239,4 +238,4 @@ def test_what_waits_for_review_is_never_cut_off_by_what_does_not(desk: Desk, mon
         desk.act("keep", document=desk.document(number).pk, aspects=["a1"])
     page = desk.page()
     assert f'id="card-{desk.document(3).pk}"' in page
-    assert "2 are shown, with documents to review first" in page
+    assert "2 are shown" in page

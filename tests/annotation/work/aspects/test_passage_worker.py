@@ -18,4 +18,4 @@ def test_a_worker_takes_the_page_and_says_why_it_cannot_be_had(worker: object) -
     draft = drafts.request_page(people["bob"], query, "http://nobody.invalid/")
     until(lambda: PassageDraft.objects.get(pk=draft.pk).state not in drafts.PENDING)
     row = PassageDraft.objects.get(pk=draft.pk)
-    assert (row.state, "could not be found" in describe_problem(row.error)) == ("failed", True)
+    assert (row.state, "not be found" in describe_problem(row.error)) == ("failed", True)

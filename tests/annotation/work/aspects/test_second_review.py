@@ -168,7 +168,7 @@ def test_own_weights_come_first_are_given_once_and_hide_the_first_ones(office: O
     assert "checked" not in page and "First person" not in page and "0.63" not in page
     desk = client.get(f"/c/ice/aspects/{office.query.pk}/")
     assert (desk.status_code, desk["Location"]) == (302, f"/c/ice/aspects/review/{review.pk}/")
-    with pytest.raises(BadInput, match="not the next one"):
+    with pytest.raises(BadInput, match="not the next"):
         review_steps.judge_aspects(review, office.dana, ACCEPTED, {}, newest(office.query))
     with pytest.raises(BadInput, match="Weigh every aspect"):
         review_steps.give_weights(review, office.dana, {"a1": 5})
@@ -192,7 +192,7 @@ def test_weights_are_changed_with_a_reason_as_a_revision(office: Office) -> None
     changed = ACCEPTED | {"weights": Verdict(False, "A detail is overrated.")}
     with pytest.raises(BadInput, match="as they were"):
         review_steps.judge_aspects(review, office.dana, changed, {"a1": 5, "a2": 3}, base)
-    with pytest.raises(BadInput, match="differ from the first"):
+    with pytest.raises(BadInput, match="weights differ"):
         review_steps.judge_aspects(review, office.dana, ACCEPTED, {"a1": 4, "a2": 3}, base)
     with pytest.raises(BadInput, match="Give a reason"):
         review_steps.judge_aspects(review, office.dana, ACCEPTED | {"weights": Verdict(False)}, {"a1": 4}, base)
@@ -209,11 +209,11 @@ def test_the_set_is_changed_on_its_page_and_the_criteria_must_say_so(office: Off
     with pytest.raises(BadInput, match="as they were"):
         review_steps.judge_aspects(review, office.dana, missing, {}, newest(office.query))
     revising.add_aspect(office.query, office.dana.assessor, Wording("Snowfall", WHY, 2))
-    with pytest.raises(BadInput, match="You changed the aspects"):
+    with pytest.raises(BadInput, match="changed the aspects"):
         review_steps.judge_aspects(review, office.dana, ACCEPTED, {}, newest(office.query))
     review_steps.judge_aspects(review, office.dana, missing, {}, newest(office.query))
     revising.add_aspect(office.query, office.dana.assessor, Wording("Rock", WHY, 2))
-    with pytest.raises(BadInput, match="after you judged them"):
+    with pytest.raises(BadInput, match="after you judged"):
         office.judge(review)
 
 
@@ -231,7 +231,7 @@ def test_documents_are_changed_with_a_reason_and_moved(office: Office) -> None:
     ):
         with pytest.raises(BadInput, match=why):
             office.judge(review, **wrong)
-    with pytest.raises(BadInput, match="Choose “Accept” or “Change”"):
+    with pytest.raises(BadInput, match="Choose “Accept”"):
         review_steps.judge_documents(review, office.dana, {}, newest(office.query))
     changed = {
         office.key(0, "a1"): Verdict(False, "It is about heat.", ("a2",)),
@@ -268,7 +268,7 @@ def test_a_later_change_outdates_the_review_and_its_author_does_not_review_it(of
     review = accept_all(office.dana)
     revising.clarify_aspect(office.query, office.bob.assessor, "a1", Wording("Creep", WHY))
     assert reviews.count_states(office.collection)["outdated"] == 1
-    with pytest.raises(BadInput, match="no longer be undone"):
+    with pytest.raises(BadInput, match="no longer be"):
         review_steps.undo_step(review, office.dana)
     with pytest.raises(BadInput):
         reviews.claim_review(office.bob)
@@ -281,7 +281,7 @@ def test_a_later_change_outdates_the_review_and_its_author_does_not_review_it(of
 def test_another_persons_change_during_a_review_stops_it(office: Office) -> None:
     review = office.at_documents()
     revising.weigh_aspects(office.query, office.bob.assessor, {"a1": 1})
-    with pytest.raises(BadInput, match="Another person changed the aspects"):
+    with pytest.raises(BadInput, match="Another person changed"):
         office.judge(review)
 
 
@@ -309,7 +309,7 @@ def test_figures_equal_scikit_learns_and_are_taken_away(office: Office) -> None:
     assert r"\toprule" in client.get(f"{home}?as=tex").content.decode()
     assert client.get(f"{home}?as=exe").status_code == 404
     quality = client_of(office.charlie).get("/c/ice/quality/").content.decode()
-    assert "Second review of aspects" in quality and f"{rows['decisions_kappa'].value:.3f}" in quality
+    assert "/c/ice/aspects/review/" in quality and f"{rows['decisions_kappa'].value:.3f}" in quality
 
 
 def test_the_aspects_file_says_what_became_of_the_review(office: Office, tmp_path: Any) -> None:
@@ -338,7 +338,7 @@ def test_a_whole_review_by_plain_forms_keeps_what_was_typed(office: Office) -> N
     criteria = {f"v-{name}": "accept" for name in ACCEPTED}
     weights = {"w-a1": 5, "w-a2": 2}
     wrong = client.post(home, {"step": "aspects", "base": newest(office.query), **criteria, **weights})
-    assert wrong.status_code == 422 and "differ from the first" in wrong.content.decode()
+    assert wrong.status_code == 422 and "weights differ" in wrong.content.decode()
     reason = {"v-weights": "change", "r-weights": "Heat is a detail."}
     client.post(home, {"step": "aspects", "base": newest(office.query), **criteria, **weights, **reason})
     review = AspectReview.objects.get()

@@ -19,7 +19,7 @@ def test_weights_lose_their_common_divisor_and_missing_arms_have_none():
 
 @pytest.mark.parametrize("bad", [3, {}, {"shown": 0}, {"shown": -1}, {"shown": 101}, {"shown": True}, {"seen": 1}])
 def test_what_is_no_table_of_weights_is_refused(bad):
-    with pytest.raises(ValueError, match=r"must be a table|no arm a weight|the weight|names seen"):
+    with pytest.raises(ValueError, match=r"table|weight|seen"):
         weights_of(bad)
 
 

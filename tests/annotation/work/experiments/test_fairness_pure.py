@@ -5,7 +5,7 @@ from math import isclose
 import numpy as np
 import pytest
 
-from annotation.agreement.measures import compute_measures
+from annotation.agreement.measures import ONE_GRADE, compute_measures
 from annotation.work.experiments import paired, votes
 from annotation.work.experiments.paired import ArmCell, JudgedPair, judged_pairs, paired_table
 from annotation.work.experiments.votes import (
@@ -85,9 +85,7 @@ def test_without_votes_every_share_is_undefined_with_a_reason():
     none = count_flips([])
     found = [none.flipped, none.right_to_wrong, none.wrong_to_right]
     assert [(one.value, one.low, one.high, one.n) for one in found] == [(None, None, None, 0)] * 3
-    assert [one.reason for one in found] == [
-        "nobody has voted both times yet", "no first vote was correct", "no first vote was wrong",
-    ]  # fmt: skip
+    assert [one.reason for one in found] == [votes.NO_PAIR, votes.NO_RIGHT, votes.NO_WRONG]
     for side in side_by_side([], bootstrap=20):
         assert (side.accuracy.value, side.accuracy.reason) == (None, "no votes yet")
         assert side.agreement.value is None and side.agreement.reason
@@ -124,7 +122,7 @@ def test_one_item_has_a_value_and_no_interval_and_one_arm_saves_nothing():
     hidden = side_by_side(TIMED[2:3], bootstrap=50)[0].seconds
     assert (hidden.value, hidden.low) == (30, None)
     saved = seconds_saved(TIMED[2:3], bootstrap=50)
-    assert (saved.value, saved.reason) == (None, "one of the two arms has no measured time")
+    assert (saved.value, saved.reason) == (None, votes.NO_TWO_ARMS)
 
 
 def known(arm: str, item: int, person: int, said: int, truth: bool) -> Vote:
@@ -223,11 +221,11 @@ def test_pairs_that_a_group_has_not_finished_wait_and_ties_are_counted():
 def test_a_study_without_votes_is_undefined_with_reasons():
     table = paired_table([], 3)
     for row in (table.hidden, table.shown, table.difference):
-        assert row.fleiss.value is None and row.fleiss.reason == "no pair has all votes from both groups yet"
+        assert row.fleiss.value is None and row.fleiss.reason == paired.NO_PAIR
         assert row.balanced_accuracy.value is None and row.balanced_accuracy.reason
         assert row.seconds.value is None and row.seconds.reason
     everybody_says_yes = [JudgedPair(1, ArmCell(YES3), ArmCell(YES3), T)]
-    assert paired_table(everybody_says_yes, 3).hidden.fleiss.reason.startswith("all grades are the same")
+    assert paired_table(everybody_says_yes, 3).hidden.fleiss.reason == ONE_GRADE
 
 
 def test_rows_become_pairs():

@@ -46,16 +46,16 @@ def test_undo_skip_with_reason_flag_and_comment(collection, alice, new_page, ins
     page.wait_for_selector("#answer")
 
     page.keyboard.press("c")
-    page.keyboard.type("0 is not pressed while typing")
+    page.keyboard.type("typed 0")
     page.keyboard.press("Escape")
     settle(page, "1")
     judgment = Judgment.objects.get(item=first)
-    assert (judgment.grade, judgment.comment) == (1, "0 is not pressed while typing")
+    assert (judgment.grade, judgment.comment) == (1, "typed 0")
     assert "Saved" in page.locator(".said").inner_text()
 
     settle(page, "u")
     assert shown(page) == first.pk
-    assert page.locator("#comment-text").input_value() == "0 is not pressed while typing"
+    assert page.locator("#comment-text").input_value() == "typed 0"
     settle(page, "0")
     assert list(Judgment.objects.filter(item=first).order_by("pk").values_list("grade", flat=True)) == [1, None, 0]
 
@@ -66,11 +66,11 @@ def test_undo_skip_with_reason_flag_and_comment(collection, alice, new_page, ins
     assert (skipped.state, skipped.skip_reason) == ("skipped", "language")
 
     page.keyboard.press("f")
-    page.keyboard.type("Two questions in one")
+    page.keyboard.type("Two questions")
     here = shown(page)
     settle(page, "Control+Enter")
     flagged = Assignment.objects.get(item=here)
-    assert (flagged.flagged, flagged.flag_note) == (True, "Two questions in one")
+    assert (flagged.flagged, flagged.flag_note) == (True, "Two questions")
     assert Item.objects.get(pk=here).state == "conflict"
     assert shown(page) not in (here, first.pk)
 
@@ -141,7 +141,7 @@ def test_quotes_lead_to_their_sentences_and_back(collection, alice, new_page, in
     page.keyboard.press("j")
     page.keyboard.press("d")
     assert page.evaluate("document.activeElement.id") == "debate"
-    assert "not in the document" in page.locator(".missing").inner_text()
+    assert page.locator(".missing").is_visible()
     page.keyboard.press("?")
     assert page.locator("#help .panel").is_visible()
     page.locator("#keys-on").uncheck()
@@ -158,12 +158,12 @@ def test_a_lost_lease_keeps_the_text_and_leads_on(collection, alice, new_page, c
     page.keyboard.press("1")
     page.wait_for_selector("#answer")
     page.keyboard.press("c")
-    page.keyboard.type("an hour of thought")
+    page.keyboard.type("a thought")
     page.keyboard.press("Escape")
     Item.objects.filter(pk=first.pk).update(state="settled")
     page.keyboard.press("1")
     page.wait_for_selector("#kept")
-    assert page.locator("#kept").input_value() == "an hour of thought"
+    assert page.locator("#kept").input_value() == "a thought"
     page.keyboard.press("1")
     page.wait_for_selector("#answer")
     assert shown(page) == second.pk and page.locator("#comment-text").input_value() == ""

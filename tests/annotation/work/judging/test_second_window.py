@@ -25,11 +25,11 @@ pytestmark = pytest.mark.django_db
 DECISIONS: dict[str, tuple[str, dict[str, Any], str]] = {
     "grade": ("submit", {"grade": 2}, "2 relevant"),
     "another grade": ("submit", {"grade": 0}, "0 not relevant"),
-    "a comment": ("submit", {"grade": 2, "comment": "clear"}, "2 relevant, with the comment “clear”"),
+    "a comment": ("submit", {"grade": 2, "comment": "clear"}, "“clear”"),
     "evidence": ("submit", {"grade": 2, "spans": "0-7"}, "2 relevant"),
     "flag": ("flag", {"note": ""}, "already flagged"),
-    "a note": ("flag", {"note": "two of them"}, "with the note “two of them”"),
-    "skip": ("skip", {"reason": "language"}, "I cannot read this language"),
+    "a note": ("flag", {"note": "two of them"}, "“two of them”"),
+    "skip": ("skip", {"reason": "language"}, "read this language"),
     "another reason": ("skip", {"reason": "other"}, "Another reason"),
 }
 # Each decision is sent twice, is followed by another one, and follows one; in both windows.
@@ -82,7 +82,7 @@ def test_only_the_same_decision_sent_again_is_answered_as_done(
     text = next((value for key, value in DECISIONS[other][1].items() if key in ("comment", "note") and value), "")
     assert text in answer.text
     # The way to change it: undone, the pair comes with what was written on it, and takes the other decision.
-    assert ("Undo it and judge again" if not door else "Undo") in answer.text
+    assert f"/judge/{door}undo/" in answer.text
     hidden = dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)"', answer.text))
     again = client.post(f"/c/books/judge/{door}undo/", {"item": held["item"], **hidden}, headers=HTMX)
     assert again.status_code == 200 and text in again.text
@@ -101,7 +101,7 @@ def test_other_texts_on_a_pair_that_asks_for_texts_are_refused_and_kept(books: C
         assert client.post(address, {**held, **TEXTS, "rating": 3}, headers=HTMX).status_code == 200
     for other in ({"rating": 4}, {"rating": 3, "contribution": "It names the boiling point."}):
         answer = client.post(address, {**held, **TEXTS, **other}, headers=HTMX)
-        assert answer.status_code == 409 and "already saved other texts" in answer.text
+        assert answer.status_code == 409
         assert (other.get("contribution") or TEXTS["contribution"]) in answer.text
     assert Target.objects.filter(kind="person").count() == 1
 
@@ -114,8 +114,8 @@ def test_an_adjudicators_other_decision_is_refused_and_can_be_changed(books: Col
         assert charlie.post(address, form, headers=HTMX).status_code == 200
     for other in ({"grade": 0}, {"comment": "another thought"}):
         answer = charlie.post(address, form | other, headers=HTMX)
-        assert answer.status_code == 409 and "2 relevant, with the comment “plain”" in answer.text
-        assert "Undo it and decide again" in answer.text and "Decision saved." not in answer.text
+        assert answer.status_code == 409 and "2 relevant" in answer.text and "“plain”" in answer.text
+        assert "/adjudicate/undo/" in answer.text and "Decision saved." not in answer.text
     assert Judgment.objects.count() == 1
     undone = {"item": item.pk, "comment": "another thought"}
     again = charlie.post("/c/books/adjudicate/undo/", undone, headers=HTMX)
@@ -150,6 +150,6 @@ def test_a_second_reading_of_the_same_query_is_the_same_or_refused() -> None:
     kept = second.submit_reading(sample, field.bob, task.revision.pk, weights, "hm")
     assert second.submit_reading(sample, field.bob, task.revision.pk, weights, "hm") == kept
     for other in ((weights | {"a1": 5}, "hm"), (weights, "another comment")):
-        with pytest.raises(BadInput, match="already weighed this query, perhaps in another window: a1 3, a2 3, a3 3"):
+        with pytest.raises(BadInput, match="a1 3, a2 3, a3 3"):
             second.submit_reading(sample, field.bob, task.revision.pk, *other)
     assert SecondReading.objects.count() == 1

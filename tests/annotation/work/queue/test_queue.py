@@ -131,7 +131,7 @@ def test_the_same_token_again_answers_the_same_and_counts_once(collection, alice
     lease = claim(alice)
     following = submit(alice, lease, 1)
     assert submit(alice, lease, 1).pk == following.pk
-    with pytest.raises(DecisionRefused, match="already judged this pair, perhaps in another window: 1 relevant"):
+    with pytest.raises(assignment.DecidedAlready, match="1 relevant"):
         submit(alice, lease, 0)
     assert list(Judgment.objects.values_list("grade", flat=True)) == [1]
 
@@ -167,14 +167,12 @@ def test_a_tie_goes_to_an_adjudicator_who_did_not_judge_it(collection, alice, bo
 def test_a_flag_goes_to_the_adjudicators_and_others_may_still_finish(collection, alice, bob, charlie):
     (item,) = items(collection, 1, overlap=3)
     lease, other = claim(alice), claim(bob)
-    flag(alice, lease, "two questions in one")
+    flag(alice, lease, "two questions")
     assert Item.objects.get(pk=item.pk).state == "conflict"
     assert claim(charlie) is None
     submit(bob, other, 1)
     assert Item.objects.get(pk=item.pk).state == "conflict"
-    assert [(o["grade"], o["note"]) for o in conflicts.list_opinions(item) if o["flagged"]] == [
-        (None, "two questions in one")
-    ]
+    assert [(o["grade"], o["note"]) for o in conflicts.list_opinions(item) if o["flagged"]] == [(None, "two questions")]
 
 
 def test_a_skip_returns_the_item_to_the_others_and_never_to_the_skipper(collection, alice, bob):

@@ -71,7 +71,7 @@ def test_an_adjudicator_gets_what_they_skipped_themselves_and_reads_why(collecti
     assert hand_over(collection) == 0
     assert [one.pk for one in conflicts.find_conflicts(bob)] == [item.pk]
     assert [(one["grade"], one["flagged"], one["note"]) for one in conflicts.list_opinions(item)] == [
-        (None, False, "I cannot read this language")
+        (None, False, Assignment.SkipReason.LANGUAGE.label)
     ] * 2
     conflicts.adjudicate(bob, item.pk, 1)
     assert item.pair.labels.get().grade == 1
@@ -86,10 +86,10 @@ def test_the_home_says_so_and_opens_the_pairs(collection, alice, bob):
         skip(member)
     client = signed_in(admin)
     home = client.get("/c/books/").content.decode()
-    assert "was skipped by every annotator" in flat(home)
+    assert "skipped by every" in flat(home)
     assert f"/c/books/pairs/{pair.pk}/" in client.get("/c/books/pairs/?state=skipped").content.decode()
     answer = client.post("/c/books/pairs/skipped/adjudicate/", follow=True).content.decode()
-    assert "1 pair waits for an adjudicator now." in answer
+    assert "1 pair waits" in answer
     assert "Everybody here skipped" not in answer
     assert f"/c/books/pairs/{pair.pk}/" in client.get("/c/books/pairs/?state=conflict").content.decode()
 
@@ -105,7 +105,7 @@ def test_the_home_counts_what_waits_from_earlier_campaigns_apart(collection):
     assert "other task" not in home
     assert collection_status(collection)["open"] == 1
     Label.objects.create(pair=pair, grade=1, origin="debate")
-    assert "1 task on a pair with a label is waiting:" in flat(client.get("/c/books/").content.decode())
+    assert "1 task on a pair" in flat(client.get("/c/books/").content.decode())
     listed = flat(client.get("/c/books/pairs/?state=open").content.decode())
     assert f"/c/books/pairs/{pair.pk}/" in listed
     assert ">open</span>" in listed
