@@ -102,27 +102,23 @@ class ErankGrpo:
         path = folder.path / "references.jsonl"
         # One process that sees the file is enough: a shared disk may show it to others a moment later.
         if not any(gather(path.exists())):
-            self._write_references(folder, path)
+            if is_leading():
+                folder.update_state(phase="scoring the documents with the reference model")
+            # Each process scores its share of the documents, and the first one writes the scores of all.
+            rank, size = rank_and_size()
+            answers = self.prompt.write_scores(self.model.eval(), self.tokenizer, self.rows[rank::size])
+            shares = gather([answer.score for answer in answers])
+            if is_leading():
+                lines = [
+                    {"query_id": row.query_id, "doc_id": row.doc_id, "score": shares[index % size][index // size]}
+                    for index, row in enumerate(self.rows)
+                ]
+                write_atomically(path, "".join(json.dumps(line) + "\n" for line in lines))
         wait_for_all()
         by_document = {(line["query_id"], line["doc_id"]): line["score"] for line in read_lines(path)}
         # The teacher's score replaces a malformed answer of the reference, which is no target to stay close to.
         scores = [by_document[row.query_id, row.doc_id] for row in self.rows]
         return [float(row.score if score is None else score) for row, score in zip(self.rows, scores, strict=True)]
-
-    def _write_references(self, folder: JobFolder, path: Path) -> None:
-        """Score every document with the untrained model; each process scores a share, the first one writes all."""
-        if is_leading():
-            folder.update_state(phase="scoring the documents with the reference model")
-        rank, size = rank_and_size()
-        answers = self.prompt.write_scores(self.model.eval(), self.tokenizer, self.rows[rank::size])
-        shares = gather([answer.score for answer in answers])
-        if is_leading():
-            scores = [shares[index % size][index // size] for index in range(len(self.rows))]
-            lines = [
-                {"query_id": row.query_id, "doc_id": row.doc_id, "score": score}
-                for row, score in zip(self.rows, scores, strict=True)
-            ]
-            write_atomically(path, "".join(json.dumps(line) + "\n" for line in lines))
 
     def make_trainer(self, folder: JobFolder, callback: JobCallback, references: Sequence[float | None]) -> Any:
         from datasets import Dataset  # type: ignore[import-untyped]
@@ -360,13 +356,7 @@ class RankingTrainer(GRPOTrainer):
         number = int(self.state.global_step) // round_steps
         if number % self.recipe.options.rollouts_every == 0:
             kl = [value for share in gather(self._rollout_kl(batch)) for value in share]
-            if is_leading():
-                self._store_rollouts(rollouts, kl)
-        return batch
-
-    def _store_rollouts(self, rollouts: Sequence[RewardedRollout], kl: Sequence[float | None]) -> None:
-        """Append the rollouts of a round, those of all processes, to rollouts.jsonl."""
-        with (self.folder.path / "rollouts.jsonl").open("a") as file:
+            lines = []
             for rollout, rollout_kl in zip(rollouts, kl, strict=True):
                 if rollout.row >= 0:
                     row = self.recipe.rows[rollout.row]
@@ -374,7 +364,11 @@ class RankingTrainer(GRPOTrainer):
                     line = {"step": int(self.state.global_step) + 1, "query_id": row.query_id, "doc_id": row.doc_id}
                     line |= {"positive": bool(row.label)}
                     line |= {name: getattr(rollout, name) for name in ("text", "score", "rank", "reward", "advantage")}
-                    file.write(json.dumps({**line, "kl": rollout_kl}, ensure_ascii=False) + "\n")
+                    lines.append(json.dumps({**line, "kl": rollout_kl}, ensure_ascii=False) + "\n")
+            if is_leading():
+                with (self.folder.path / "rollouts.jsonl").open("a") as file:
+                    file.writelines(lines)
+        return batch
 
     def _rollout_kl(self, batch: Mapping[str, Any]) -> list[float | None]:
         """Return the mean KL to the reference over the tokens of each rollout, or None without a reference."""

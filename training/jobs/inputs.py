@@ -44,7 +44,17 @@ def write_inputs(job: Job, folder: JobFolder) -> None:
     if not lines:
         raise BadInput(NOTHING[job.kind])
     if job.kind in MEASURED:
-        qrels = _load_qrels(job.collection, [line["query_id"] for line in lines])
+        labels = Label.objects.filter(
+            pair__collection=job.collection,
+            pair__query__external_id__in=[line["query_id"] for line in lines],
+            pair__query__is_current=True,
+            pair__document__is_current=True,
+            aspect=None,
+        ).values_list("pair__query__external_id", "pair__document__external_id", "grade")
+        qrels: dict[str, dict[str, int]] = {}
+        for query, document, grade in labels.iterator():
+            # Grades below 0 (not judged) count as 0 in measures.
+            qrels.setdefault(query, {})[document] = max(0, grade)
         write_atomically(folder.path / QRELS, json.dumps(qrels))
     # Written last: if the pairs exist, so do the other files.
     write_atomically(folder.path / PAIRS, "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines))
@@ -154,18 +164,3 @@ def _query_line(collection: Collection, query: Query, documents: Sequence[tuple[
 def full_text(document: Document) -> str:
     """Return a document's title and text, in the form of training sets."""
     return f"{document.title}\n{document.text}" if document.title else document.text
-
-
-def _load_qrels(collection: Collection, queries: Sequence[str]) -> dict[str, dict[str, int]]:
-    rows = Label.objects.filter(
-        pair__collection=collection,
-        pair__query__external_id__in=queries,
-        pair__query__is_current=True,
-        pair__document__is_current=True,
-        aspect=None,
-    ).values_list("pair__query__external_id", "pair__document__external_id", "grade")
-    qrels: dict[str, dict[str, int]] = {}
-    for query, document, grade in rows.iterator():
-        # Grades below 0 (not judged) count as 0 in measures.
-        qrels.setdefault(query, {})[document] = max(0, grade)
-    return qrels

@@ -71,7 +71,11 @@ def choose_prompt(folder: Path, name: str = "", option: str = "prompt") -> str:
     prompt = recorded_prompt(read_reranker_json(folder))
     if prompt is not None:
         return prompt.name
-    template = own_template(folder)
+    path, template = folder / "chat_template.jinja", ""
+    if path.exists():
+        template = path.read_text(encoding="utf-8")
+    elif (path := folder / "tokenizer_config.json").exists():
+        template = str(json.loads(path.read_text()).get("chat_template") or "")
     # Templates of rerankers contain both roles, those of chat models do not.
     if all(f'"{role}"' in template or f"'{role}'" in template for role in ("query", "document")):
         return OWN_TEMPLATE
@@ -144,15 +148,6 @@ def is_classifier(architecture: str) -> bool:
 def is_seq2seq(config: dict[str, Any]) -> bool:
     """Return whether a model has an encoder and a decoder."""
     return bool(config.get("is_encoder_decoder"))
-
-
-def own_template(folder: Path) -> str:
-    """Return the chat template in a folder, or ""."""
-    path = folder / "chat_template.jinja"
-    if path.exists():
-        return path.read_text(encoding="utf-8")
-    path = folder / "tokenizer_config.json"
-    return str(json.loads(path.read_text()).get("chat_template") or "") if path.exists() else ""
 
 
 class Scorer(ABC):

@@ -31,7 +31,15 @@ class Seq2SeqScorer(Scorer):
 
         self.prompt_name = choose_seq2seq(self.folder, prompt)
         self.tokenizer = load_tokenizer(self.folder)
-        true_id, false_id = (_token_id(self.tokenizer, answer) for answer in SEQ2SEQ_ANSWERS[self.prompt_name])
+        answer_ids = []
+        for answer in SEQ2SEQ_ANSWERS[self.prompt_name]:
+            ids = self.tokenizer(answer, add_special_tokens=False)["input_ids"]
+            if len(ids) != 1 or ids[0] == self.tokenizer.unk_token_id:
+                raise BadInput(
+                    f"The tokenizer has no token {answer!r}, which this prompt reads: take the model's own prompt"
+                )
+            answer_ids.append(int(ids[0]))
+        true_id, false_id = answer_ids
         # Minus the end token of every input.
         length = longest_input(self.folder, self.tokenizer) - 1
         self.prompt = PromptTokens(render, true_id, false_id, length)
@@ -57,11 +65,3 @@ class Seq2SeqScorer(Scorer):
             return list((logits[:, self.prompt.yes_id] - logits[:, self.prompt.no_id]).tolist())
 
         return map_batches(rows, score, self.budget)
-
-
-def _token_id(tokenizer: Any, word: str) -> int:
-    """Return the id of an answer's token. Raises BadInput unless it is a single token."""
-    ids = tokenizer(word, add_special_tokens=False)["input_ids"]
-    if len(ids) != 1 or ids[0] == tokenizer.unk_token_id:
-        raise BadInput(f"The tokenizer has no token {word!r}, which this prompt reads: take the model's own prompt")
-    return int(ids[0])

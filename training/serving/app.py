@@ -32,7 +32,6 @@ from training.published.protocol import (
     RerankResult,
     ServingRequest,
     TextResult,
-    TextsBody,
     explain,
 )
 from training.published.scorer import Score, Scorer
@@ -189,7 +188,16 @@ def make_app(served: Served) -> FastAPI:
         with served.slot():
             if isinstance(body, RerankBody):
                 return await answer_rerank(served, body, http)
-            return await answer_texts(served, body, http)
+            scores = await served.score(body.request(), http)
+        assert served.scorer is not None
+        results = []
+        for index in sorted(range(len(scores)), key=lambda index: (-scores[index].margin, index)):
+            margin, is_cut = scores[index]
+            score = margin if body.raw_scores else served.scorer.probability(margin)
+            results.append(TextResult(index=index, score=score, margin=margin, is_cut=is_cut))
+            if body.return_text:
+                results[-1].text = body.texts[index]
+        return results
 
     @app.post(EMBED, dependencies=[Depends(served.need_embedder)], responses=refused)
     async def embed(body: EmbeddingsBody, http: Request) -> dict[str, Any]:
@@ -248,20 +256,6 @@ async def answer_rerank(served: Served, body: RerankBody, http: Request) -> Rera
             "cut": sum(score.is_cut for score in scores),
         },
     )
-
-
-async def answer_texts(served: Served, body: TextsBody, http: Request) -> list[TextResult]:
-    """Score texts as TEI does: the best first, as probabilities or raw margins."""
-    scores = await served.score(body.request(), http)
-    assert served.scorer is not None
-    results = []
-    for index in sorted(range(len(scores)), key=lambda index: (-scores[index].margin, index)):
-        margin, is_cut = scores[index]
-        score = margin if body.raw_scores else served.scorer.probability(margin)
-        results.append(TextResult(index=index, score=score, margin=margin, is_cut=is_cut))
-        if body.return_text:
-            results[-1].text = body.texts[index]
-    return results
 
 
 def read_fields(output: RenderedPair) -> tuple[str | None, str | None, bool]:

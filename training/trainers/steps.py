@@ -114,7 +114,10 @@ class WholeSteps:
         return {name: sum(losses[name] for _ran_out, losses in results) / max(1, counts[name]) for name in sums}
 
     def _run_passes(self, rows: Sequence[int], sums: dict[str, float]) -> None:
-        """Do this process's passes, and add their losses to `sums`."""
+        """Do this process's passes, and add their losses to `sums`.
+
+        A separate function, so that its tensors are freed if memory runs out.
+        """
         rank, size = rank_and_size()
         counts = self.work.counts(rows)
         for pass_rows in self.passes(rows)[rank::size]:
