@@ -12,7 +12,6 @@ from django.utils.translation import to_locale
 from django.utils.translation.template import templatize
 
 if TYPE_CHECKING:
-    import polib
     from babel.messages import Catalog
 
 HEADER = {"Content-Type": "text/plain; charset=UTF-8", "Plural-Forms": "nplurals=1; plural=0;"}
@@ -57,35 +56,32 @@ def catalogue_path(root: Path, locale: str) -> Path:
     return root / "locale" / locale / "LC_MESSAGES" / "django.po"
 
 
-def merge_catalogue(path: Path, messages: "Catalog") -> "polib.POFile":
-    """Return the catalogue at `path` with exactly these messages and their existing translations."""
-    import polib
-
-    old = polib.pofile(str(path), wrapwidth=0) if path.exists() else polib.POFile(wrapwidth=0)
-    old_entries = {(entry.msgid, entry.msgctxt or ""): entry for entry in old}
-    merged = polib.POFile(wrapwidth=0)
-    merged.metadata = {**HEADER, "Language": path.parent.parent.name}
-    for message in messages:
-        text, *plural = (message.id,) if isinstance(message.id, str) else message.id
-        if not text:
-            continue
-        paths = dict.fromkeys((path, "") for path, _line in message.locations)
-        entry = polib.POEntry(msgid=text, msgctxt=message.context or None, occurrences=list(paths))
-        old_entry = old_entries.get((text, message.context or ""))
-        translation = (old_entry.msgstr or old_entry.msgstr_plural.get(0, "")) if old_entry else ""
-        if plural:
-            entry.msgid_plural, entry.msgstr_plural = plural[0], {0: translation}
-        else:
-            entry.msgstr = translation
-        merged.append(entry)
-    return merged
-
-
 def update_catalogue(path: Path, messages: "Catalog | None") -> tuple[int, int]:
-    """Merge messages, if any, then save and compile; return the numbers of strings and of untranslated ones."""
+    """Save and compile the catalogue at `path`; return the numbers of its strings and of untranslated ones.
+
+    `messages`: what the catalogue then consists of, with the existing translations; None leaves it as it is.
+    """
     import polib
 
-    catalogue = polib.pofile(str(path), wrapwidth=0) if messages is None else merge_catalogue(path, messages)
+    is_new = messages is not None and not path.exists()
+    catalogue = polib.POFile(wrapwidth=0) if is_new else polib.pofile(str(path), wrapwidth=0)
+    if messages is not None:
+        old_entries = {(entry.msgid, entry.msgctxt or ""): entry for entry in catalogue}
+        catalogue = polib.POFile(wrapwidth=0)
+        catalogue.metadata = {**HEADER, "Language": path.parent.parent.name}
+        for message in messages:
+            text, *plural = (message.id,) if isinstance(message.id, str) else message.id
+            if not text:
+                continue
+            occurrences = dict.fromkeys((file, "") for file, _line in message.locations)
+            entry = polib.POEntry(msgid=text, msgctxt=message.context or None, occurrences=list(occurrences))
+            old_entry = old_entries.get((text, message.context or ""))
+            translation = (old_entry.msgstr or old_entry.msgstr_plural.get(0, "")) if old_entry else ""
+            if plural:
+                entry.msgid_plural, entry.msgstr_plural = plural[0], {0: translation}
+            else:
+                entry.msgstr = translation
+            catalogue.append(entry)
     catalogue.save(str(path))
     path.with_suffix(".mo").write_bytes(catalogue.to_binary())
     return len(catalogue), len(catalogue.untranslated_entries())

@@ -121,8 +121,16 @@ def secret_key(var: Path) -> str:
 
 
 def make_folder(var: Path) -> None:
-    """Create VAR, which only this user may enter because of its secrets. Refuses another user's folder."""
-    check_owner(var)
+    """Create VAR, which only this user may enter because of its secrets; end the program if that is impossible."""
+    # In another user's folder, we would write files that its owner cannot read.
+    try:
+        owner = var.stat().st_uid
+    except (FileNotFoundError, NotADirectoryError):
+        owner = os.geteuid()
+    except PermissionError:
+        refuse(f"{var} cannot be read by this user. Set QUORUM_VAR to a folder of your own.")
+    if owner != os.geteuid():
+        refuse(f"{var} belongs to another user (uid {owner}). Run as that user, or set QUORUM_VAR to your own folder.")
     try:
         var.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
         keep_private(var)
@@ -137,15 +145,3 @@ def keep_private(var: Path) -> None:
         is_open = bool(status.st_mode & 0o077) and not status.st_mode & stat.S_ISVTX
         if is_open and status.st_uid == os.geteuid():
             var.chmod(PRIVATE)
-
-
-def check_owner(var: Path) -> None:
-    """End the program if VAR belongs to another user, who could not read the files that we would write."""
-    try:
-        owner = var.stat().st_uid
-    except (FileNotFoundError, NotADirectoryError):
-        return
-    except PermissionError:
-        refuse(f"{var} cannot be read by this user. Set QUORUM_VAR to a folder of your own.")
-    if owner != os.geteuid():
-        refuse(f"{var} belongs to another user (uid {owner}). Run as that user, or set QUORUM_VAR to your own folder.")

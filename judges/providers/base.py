@@ -108,7 +108,7 @@ class SdkProvider(ABC):
             if isinstance(response, httpx2.Response) and received.status is None:
                 received.hide(response.request.headers)
                 await received.read_body(response.status_code, response.headers, response.aiter_bytes())
-            elif received.kept is None:
+            elif received.body is None:
                 received.broke(error)
             if received.status is None and not received.failure:
                 # Neither an answer nor a connection: nothing was sent, and the same request would fail again.
@@ -128,8 +128,8 @@ class SdkProvider(ABC):
 
     def outcome(self, received: Received, judge: Judge) -> Reply:
         """Return the reply in the received body. Raises a ProviderError if there is none."""
-        if received.kept is not None:
-            return self.meaning(received.kept, judge)
+        if received.body is not None:
+            return self.meaning(received.body, judge)
         if received.misconfigured:
             raise Refused(f"{self.host}: {received.failure}")
         error = Unreachable(f"{self.host}: {received.failure}", status=received.status, raw=received.text)
@@ -185,7 +185,7 @@ class SdkProvider(ABC):
 
     def shown_key(self) -> str:
         """Return how a message names the key: by its environment variable, or by the source of the token."""
-        return "a token of token_command" if self.tokens.known else self.key_env or "none is set"
+        return "a token of token_command" if self.tokens.cached else self.key_env or "none is set"
 
     async def authorized(self, judge: Judge) -> dict[str, str]:
         """Return the headers that authorize a call: the token of the judge's command, or its key. Raises Refused."""

@@ -46,16 +46,16 @@ class Received:
     misconfigured: bool = False  # This machine's settings are at fault: another try would fail in the same way.
     arrived: Callable[[Body], None] | None = None
     began: Callable[[int], None] | None = None  # Called with the status as soon as an answer begins.
-    kept: Body | None = None  # The answer, once its last byte has arrived.
+    body: Body | None = None  # The answer, once its last byte has arrived.
     hidden: set[str] = field(default_factory=set)  # Values of the secret headers that were sent.
 
-    async def read_body(self, status: int, headers: Mapping[str, str], body: AsyncIterable[bytes]) -> None:
+    async def read_body(self, status: int, headers: Mapping[str, str], stream: AsyncIterable[bytes]) -> None:
         """Read the body, up to MAX_BODY, and store it."""
         self.status, self.headers = status, headers
         if self.began is not None:
             self.began(status)
         size = 0
-        async for chunk in body:
+        async for chunk in stream:
             self.chunks.append(chunk[: MAX_BODY - size])
             size += len(chunk)
             if size > MAX_BODY:
@@ -68,9 +68,9 @@ class Received:
         # A gateway reports a cost of 0 for a model without a price.
         bill = cost if 0 < cost < MOST_BILL else None
         wait, rate = retry_after(headers), read_rate(headers)
-        self.kept = Body(status, self.text, wait, whole=self.whole, bill=bill, rate=rate)
+        self.body = Body(status, self.text, wait, whole=self.whole, bill=bill, rate=rate)
         if self.arrived is not None:
-            self.arrived(self.kept)
+            self.arrived(self.body)
 
     def hide(self, headers: Mapping[str, str]) -> None:
         """Remember the secrets that were sent, in case the server repeats them: some SDKs sign requests themselves."""

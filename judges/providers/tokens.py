@@ -25,20 +25,20 @@ class Tokens:
     """The tokens of an account, by their source. Calls wait for a token that is being fetched."""
 
     def __init__(self) -> None:
-        self.known: dict[Hashable, AccessToken] = {}
-        self.turn = asyncio.Lock()
+        self.cached: dict[Hashable, AccessToken] = {}
+        self.lock = asyncio.Lock()
 
     async def of(self, source: Hashable, fetch: Callable[[], AccessToken]) -> str:
         """Return the token of a source; `fetch` runs in a thread, and its exceptions are raised."""
-        async with self.turn:
-            token = self.known.get(source)
+        async with self.lock:
+            token = self.cached.get(source)
             if token is None or token[1] - EARLY_S < time.time():
-                token = self.known[source] = await asyncio.to_thread(fetch)
+                token = self.cached[source] = await asyncio.to_thread(fetch)
         return token[0]
 
     def forget(self) -> None:
         """Forget all tokens after a server has rejected one: the next call fetches a new one."""
-        self.known.clear()
+        self.cached.clear()
 
 
 def from_command(command: tuple[str, ...]) -> AccessToken:

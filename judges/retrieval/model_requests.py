@@ -186,10 +186,27 @@ def ask_model(
     errors = [""]
 
     async def ask(caller: Caller, claimed: Claimed) -> tuple[Turn, ...] | None:
-        turns = await _ask_questions(caller, claimed, judge, requests[claimed.work])
-        if turns is None and claimed.last_error:
+        questions = []
+        for request in requests[claimed.work].calls:
+            slot, schema, texts = (request.role, 0, request.sample), dict(request.schema), request.documents
+            questions.append(
+                JudgeQuestion(slot, judge, request.prompt, schema, request.sample, documents=texts, keep=request.keep)
+            )
+        calls = [caller.ask(claimed, question) for question in questions]
+        results = await asyncio.gather(*calls, return_exceptions=True)
+        # The first error is raised after all calls have ended, so that none is left running.
+        for result in results:
+            if isinstance(result, BaseException):
+                raise result
+            if isinstance(result, NoVerdict) and not claimed.last_error:
+                claimed.last_error = f"{judge.name}: {result.outcome}"
+        turns = tuple(result for result in results if isinstance(result, Turn))
+        # A query counts as answered only with all its calls, because some of them would rank only some documents.
+        if len(turns) == len(questions):
+            return turns
+        if claimed.last_error:
             errors.append(claimed.last_error)
-        return turns
+        return None
 
     replies = ask_each(campaign, claimed_requests, ask, should_stop=should_stop)
     replies.error = errors[-1]
@@ -241,28 +258,6 @@ def ask_each(
         at_once=at_once,
     )
     return replies
-
-
-async def _ask_questions(
-    caller: Caller, claimed: Claimed, judge: Judge, query_calls: QueryRequests
-) -> tuple[Turn, ...] | None:
-    questions = []
-    for request in query_calls.calls:
-        slot, schema, texts = (request.role, 0, request.sample), dict(request.schema), request.documents
-        question = JudgeQuestion(
-            slot, judge, request.prompt, schema, request.sample, documents=texts, keep=request.keep
-        )
-        questions.append(question)
-    results = await asyncio.gather(*(caller.ask(claimed, request) for request in questions), return_exceptions=True)
-    # The first error is raised after all calls have ended, so that none is left running.
-    for result in results:
-        if isinstance(result, BaseException):
-            raise result
-        if isinstance(result, NoVerdict) and not claimed.last_error:
-            claimed.last_error = f"{judge.name}: {result.outcome}"
-    turns = tuple(result for result in results if isinstance(result, Turn))
-    # A query counts as answered only with all its calls, because some of them would rank only some documents.
-    return turns if len(turns) == len(questions) else None
 
 
 def usage_by_query(campaign: Campaign, queries: Sequence[int], roles: Sequence[str]) -> dict[int, Used]:
