@@ -38,7 +38,21 @@ class HealthMiddleware(MiddlewareMixin):
 
 def check_readiness() -> JsonResponse:
     """Answer that this process is ready, or 503 with the reasons."""
-    reasons = ["This node is stopping."] if is_shutting_down() else [*_unready_reasons(), *_full_disk_reasons()]
+    if is_shutting_down():
+        reasons = ["This node is stopping."]
+    else:
+        reasons = _unready_reasons()
+        # On a full disk, pages could be read, but every write would fail.
+        try:
+            disk = os.statvfs(settings.VAR)
+        except OSError as error:
+            log.warning("VAR cannot be read: %s", _one_line(error))
+            reasons.append("The folder VAR cannot be read")
+        else:
+            # File systems without a fixed number of files report 0 for both.
+            if disk.f_bavail * disk.f_frsize < LEAST_ROOM or (disk.f_files and not disk.f_favail):
+                log.warning("The disk of %s is full", settings.VAR)
+                reasons.append("The disk is full")
     # Pages work without Redis: the node is then degraded, but ready.
     degraded = []
     try:
@@ -73,20 +87,6 @@ def _unready_reasons() -> list[str]:
     if schema is not None and schema.is_pending:
         return ["The database has pending migrations: run manage.py migrate."]
     _is_migrated = True
-    return []
-
-
-def _full_disk_reasons() -> list[str]:
-    """Return a reason if nothing more can be stored: pages could be read, but every write would fail."""
-    try:
-        disk = os.statvfs(settings.VAR)
-    except OSError as error:
-        log.warning("VAR cannot be read: %s", _one_line(error))
-        return ["The folder VAR cannot be read"]
-    # File systems without a fixed number of files report 0 for both.
-    if disk.f_bavail * disk.f_frsize < LEAST_ROOM or (disk.f_files and not disk.f_favail):
-        log.warning("The disk of %s is full", settings.VAR)
-        return ["The disk is full"]
     return []
 
 

@@ -60,7 +60,15 @@ def restore_backup(
         with script.open("rb") as file:
             run_postgres_program("psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", "--single-transaction", stdin=file)
         # Only after the transaction: if that fails, nothing has changed.
-        _replace_files(folder / "var", var)
+        for part in KEPT:
+            old, new = var / part, folder / "var" / part
+            # Paid vectors stay if the backup contains none: they are valid for every collection.
+            if part == "vectors" and not new.exists():
+                continue
+            with contextlib.suppress(FileNotFoundError):
+                shutil.rmtree(old) if old.is_dir() else old.unlink()
+            if new.exists():
+                shutil.move(new, old)
         _refill_store(say)
     # The tables may now be those of an older version: the next command has to check.
     startup.remove_stamp(var)
@@ -206,19 +214,6 @@ def _move_paths_in_files(source: Path, old: Path, new: Path) -> None:
                 moved = moved.replace(before.encode(), after.encode())
             if moved != text:
                 path.write_bytes(moved)
-
-
-def _replace_files(source: Path, var: Path) -> None:
-    """Replace the kept parts of VAR by those of the backup."""
-    for name in KEPT:
-        old, new = var / name, source / name
-        # Paid vectors stay if the backup contains none: they are valid for every collection.
-        if name == "vectors" and not new.exists():
-            continue
-        with contextlib.suppress(FileNotFoundError):
-            shutil.rmtree(old) if old.is_dir() else old.unlink()
-        if new.exists():
-            shutil.move(new, old)
 
 
 def _refill_store(say: Say) -> None:

@@ -11,7 +11,6 @@ from judges.costs.price_rows import enter_price
 from judges.models import JudgeVersion, Panel
 from judges.panels.judges_file import JudgesFile
 from judges.providers import require_extra
-from judges.records import JudgeSettings
 
 LOCK = 0x6A75_6467  # Key of the advisory lock under which one file at a time is stored.
 
@@ -28,7 +27,17 @@ def store_judges_file(file: JudgesFile) -> dict[str, Any]:
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK])
     for entry in file.judges:
         require_extra(entry.provider)
-    judges = [_store_judge(entry) for entry in file.judges]
+    judges = []
+    for judge in file.judges:
+        fields = asdict(judge)
+        latest = JudgeVersion.objects.filter(name=judge.name).order_by("-version").first()
+        if latest and latest.is_current and all(getattr(latest, name) == value for name, value in fields.items()):
+            judges.append({"name": judge.name, "version": latest.version, "change": "unchanged"})
+            continue
+        JudgeVersion.objects.filter(name=judge.name, is_current=True).update(is_current=False)
+        version = latest.version + 1 if latest else 1
+        JudgeVersion.objects.create(version=version, **fields)
+        judges.append({"name": judge.name, "version": version, "change": "changed" if latest else "new"})
     prices = []
     for price_entry in file.prices:
         change = enter_price(
@@ -49,17 +58,6 @@ def store_judges_file(file: JudgesFile) -> dict[str, Any]:
         panel_change = "changed" if existing_panel else "new"
     panel = {"name": file.panel.name, "change": panel_change}
     return {"judges": judges, "panel": panel, **({"prices": prices} if prices else {})}
-
-
-def _store_judge(entry: JudgeSettings) -> dict[str, Any]:
-    fields = asdict(entry)
-    latest = JudgeVersion.objects.filter(name=entry.name).order_by("-version").first()
-    if latest and latest.is_current and all(getattr(latest, name) == value for name, value in fields.items()):
-        return {"name": entry.name, "version": latest.version, "change": "unchanged"}
-    JudgeVersion.objects.filter(name=entry.name, is_current=True).update(is_current=False)
-    version = latest.version + 1 if latest else 1
-    JudgeVersion.objects.create(version=version, **fields)
-    return {"name": entry.name, "version": version, "change": "changed" if latest else "new"}
 
 
 def has_key(variable: str) -> bool:

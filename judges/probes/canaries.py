@@ -24,7 +24,7 @@ from judges.models.canaries import CanaryAnswer, CanaryRound, CanarySchedule
 from judges.probes.canary_texts import Canary, all_canaries
 from judges.probes.limited_calls import AT_ONCE, Done, forecast_votes, run_within_limits, try_request
 from judges.prompts import answering
-from judges.records import Judge, ModelRequest
+from judges.records import Judge
 
 TASK = "judges.probes.canaries"
 
@@ -61,8 +61,17 @@ def ask_canaries(*, panel: str, judges: Sequence[Judge], by: str, done: Done = l
 
     async def ask(limits: RateLimits, judge: Judge, canary: Canary) -> None:
         request = answering.build_request(judge, canary.inputs, canary.role, history=canary.history)
+        empty_row: Row = NO_ANSWER | {"role": request.role, "cost": None}
+        row, raw = empty_row, ""
         async with semaphore:
-            row, raw = await _send_canary(limits, request)
+            try:
+                async for result, milliseconds in try_request(limits, request):
+                    row, raw = empty_row | {"ms": milliseconds}, result.raw
+                    call = SentCall(row, judge, request.inputs.document, price_for_judge(judge), False, False, "")
+                    call.ended(result)
+            # An endpoint that is down fails this round of its judge, but not the other judges.
+            except CircuitOpen as error:
+                row, raw = empty_row | {"error": one_line(f"{judge.name}: {error}")}, ""
         prompt = versions[request.prompt.name, request.prompt.sha256]
         injection = canary.injection
         answer = CanaryAnswer(
@@ -101,21 +110,6 @@ def ask_canaries(*, panel: str, judges: Sequence[Judge], by: str, done: Done = l
     connection.close()  # It would be idle for long.
     run_within_limits(judges, main)
     return canary_round
-
-
-async def _send_canary(limits: RateLimits, request: ModelRequest) -> tuple[Row, str]:
-    """Send a canary, with retries; return the row and the raw answer of the last attempt."""
-    judge, document = request.judge, request.inputs.document
-    empty_row: Row = NO_ANSWER | {"role": request.role, "cost": None}
-    row, raw = empty_row, ""
-    try:
-        async for result, milliseconds in try_request(limits, request):
-            row, raw = empty_row | {"ms": milliseconds}, result.raw
-            SentCall(row, judge, document, price_for_judge(judge), False, False, "").ended(result)
-    # An endpoint that is down fails this round of its judge, but not the other judges.
-    except CircuitOpen as error:
-        return empty_row | {"error": one_line(f"{judge.name}: {error}")}, ""
-    return row, raw
 
 
 def set_schedule(*, hours: int, paid: bool, panel: str = "") -> CanarySchedule:

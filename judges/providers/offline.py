@@ -101,8 +101,16 @@ def answer_request(request: ModelRequest, lexicon: judges.Lexicon) -> dict[str, 
     if model not in KNOWN:
         raise Rejected(f"{model!r} is no offline judge: take one of {', '.join(KNOWN)}.")
     # Writing and measuring are told apart by the role; every other role asks for a verdict.
+    if request.role == "write":
+        target = evidence.write_target(inputs, lexicon, request.round)
+        return {"contribution": target.contribution, "evidence": target.evidence}
     if request.role in TEXT_ROLES:
-        return _evidence_answer(request, lexicon)
+        if request.written is None:
+            raise Rejected("There is nothing to measure.")
+        if request.role == "entity":
+            return {"entities": list(evidence.find_entities(request.written.evidence))}
+        scores = evidence.score_target(inputs, request.written, lexicon)
+        return {"note": "By counting words only.", **scores}
     if request.role in DEBATERS:
         turn = debate.argue_turn(DebateAgent(Side(request.role), request.sample), inputs, lexicon, request.history)
         return {
@@ -122,19 +130,6 @@ def answer_request(request: ModelRequest, lexicon: judges.Lexicon) -> dict[str, 
             "score": judges.score_to_grade(share, request.judge.grades, request.judge.relevant_from),
         }
     return {"reason": reason, "response": _yes_or_no(verdict)}
-
-
-def _evidence_answer(request: ModelRequest, lexicon: judges.Lexicon) -> dict[str, object]:
-    """Return contribution and evidence, the entities in the evidence, or their scores, by the role."""
-    if request.role == "write":
-        target = evidence.write_target(request.inputs, lexicon, request.round)
-        return {"contribution": target.contribution, "evidence": target.evidence}
-    if request.written is None:
-        raise Rejected("There is nothing to measure.")
-    if request.role == "entity":
-        return {"entities": list(evidence.find_entities(request.written.evidence))}
-    scores = evidence.score_target(request.inputs, request.written, lexicon)
-    return {"note": "By counting words only.", **scores}
 
 
 def _answer_without_pair(request: ModelRequest, lexicon: judges.Lexicon) -> dict[str, object]:

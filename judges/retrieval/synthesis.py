@@ -124,7 +124,14 @@ def read_scored_pairs(campaign: int, pairs: Iterable[int]) -> dict[int, ScoredPa
     for pair, outcome, reason, reasoning, score, tokens, reasoning_tokens, key in rows:
         if outcome == "labelled" and score is not None:
             tokens, reasoning_tokens = (tokens, reasoning_tokens) if tokens else original_tokens.get(key, (0, 0))
-            length = _training_tokens(reasoning, tokens, reasoning_tokens)
+            # The tokens of the text that becomes training data, without hidden ones.
+            size = len(reasoning.encode())
+            if not reasoning:
+                length = tokens - reasoning_tokens
+            elif reasoning_tokens and size < SUMMARY * reasoning_tokens:
+                length = size // 4
+            else:
+                length = reasoning_tokens or tokens
             generations[pair].append(Generation(reasoning or reason, score, length))
     return {
         pair: ScoredPair(
@@ -138,13 +145,3 @@ def read_scored_pairs(campaign: int, pairs: Iterable[int]) -> dict[int, ScoredPa
         for pair, pair_generations in generations.items()
         if (nearest := ensemble.nearest_to_mean([generation.score for generation in pair_generations])) is not None
     }
-
-
-def _training_tokens(reasoning: str, tokens: int, reasoning_tokens: int) -> int:
-    """Return the tokens of the text that becomes training data, without hidden ones."""
-    if not reasoning:
-        return tokens - reasoning_tokens
-    size = len(reasoning.encode())
-    if reasoning_tokens and size < SUMMARY * reasoning_tokens:
-        return size // 4
-    return reasoning_tokens or tokens

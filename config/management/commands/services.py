@@ -31,10 +31,19 @@ class Command(QuorumCommand):
 
         Returns {"state": running|stopped|external, "pid", "database", "redis", "pids", "users": [pid]}.
         """
-        document = self.status() if options["act"] == "status" else self.stable_status()
-        if options["act"] == "stop" and document["state"] == "running":
-            self.stop(document)
-            document = self.status()
+        document = self.status()
+        if options["act"] == "stop":
+            # Wait until the keeper is neither starting nor ending.
+            end = time.monotonic() + PATIENCE
+            while document["state"] == "starting":
+                if time.monotonic() > end:
+                    log = settings.VAR / "logs" / "keeper.log"
+                    raise QuorumError(f"The keeper neither came up nor ended in {PATIENCE:.0f} s: see {log}")
+                time.sleep(0.05)
+                document = self.status()
+            if document["state"] == "running":
+                self.stop(document)
+                document = self.status()
         self.say(f"{settings.VAR}: {document['state']}")
         if document.get("users"):
             self.say("used by processes " + ", ".join(str(pid) for pid in document["users"]))
@@ -54,16 +63,6 @@ class Command(QuorumCommand):
         # The keeper itself takes the lock for a moment every second if nobody else holds it.
         users = [pid for pid in lock_holders(settings.VAR / "users.lock") if pid != announcement["pid"]]
         return {"state": "running", **announcement, "users": users}
-
-    def stable_status(self) -> dict[str, Any]:
-        """Return the status once the keeper is neither starting nor ending."""
-        end = time.monotonic() + PATIENCE
-        while (document := self.status())["state"] == "starting":
-            if time.monotonic() > end:
-                log = settings.VAR / "logs" / "keeper.log"
-                raise QuorumError(f"The keeper neither came up nor ended in {PATIENCE:.0f} s: see {log}")
-            time.sleep(0.05)
-        return document
 
     def stop(self, document: dict[str, Any]) -> None:
         """Ask the keeper to end both services. Raises BadInput if processes use them."""

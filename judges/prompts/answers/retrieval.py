@@ -31,23 +31,17 @@ def parse_answer(role: str, text: str, documents: int, rules: ParsingRules = STR
             raise Unparsed(f'"{name}" is empty')
         return Turn(1, passage)
     if role == "rank":
-        return Turn(1, json.dumps(_parse_scores(text, documents)))
+        fields = fields_of(text, required={str(index) for index in range(documents)})
+        scores = [fields[str(index)] for index in range(documents)]
+        for score in scores:
+            if isinstance(score, bool) or not isinstance(score, int | float) or not math.isfinite(score):
+                raise Unparsed("a score is not a number")
+        return Turn(1, json.dumps([float(score) for score in scores]))
     if role == "web":
         pages_of(Turn(1, text))
         return Turn(1, text)
     vectors_of(Turn(1, text), documents)
     return Turn(1, text)
-
-
-def _parse_scores(text: str, documents: int) -> list[float]:
-    """Return the scores in the order of the documents, from {index: score}. Raises Unparsed."""
-    fields = fields_of(text, required={str(index) for index in range(documents)})
-    scores = [fields[str(index)] for index in range(documents)]
-    if not all(
-        isinstance(score, int | float) and not isinstance(score, bool) and math.isfinite(score) for score in scores
-    ):
-        raise Unparsed("a score is not a number")
-    return [float(score) for score in scores]
 
 
 def scores_of(turn: Turn) -> list[float]:
