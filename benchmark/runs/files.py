@@ -29,12 +29,12 @@ def read_qrels(path: Path, fields: Mapping[str, str] | None = None) -> dict[str,
     problems: list[str] = []
     for row in read_grades(source, TOP_GRADE, by_ids=True):
         if row.problem:
-            problems.append(f"{source.place(row.line)}: {row.problem}")
+            problems.append(f"{source.name_line(row.line)}: {row.problem}")
         # A pair may be listed twice with the same grade, as in some published qrels.
         elif qrels.setdefault(row.query, {}).setdefault(row.document, row.grade) != row.grade:
             template = _('document "%(document)s" has another grade for query "%(query)s" above')
             problem = template % {"document": row.document, "query": row.query}
-            problems.append(f"{source.place(row.line)}: {problem}")
+            problems.append(f"{source.name_line(row.line)}: {problem}")
     if problems:
         raise BadInput(list_problems(path, problems))
     if not qrels:

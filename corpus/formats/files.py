@@ -173,7 +173,7 @@ class FileSource:
         body = head.rstrip() if head.rstrip().endswith(b"]") else head
         return head.startswith(b"[") and b"\n" not in body and b"\r" not in body
 
-    def place(self, line: int | str) -> str:
+    def name_line(self, line: int | str) -> str:
         """Return the words for a line in an error; a row of Parquet and workbooks, an object of a JSON list."""
         if self.counts_objects:
             return _("object %(n)s") % {"n": line}
@@ -186,7 +186,7 @@ class FileSource:
             sentence = template % {"file": self, "problem": problem, "n": line}
         else:
             template = _("%(file)s, %(place)s: %(problem)s")
-            sentence = template % {"file": self, "place": self.place(line), "problem": problem}
+            sentence = template % {"file": self, "place": self.name_line(line), "problem": problem}
         return OptionWouldHelp(option, sentence) if option else BadInput(sentence)
 
     def lines(self, *, blank: bool = False) -> Iterator[tuple[int, bytes]]:

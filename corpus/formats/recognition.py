@@ -11,12 +11,12 @@ from charts.translation import gettext_noop
 class KnownFormat(NamedTuple):
     """A format that cannot be read, and what to do about it."""
 
-    what: str
-    do: str
+    name: str
+    remedy: str
 
     def __str__(self) -> str:
         message = _("this is %(what)s, which cannot be read here: %(do)s")
-        return message % {"what": _(self.what), "do": _(self.do)}
+        return message % {"what": _(self.name), "do": _(self.remedy)}
 
 
 _UNPACK = gettext_noop("unpack it and name the file in it")

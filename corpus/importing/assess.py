@@ -73,9 +73,9 @@ class BadRows:
     def refusal(self, source: FileSource) -> BadInput:
         """Return the error with the number of rows of each kind, and the first rows."""
         total, counts = self.counts.total(), sorted(self.counts.items())
-        kinds = ", ".join(f"{n} {kind} from {source.place(self.first[kind][0][0])}" for kind, n in counts)
+        kinds = ", ".join(f"{n} {kind} from {source.name_line(self.first[kind][0][0])}" for kind, n in counts)
         first = sorted(row for rows in self.first.values() for row in rows)[:SHOWN]
-        problems = "; ".join(f"{source.place(line)}: {problem}" for line, problem in first)
+        problems = "; ".join(f"{source.name_line(line)}: {problem}" for line, problem in first)
         more = f" (the first {SHOWN} of {total})" if total > SHOWN else ""
         rows = "1 bad row" if total == 1 else f"{total} bad rows"
         return OptionWouldHelp(
@@ -214,9 +214,9 @@ def _find_bad(source: FileSource, bad: BadRows) -> None:
            UNION ALL
            SELECT line, 'conflicting', format(%(before)s, grade, before)
            FROM import_compared WHERE place = 1 AND before IS NOT NULL AND before <> grade""",
-        twice=_("the pair stands already in %(place)s") % {"place": source.place("%1$s")},
+        twice=_("the pair stands already in %(place)s") % {"place": source.name_line("%1$s")},
         other=_("grade %(grade)s, but %(place)s has %(other)s")
-        % {"grade": "%1$s", "place": source.place("%2$s"), "other": "%3$s"},
+        % {"grade": "%1$s", "place": source.name_line("%2$s"), "other": "%3$s"},
         before=_("grade %(grade)s, but the collection has %(before)s of this assessor")
         % {"grade": "%1$s", "before": "%2$s"},
     )

@@ -101,7 +101,7 @@ class Stage:
         )
         if clash:
             message = _("the pair stands in %(place)s with another teacher_score or gold")
-            raise source.bad(clash[0], message % {"place": source.place(clash[1])})
+            raise source.bad(clash[0], message % {"place": source.name_line(clash[1])})
         # Rows with several pairs, such as triples, are not counted as repeated.
         pair_rows, lines, pairs = fetch_row(
             "SELECT count(*), count(DISTINCT line), count(DISTINCT (query_id, document_id)) FROM import_found"
@@ -122,7 +122,7 @@ class Stage:
         if number and (clash := fetch_one(OTHER_GRADE, **values)):
             line, grade, file, earlier_line, before = clash
             message = _("grade %(grade)s, but %(file)s, %(place)s, has %(before)s for this pair; leave one file out")
-            other = {"file": files[file], "place": files[file].place(earlier_line), "before": before}
+            other = {"file": files[file], "place": files[file].name_line(earlier_line), "before": before}
             raise files[number].bad(line, message % {"grade": grade, **other})
         execute(GRADE_ONCE, **values)
 
@@ -155,7 +155,7 @@ class Stage:
         self.left_out.remove_repeated("judgments", "import_found", "query_id, document_id, grade")
         if twice := staging.first_repeated("import_found", "query_id, document_id"):
             message = _("the pair stands already in %(place)s, with another grade")
-            raise source.bad(twice[0], message % {"place": source.place(twice[1])})
+            raise source.bad(twice[0], message % {"place": source.name_line(twice[1])})
         self.stage_grades(files, number, "qrels")
         return fetch_row("SELECT count(*) FROM import_found WHERE grade IS NOT NULL")[0], unjudged
 

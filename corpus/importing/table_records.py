@@ -311,7 +311,7 @@ def _is_repeated(
     line, before = seen[record.id]
     if before != record.hash:
         message = _('"%(id)s" has another text than in %(place)s')
-        raise source.bad(record.line, message % {"id": record.id, "place": source.place(line)})
+        raise source.bad(record.line, message % {"id": record.id, "place": source.name_line(line)})
     return True
 
 

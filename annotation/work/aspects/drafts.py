@@ -108,7 +108,7 @@ def store_upload(member: Membership, query: Query, name: str, body: bytes) -> Pa
         )
     if file_format := recognition.recognise_format(body, pages=True):
         raise BadInput(
-            _("This file is %(what)s, not text. Save it as plain text or as a web page.") % {"what": file_format.what}
+            _("This file is %(what)s, not text. Save it as plain text or as a web page.") % {"what": file_format.name}
         )
     if b"\0" in body:
         raise BadInput(_("This is not a text file. Save it as plain text or as a web page."))
