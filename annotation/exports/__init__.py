@@ -1,1 +1,1 @@
-"""Exports of labels, judgments, debates and training sets; label sources, splits, reranker scores."""
+"""Exports of labels, judgments, debates and training sets, with their label sources, splits and reranker scores."""

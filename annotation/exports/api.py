@@ -1,4 +1,4 @@
-"""Exports: how one is made, how far it is, its files."""
+"""API of exports: making one, its state and manifest, its files."""
 
 from datetime import datetime
 from typing import Any
@@ -51,7 +51,7 @@ def read_export(request: HttpRequest, name: str, number: int) -> Any:
 )
 def read_export_file(request: HttpRequest, name: str, number: int, file: str) -> Any:
     """Download a file of an export."""
-    # Names of the manifest alone are found: no path leads out of the export's folder.
+    # Only names of the manifest are accepted, so no path leads out of the export's folder.
     path = listing.file_of(_find_export(request, number), file)
     if path is None:
         raise Http404(_("File not found."))
@@ -76,5 +76,5 @@ def _show_export(row: Snapshot) -> dict[str, Any]:
     }
 
 
-# An export is of one moment (REPEATABLE READ), with a key as without one.
+# An export shows one moment (REPEATABLE READ), also with an idempotency key.
 operation(router, create_export, "POST", "/exports", response=ExportOut, show=_show_export, one_view=True)

@@ -1,4 +1,4 @@
-"""The formats that exist: how a row becomes a line, and what a manifest counts. Pure."""
+"""Formats of exports: the line of a row, and the counts of the manifest. Pure."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -17,37 +17,33 @@ Row = Sequence[Any]
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A format of exports: one file of rows, or a training set of several files, which `file` lists in words."""
+    """A format of exports: a file of rows, or a training set of several files, which `file` lists in words."""
 
     name: str
     file: str
     title: str
     about: str
-    line: Callable[[Row], str] | None = None  # How a row becomes a line; None: a training set has writers of its own.
+    line: Callable[[Row], str] | None = None  # Return the line of a row; None: a training set, which has a SetWriter.
     header: str = ""
-    labels: bool = True  # Made of resolved labels, so that it can be limited to some origins.
-    counted: Mapping[str, int] = field(default_factory=dict)  # What a manifest counts, and its place in a row.
+    labels: bool = True  # Whether it contains resolved labels, which can be limited to some origins.
+    counted: Mapping[str, int] = field(default_factory=dict)  # Counts of the manifest, and their column in a row.
     version: int = 1
 
     def with_posterior(self) -> "Format":
-        """Return the format with each row's posterior as last column, if it has a place for it."""
+        """Return the format with the posterior as last column, if it is CSV."""
         if self.line is not csv_line:
             return self
         return replace(self, header=f"{self.header.rstrip()},posterior\n", line=_posterior_line)
 
     @property
     def is_set(self) -> bool:
-        """True if it is a training set."""
+        """Whether it is a training set."""
         return self.line is None
 
 
 JUDGMENT = ("query_id", "doc_id", "assessor", "kind", "grade", "step", "arm", "guideline", "ms", "time")
 MARK = ("query_id", "doc_id", "assessor", "grade", "start", "end", "text", "time")
 DEBATE = ("query_id", "doc_id", "round", "side", "judge", "verdict", "reason", "quotes", "found")
-
-
-def _qrels_line(row: Row) -> str:
-    return f"{row[0]} 0 {row[1]} {row[2]}\n"
 
 
 def _posterior_line(row: Row) -> str:
@@ -60,7 +56,7 @@ def _json_line(names: Sequence[str], values: Row) -> str:
 
 
 def _timed_line(names: Sequence[str], row: Row) -> str:
-    """Write a row whose last value is a time, in UTC (2026-11-20T09:30:00.000000Z)."""
+    """Return the line of a row whose last value is a time, in UTC (2026-11-20T09:30:00.000000Z)."""
     *values, time = row
     return _json_line(names, (*values, time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")))
 
@@ -72,21 +68,22 @@ def _judgment_line(row: Row) -> str:
 
 def _debate_line(row: Row) -> str:
     *values, quotes, window = row
-    texts, found = [quote["text"] for quote in quotes], [quote["start"] is not None for quote in quotes]
-    return _add_window(_json_line(DEBATE, (*values, texts, found)), window)
+    texts = [quote["text"] for quote in quotes]
+    is_in_document = [quote["start"] is not None for quote in quotes]
+    return _add_window(_json_line(DEBATE, (*values, texts, is_in_document)), window)
 
 
 def _add_window(line: str, window: int) -> str:
-    """Name the window of a long document that a vote or turn is about, where there is one."""
+    """Add the window of a long document to the line of a vote or turn about it."""
     return f'{line.rstrip()[:-1]}, "window": {window}}}\n' if window else line
 
 
 FORMATS = {
-    one.name: one
-    for one in (
+    format.name: format
+    for format in (
         Format("qrels", "qrels.txt", gettext_noop("TREC qrels"),
                gettext_noop("All labels as one qrels file for trec_eval, ir_measures and similar tools."),
-               line=_qrels_line, counted={"grades": 2, "origins": 3}),
+               line=lambda row: f"{row[0]} 0 {row[1]} {row[2]}\n", counted={"grades": 2, "origins": 3}),
         Format("csv", "labels.csv", gettext_noop("CSV of labels"),
                gettext_noop("The same labels with their source: a policy, people or an adjudicator."),
                line=csv_line, header="query_id,doc_id,grade,origin\n",
@@ -106,10 +103,10 @@ FORMATS = {
                line=aspect_line, labels=False, counted={"importances": 4}),
     )
 }  # fmt: skip
-LINES = "train.jsonl, dev.jsonl"  # A training set of one file for each split.
+LINES = "train.jsonl, dev.jsonl"  # Files of a training set with one file per split.
 SETS = {
-    one.name: one
-    for one in (
+    format.name: format
+    for format in (
         Format("prism", LINES, gettext_noop("Prism"),
                gettext_noop("Pairs with target score, label, contribution and evidence, for training on this site.")),
         Format("beir", "corpus.jsonl, queries.jsonl, qrels/", "BEIR",

@@ -1,4 +1,4 @@
-"""Record of an export's labels, written in the transaction that reads them."""
+"""Records of the labels in an export, written in the transaction that reads them."""
 
 from collections.abc import Mapping, Sequence
 
@@ -22,7 +22,7 @@ def hold_rows(
     *,
     by_grades: bool,
 ) -> None:
-    """Write what an export of one file holds. Nothing where the snapshot has no record: it locks nothing then."""
+    """Record the labels of an export of one file. An export without records locks nothing."""
     statement = HOLD_MADE_LABELS if aggregated is not None else HOLD_LABELS
     if snapshot.format in ("judgments", "marks"):
         statement = HOLD_JUDGMENTS
@@ -40,27 +40,35 @@ def hold_rows(
 
 
 def hold_sets(snapshot: Snapshot, sides: Mapping[str, Sequence[SetQuery]], *, as_judgments: bool) -> None:
-    """Write which labels stand in which split of a training set; pairs that nobody judged have none.
+    """Record the labels of each split of a training set; pairs without a judgment have none.
 
-    `as_judgments`: its labels are made of grades, or are those of a version of the qrels: only the pairs are noted.
+    `as_judgments`: the labels are aggregated or of a version of the qrels, so only the pairs are recorded.
     """
     if not (records := _empty_records(snapshot)):
         return
-    held = []
+    exported = []
     for split, queries in sides.items():
         for query in queries:
             rows = sorted((row for row in query.rows if row.pair and not row.assumed), key=lambda row: row.pair)
             pairs, origins = [row.pair for row in rows], [row.origin for row in rows]
             grades = [None if as_judgments else row.grade for row in rows]
-            about = {"record": records[query.source], "query_id": query.key, "split": split}
             if rows:
-                held.append(ExportedLabels(**about, pairs=pairs, grades=grades, origins=origins))
-    ExportedLabels.objects.bulk_create(held, batch_size=BATCH)
+                exported.append(
+                    ExportedLabels(
+                        record=records[query.source],
+                        query_id=query.key,
+                        split=split,
+                        pairs=pairs,
+                        grades=grades,
+                        origins=origins,
+                    )
+                )
+    ExportedLabels.objects.bulk_create(exported, batch_size=BATCH)
 
 
 def _empty_records(snapshot: Snapshot) -> dict[str, ExportRecord]:
-    """Return the export's records by collection, without what a dead worker may have written."""
-    if snapshot._state.adding:  # a preview
+    """Return the export's records by collection, without the labels that an interrupted worker may have written."""
+    if snapshot._state.adding:  # A preview has no records.
         return {}
     ExportedLabels.objects.filter(record__export=snapshot.pk).delete()
     records = ExportRecord.objects.filter(export=snapshot.pk).select_related("collection")

@@ -1,4 +1,4 @@
-"""What an export can be told: its format, whose labels, and the choices of a training set."""
+"""Options of an export: its format, its labels, and the choices of a training set."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 else:
     FormatName, Side = Literal[tuple(EVERY)], Literal[SPLITS]
 NEAR = 0.8
-# Formats that systems are measured by: a judgment that is left out changes their scores.
+# Formats for measuring systems, whose scores depend on every judgment.
 BENCHMARKS = ("beir", "mteb")
 MOST = 1 << 31
-MADE_OF_GRADES = ("majority", "dawid-skene")  # Aggregates that are no label of the collection.
-# The others are of training sets.
+MADE_OF_GRADES = ("majority", "dawid-skene")  # Aggregates that are not labels of the collection.
+# Options of all formats; the others are of training sets.
 OF_FORMAT = ("format", "origins", "leave_out_failed", "aggregate", "assessors")
-# Options that would change the grades of a version of the qrels, or which of them there are.
+# Options that would change or reduce the grades of a version of the qrels.
 CHANGING = (
     "aggregate", "origins", "leave_out_failed", "run", "agreement", "negatives", "documents", "balance", "collections",
     "quota", "uniform", "labels",
 )  # fmt: skip
-# Of erank-sft, about whose labels are taken, and documents from elsewhere: what was drawn and scored is fixed.
+# Options about labels and further documents, which erank-sft does not take: its documents are already drawn and scored.
 FIXED = ("run", "agreement", "origins", "balance", "aggregate", "qrels")
 OTHERS = "sets that draw from several collections are made on the server, by who may read them all"
 
@@ -44,7 +44,7 @@ def _choose_teacher(teacher: str | None, info: ValidationInfo) -> str:
 
 
 class ExportOptions(Options):
-    """What an export can be told. `None` leaves a limit out."""
+    """Options of an export. `None`: no limit."""
 
     format: FormatName = option(_("Format"), choices={form.name: form.title for form in EVERY.values()})
     origins: Annotated[
@@ -229,40 +229,41 @@ class ExportOptions(Options):
 
     @model_validator(mode="after")
     def go_together(self) -> Self:
+        """Refuse options that do not go together. Raises BadOption with the first of them."""
         low, dash, high = self.ranks.partition("-")
         if not (dash and low.isdecimal() and high.isdecimal() and 1 <= int(low) <= int(high)):
             raise BadOption("ranks", _("Enter two ranks such as 11-100, the smaller first."))
-        given = [name for name in type(self).model_fields if name in self.model_fields_set]
-        told = [name for name in given if getattr(self, name) != type(self).model_fields[name].default]
-        # The options that do not go with what else was chosen.
+        set_names = [name for name in type(self).model_fields if name in self.model_fields_set]
+        changed_names = [name for name in set_names if getattr(self, name) != type(self).model_fields[name].default]
         if not self.form.is_set:
             sentence = _("This is for training sets: %(format)s is one file and never split.")
-            self._refuse([name for name in given if name not in OF_FORMAT], sentence)
+            self._refuse([name for name in set_names if name not in OF_FORMAT], sentence)
         if not self.form.labels:
             without = ("origins", "leave_out_failed", "aggregate")
             self._refuse(
-                [name for name in told if name in without],
+                [name for name in changed_names if name in without],
                 _("%(format)s has no labels: leave this out."),
             )
         if self.aggregate in MADE_OF_GRADES:
             sentence = _("%(aggregate)s makes labels of all grades: leave this out.")
-            self._refuse([name for name in told if name in ("origins", "labels")], sentence)
+            self._refuse([name for name in changed_names if name in ("origins", "labels")], sentence)
         if self.assessors and not self.aggregate:
             self._refuse(["assessors"], _("An aggregate makes labels of somebody's grades alone: choose one."))
         if self.format == "erank-sft":
             sentence = _("This does not go with erank-sft: synthesize_scores chose its documents.")
-            self._refuse([name for name in told if name in FIXED], sentence)
+            self._refuse([name for name in changed_names if name in FIXED], sentence)
         if self.qrels is not None:
             if self.format not in BENCHMARKS:
                 sentence = _("Only the formats beir and mteb take a version of the qrels, not %(format)s.")
                 self._refuse(["qrels"], sentence)
             sentence = _("A version of the qrels is exported as it is: leave this out.")
-            self._refuse([name for name in told if name in CHANGING], sentence)
+            self._refuse([name for name in changed_names if name in CHANGING], sentence)
             sentence = _("Queries of a version of the qrels stand in test: give no share; names may be given.")
-            self._refuse([name for name in given if name == "split"], sentence)
+            self._refuse([name for name in set_names if name == "split"], sentence)
         return self
 
     def _refuse(self, names: list[str], sentence: Any) -> None:
+        """Raise BadOption with this sentence for the first of the options, if there is one."""
         if names:
             name = "split" if names[0] == "named_splits" else names[0]
             raise BadOption(name, sentence % {"format": self.format, "aggregate": self.aggregate})
@@ -274,26 +275,26 @@ class ExportOptions(Options):
 
     @property
     def near(self) -> float | None:
-        """Jaccard similarity from which texts are near-duplicates; None: they may stand on both sides."""
+        """Jaccard similarity from which texts are near-duplicates; None: they may be on both sides."""
         if self.near_duplicates is None:
             return None if self.format in BENCHMARKS else NEAR
         return self.near_duplicates or None
 
     @property
     def rank_range(self) -> tuple[int, int]:
-        """Ranks of the run from which documents are taken, from 1, both ends included."""
+        """First and last rank of the run's documents, from 1, both included."""
         low, _dash, high = self.ranks.partition("-")
         return int(low), int(high)
 
     def in_manifest(self) -> dict[str, Any]:
-        """Return every choice of a training set by its name, as JSON holds it."""
-        chosen = self.model_dump(mode="json", exclude={"format", "near_duplicates"})
+        """Return the options of a training set by name, as JSON."""
+        choices = self.model_dump(mode="json", exclude={"format", "near_duplicates"})
         named = [f"{side}={name}" for side, name in self.named_splits.items()]
-        return chosen | {"near": self.near, "ranks": list(self.rank_range), "named_splits": named}
+        return choices | {"near": self.near, "ranks": list(self.rank_range), "named_splits": named}
 
 
 def read_splits(texts: list[str]) -> dict[str, Any]:
-    """Return the share and the named splits of the command's --split. Raises BadOption for two shares."""
+    """Return the share and the named splits of the command's option `split`. Raises BadOption for invalid texts."""
     shares = [text for text in texts if "=" not in text]
     if len(shares) > 1:
         raise BadOption("split", _("Give one share; names are given as test=NAME."))

@@ -1,4 +1,4 @@
-"""Preview of an export: made in a folder that is removed, without a row or a lock."""
+"""Preview of an export: it is made in a temporary folder, without a row in the database or a lock."""
 
 from itertools import islice
 from pathlib import Path
@@ -11,27 +11,27 @@ from annotation.exports.query_splits.parts import SPLITS
 from annotation.exports.snapshots import build_snapshot, write_files
 from corpus.models import Collection
 
-FIRST = 5  # Rows of each file.
-LONGEST = 400  # Characters of a row.
+FIRST = 5  # Number of rows of each file.
+LONGEST = 400  # Most characters of a row.
 
 
 def preview_export(collection: Collection, options: ExportOptions) -> dict[str, Any]:
     """Make the export for its counts and first rows. Raises BadInput as `write_snapshot` does.
 
-    Returns the manifest that it would have, the first rows of each file, and the counts of each
-    split of a training set.
+    Return its manifest, the first rows of each file, and the counts of each split of a training set.
     """
     with TemporaryDirectory() as folder:
-        written = ExportFiles(Path(folder))
+        export_files = ExportFiles(Path(folder))
         try:
-            _moment, manifest = write_files(build_snapshot(collection, options, Path(folder)), written)
+            _moment, manifest = write_files(build_snapshot(collection, options, Path(folder)), export_files)
         except BaseException:
-            written.discard()
+            export_files.discard()
             raise
         files = [(file["name"], _read_first_rows(Path(folder) / file["name"])) for file in manifest["files"]]
-    # `other`: pairs that are not relevant.
+    # `other`: number of pairs that are not relevant.
     counts = {
-        side: n | {"other": n["pairs"] - n["relevant"]} for side, n in manifest["counts"].get("splits", {}).items()
+        side: side_counts | {"other": side_counts["pairs"] - side_counts["relevant"]}
+        for side, side_counts in manifest["counts"].get("splits", {}).items()
     }
     splits = [(side, counts[side]) for side in SPLITS if side in counts]
     return {"form": options.form, "manifest": manifest, "files": files, "splits": splits}

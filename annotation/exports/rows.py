@@ -1,4 +1,4 @@
-"""Rows of the exports, straight from PostgreSQL: ordered by query id and document id, streamed."""
+"""Rows of exports, streamed from PostgreSQL in the order of query id and document id."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -24,7 +24,7 @@ WHERE l.aspect_id IS NULL AND (%(origins)s::text[] IS NULL OR l.origin = ANY(%(o
   AND NOT EXISTS (SELECT FROM unnest(%(left_out)s::bigint[]) AS gone(pair) WHERE gone.pair = p.id)
 ORDER BY p.query COLLATE "C", p.document COLLATE "C"
 """
-# Labels that were made anew (annotation.exports.label_sources.aggregated_labels).
+# Aggregated labels (annotation.exports.label_sources.aggregated_labels).
 AGGREGATED_LABELS = """
 SELECT p.query, p.document, l.grade, l.origin, l.posterior
 FROM unnest(%(label_pairs)s::bigint[], %(label_grades)s::smallint[], %(label_origins)s::text[],
@@ -46,9 +46,11 @@ def rows_of(
     left_out: Sequence[int] = (),
     aggregated: AggregatedLabels | None = None,
 ) -> Iterator[list[Row]]:
-    """Yield batches of rows as the format's `line` takes them. `origins` limits labels (None: all),
-    `left_out`: pairs whose labels are left out. `aggregated`: labels in place of the collection's,
-    each row with its posterior."""
+    """Yield batches of rows for the format's `line`.
+
+    `origins`: those of the labels (None: all); `left_out`: pairs whose labels are left out; `aggregated`:
+    labels in place of the collection's, with their posteriors.
+    """
     campaigns = list(campaigns_that_count(collection).values_list("pk", flat=True))
     parameters = {
         "collection": collection.pk,
@@ -60,26 +62,26 @@ def rows_of(
     if format_name == "judgments":
         voters = vote_names(campaigns)
         panels = Campaign.objects.filter(pk__in=campaigns).values_list("pk", "voters")
-        again = list(zip(*copied_places(panels), strict=True)) or [(), (), ()]
-        parameters |= dict(zip(("again_campaigns", "again_places", "again_numbers"), map(list, again), strict=True))
+        copies = list(zip(*copied_places(panels), strict=True)) or [(), (), ()]
+        parameters |= dict(zip(("again_campaigns", "again_places", "again_numbers"), map(list, copies), strict=True))
         for batch in fetch_batches(JUDGMENTS, parameters):
             yield [
-                (query, document, name if judge is None else voters[judge, number], *rest)
-                for query, document, name, *rest, judge, number in batch
+                (query, document, name if judge is None else voters[judge, number], *columns)
+                for query, document, name, *columns, judge, number in batch
             ]
     elif format_name == "debates":
         names = judge_names(campaigns)
         for batch in fetch_batches(DEBATES, parameters):
             yield [
                 (
-                    *start,
+                    *columns,
                     names[judge],
                     verdict,
                     reason,
                     json.loads(quotes) if isinstance(quotes, str) else quotes,
                     window,
                 )
-                for *start, judge, verdict, reason, quotes, window in batch
+                for *columns, judge, verdict, reason, quotes, window in batch
             ]
     elif aggregated is not None:
         yield from fetch_batches(AGGREGATED_LABELS, parameters | aggregated.columns)
@@ -88,8 +90,8 @@ def rows_of(
 
 
 def fetch_batches(sql: str, parameters: dict[str, Any]) -> Iterator[list[Row]]:
-    """Yield rows from a server-side cursor, so that memory does not grow with the rows. Needs an open transaction."""
-    # Millions of rows are sorted in memory as far as they fit; the default 4 MB goes to disk.
+    """Yield batches of rows from a server-side cursor, so that memory does not grow. Needs an open transaction."""
+    # With the default of 4 MB, millions of rows are sorted on disk.
     with connection.cursor() as settings:
         settings.execute("SET LOCAL work_mem = '64MB'")
     with connection.chunked_cursor() as cursor:

@@ -1,4 +1,4 @@
-"""The action of an export: its row, from which on judgments are locked, and then its files."""
+"""The action that makes an export: its row, which locks the judgments, and then its files."""
 
 from pathlib import Path
 
@@ -16,9 +16,11 @@ from jobs import background, workers
 
 
 def make_files(snapshot: Snapshot) -> None:
-    """Write an export, or let a worker do it where it is large. Raises BadInput, and no row stays then."""
+    """Write the files of an export, or have a worker write those of a large one. Raises BadInput, and deletes the row.
+
+    Without a worker a large export is made while the request waits.
+    """
     is_listed = exports_folder(snapshot.collection) in Path(snapshot.folder).parents
-    # Without a worker nobody would make a large one later, so it is made while the request waits.
     form, collection = EVERY[snapshot.format], snapshot.collection
     if is_listed and listing.is_large(form, collection) and workers.has_workers():
         transaction.on_commit(lambda: background.enqueue(listing.MAKE, snapshot.pk))
@@ -26,7 +28,7 @@ def make_files(snapshot: Snapshot) -> None:
     try:
         write_snapshot(snapshot)
     except BadInput:
-        snapshot.delete()  # It would seem to be made for ever.
+        snapshot.delete()  # Or it would be shown as in progress for ever.
         raise
 
 

@@ -1,4 +1,4 @@
-"""Making a snapshot: one consistent view of the database, streamed into files with a manifest."""
+"""Snapshots: one consistent view of the database, streamed into files with a manifest."""
 
 import json
 import shutil
@@ -32,7 +32,7 @@ from corpus.search.lengths import file_of
 from store.files import delete as delete_stored
 from store.files import fetch, publish
 
-# Formats that hold neither judgments nor labels: a judgment may be taken back after them.
+# Formats without judgments and labels, which do not lock judgments.
 WITHOUT_JUDGMENTS = frozenset({"debates", "aspects"})
 
 Progress = Callable[[int], None]
@@ -41,7 +41,7 @@ Progress = Callable[[int], None]
 def build_snapshot(
     collection: Collection, options: ExportOptions, folder: Path | None = None, user: User | None = None
 ) -> Snapshot:
-    """Build the row of a snapshot and do not save it. Without a folder it lies under VAR."""
+    """Build the row of a snapshot without saving it. `folder`: by default one under VAR."""
     return Snapshot(
         collection=collection,
         format=options.format,
@@ -56,39 +56,36 @@ def build_snapshot(
 def create_snapshot(
     collection: Collection, options: ExportOptions, folder: Path | None = None, user: User | None = None
 ) -> Snapshot:
-    """Save the row of a snapshot; `write_snapshot` makes its files.
-
-    From now on its judgments are locked: nobody takes them back.
-    """
+    """Save the row of a snapshot, which locks its judgments; `write_snapshot` makes its files."""
     snapshot = build_snapshot(collection, options, folder, user)
     snapshot.save()
     if options.format not in WITHOUT_JUDGMENTS:
         about: dict[str, Any] = {"home": collection.name, "number": snapshot.number, "format": options.format}
         about["by_policies"] = options.labels == "machine"
         held = _held_collections(collection, options)
-        ExportRecord.objects.bulk_create(ExportRecord(collection=one, export=snapshot.pk, **about) for one in held)
+        ExportRecord.objects.bulk_create(ExportRecord(collection=row, export=snapshot.pk, **about) for row in held)
     return snapshot
 
 
 def _held_collections(collection: Collection, options: ExportOptions) -> list[Collection]:
-    """Return the collections that an export is drawn from."""
-    held = Collection.objects.filter(Q(pk=collection.pk) | Q(name__in=options.collections))
-    return list(held.order_by("pk"))
+    """Return the collections from which an export is drawn."""
+    collections = Collection.objects.filter(Q(pk=collection.pk) | Q(name__in=options.collections))
+    return list(collections.order_by("pk"))
 
 
 def write_snapshot(snapshot: Snapshot, progress: Progress = lambda rows: None) -> Snapshot:
-    """Write the files and complete the row; a failure leaves neither files nor a folder, and the row says why.
+    """Write the files and complete the row. After a failure there are no files, and the row has the error.
 
-    Raises BadInput when the folder is not new or empty.
+    Raises BadInput if the folder is not new or empty.
     """
     try:
-        written = files.ExportFiles(Path(snapshot.folder))
+        export_files = files.ExportFiles(Path(snapshot.folder))
         try:
-            moment, manifest = write_files(snapshot, written, progress)
-            publish(written.folder)
-        # Whatever ended it, the stop of a worker too: half an export must not be taken for one.
+            moment, manifest = write_files(snapshot, export_files, progress)
+            publish(export_files.folder)
+        # Also after the stop of a worker: an incomplete export must not look complete.
         except BaseException:
-            written.discard()
+            export_files.discard()
             raise
     except BaseException as error:
         snapshot.state, snapshot.error = Snapshot.State.FAILED, " ".join(str(error).split()) or "Unexpected error"
@@ -100,7 +97,7 @@ def write_snapshot(snapshot: Snapshot, progress: Progress = lambda rows: None) -
 
 
 def _record_outcome(snapshot: Snapshot, **values: Any) -> None:
-    """Record how an export ended, unless another worker has begun again in another folder."""
+    """Record the outcome of an export, unless another worker has begun again in another folder."""
     if Snapshot.objects.filter(pk=snapshot.pk, folder=snapshot.folder).update(**values):
         records = ExportRecord.objects.filter(export=snapshot.pk)
         if snapshot.state == Snapshot.State.READY:
@@ -111,20 +108,25 @@ def _record_outcome(snapshot: Snapshot, **values: Any) -> None:
 
 
 def begin_again(snapshot: Snapshot) -> None:
-    """Drop the files that a worker which died has left under VAR; the next one writes into a folder of its own."""
-    left, snapshot.folder = Path(snapshot.folder), str(exports_folder(snapshot.collection) / uuid4().hex)
+    """Give the snapshot a new folder, and delete the files that an interrupted worker has left in the old one."""
+    old_folder, snapshot.folder = Path(snapshot.folder), str(exports_folder(snapshot.collection) / uuid4().hex)
     snapshot.save(update_fields=["folder"])
-    delete_stored(left)
-    shutil.rmtree(left, ignore_errors=True)
+    delete_stored(old_folder)
+    shutil.rmtree(old_folder, ignore_errors=True)
 
 
 def write_files(
-    snapshot: Snapshot, written: files.ExportFiles, progress: Progress = lambda rows: None
+    snapshot: Snapshot, export_files: files.ExportFiles, progress: Progress = lambda rows: None
 ) -> tuple[datetime, dict[str, Any]]:
-    """Write the files and their manifest. Everything that they hold is read in one transaction."""
+    """Write the files and their manifest. Return the moment that they show, and the manifest.
+
+    1. Fetch the run and the tokenizer from the store.
+    2. In one transaction, read the rows, write the files, and record the exported labels.
+    3. Write the manifest.
+    """
     collection, options = snapshot.collection, ExportOptions.read(snapshot.options)
     form, origins = options.form, list(options.origins) if options.origins is not None else None
-    # Before the transaction, which would hold back vacuum while the store is waited for.
+    # Before the transaction, which holds back vacuum for as long as it is open.
     for path in (options.run, options.tokenizer):
         if path is not None:
             fetch(Path(path))
@@ -138,27 +140,29 @@ def write_files(
             aggregated = None
             if options.aggregate is not None:
                 aggregated = aggregate_labels(collection, options.aggregate, options.assessors)
-                of = {collection.name: aggregated.described}
-                manifest["aggregate"] = {"by": options.aggregate, "of": of}
+                manifest["aggregate"] = {"by": options.aggregate, "of": {collection.name: aggregated.described}}
                 form = form.with_posterior()
             rows = rows_of(form.name, collection, origins, left_out, aggregated)
-            manifest["counts"] = files.write_rows(written, form, rows, progress)
+            manifest["counts"] = files.write_rows(export_files, form, rows, progress)
             held_labels.hold_rows(snapshot, origins, left_out, aggregated, by_grades=as_judgments)
         else:
-            manifest["counts"], details, sides = make_set(collection, options, written, progress)
+            manifest["counts"], details, sides = make_set(collection, options, export_files, progress)
             held_labels.hold_sets(snapshot, sides, as_judgments=as_judgments)
             manifest |= details
-            own: dict[str, Any] = {"relevant_from": options.relevant_from or collection.relevant_from}
-            own["run"] = identify_run(options.run) if options.run is not None else None
-            own["tokenizer"] = identify_run(str(file_of(options.tokenizer))) if options.tokenizer is not None else None
+            tokenizer = options.tokenizer
+            resolved_options: dict[str, Any] = {
+                "relevant_from": options.relevant_from or collection.relevant_from,
+                "run": identify_run(options.run) if options.run is not None else None,
+                "tokenizer": identify_run(str(file_of(tokenizer))) if tokenizer is not None else None,
+            }
             if options.qrels is not None:
-                own["split"] = None  # The version decides, not a share.
-            manifest["options"] |= {**options.in_manifest(), **own}
-        manifest["files"] = written.written
-    # The manifest comes last: a folder that has one is whole.
-    part = written.folder / f".{files.MANIFEST}.part"
+                resolved_options["split"] = None  # All queries of a version are test.
+            manifest["options"] |= {**options.in_manifest(), **resolved_options}
+        manifest["files"] = export_files.written
+    # The manifest is written last, so that a folder with a manifest is complete.
+    part = export_files.folder / f".{files.MANIFEST}.part"
     part.write_text(_manifest_text(manifest), encoding="utf-8")
-    part.rename(written.folder / files.MANIFEST)
+    part.rename(export_files.folder / files.MANIFEST)
     return moment, manifest
 
 
@@ -168,15 +172,15 @@ def _manifest_text(manifest: dict[str, Any]) -> str:
 
 @contextmanager
 def one_view() -> Iterator[datetime]:
-    """Open a REPEATABLE READ transaction; yields the moment just after its view was taken.
+    """Open a REPEATABLE READ transaction, and yield the moment just after its view of the database was taken.
 
-    Inside a transaction that is already open the caller's isolation holds: tests do that, no command or page does.
+    Inside an open transaction, as in tests, its isolation level applies.
     """
-    fresh = not connection.in_atomic_block
+    is_outermost = not connection.in_atomic_block
     with transaction.atomic():
-        # The first statement takes the view; now() would give the earlier moment at which the transaction began.
+        # The first statement takes the view; now() would be the earlier moment at which the transaction began.
         with connection.cursor() as cursor:
-            if fresh:
+            if is_outermost:
                 cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
             cursor.execute("SELECT clock_timestamp()")
             (moment,) = cursor.fetchone()
@@ -184,16 +188,16 @@ def one_view() -> Iterator[datetime]:
 
 
 def _build_manifest(collection: Collection, form: Format, origins: Sequence[str] | None) -> dict[str, Any]:
-    """Say what an export is made from. No time and no host: the same rows, the same manifest."""
+    """Return the manifest without counts. It has no time and no host, so that the same rows give the same manifest."""
     current = Pair.objects.filter(
         collection=collection, is_candidate=True, query__is_current=True, document__is_current=True
     )
     labelled = current.filter(Exists(Label.objects.filter(pair=OuterRef("pk"), aspect=None)))
     pairs, labels = current.count(), labelled.count()
-    # Labels of documents that judges do not read whole.
-    long, long_documents = count_long_labels(collection), {}
-    if long:
-        handling = {"characters": SHOWN, "handling": collection.long_documents, "labels": long}
+    # Labels of documents that are too long for judges to read as a whole.
+    long_documents = {}
+    if long_labels := count_long_labels(collection):
+        handling = {"characters": SHOWN, "handling": collection.long_documents, "labels": long_labels}
         long_documents = {"long_documents": handling}
     return {
         "collection": collection.name,
@@ -204,7 +208,7 @@ def _build_manifest(collection: Collection, form: Format, origins: Sequence[str]
             "relevant_from": collection.relevant_from,
             "rubric": collection.rubric,
             "instruction": collection.instruction,
-            "relevance": {one.name: one.text for one in collection.relevance.definitions()},
+            "relevance": {definition.name: definition.text for definition in collection.relevance.definitions()},
         },
         **long_documents,
         "coverage": {"pairs": pairs, "labelled": labels, "share": round(labels / pairs, 6) if pairs else None},
@@ -213,5 +217,5 @@ def _build_manifest(collection: Collection, form: Format, origins: Sequence[str]
 
 
 def exports_folder(collection: Collection) -> Path:
-    """Return the folder of the snapshots that are made from the page."""
+    """Return the folder of snapshots that are made from the page."""
     return Path(settings.VAR) / "exports" / collection.name

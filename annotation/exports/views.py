@@ -23,7 +23,6 @@ from annotation.exports.label_sources.failed_routes import list_failed_routes
 from annotation.exports.preview import preview_export
 from annotation.exports.services import create_export
 from annotation.models.snapshots import Snapshot
-from annotation.quality.label_quality.loading import load_label_quality
 from corpus.chart_downloads import download
 from corpus.errors import BadInput
 from corpus.numbered import numbered_or_404
@@ -33,7 +32,7 @@ from store.downloads import send_file
 @action("admin")
 @require_GET
 def statistics(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Show the numbers of the collection, and what became of its candidates round by round."""
+    """Show the counts of the collection, and the outcomes of its candidates by round."""
     context = {"scope": scope, "found": statistics_of(scope.collection)}
     return render(request, "exports/statistics.html", context)
 
@@ -41,65 +40,77 @@ def statistics(request: HttpRequest, scope: Scope) -> HttpResponse:
 @action("admin")
 @require_GET
 def exports(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Show the exports and the form for a new one. HTMX asks for the list while one is made."""
-    context = _list_context(scope)
-    if file := download(request, chain.from_iterable(one.balance_charts for one in context["snapshots"])):
+    """Show the exports and the form for a new one.
+
+    A download of a chart, and a request of HTMX for the list while an export is made, are answered first.
+    """
+    listed_exports = listing.list_exports(scope.collection)
+    charts = chain.from_iterable(export.balance_charts for export in listed_exports)
+    if "chart" in request.GET and (file := download(request, charts)):
         return file
     if request.headers.get("HX-Request"):
+        is_making = any(export.is_in_progress for export in listed_exports)
+        context = {"scope": scope, "snapshots": listed_exports, "making": is_making}
         # 286 tells HTMX to stop asking.
-        return render(request, "exports/_snapshots.html", context, status=200 if context["making"] else 286)
-    chosen = request.GET.get("format", "")
-    initial = {"format": chosen if chosen in EVERY else next(iter(EVERY)), "qrels": request.GET.get("qrels")}
-    return _render_page(request, scope, ExportForm(collection=scope.collection, initial=initial))
+        return render(request, "exports/_snapshots.html", context, status=200 if is_making else 286)
+    format_name = request.GET.get("format", "")
+    initial = {"format": format_name if format_name in EVERY else next(iter(EVERY)), "qrels": request.GET.get("qrels")}
+    form = ExportForm(collection=scope.collection, initial=initial)
+    return _render_page(request, scope, form, listed_exports=listed_exports)
 
 
-def _list_context(scope: Scope) -> dict[str, Any]:
-    snapshots = listing.list_exports(scope.collection)
-    return {"scope": scope, "snapshots": snapshots, "making": any(one.is_in_progress for one in snapshots)}
-
-
-def _render_page(request: HttpRequest, scope: Scope, form: ActionForm, **more: Any) -> HttpResponse:
-    failed = [route for route in list_failed_routes(scope.collection) if route.pairs]
-    context = _list_context(scope) | {
+def _render_page(
+    request: HttpRequest,
+    scope: Scope,
+    form: ActionForm,
+    listed_exports: list[listing.ListedExport] | None = None,
+    **preview: Any,
+) -> HttpResponse:
+    """Render the page with a form, and with the preview of an export if there is one."""
+    exports = listing.list_exports(scope.collection) if listed_exports is None else listed_exports
+    failed_routes = [route for route in list_failed_routes(scope.collection) if route.pairs]
+    context = {
+        "scope": scope,
+        "snapshots": exports,
+        "making": any(export.is_in_progress for export in exports),
         "formats": FORMATS.values(),
         "sets": SETS.values(),
         "asked": form,
-        "quality": load_label_quality(scope.collection),
-        "failed_routes": failed,
-        "failed_pairs": sum(route.pairs for route in failed),
-        **more,
+        "failed_routes": failed_routes,
+        "failed_pairs": sum(route.pairs for route in failed_routes),
+        **preview,
     }
-    refused = form.is_bound and not more.get("preview")
-    return render(request, "exports/exports.html", context, status=422 if refused else 200)
+    is_refused = form.is_bound and not preview.get("preview")
+    return render(request, "exports/exports.html", context, status=422 if is_refused else 200)
 
 
 @action("admin")
 @require_POST
 def preview(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Show what an export would hold, without making it; HTMX asks for that part alone."""
+    """Show the contents of an export without making it; HTMX gets the preview alone."""
     form = ExportForm(request.POST, request.FILES, collection=scope.collection)
-    shown: dict[str, Any] = {"preview": None, "failure": ""}
+    result: dict[str, Any] = {"preview": None, "failure": ""}
     if not form.is_valid():
-        shown["failure"] = _("Some options are not valid.")
+        result["failure"] = _("Some options are not valid.")
     elif listing.is_large(form.options.form, scope.collection):
-        shown["failure"] = _("This export is too large for a preview.")
+        result["failure"] = _("This export is too large for a preview.")
     else:
         try:
-            shown["preview"] = preview_export(scope.collection, form.options)
+            result["preview"] = preview_export(scope.collection, form.options)
         except BadInput as error:
-            shown["failure"] = str(error)
+            result["failure"] = str(error)
     if request.headers.get("HX-Request"):
-        context, status = {"scope": scope, "asked": form, **shown}, 422 if shown["failure"] else 200
+        context, status = {"scope": scope, "asked": form, **result}, 422 if result["failure"] else 200
         return render(request, "exports/_preview.html", context, status=status)
-    return _render_page(request, scope, form, **shown)
+    return _render_page(request, scope, form, **result)
 
 
 @action("admin")
 @require_POST
 def make_export(request: HttpRequest, scope: Scope) -> HttpResponse:
-    """Make an export: a small one at once, a large one by a worker."""
+    """Make an export: a small one at once, a large one in a worker."""
 
-    def done(snapshot: Snapshot) -> str:
+    def confirm(snapshot: Snapshot) -> str:
         if snapshot.state == Snapshot.State.READY:
             rows = snapshot.manifest["counts"]["rows"]
             messages.success(request, _("%(manifest)s rows are ready.") % {"manifest": f"{rows:,}"})
@@ -110,7 +121,7 @@ def make_export(request: HttpRequest, scope: Scope) -> HttpResponse:
     address = reverse("exports", args=[scope.collection.name])
     form = ExportForm(request.POST, request.FILES, collection=scope.collection)
     try:
-        return answer_action(request, scope, create_export, form, partial(_render_page, request, scope), done)
+        return answer_action(request, scope, create_export, form, partial(_render_page, request, scope), confirm)
     except OSError:
         messages.error(request, _("The export failed and wrote no files. The list below gives the reason."))
     return redirect(address)

@@ -7,11 +7,7 @@ from django.utils.translation import gettext as _
 
 from annotation.exports.query_splits.lists import NamedQueries, find_queries, list_names, list_splits
 from corpus.errors import BadOption
-from corpus.models import Collection, Label
-
-SPLIT = 0.9
-# Number of dev queries with a relevant document, of which a split by near-duplicates and chance leaves at least ten.
-DEV_QUERIES = 16
+from corpus.models import Collection
 
 
 def find_named(
@@ -47,18 +43,3 @@ def fixed_ids(collection: Collection, prefix: str, names: Iterable[str]) -> set[
     """Return the ids of the queries of named splits."""
     splits = [find_queries(collection, name) for name in names]
     return {prefix + query_id for queries in splits if queries is not None for query_id in queries.ids}
-
-
-def suggest_split(collection: Collection) -> float:
-    """Return the share of queries for training that leaves enough for a test: 0.9, or less of few queries.
-
-    Half of the dev queries choose the checkpoint and the others test it, so fewer than ten are no test.
-    """
-    relevant = Label.objects.filter(
-        pair__collection=collection, pair__query__is_current=True, aspect=None, grade__gte=collection.relevant_from
-    )
-    queries = relevant.values("pair__query").distinct().count()
-    # Half of them train where they are too few for both.
-    if queries < 2 * DEV_QUERIES:
-        return 0.5 if queries else SPLIT
-    return round(min(SPLIT, 1 - DEV_QUERIES / queries), 2)

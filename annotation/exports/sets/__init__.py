@@ -1,1 +1,1 @@
-"""Training sets: which pairs they hold, how they are split, and the files of each format."""
+"""Training sets: the choice of pairs, the split of queries, and the files of each format."""

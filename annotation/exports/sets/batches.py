@@ -1,4 +1,4 @@
-"""Rows of a set with their texts, some thousand at a time, so that memory stays flat."""
+"""Rows of a set with their texts, in batches of some thousand, so that memory does not grow with the set."""
 
 import json
 from collections.abc import Iterator
@@ -17,41 +17,41 @@ ROWS = 2_000
 
 
 @dataclass(frozen=True, slots=True)
-class Filled:
-    """A query with everything that its rows need."""
+class FilledQuery:
+    """A query with its texts and the data of its rows."""
 
     query: SetQuery
     text: SetText
-    documents: dict[int, SetText]  # By their keys; those of the whole batch.
-    instruction: str  # What relevant means for its pairs: the statement of its definition.
-    # For each pair what each judge said, by id and sample: 0 or 1.
+    documents: dict[int, SetText]  # Documents of the whole batch, by key.
+    instruction: str  # The statement of its definition of relevance.
+    # Votes of each pair, by judge and sample: 0 or 1.
     votes: dict[int, dict[tuple[int, int], int]] = field(default_factory=dict)
-    # For each pair the text of contribution and evidence, where there is one.
+    # Text of contribution and evidence, by pair.
     targets: dict[int, str] = field(default_factory=dict)
-    # For each pair its generations, where a campaign scored it.
+    # Generations of the campaign that scored the pair, by pair.
     scored: dict[int, ScoredPair] = field(default_factory=dict)
 
 
-Batch = list[Filled]
+Batch = list[FilledQuery]
 
 
 class SetWriter(Protocol):
-    """A format: told of each split, then of its batches."""
+    """Writer of a format: `begin` is called for each split, `add` for each of its batches, `end` once."""
 
     def begin(self, split: str, queries: list[SetQuery]) -> None:
-        """Begin a split: the next batches are of it."""
+        """Begin a split, of which the next batches are."""
 
     def add(self, batch: Batch) -> int:
-        """Write the rows of whole queries, and return how many lines they became."""
+        """Write the rows of whole queries, and return the number of lines."""
 
     def end(self) -> dict[str, object]:
-        """Close the files, and return what the manifest says beside the counts of all sets."""
+        """Close the files, and return the format's details for the manifest."""
 
 
 class LinesWriter:
-    """A format of one file <split>.jsonl a split; it says which objects a query makes."""
+    """Writer of a format with one file <split>.jsonl per split. Subclasses make the lines of a query."""
 
-    marks_rows = False  # Whether each line says itself that a model wrote its query.
+    marks_rows = False  # Whether lines of synthetic queries are marked as such.
 
     def __init__(self, files: ExportFiles) -> None:
         self.files = files
@@ -62,39 +62,39 @@ class LinesWriter:
         self.output = self.files.open(f"{split}.jsonl")
 
     def add(self, batch: Batch) -> int:
-        """Write a line for each object, and return how many there were."""
-        before = self.output.rows
+        """Write a line for each object, and return the number of lines."""
+        count = self.output.rows
         for filled in batch:
             for values in self.lines(filled):
                 self.output.put(json.dumps(values, ensure_ascii=False) + "\n", rows=1)
                 if filled.query.synthetic and not self.marks_rows:
                     self.marks.append({"file": self.output.path.name, "line": self.output.rows, "synthetic": True})
-        return self.output.rows - before
+        return self.output.rows - count
 
     def write_synthetic_lines(self) -> None:
-        """Name the lines with a synthetic query in a file beside, for formats whose lines have no place for it."""
+        """List the lines of synthetic queries in a file of its own, for formats whose lines are not marked."""
         if self.marks:
             output = self.files.open("synthetic.jsonl")
             for mark in self.marks:
                 output.put(json.dumps(mark) + "\n", rows=1)
 
-    def lines(self, filled: Filled) -> Iterator[dict[str, Any]]:
-        """Yield the objects that a query makes."""
+    def lines(self, filled: FilledQuery) -> Iterator[dict[str, Any]]:
+        """Yield the objects of a query."""
         raise NotImplementedError
 
 
 def build_batches(queries: list[SetQuery], rubrics: dict[str, Rubric], *, evidence: bool) -> Iterator[Batch]:
-    """Yield batches of whole queries, in their order. `rubrics`: of each source; `evidence`: with votes and targets."""
-    waiting: list[SetQuery] = []
+    """Yield batches of whole queries, in order. `rubrics`: by collection; `evidence`: read votes and targets too."""
+    batch_queries: list[SetQuery] = []
     rows = 0
     for query in queries:
-        waiting.append(query)
+        batch_queries.append(query)
         rows += len(query.rows)
         if rows >= ROWS:
-            yield _build_batch(waiting, rubrics, evidence)
-            waiting, rows = [], 0
-    if waiting:
-        yield _build_batch(waiting, rubrics, evidence)
+            yield _build_batch(batch_queries, rubrics, evidence)
+            batch_queries, rows = [], 0
+    if batch_queries:
+        yield _build_batch(batch_queries, rubrics, evidence)
 
 
 def _build_batch(queries: list[SetQuery], rubrics: dict[str, Rubric], evidence: bool) -> Batch:
@@ -105,11 +105,11 @@ def _build_batch(queries: list[SetQuery], rubrics: dict[str, Rubric], evidence: 
     targets = texts_of(pairs) if evidence else {}
     scored: dict[int, ScoredPair] = {}
     for campaign in {row.campaign for query in queries for row in query.rows} - {0}:
-        mine = [row.pair for query in queries for row in query.rows if row.campaign == campaign]
-        scored |= read_scored_pairs(campaign, mine)
-    found = []
+        campaign_pairs = [row.pair for query in queries for row in query.rows if row.campaign == campaign]
+        scored |= read_scored_pairs(campaign, campaign_pairs)
+    batch = []
     for query in queries:
         text = texts[query.key]
         definition = rubrics[query.source].definition(answers=bool(text.answers), query_instruction=text.title)
-        found.append(Filled(query, text, documents, definition.statement, votes, targets, scored))
-    return found
+        batch.append(FilledQuery(query, text, documents, definition.statement, votes, targets, scored))
+    return batch

@@ -1,4 +1,4 @@
-"""Sets that systems are measured by: a BEIR folder, and a retrieval task as MTEB and the Hub read it."""
+"""Benchmark formats: a BEIR folder, and a retrieval task for MTEB and the Hub."""
 
 import json
 from collections import Counter
@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from annotation.exports.files import ExportFiles, ExportOutput
-from annotation.exports.sets.batches import Batch, Filled
+from annotation.exports.sets.batches import Batch, FilledQuery
 from annotation.exports.sets.parquet import SAMPLED, list_languages
 from annotation.exports.sets.rows import SetQuery, SetRow
 from annotation.exports.sets.source import SetSource, SetText, read_corpus
 from corpus.search.text import detect_language
 
 
-class Beir:
-    """Writes corpus.jsonl, queries.jsonl and qrels/<split>.tsv with the collection's grades."""
+class BeirWriter:
+    """Writer of corpus.jsonl, queries.jsonl and qrels/<split>.tsv, with the collection's grades."""
 
     header, suffix = "query-id\tcorpus-id\tscore\n", "tsv"
 
@@ -24,22 +24,22 @@ class Beir:
         self.queries = files.open("queries.jsonl")
 
     def begin(self, split: str, queries: list[SetQuery]) -> None:
-        """Begin a split: the next batches are of it."""
+        """Begin a split, of which the next batches are."""
         self.splits.append(split)
         self.qrels = self.files.open(f"qrels/{split}.{self.suffix}")
         self.qrels.put(self.header)
 
     def add(self, batch: Batch) -> int:
         """Write the queries, and a line for each label."""
-        before = self.qrels.rows
+        count = self.qrels.rows
         for filled in batch:
             put_line(self.queries, self.describe_query(filled))
             for row in filled.query.rows:
                 self.put_label(filled.query.id, row)
-        return self.qrels.rows - before
+        return self.qrels.rows - count
 
     def end(self) -> dict[str, Any]:
-        """Write the documents last: they do not depend on the choices."""
+        """Write all documents of the collections, and return their number."""
         for source in self.sources:
             for text in read_corpus(source):
                 put_line(self.corpus, self.describe_document(text))
@@ -49,8 +49,8 @@ class Beir:
         """Write the line of a label."""
         self.qrels.put(f"{query}\t{row.doc_id}\t{row.grade}\n", rows=1)
 
-    def describe_query(self, filled: Filled) -> dict[str, Any]:
-        """Return a query with its answers, and with what relevant means for it alone where that is said."""
+    def describe_query(self, filled: FilledQuery) -> dict[str, Any]:
+        """Return a query with its answers, and with its own definition of relevance if it has one."""
         text = filled.text
         query: dict[str, Any] = {"_id": filled.query.id, "text": text.text, "answers": text.answers}
         query |= {"metadata": text.metadata} if text.metadata else {}
@@ -62,8 +62,8 @@ class Beir:
         return document | ({"metadata": text.metadata} if text.metadata else {})
 
 
-class Mteb(Beir):
-    """Writes corpus.jsonl, queries.jsonl, qrels/<split>.jsonl and README.md."""
+class MtebWriter(BeirWriter):
+    """Writer of corpus.jsonl, queries.jsonl, qrels/<split>.jsonl and README.md."""
 
     header, suffix = "", "jsonl"
 
@@ -75,7 +75,7 @@ class Mteb(Beir):
     def put_label(self, query: str, row: SetRow) -> None:
         put_line(self.qrels, {"query-id": query, "corpus-id": row.doc_id, "score": row.grade})
 
-    def describe_query(self, filled: Filled) -> dict[str, Any]:
+    def describe_query(self, filled: FilledQuery) -> dict[str, Any]:
         if self.languages.total() < SAMPLED:
             self.languages[detect_language(filled.text.text) or "en"] += 1
         return {"_id": filled.query.id, "text": filled.text.text}
@@ -84,19 +84,19 @@ class Mteb(Beir):
         return {"_id": text.id, "title": text.title, "text": text.text}
 
     def end(self) -> dict[str, Any]:
-        """Write the documents, and the card, which says what there is."""
-        counted = super().end()
+        """Write the documents and the card, and return the number of documents."""
+        details = super().end()
         self.card.put(task_card(self.sources[0], self.splits, list_languages(self.languages)))
-        return counted
+        return details
 
 
 def put_line(output: ExportOutput, values: dict[str, Any]) -> None:
-    """Write an object on a line of its own."""
+    """Write an object as a line of JSON."""
     output.put(json.dumps(values, ensure_ascii=False) + "\n", rows=1)
 
 
 def task_card(source: SetSource, splits: list[str], languages: list[str]) -> str:
-    """Return the text of README.md: the configurations that a loader asks for, and their use."""
+    """Return the text of README.md: the configurations for loaders, and a description of the files."""
     title = source.collection.title or source.collection.name
     lines = ["---", "configs:"]
     for name in ("corpus", "queries"):

@@ -1,6 +1,6 @@
-"""A line for each query, with its relevant and its other documents, as trainers of embedders and rerankers read it.
+"""Formats with a line for each query, with its relevant and its other documents.
 
-RTriever (BRIGHT-Pro 5.2), FlagEmbedding, ms-swift and Tevatron.
+RTriever (BRIGHT-Pro 5.2), FlagEmbedding, ms-swift and Tevatron, for training embedders and rerankers.
 """
 
 from collections.abc import Callable, Iterator
@@ -9,13 +9,15 @@ from typing import Any
 
 from annotation.exports.files import ExportFiles
 from annotation.exports.options import ExportOptions
-from annotation.exports.sets.batches import Filled, LinesWriter
+from annotation.exports.sets.batches import FilledQuery, LinesWriter
 from annotation.exports.sets.rows import SetRow, newest_label
 
 Line = dict[str, Any]
 
 
-def _rtriever_line(filled: Filled, positives: list[SetRow], negatives: list[SetRow], asked: ExportOptions) -> Line:
+def _rtriever_line(
+    filled: FilledQuery, positives: list[SetRow], negatives: list[SetRow], options: ExportOptions
+) -> Line:
     def build_document(row: SetRow) -> Line:
         return {"doc_id": row.doc_id, "text": filled.documents[row.document].whole}
 
@@ -30,19 +32,25 @@ def _rtriever_line(filled: Filled, positives: list[SetRow], negatives: list[SetR
     }
 
 
-def _flagembedding_line(filled: Filled, positives: list[SetRow], negatives: list[SetRow], asked: ExportOptions) -> Line:
+def _flagembedding_line(
+    filled: FilledQuery, positives: list[SetRow], negatives: list[SetRow], options: ExportOptions
+) -> Line:
     line: Line = {
         "query": filled.text.text,
         "pos": [filled.documents[row.document].whole for row in positives],
         "neg": [filled.documents[row.document].whole for row in negatives],
     }
-    if asked.teacher != "labels":  # Scores are for knowledge distillation alone.
+    if options.teacher != "labels":  # Scores are for knowledge distillation only.
         line |= {"pos_scores": [row.teacher for row in positives], "neg_scores": [row.teacher for row in negatives]}
     return line | {"prompt": filled.instruction}
 
 
 def _swift_line(
-    filled: Filled, positives: list[SetRow], negatives: list[SetRow], asked: ExportOptions, role: str = "assistant"
+    filled: FilledQuery,
+    positives: list[SetRow],
+    negatives: list[SetRow],
+    options: ExportOptions,
+    role: str = "assistant",
 ) -> Line:
     def build_messages(rows: list[SetRow]) -> list[list[Line]]:
         return [[{"role": role, "content": filled.documents[row.document].whole}] for row in rows]
@@ -54,7 +62,9 @@ def _swift_line(
     }
 
 
-def _tevatron_line(filled: Filled, positives: list[SetRow], negatives: list[SetRow], asked: ExportOptions) -> Line:
+def _tevatron_line(
+    filled: FilledQuery, positives: list[SetRow], negatives: list[SetRow], options: ExportOptions
+) -> Line:
     def build_passages(rows: list[SetRow]) -> list[Line]:
         texts = [(row.doc_id, filled.documents[row.document]) for row in rows]
         return [{"docid": doc_id, "title": text.title, "text": text.text} for doc_id, text in texts]
@@ -67,30 +77,30 @@ def _tevatron_line(filled: Filled, positives: list[SetRow], negatives: list[SetR
     }
 
 
-GROUPED: dict[str, Callable[[Filled, list[SetRow], list[SetRow], ExportOptions], Line]] = {
+GROUPED: dict[str, Callable[[FilledQuery, list[SetRow], list[SetRow], ExportOptions], Line]] = {
     "rtriever": _rtriever_line,
     "flagembedding": _flagembedding_line,
     "ms-swift": _swift_line,
-    # An embedder reads query and document alike: both are the user's.
+    # An embedder reads queries and documents in the same way, so both have the role of the user.
     "ms-swift-embedding": partial(_swift_line, role="user"),
     "tevatron": _tevatron_line,
 }
 
 
-class Grouped(LinesWriter):
-    """Writes a line for each query, each with a relevant and another document."""
+class GroupedWriter(LinesWriter):
+    """Writer of a line for each query. All queries have a relevant and another document."""
 
-    def __init__(self, files: ExportFiles, name: str, asked: ExportOptions) -> None:
+    def __init__(self, files: ExportFiles, name: str, options: ExportOptions) -> None:
         super().__init__(files)
         self.marks_rows = name == "rtriever"
         self.build_line = GROUPED[name]
-        self.asked = asked
+        self.options = options
 
-    def lines(self, filled: Filled) -> Iterator[Line]:
+    def lines(self, filled: FilledQuery) -> Iterator[Line]:
         positives = [row for row in filled.query.rows if row.relevant]
         negatives = [row for row in filled.query.rows if not row.relevant]
-        yield self.build_line(filled, positives, negatives, self.asked)
+        yield self.build_line(filled, positives, negatives, self.options)
 
     def end(self) -> dict[str, Any]:
-        """Return nothing: the counts of all sets say it."""
+        """Return no details."""
         return {}

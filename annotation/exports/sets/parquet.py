@@ -1,4 +1,4 @@
-"""A folder as datasets.load_dataset and the Hub read it: Parquet in shards, and a card."""
+"""A folder for datasets.load_dataset and the Hub: Parquet files in shards, and a dataset card."""
 
 from bisect import bisect_right
 from collections import Counter
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from annotation.exports.files import ExportFiles
 from annotation.exports.options import ExportOptions
-from annotation.exports.sets.batches import Batch, Filled
+from annotation.exports.sets.batches import Batch, FilledQuery
 from annotation.exports.sets.rows import SetQuery, SetRow, newest_label
 from corpus.models import Collection
 from corpus.search.text import detect_language
@@ -15,17 +15,27 @@ if TYPE_CHECKING:
     import pyarrow
 
 SHARD = 500_000
-GROUP = 20_000  # Rows of a file, and of a row group in it.
+GROUP = 20_000  # Number of rows in a row group; SHARD: in a file.
 SIZES = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
-# As the Hub calls the ranges between these.
+# The Hub's names of the ranges between SIZES.
 SIZE_CATEGORIES = ("n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M", "n>10M")
-SAME = ("query_id", "doc_id", "grade", "relevant", "votes", "source", "origin", "assumed")  # Columns named as in a row.
-SAMPLED = 200  # Queries from which the card's languages come.
-LANGUAGE_SHARE = 0.05  # Of them, from which on a language is the set's: a query with a borrowed word makes none.
+# Columns with the name of a row's attribute.
+SAME = (
+    "query_id",
+    "doc_id",
+    "grade",
+    "relevant",
+    "votes",
+    "source",
+    "origin",
+    "assumed",
+)
+SAMPLED = 200  # Number of queries whose languages are detected for the card.
+LANGUAGE_SHARE = 0.05  # Least share of a language in them: a query with a foreign word does not count.
 
 
 def column_schema(*, posterior: bool = False) -> "pyarrow.Schema":
-    """Return the columns, in order; they are the same for every collection. `posterior`: of aggregated labels."""
+    """Return the columns, the same for every collection. `posterior`: whether with that of aggregated labels."""
     import pyarrow as pa
 
     text = ("query_id", "doc_id", "query", "title", "text", "instruction")
@@ -41,14 +51,14 @@ def column_schema(*, posterior: bool = False) -> "pyarrow.Schema":
     return pa.schema(columns)
 
 
-class Parquet:
-    """Writes data/<split>-00000-of-0000N.parquet and README.md."""
+class ParquetWriter:
+    """Writer of data/<split>-00000-of-0000N.parquet and README.md."""
 
-    def __init__(self, files: ExportFiles, asked: ExportOptions, collection: Collection) -> None:
+    def __init__(self, files: ExportFiles, options: ExportOptions, collection: Collection) -> None:
         self.files = files
-        self.asked = asked
+        self.options = options
         self.collection = collection
-        self.schema = column_schema(posterior=asked.aggregate is not None)
+        self.schema = column_schema(posterior=options.aggregate is not None)
         self.card = files.open("README.md")
         self.splits: dict[str, int] = {}
         self.languages: Counter[str] = Counter()
@@ -56,14 +66,14 @@ class Parquet:
         self.writer: Any = None
 
     def begin(self, split: str, queries: list[SetQuery]) -> None:
-        """Begin a split: the next batches are of it."""
+        """Begin a split, of which the next batches are."""
         self._finish()
         self.split, self.shard, self.room = split, 0, 0
         self.splits[split] = sum(len(query.rows) for query in queries)
         self._next()
 
     def add(self, batch: Batch) -> int:
-        """Gather rows to groups of one size, so that the same rows always give the same bytes."""
+        """Collect rows into groups of a fixed size, so that the same rows always give the same bytes."""
         for filled in batch:
             if self.languages.total() < SAMPLED:
                 self.languages[detect_language(filled.text.text) or "en"] += 1
@@ -74,10 +84,10 @@ class Parquet:
         return sum(len(filled.query.rows) for filled in batch)
 
     def end(self) -> dict[str, Any]:
-        """Write the card last: it says how many rows there are."""
+        """Write the card last, because it contains the number of rows."""
         self._finish()
         rows = sum(self.splits.values())
-        self.card.put(dataset_card(self.collection, self.asked, self.splits, list_languages(self.languages), rows))
+        self.card.put(dataset_card(self.collection, self.options, self.splits, list_languages(self.languages), rows))
         return {}
 
     def _flush(self) -> None:
@@ -114,12 +124,12 @@ class Parquet:
 
 
 def list_languages(counts: Counter[str]) -> list[str]:
-    """Return the languages of a card by their number of texts: those with a share of them, English where none has."""
+    """Return the languages of a card, from their number of queries; English if none has a sufficient share."""
     return sorted(code for code, n in counts.items() if n >= LANGUAGE_SHARE * counts.total()) or ["en"]
 
 
-def column_values(filled: Filled, row: SetRow) -> dict[str, Any]:
-    """Return the values of one pair by their columns' names."""
+def column_values(filled: FilledQuery, row: SetRow) -> dict[str, Any]:
+    """Return the values of a pair by column."""
     document = filled.documents[row.document]
     return {name: getattr(row, name) for name in SAME} | {
         "query": filled.text.text,
@@ -136,9 +146,9 @@ def column_values(filled: Filled, row: SetRow) -> dict[str, Any]:
 
 
 def dataset_card(
-    collection: Collection, asked: ExportOptions, splits: dict[str, int], languages: list[str], rows: int
+    collection: Collection, options: ExportOptions, splits: dict[str, int], languages: list[str], rows: int
 ) -> str:
-    """Return the text of README.md: the header that the Hub reads, and what a reader must know."""
+    """Return the text of README.md: the Hub's header, and a description of the columns."""
     lines = ["---", "configs:", "- config_name: default", "  data_files:"]
     for split in splits:
         lines += [f"  - split: {split}", f"    path: data/{split}-*"]
@@ -158,13 +168,13 @@ def dataset_card(
         "No query stands in two splits.",
         "",
         f"- `grade`: 0 to {collection.grades}; `relevant`: the grade is "
-        f"{asked.relevant_from or collection.relevant_from} or more",
-        f"- `score`: the teacher ({asked.teacher})",
+        f"{options.relevant_from or collection.relevant_from} or more",
+        f"- `score`: the teacher ({options.teacher})",
         "- `votes`, `yes_votes`: judges that voted on the pair, and how many said relevant",
         "- `origin`: who the label comes from: a policy of LLM judges, people, or an adjudicator",
         "- `synthetic`: a model wrote the query; nobody asked it",
         "- `labelled_at`: when the newest judgment on the pair was made (UTC)",
-        *(["- `posterior`: Dawid-Skene's probability of the grade"] if asked.aggregate else []),
+        *(["- `posterior`: Dawid-Skene's probability of the grade"] if options.aggregate else []),
         "- `assumed`: nobody judged the pair; a ranking named it and it was taken as a negative",
         "",
         "The licence of the texts is that of their source; whoever shares this set must know it.",

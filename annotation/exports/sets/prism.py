@@ -1,4 +1,4 @@
-"""Prism's JSON lines: one pair a row, with the losses that it carries (Prism 3.2)."""
+"""Prism's JSON lines: a pair per line, with its losses (Prism 3.2)."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -6,38 +6,35 @@ from typing import Any
 
 from annotation.exports.files import ExportFiles
 from annotation.exports.options import ExportOptions
-from annotation.exports.sets.batches import Filled, LinesWriter
-from annotation.exports.sets.rows import SetRow, newest_label
+from annotation.exports.sets.batches import FilledQuery, LinesWriter
+from annotation.exports.sets.rows import newest_label
 
 POINT, SFT = "point-wise", "sft"
 YES_NO = {True: "yes", False: "no"}
 
 
-def training_losses(row: SetRow, target: str, preset: str) -> str:
-    """Return `point-wise`, `sft`, both, or nothing."""
-    # The released code trains point-wise only where score and label say the same.
-    point = preset == "paper" or (row.teacher is not None and (row.teacher > 0.5) == row.relevant)
-    # A relevant pair without contribution and evidence has no text to learn; one that is not relevant has: "no".
-    sft = bool(target) or not row.relevant
-    return ";".join(name for name, is_used in ((POINT, point), (SFT, sft)) if is_used)
-
-
 class PrismWriter(LinesWriter):
-    """Writes a line for each pair. `judges`: names of all who voted, by id and sample."""
+    """Writer of a line for each pair. `judges`: names of all judges that voted, by id and sample."""
 
     marks_rows = True
 
-    def __init__(self, files: ExportFiles, asked: ExportOptions, judges: Mapping[tuple[int, int], str]) -> None:
+    def __init__(self, files: ExportFiles, options: ExportOptions, judges: Mapping[tuple[int, int], str]) -> None:
         super().__init__(files)
-        self.asked = asked
+        self.options = options
         self.judges = judges
         self.losses: Counter[str] = Counter()
         self.without_target = 0
 
-    def lines(self, filled: Filled) -> Iterator[dict[str, Any]]:
+    def lines(self, filled: FilledQuery) -> Iterator[dict[str, Any]]:
         for row in filled.query.rows:
             target = filled.targets.get(row.pair, "") if row.relevant else ""
-            loss = training_losses(row, target, self.asked.preset)
+            # The released code uses the point-wise loss only where score and label agree.
+            has_point_loss = self.options.preset == "paper" or (
+                row.teacher is not None and (row.teacher > 0.5) == row.relevant
+            )
+            # A relevant pair without contribution and evidence has no text to learn; the text of others is "no".
+            has_sft_loss = bool(target) or not row.relevant
+            loss = ";".join(name for name, is_used in ((POINT, has_point_loss), (SFT, has_sft_loss)) if is_used)
             self.without_target += row.relevant and not target
             self.losses[loss] += 1
             votes = filled.votes.get(row.pair, {})
@@ -48,7 +45,7 @@ class PrismWriter(LinesWriter):
                 "revised_score": row.teacher,
                 "annotated_label": YES_NO[row.relevant],
                 "contribution_evidence": target,
-                # Every row has the same columns, also for judges who did not vote on it.
+                # Every line has the same keys, also for judges that did not vote on the pair.
                 **{
                     f"{name}_annotated_label": YES_NO[votes[judge] == 1] if judge in votes else None
                     for judge, name in self.judges.items()
@@ -62,9 +59,9 @@ class PrismWriter(LinesWriter):
                 "assumed": row.assumed,
                 "synthetic": filled.query.synthetic,
                 "labelled_at": newest_label([row]),
-                **({"posterior": row.posterior} if self.asked.aggregate else {}),
+                **({"posterior": row.posterior} if self.options.aggregate else {}),
             }
 
     def end(self) -> dict[str, Any]:
-        """Return how many rows carry which losses, and how many relevant ones have no text."""
+        """Return the number of lines by their losses, and of relevant pairs without a text."""
         return {"losses": dict(sorted(self.losses.items())), "relevant_without_target": self.without_target}

@@ -1,4 +1,4 @@
-"""The pairs of a training set as they pass from choice to choice. Pure."""
+"""The rows and queries of a training set. Pure."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from itertools import groupby
 
 @dataclass(slots=True)
 class SetRow:
-    """A pair that may enter a set. Texts and pairs stand by their primary keys; `pair` is 0 where there is none."""
+    """A pair of a set. `query`, `document` and `pair` are primary keys; `pair`: 0 if there is none."""
 
     source: str
     query_id: str
@@ -20,19 +20,19 @@ class SetRow:
     grade: int
     origin: str
     relevant: bool
-    teacher: float | None = None  # In [0, 1], as the chosen teacher says; None: it says nothing.
-    yes: int = 0
-    votes: int = 0  # Its last votes, complete ones before others, and how many said relevant.
-    panel: int = 0  # Votes that the campaign's panel has; 0: a judge alone was asked, or nobody.
-    assumed: bool = False  # Nobody judged it: a run named it, and it is taken as a negative.
-    rank: int = 0  # In the run, from 1; 0: not among the ranks that were asked for.
-    campaign: int = 0  # Whose generations scored it (ERank); 0: none.
-    labelled_at: datetime | None = None  # When its newest judgment was made; None: it has none.
-    posterior: float | None = None  # Dawid-Skene's probability of the grade, where labels are aggregated.
+    teacher: float | None = None  # Target score in [0, 1]; None: unknown.
+    yes: int = 0  # Number of votes for relevant.
+    votes: int = 0  # Number of its newest votes, complete ones before others.
+    panel: int = 0  # Number of votes of the campaign's panel; 0: a single judge was asked, or none.
+    assumed: bool = False  # Not judged: a document of a run that is taken as a negative.
+    rank: int = 0  # Rank in the run, from 1; 0: not among the chosen ranks.
+    campaign: int = 0  # Key of the campaign whose generations scored it (ERank); 0: none.
+    labelled_at: datetime | None = None  # Time of its newest judgment; None: it has none.
+    posterior: float | None = None  # Dawid-Skene's probability of the grade, of aggregated labels.
 
     @property
     def annotated_score(self) -> float | None:
-        """Share of the panel's votes that say relevant; None with fewer votes than it has."""
+        """Share of the panel's votes for relevant; None if votes are missing."""
         return self.yes / self.votes if self.panel and self.votes >= self.panel else None
 
 
@@ -40,36 +40,36 @@ class SetRow:
 class SetQuery:
     """A query of the set with its rows, in the order of their document ids."""
 
-    source: str
+    source: str  # Name of the collection.
     id: str
-    key: int  # The row of the database.
+    key: int  # Primary key.
     rows: list[SetRow] = field(default_factory=list)
-    synthetic: bool = False  # A model wrote it.
-    seed: str = ""  # Id of the query that a synthetic one was made from.
+    synthetic: bool = False  # Whether a model wrote it.
+    seed: str = ""  # Id of the query from which a synthetic query was made.
 
 
 def newest_label(rows: Iterable[SetRow]) -> str | None:
-    """Return when the newest label of rows was made, in UTC with microseconds; None if unsaid."""
+    """Return the time of the rows' newest label, in UTC with microseconds; None if unknown."""
     times = [row.labelled_at for row in rows if row.labelled_at is not None]
     return max(times).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ") if times else None
 
 
 def by_query(rows: list[SetRow]) -> list[SetQuery]:
-    """Return the queries of rows that stand together by query."""
-    gathered = [list(some) for _, some in groupby(rows, key=lambda row: row.query)]
-    return [SetQuery(some[0].source, some[0].query_id, some[0].query, some) for some in gathered]
+    """Return the queries of rows, in which those of a query are adjacent."""
+    groups = [list(group) for _, group in groupby(rows, key=lambda row: row.query)]
+    return [SetQuery(group[0].source, group[0].query_id, group[0].query, group) for group in groups]
 
 
 def keep_rows(queries: Iterable[SetQuery], choose: Callable[[SetQuery], list[SetRow]]) -> list[SetQuery]:
-    """Give every query the rows that are chosen of it; those without a row are gone."""
-    kept = []
+    """Reduce every query to its chosen rows, and return the queries that have any."""
+    nonempty_queries = []
     for query in queries:
         if rows := choose(query):
             query.rows = rows
-            kept.append(query)
-    return kept
+            nonempty_queries.append(query)
+    return nonempty_queries
 
 
 def order_key(seed: int, *names: str) -> bytes:
-    """Return where something stands in the seeded order: sha256 of the seed and its names."""
+    """Return the sort key of the seeded order: sha256 of the seed and the names."""
     return sha256("\0".join((str(seed), *names)).encode()).digest()

@@ -1,4 +1,4 @@
-"""Pairs, votes and texts of a set, from PostgreSQL. Needs the snapshot's transaction."""
+"""Reader of the pairs, votes and texts of a set, in the snapshot's transaction."""
 
 import json
 from collections import defaultdict
@@ -16,7 +16,7 @@ from annotation.exports.label_sources.benchmark_tables import find_version
 from annotation.exports.label_sources.failed_routes import list_unsettled_pairs
 from annotation.exports.options import ExportOptions
 from annotation.exports.rows import fetch_batches
-from annotation.exports.sets.choosing import SETTLED, Left
+from annotation.exports.sets.choosing import SETTLED, LeftOutCounts
 from annotation.exports.sets.rows import SetQuery, SetRow
 from charts.translation import gettext_noop
 from corpus.errors import BadOption
@@ -24,12 +24,12 @@ from corpus.models import Collection
 from judges.campaigns.selectors import campaigns_that_count
 from store.sql import fetch_rows, read_sql
 
-PIECE = 2_000  # Texts in memory at a time.
-# Of the released code, for the mean of its two teachers; the paper takes one score as it is.
+PIECE = 2_000  # Number of texts in memory at a time.
+# Exponent of the released code, for the mean of its two teachers; the paper uses one score unchanged.
 EXPONENT = 1.609
 READ_ROWS = read_sql(__file__, "read_rows")
 READ_QRELS = read_sql(__file__, "read_qrels_rows")
-NOTHING_MADE: dict[str, list[Any]] = {
+NO_LABELS: dict[str, list[Any]] = {
     name: [] for name in ("label_pairs", "label_grades", "label_origins", "label_posteriors")
 }
 LABELLED = """
@@ -43,7 +43,7 @@ SELECT external_id, title, text, metadata FROM corpus_document
 WHERE collection_id = %(collection)s AND is_current ORDER BY external_id COLLATE "C"
 """
 QUERIES = "SELECT id, external_id, instruction, text, metadata, answers FROM corpus_query WHERE id = ANY(%(keys)s)"
-# Each with the judge's number among its own votes: a sampled model has several.
+# Each vote has its number among those of the same judge: a sampled model votes several times.
 VOTES = """
 SELECT a.pair_id, a.judge_id,
        (SELECT count(*) FROM unnest(c.voters[1:a.place]) AS before WHERE before = a.judge_id), a.verdict
@@ -57,7 +57,7 @@ ORDER BY a.pair_id, a.place
 
 @dataclass(frozen=True, slots=True)
 class SetText:
-    """A document, or a query whose `title` is its own instruction."""
+    """A document, or a query, whose `title` is its own instruction."""
 
     id: str
     title: str
@@ -67,7 +67,7 @@ class SetText:
 
     @property
     def whole(self) -> str:
-        """The text that a model reads: title and text on lines of their own, as BM25 does."""
+        """Title and text, on lines of their own: the text that a model reads."""
         return f"{self.title}\n{self.text}" if self.title else self.text
 
 
@@ -77,68 +77,74 @@ class SetSource:
     def __init__(self, collection: Collection, prefix: str = "") -> None:
         self.collection = collection
         self.prefix = prefix
-        self.described: dict[str, Any] = {}  # What its labels are, where they are not those of now: for the manifest.
+        # Descriptions for the manifest, of labels other than the current ones and of held-out queries.
+        self.described: dict[str, Any] = {}
         self.campaigns = list(campaigns_that_count(collection).values_list("pk", flat=True))
 
     @cached_property
     def judges(self) -> dict[tuple[int, int], str]:
-        """The names of those whose votes are the last of some pair, by judge and sample."""
+        """Names of the judges whose votes are the newest of some pair, by judge and sample."""
         return vote_names([campaign for (campaign,) in fetch_rows(VOTERS, campaigns=self.campaigns)])
 
-    def rows(self, asked: ExportOptions, left: Left) -> list[SetRow]:
-        """Return labelled pairs by query id and document id; `left` counts those left out."""
-        origins = list(asked.origins) if asked.origins is not None else None
-        if asked.labels == "people":
-            origins = [one for one in SETTLED if origins is None or one in origins]
-        left_out = list_unsettled_pairs(self.collection) if asked.leave_out_failed else []
+    def rows(self, options: ExportOptions, left_out: LeftOutCounts) -> list[SetRow]:
+        """Return labelled pairs, ordered by query id and document id."""
+        origins = list(options.origins) if options.origins is not None else None
+        if options.labels == "people":
+            origins = [origin for origin in SETTLED if origins is None or origin in origins]
+        unresolved = list_unsettled_pairs(self.collection) if options.leave_out_failed else []
         parameters = {"collection": self.collection.pk, "campaigns": self.campaigns, "origins": origins}
-        parameters |= {"left_out": left_out, "qrels": asked.qrels}
-        sql, chosen = self._choose_labels(asked, left)
-        rows = [self._row(values, asked) for batch in fetch_batches(sql, parameters | chosen) for values in batch]
-        if asked.qrels is not None:
-            left[gettext_noop("a text of it has a newer version")] += self.described["qrels"]["judged"] - len(rows)
-        elif origins is not None or asked.labels == "machine":
+        parameters |= {"left_out": unresolved, "qrels": options.qrels}
+        sql, label_parameters = self._choose_labels(options, left_out)
+        rows = [
+            self._row(values, options)
+            for batch in fetch_batches(sql, parameters | label_parameters)
+            for values in batch
+        ]
+        if options.qrels is not None:
+            left_out[gettext_noop("a text of it has a newer version")] += self.described["qrels"]["judged"] - len(rows)
+        elif origins is not None or options.labels == "machine":
             labelled = {pair for batch in fetch_batches(LABELLED, parameters) for (pair,) in batch}
-            wanted = labelled - set(left_out)
-            left[gettext_noop("no label from the selected sources")] += len(wanted - {row.pair for row in rows})
-        if left_out:
-            left[gettext_noop("unresolved, from a route that failed its label audit")] += len(left_out)
+            missing = labelled - set(unresolved) - {row.pair for row in rows}
+            left_out[gettext_noop("no label from the selected sources")] += len(missing)
+        if unresolved:
+            left_out[gettext_noop("unresolved, from a route that failed its label audit")] += len(unresolved)
         return rows
 
-    def _choose_labels(self, asked: ExportOptions, left: Left) -> tuple[str, dict[str, Any]]:
-        """Return the statement that reads the rows, and its parameters for their labels."""
-        if asked.qrels is not None:
-            self.described["qrels"] = find_version(self.collection, asked.qrels)
+    def _choose_labels(self, options: ExportOptions, left_out: LeftOutCounts) -> tuple[str, dict[str, Any]]:
+        """Return the SQL statement that reads the rows, and its parameters for the labels."""
+        if options.qrels is not None:
+            self.described["qrels"] = find_version(self.collection, options.qrels)
             return READ_QRELS, {}
-        if asked.aggregate is not None:
-            made = aggregate_labels(self.collection, asked.aggregate, asked.assessors)
-            left[gettext_noop("its grades have no majority")] += made.ties
-            self.described["aggregate"] = made.described
-            return READ_ROWS, {"labels": "made", **made.columns}
-        return READ_ROWS, {"labels": "machine" if asked.labels == "machine" else "resolved", **NOTHING_MADE}
+        if options.aggregate is not None:
+            aggregated = aggregate_labels(self.collection, options.aggregate, options.assessors)
+            left_out[gettext_noop("its grades have no majority")] += aggregated.ties
+            self.described["aggregate"] = aggregated.described
+            return READ_ROWS, {"labels": "made", **aggregated.columns}
+        return READ_ROWS, {"labels": "machine" if options.labels == "machine" else "resolved", **NO_LABELS}
 
-    def _row(self, values: Sequence[Any], asked: ExportOptions) -> SetRow:
+    def _row(self, values: Sequence[Any], options: ExportOptions) -> SetRow:
         pair, query, document, query_id, doc_id, grade, origin, score, yes, votes, panel, at, posterior = values
-        relevant = grade >= (asked.relevant_from or self.collection.relevant_from)
+        relevant = grade >= (options.relevant_from or self.collection.relevant_from)
         name, query_id, doc_id = self.collection.name, self.prefix + query_id, self.prefix + doc_id
         row = SetRow(name, query_id, doc_id, query, document, pair, grade, origin, relevant, yes=yes, votes=votes)
         row.panel, row.labelled_at, row.posterior = panel, at, posterior
-        row.teacher = teacher_of(row, score, asked)
+        row.teacher = teacher_of(row, score, options)
         return row
 
 
-def teacher_of(row: SetRow, score: float | None, asked: ExportOptions) -> float | None:
-    """Return the chosen teacher's score of the pair, in [0, 1]; None where it gives none."""
-    if asked.teacher == "scores":
-        released = asked.preset == "released" and score is not None and 0 <= score <= 1
-        return score**EXPONENT if released and score is not None else score
-    return row.annotated_score if asked.teacher == "votes" else float(row.relevant)
+def teacher_of(row: SetRow, score: float | None, options: ExportOptions) -> float | None:
+    """Return the pair's score by the chosen teacher, in [0, 1]; None if it has none."""
+    if options.teacher == "scores":
+        if options.preset == "released" and score is not None and 0 <= score <= 1:
+            return float(score**EXPONENT)
+        return score
+    return row.annotated_score if options.teacher == "votes" else float(row.relevant)
 
 
-def check_teacher(rows: Iterable[SetRow], asked: ExportOptions) -> None:
-    """Refuse to train on scores that are not there, or are none."""
+def check_teacher(rows: Iterable[SetRow], options: ExportOptions) -> None:
+    """Raise BadOption for missing or invalid teacher scores."""
     rows = [row for row in rows if not row.assumed]
-    if asked.teacher == "votes" and rows and all(row.teacher is None for row in rows):
+    if options.teacher == "votes" and rows and all(row.teacher is None for row in rows):
         raise BadOption(
             "teacher",
             _(
@@ -146,7 +152,7 @@ def check_teacher(rows: Iterable[SetRow], asked: ExportOptions) -> None:
                 "debate+ensemble and without an early stop."
             ),
         )
-    if asked.teacher != "scores":
+    if options.teacher != "scores":
         return
     missing = [row for row in rows if row.teacher is None]
     if missing:
@@ -156,35 +162,35 @@ def check_teacher(rows: Iterable[SetRow], asked: ExportOptions) -> None:
         )
         first = {"query": missing[0].query_id, "document": missing[0].doc_id}
         raise BadOption("teacher", words % {"missing": len(missing), "all": len(rows), **first})
-    odd = next((row for row in rows if row.teacher is not None and not 0 <= row.teacher <= 1), None)
-    if odd is not None:
+    invalid = next((row for row in rows if row.teacher is not None and not 0 <= row.teacher <= 1), None)
+    if invalid is not None:
         words = _(
             "Query %(query)s, document %(document)s: the teacher score %(score)s is not between 0 and 1. Import the "
             "pairs again with scores on that scale, and update what changed."
         )
-        values = {"query": odd.query_id, "document": odd.doc_id, "score": f"{odd.teacher:g}"}
+        values = {"query": invalid.query_id, "document": invalid.doc_id, "score": f"{invalid.teacher:g}"}
         raise BadOption("teacher", words % values)
 
 
 def read_documents(keys: Sequence[int]) -> dict[int, SetText]:
-    """Read documents by their rows' ids."""
+    """Read documents by primary key."""
     return _read_texts(DOCUMENTS, keys)
 
 
 def read_digests(keys: Sequence[int]) -> dict[int, str]:
-    """Read a digest of each document's text as a model reads it, by the rows' ids."""
+    """Read a digest of each document's title and text, by primary key."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT id, md5(title || E'\\n' || text) FROM corpus_document WHERE id = ANY(%s)", [list(keys)])
         return dict(cursor.fetchall())
 
 
 def read_queries(keys: Sequence[int]) -> dict[int, SetText]:
-    """Read queries by their rows' ids; `title` is the query's own instruction."""
+    """Read queries by primary key; `title` is the query's own instruction."""
     return _read_texts(QUERIES, keys)
 
 
 def mark_synthetic(queries: Iterable[SetQuery], prefixes: Mapping[str, str]) -> None:
-    """Note which queries a model wrote, from which seed. `prefixes`: of the ids, by collection."""
+    """Set `synthetic` and `seed` of queries that a model wrote. `prefixes`: of ids, by collection."""
     by_key = {query.key: query for query in queries}
     with connection.cursor() as cursor:
         cursor.execute(
@@ -196,7 +202,7 @@ def mark_synthetic(queries: Iterable[SetQuery], prefixes: Mapping[str, str]) -> 
             query.synthetic, query.seed = True, f"{prefixes[query.source]}{seed}" if seed else ""
 
 
-ANSWERS = """
+READ_ANSWERS = """
     SELECT a.id, a.api, a.url, a.model, q.external_id,
            array_agg(d.external_id ORDER BY w.place) AS documents, a.raw
     FROM annotation_teacheranswer a CROSS JOIN unnest(a.pairs) WITH ORDINALITY AS w(pair, place)
@@ -209,8 +215,8 @@ ANSWERS = """
 
 
 def teacher_answers(source: "SetSource") -> Iterator[dict[str, Any]]:
-    """Yield every answer of a rerank API that gave scores, as it came, with the ids asked for."""
-    for batch in fetch_batches(ANSWERS, {"collection": source.collection.pk}):
+    """Yield every stored answer of a rerank API that contains scores, with the ids of its query and documents."""
+    for batch in fetch_batches(READ_ANSWERS, {"collection": source.collection.pk}):
         for _answer, api, url, model, query, names, raw in batch:
             yield {
                 "api": api,
@@ -223,7 +229,7 @@ def teacher_answers(source: "SetSource") -> Iterator[dict[str, Any]]:
 
 
 def read_corpus(source: "SetSource") -> Iterator[SetText]:
-    """Yield every current document of a collection, in the order of their ids."""
+    """Yield the current documents of a collection, by id."""
     for batch in fetch_batches(CORPUS, {"collection": source.collection.pk}):
         for values in batch:
             yield _build_text([source.prefix + values[0], *values[1:]])
@@ -231,9 +237,9 @@ def read_corpus(source: "SetSource") -> Iterator[SetText]:
 
 def _build_text(values: Sequence[Any]) -> SetText:
     name, title, text, metadata, *answers = values
-    # A cursor of Django's gives JSON as text.
-    read = json.loads(metadata) if isinstance(metadata, str) else metadata
-    return SetText(name, title, text, read, *answers)
+    # Django's cursors return JSON as text.
+    parsed = json.loads(metadata) if isinstance(metadata, str) else metadata
+    return SetText(name, title, text, parsed, *answers)
 
 
 def _read_texts(sql: str, keys: Sequence[int]) -> dict[int, SetText]:
@@ -241,14 +247,14 @@ def _read_texts(sql: str, keys: Sequence[int]) -> dict[int, SetText]:
 
 
 def read_votes(pairs: Sequence[int]) -> dict[int, dict[tuple[int, int], int]]:
-    """Read for each pair its last complete votes, by judge and sample: its score rests on them."""
-    found: dict[int, dict[tuple[int, int], int]] = defaultdict(dict)
+    """Read the newest complete votes of each pair, by judge and sample: the pair's score is from them."""
+    votes: dict[int, dict[tuple[int, int], int]] = defaultdict(dict)
     for pair, judge, sample, verdict in fetch_rows(VOTES, pairs=list(pairs)):
-        found[pair][judge, sample] = verdict
-    return dict(found)
+        votes[pair][judge, sample] = verdict
+    return dict(votes)
 
 
 def in_pieces(keys: Sequence[Any], size: int = PIECE) -> Iterator[Sequence[Any]]:
-    """Yield the keys, a few at a time."""
-    for at in range(0, len(keys), size):
-        yield keys[at : at + size]
+    """Yield the keys in pieces of this size."""
+    for start in range(0, len(keys), size):
+        yield keys[start : start + size]

@@ -36,7 +36,7 @@ class PerLabel:
         return None if self.accuracy.value is None else self.accuracy.value * self.labels
 
 
-def per_label(who: str, truth: str, labels: int, paid: Paid, accuracy: Statistic, population: str) -> PerLabel:
+def per_label(who: str, reference: str, labels: int, paid: Paid, accuracy: Statistic, population: str) -> PerLabel:
     """Return the cost of a correct label, of `labels` labels that cost `paid` in all."""
     cost = Statistic(None, None, None, accuracy.n, None)
     if accuracy.value is None:
@@ -51,7 +51,7 @@ def per_label(who: str, truth: str, labels: int, paid: Paid, accuracy: Statistic
         low = None if accuracy.high is None else usd / accuracy.high
         high = usd / accuracy.low if accuracy.low and not paid.at_least else None
         cost = Statistic(usd / accuracy.value, low, high, accuracy.n, None)
-    return PerLabel(who, truth, labels, paid, accuracy, cost, population)
+    return PerLabel(who, reference, labels, paid, accuracy, cost, population)
 
 
 def against_gold(strata: Sequence[Stratum]) -> Statistic:

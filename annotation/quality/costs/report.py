@@ -1,6 +1,6 @@
 """The costs of a campaign, for the command and the page: ledger, people's work, cost per correct label."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -42,8 +42,9 @@ class HumanCost:
     def of(cls, collection: Collection, counts: Mapping[str, float], seconds: float | None) -> "HumanCost":
         """Return people's work on the campaign with these counters. `seconds`: the median time of a judgment."""
         # Only judgments on resolved pairs are counted, each of which took `overlap` people.
-        settling, auditing = counts.get("settled", 0) * collection.overlap, counts.get("audited", 0) * OVERLAP
-        return cls(int(settling), int(auditing), seconds, collection.hourly_rate)
+        task_judgments = counts.get("settled", 0) * collection.overlap
+        audit_judgments = counts.get("audited", 0) * OVERLAP
+        return cls(int(task_judgments), int(audit_judgments), seconds, collection.hourly_rate)
 
     @property
     def hours(self) -> float:
@@ -145,12 +146,9 @@ def _costs_per_label(
     # Campaigns that write evidence or retrieve give no labels.
     if campaign.policy in LABEL_NOTHING:
         return []
-    collection = campaign.collection
-    audits = measure_audits(collection, campaign, counts)
+    audits = measure_audits(campaign.collection, campaign, counts)
     judges_cost, total_cost = costs_by_audits(status, counts, people, audits)
-    judges_gold, judges_correct, people_gold, people_correct = fetch_row(
-        COUNT_GOLD, campaign=campaign.pk, collection=collection.pk, relevant=collection.relevant_from
-    )
+    judges_gold, judges_correct, people_gold, people_correct = _count_gold(campaign)
     # Two strata, because gold covers different shares of the judges' labels and of people's.
     resolved = total_cost.labels - judges_cost.labels
     judges_stratum = Stratum(judges_cost.labels, judges_gold, judges_correct)
@@ -200,6 +198,12 @@ def _describe_labels(labelled: int, resolved: int) -> tuple[str, str]:
     judges_labels = _("%(labelled)s labels by judges") % {"labelled": f"{labelled:,}"}
     values = {"ours": judges_labels, "settled": f"{resolved:,}"}
     return judges_labels, _("%(ours)s and %(settled)s by people") % values
+
+
+def _count_gold(campaign: Campaign) -> Sequence[int]:
+    """Count labels with gold and correct ones: of judges, then of people."""
+    collection = campaign.collection
+    return fetch_row(COUNT_GOLD, campaign=campaign.pk, collection=collection.pk, relevant=collection.relevant_from)
 
 
 STATUS_KEYS = (

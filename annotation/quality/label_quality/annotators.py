@@ -58,7 +58,7 @@ class AnnotatorTally:
 
 def measure_annotators(collection: Collection, votes: BinaryVotes | None = None) -> list[PersonQuality]:
     """Measure everyone who judged, skipped or flagged in a collection, by name. `votes`: all votes, if already read."""
-    tallies = _tally_judgments(collection)
+    tally_of = _tally_judgments(collection)
     State = Assignment.State
     members = Membership.objects.filter(collection=collection).select_related("user").order_by("user__username")
     members = members.annotate(
@@ -66,11 +66,11 @@ def measure_annotators(collection: Collection, votes: BinaryVotes | None = None)
         flags=Count("assignments", filter=Q(assignments__flagged=True, assignments__state=State.DONE)),
     )
     # The median of people's medians: an annotator with very many judgments does not set the usual time.
-    medians = [median(tally.milliseconds) for tally in tallies.values() if tally.milliseconds]
+    medians = [median(tally.milliseconds) for tally in tally_of.values() if tally.milliseconds]
     usual_ms = median(medians) if medians else None
     accuracies = estimate_accuracies(votes or read_binary_votes(collection))
     people = [
-        _person_quality(member, tallies.get(member.assessor_id, AnnotatorTally()), usual_ms, accuracies)
+        _person_quality(member, tally_of.get(member.assessor_id, AnnotatorTally()), usual_ms, accuracies)
         for member in members
     ]
     # A member without any work has no quality to show.
@@ -159,9 +159,9 @@ def _tally_judgments(collection: Collection) -> dict[int, AnnotatorTally]:
         if kind == ORDINARY:
             task_votes[task][relevant] += 1
             first_answers.setdefault((assessor, pair), relevant)
-    tallies: dict[int, AnnotatorTally] = defaultdict(AnnotatorTally)
+    tally_of: dict[int, AnnotatorTally] = defaultdict(AnnotatorTally)
     for assessor, task, pair, ms, kind, relevant in rows:
-        tally = tallies[assessor]
+        tally = tally_of[assessor]
         if kind == REPEAT:
             if (assessor, pair) in first_answers:
                 tally.repeats.append(first_answers[assessor, pair] == relevant)
@@ -184,16 +184,16 @@ def _tally_judgments(collection: Collection) -> dict[int, AnnotatorTally]:
         if pair in gold:
             tally.gold.append(gold[pair] == relevant)
     # Times are compared on a logarithmic scale, by their median absolute deviation.
-    times = np.log([max(ms, 1) for tally in tallies.values() for ms in tally.milliseconds])
+    times = np.log([max(ms, 1) for tally in tally_of.values() for ms in tally.milliseconds])
     if len(times) < FEW:
-        return tallies
+        return tally_of
     center = float(np.median(times))
     # 1.4826 makes the median absolute deviation an estimate of the standard deviation.
     spread = max(1.4826 * float(np.median(np.abs(times - center))), LEAST_SPREAD)
-    for tally in tallies.values():
+    for tally in tally_of.values():
         deviations = (np.log([max(ms, 1) for ms in tally.milliseconds]) - center) / spread
         tally.fast, tally.slow = int((deviations < -FAR).sum()), int((deviations > FAR).sum())
-    return tallies
+    return tally_of
 
 
 def estimate_accuracies(votes: BinaryVotes) -> dict[int, float]:

@@ -15,7 +15,7 @@ from annotation.agreement.api import MeasuredOut
 from annotation.agreement.measures import Statistic
 from annotation.quality.label_quality import services, statistics
 from annotation.quality.label_quality.audits import measure_audits
-from annotation.quality.label_quality.loading import find_campaign, load_label_quality
+from annotation.quality.label_quality.loading import find_campaign, load_readiness
 from api.authentication import MANAGE, may, scope_of
 from api.idempotency import once
 from api.operations import operation
@@ -142,7 +142,7 @@ operation(
 def read_quality(request: HttpRequest, name: str) -> Any:
     """Read whether the labels can be exported, and the reasons against it."""
     collection = scope_of(request).collection
-    quality = load_label_quality(collection)
+    quality = load_readiness(collection)
     can_go_out = not quality.failure and not quality.reasons
     return {"can_go_out": can_go_out, "reasons": quality.reasons, "failure": quality.failure, "status": quality.status}
 

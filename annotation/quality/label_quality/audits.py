@@ -197,10 +197,10 @@ def _route_quality(
     route: Route,
     population: int,
     answers: route_breakers.AnsweredAudits,
-    stopped: bool,
+    is_stopped: bool,
     cells: Mapping[str, _Cell],
 ) -> RouteQuality:
-    settled = answers.settled
+    resolved = answers.settled
     accuracy, looks = _weighted_accuracy(cells.values()), weighted_sequence(_cell_strata(cells.values()))
     half, enough, reached = _forecast_interval(cells, population)
     return RouteQuality(
@@ -209,12 +209,12 @@ def _route_quality(
         label=route.label,
         population=population,
         drawn=answers.drawn,
-        settled=settled,
+        settled=resolved,
         right=answers.right,
         accuracy=accuracy,
-        looks=Statistic(accuracy.value, *looks, settled, None) if settled else accuracy,
+        looks=Statistic(accuracy.value, *looks, resolved, None) if resolved else accuracy,
         verdict=route_verdict(over=answers.over, low=looks.low),
-        stopped=stopped,
+        stopped=is_stopped,
         half=half,
         enough=enough,
         most=sum(cell.most for cell in cells.values()),

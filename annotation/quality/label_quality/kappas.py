@@ -90,6 +90,12 @@ def _read_assessor_votes(collection: Collection, assessors: list[KnownAssessor],
     return BinaryVotes(GradeMatrix(matrix.assessors, matrix.pairs, relevant.astype(np.int16)), is_judge)
 
 
+def measure_judges_alpha(collection: Collection) -> float | None:
+    """Measure the judges' agreement over all pairs, without an interval; None without pairs of grades."""
+    judges = [assessor for assessor in known_assessors(collection) if assessor.kind in JUDGES]
+    return group_agreement(_read_assessor_votes(collection, judges, "first").matrix.grades).kappa.value
+
+
 def measure_kappas(collection: Collection, binary: BinaryVotes) -> Iterator[Kappa]:
     """Yield the agreement of judges and of people over all, escalated and audited pairs, also where there is none."""
     pairs = binary.matrix.pairs

@@ -6,8 +6,10 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from annotation.agreement.cached_results import MeasuringFailed, measuring
-from annotation.quality.label_quality.readiness import BlockingReason, assess_readiness
-from annotation.quality.label_quality.statistics import StoredStatistics, cached_statistics
+from annotation.quality.label_quality.audits import measure_collection_audits
+from annotation.quality.label_quality.kappas import measure_judges_alpha
+from annotation.quality.label_quality.readiness import BlockingReason, assess_audits, assess_readiness
+from annotation.quality.label_quality.statistics import StoredStatistics, cached_statistics, is_large
 from corpus.errors import QuorumError
 from corpus.models import Collection
 from corpus.numbered import numbered_or_404
@@ -42,6 +44,30 @@ def find_campaign(collection: Collection, number: int | str) -> Campaign:
     """Return the judging campaign of this number. Raises Http404."""
     campaigns = Campaign.judging.select_related("collection")
     return numbered_or_404(campaigns, collection, number, _("Campaign not found."))
+
+
+def load_readiness(collection: Collection) -> LabelQuality:
+    """Read whether a collection's labels can be exported, and the label audits; other statistics are left out.
+
+    1. Read the status. Without automatic labels it is all that is needed.
+    2. Read stored statistics of a large collection; of a small one measure the audits.
+    3. Only if these give a reason, measure the judges' agreement, which may give another.
+    """
+    status = selectors.campaign_status(collection, by_judge=False)
+    if status["labelled"] and is_large(collection):
+        return load_label_quality(collection, status=status)
+    (people,) = fetch_row(COUNT_PEOPLE, collection=collection.pk)
+    audits, failure, alpha = None, "", None
+    try:
+        with measuring(collection):
+            if status["labelled"]:
+                audits = measure_collection_audits(collection)
+                if assess_audits(status["labelled"], audits, people):
+                    alpha = measure_judges_alpha(collection)
+    except (MeasuringFailed, QuorumError) as error:
+        failure = str(error)
+    reasons = assess_readiness(status, audits, people, alpha)
+    return LabelQuality(status, people, StoredStatistics(stored=False, audits=audits), failure, reasons)
 
 
 def load_label_quality(

@@ -36,13 +36,14 @@ def assess_readiness(
         return (BlockingReason("no-labels"),)
     counts = {"unjudged": status["pending"] + status["running"], "failed": status["failed"], "open": status["open"]}
     status_reasons = [BlockingReason(key, n) for key, n in counts.items() if n > 0]
-    reasons = _accuracy_reasons(status["labelled"], audits, people) if status["labelled"] else []
+    reasons = assess_audits(status["labelled"], audits, people) if status["labelled"] else []
     if reasons and alpha is not None and alpha < CHANCE:
         reasons.append(BlockingReason("chance", value=alpha))
     return (*reasons, *status_reasons)
 
 
-def _accuracy_reasons(labelled: int, audits: Audits | None, people: int) -> list[BlockingReason]:
+def assess_audits(labelled: int, audits: Audits | None, people: int) -> list[BlockingReason]:
+    """Return the reasons of the label audits against exporting `labelled` automatic labels."""
     if audits is None:
         return [BlockingReason("not-computed", labelled)]
     if not audits.drawn:

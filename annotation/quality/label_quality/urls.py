@@ -6,6 +6,7 @@ from annotation.quality.label_quality import views
 
 urlpatterns: list[URLPattern] = [
     path("c/<slug:name>/quality/", views.quality, name="quality"),
+    path("c/<slug:name>/quality/readiness/", views.readiness, name="readiness"),
     path("c/<slug:name>/quality/over-time/", views.over_time, name="agreement_over_time"),
     path("c/<slug:name>/audits/<int:campaign>/draw/", views.draw_more, name="audit_draw"),
     path("c/<slug:name>/audits/<int:campaign>/to-people/", views.to_people, name="audit_to_people"),

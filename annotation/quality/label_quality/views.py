@@ -17,7 +17,7 @@ from annotation.agreement import cached_results
 from annotation.agreement.views import describe_agreement, quality_address
 from annotation.quality.label_quality import kappas, services, statistics
 from annotation.quality.label_quality.audits import measure_audits, measure_collection_audits
-from annotation.quality.label_quality.loading import find_campaign
+from annotation.quality.label_quality.loading import find_campaign, load_readiness
 from annotation.work.aspects.review_figures import has_reviews, measure_reviews
 from corpus.chart_downloads import download
 from corpus.errors import BadInput
@@ -44,6 +44,16 @@ def quality(request: HttpRequest, scope: Scope) -> HttpResponse:
     if has_reviews(scope.collection):
         context["figures"] = measure_reviews(scope.collection)
     return render(request, "label_quality/quality.html", {**context, "scope": scope})
+
+
+@action("admin")
+@require_GET
+def readiness(request: HttpRequest, scope: Scope) -> HttpResponse:
+    """Show whether the labels can be exported, as a fragment of the exports page; without HTMX the Quality page."""
+    if not request.headers.get("HX-Request"):
+        return redirect("quality", scope.collection.name)
+    context = {"scope": scope, "quality": load_readiness(scope.collection)}
+    return render(request, "label_quality/_readiness.html", context)
 
 
 def _audits_context(request: HttpRequest, scope: Scope) -> dict[str, object]:

@@ -11,7 +11,7 @@ from annotation.agreement.measures import Pairwise, Statistic, compute_measures
 from annotation.agreement.resampling import MISSING
 from annotation.quality.panels import independence, quality, subsets
 from annotation.quality.panels.independence import Kappas
-from annotation.quality.panels.quality import Floor, Groups, Quality, Truth, Votes
+from annotation.quality.panels.quality import Floor, Groups, Quality, ReferenceGrades, Votes
 from annotation.quality.panels.subsets import SIZE, Subset
 from charts.translation import gettext_noop
 
@@ -65,7 +65,7 @@ class PanelChoice:
 
 def choose_judges(
     votes: Votes,
-    truth: Truth,
+    reference: ReferenceGrades,
     *,
     costs: Sequence[float | None] = (),
     floor: float | None = None,
@@ -75,7 +75,7 @@ def choose_judges(
 ) -> PanelChoice:
     """Measure the candidates and propose panels. Of copies only the first above the floor may be proposed.
 
-    `votes`: candidates x pairs of 0 and 1, at least two candidates and one pair; `truth`: the reference,
+    `votes`: candidates x pairs of 0 and 1, at least two candidates and one pair; `reference`: the reference,
     MISSING where there is none; `alike`: groups of candidates that are the same model. Raises ValueError
     for more candidates above the floor than subsets.most_candidates.
     """
@@ -84,23 +84,23 @@ def choose_judges(
     for pair in pairwise:
         value = np.nan if pair.kappa.value is None else pair.kappa.value
         kappas[pair.a, pair.b] = kappas[pair.b, pair.a] = value
-    groups = independence.group_copies(votes, truth, kappas, alike)
-    qualities, bound = quality.measure_candidates(votes, truth, groups, floor=floor)
+    groups = independence.group_copies(votes, reference, kappas, alike)
+    qualities, bound = quality.measure_candidates(votes, reference, groups, floor=floor)
     first_passing = (next((position for position in group if qualities[position].passes), -1) for group in groups)
     eligible = tuple(sorted(position for position in first_passing if position >= 0))
     count, by_mean, by_largest = subsets.rank_subsets(kappas, eligible, size=size)
     # Gold that is too little for the floor is too little here: the ranking would be luck.
-    gold = np.full_like(truth, MISSING) if bound.no_gold else truth
+    gold = np.full_like(reference, MISSING) if bound.no_gold else reference
     errors = independence.error_correlations(votes, gold)
     vote_costs = tuple(costs) or (None,) * len(votes)
     passed = sum(candidate.passes for candidate in qualities)
     reason = FEW_WITH_COPIES if passed > len(eligible) else FEW_ELIGIBLE
     counts = {"eligible": len(eligible), "candidates": len(votes), "passed": passed, "size": size}
-    build = partial(_build_proposal, votes=votes, truth=gold, errors=errors, costs=vote_costs)
+    build = partial(_build_proposal, votes=votes, reference=gold, errors=errors, costs=vote_costs)
     defined = [row[np.isfinite(row)] for row in kappas]  # The diagonal is NaN.
     return PanelChoice(
         pairs=votes.shape[1],
-        gold=(int((truth == 0).sum()), int((truth == 1).sum())),
+        gold=(int((reference == 0).sum()), int((reference == 1).sum())),
         qualities=tuple(qualities),
         floor=bound,
         pairwise=pairwise,
@@ -116,7 +116,7 @@ def choose_judges(
 
 
 def _build_proposal(
-    subset: Subset, votes: Votes, truth: Truth, errors: Kappas, costs: Sequence[float | None]
+    subset: Subset, votes: Votes, reference: ReferenceGrades, errors: Kappas, costs: Sequence[float | None]
 ) -> Proposal:
     members = subset.members
     majority = 2 * votes[list(members)].sum(axis=0, dtype=np.int64) > len(members)  # The number is odd.
@@ -128,17 +128,17 @@ def _build_proposal(
         subset=subset,
         correlation=mean,
         effective=independence.effective_votes(len(members), mean),
-        majority=quality.balanced_accuracy(majority.astype(np.int8), truth),
-        without=tuple(_balanced_with_ties(votes[rows], truth) for rows in remaining),
+        majority=quality.balanced_accuracy(majority.astype(np.int8), reference),
+        without=tuple(_balanced_with_ties(votes[rows], reference) for rows in remaining),
         cost=sum(known_prices) if len(known_prices) == len(members) else None,
     )
 
 
-def _balanced_with_ties(votes: Votes, truth: Truth) -> float | None:
+def _balanced_with_ties(votes: Votes, reference: ReferenceGrades) -> float | None:
     """Return the balanced accuracy of the majority of an even number of votes; a tie counts as half correct."""
     yes = votes.sum(axis=0, dtype=np.int64)
     says_yes = np.where(2 * yes == len(votes), 0.5, 2 * yes > len(votes))
-    if not ((truth == 0).any() and (truth == 1).any()):
+    if not ((reference == 0).any() and (reference == 1).any()):
         return None
-    recalls = says_yes[truth == 1].mean(), 1 - says_yes[truth == 0].mean()
+    recalls = says_yes[reference == 1].mean(), 1 - says_yes[reference == 0].mean()
     return float(sum(recalls) / 2)

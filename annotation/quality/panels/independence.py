@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from annotation.agreement.resampling import MISSING
-from annotation.quality.panels.quality import Groups, Truth, Votes
+from annotation.quality.panels.quality import Groups, ReferenceGrades, Votes
 
 # Kappa from which two candidates may be copies. Frontier models of different makers are below it (Prism 4.3: 0.82).
 NEAR = 0.85
@@ -17,7 +17,7 @@ FEW = 5  # Fewer errors than this prove nothing, unless all answers are equal.
 Kappas = NDArray[np.float64]  # Candidates x candidates; NaN where undefined.
 
 
-def group_copies(votes: Votes, truth: Truth, kappas: Kappas, alike: Groups = ()) -> list[tuple[int, ...]]:
+def group_copies(votes: Votes, reference: ReferenceGrades, kappas: Kappas, alike: Groups = ()) -> list[tuple[int, ...]]:
     """Group candidates whose votes are copies of each other; each candidate is in exactly one group.
 
     Two good judges agree too, so nearly equal answers are not enough: copies err on the same pairs. An
@@ -28,14 +28,14 @@ def group_copies(votes: Votes, truth: Truth, kappas: Kappas, alike: Groups = ())
     for a, b in combinations(range(len(votes)), 2):
         is_same_model = any(a in group and b in group for group in alike)
         # Joined groups are the same object, so that a copy of a copy is in the group too.
-        if groups[a] is not groups[b] and (is_same_model or _are_copies(votes, truth, kappas, a, b)):
+        if groups[a] is not groups[b] and (is_same_model or _are_copies(votes, reference, kappas, a, b)):
             groups[a] |= groups[b]
             for position in groups[b]:
                 groups[position] = groups[a]
     return [tuple(sorted(group)) for position, group in enumerate(groups) if position == min(group)]
 
 
-def _are_copies(votes: Votes, truth: Truth, kappas: Kappas, a: int, b: int) -> bool:
+def _are_copies(votes: Votes, reference: ReferenceGrades, kappas: Kappas, a: int, b: int) -> bool:
     if (votes[a] == votes[b]).all():
         return True
     # Negated, so that an undefined kappa (NaN) counts as below.
@@ -45,19 +45,19 @@ def _are_copies(votes: Votes, truth: Truth, kappas: Kappas, a: int, b: int) -> b
     others = len(votes) - 2
     yes = votes.sum(axis=0, dtype=np.int64) - votes[a] - votes[b]
     majority = np.where(2 * yes == others, MISSING, 2 * yes > others)
-    answer = np.where(truth == MISSING, majority, truth)
+    answer = np.where(reference == MISSING, majority, reference)
     has_answer, a_errs, b_errs = answer != MISSING, votes[a] != answer, votes[b] != answer
     errors, shared_errors = int((a_errs | b_errs)[has_answer].sum()), int((a_errs & b_errs)[has_answer].sum())
     return errors >= FEW and shared_errors >= SHARED * errors
 
 
-def error_correlations(votes: Votes, truth: Truth) -> Kappas:
+def error_correlations(votes: Votes, reference: ReferenceGrades) -> Kappas:
     """Return Pearson's correlation (phi) of errors on gold between candidates; NaN where one makes no errors."""
-    has_gold = truth != MISSING
+    has_gold = reference != MISSING
     if not has_gold.any():
         return np.full((len(votes), len(votes)), np.nan)
     with np.errstate(divide="ignore", invalid="ignore"):
-        correlations: Kappas = np.corrcoef(votes[:, has_gold] != truth[has_gold])
+        correlations: Kappas = np.corrcoef(votes[:, has_gold] != reference[has_gold])
     return correlations
 
 

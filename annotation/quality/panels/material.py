@@ -22,7 +22,7 @@ from annotation.agreement.grade_matrix import (
     load_grade_matrix,
 )
 from annotation.agreement.resampling import MISSING
-from annotation.quality.panels.quality import Truth, Votes
+from annotation.quality.panels.quality import ReferenceGrades, Votes
 from annotation.quality.panels.subsets import SIZE, most_candidates
 from corpus.errors import BadInput, BadOption
 from corpus.models import Assessor, Collection
@@ -67,7 +67,7 @@ class PanelMaterial:
     candidates: tuple[PanelCandidate, ...]
     pairs: NDArray[np.int64]
     votes: Votes
-    truth: Truth
+    reference: ReferenceGrades
     left_out: tuple[tuple[str, str], ...]  # Judges that are not candidates, with the reason.
     alike: tuple[tuple[int, ...], ...] = ()  # Groups of candidates that are the same model with the same parameters.
 
@@ -126,7 +126,7 @@ def read_material(
         candidates=tuple(candidates[position] for position in order),
         pairs=matrix.pairs[shared],
         votes=votes[order][:, shared],
-        truth=np.where(yes ^ no, yes, MISSING).astype(np.int8),
+        reference=np.where(yes ^ no, yes, MISSING).astype(np.int8),
         left_out=tuple(left_out),
         alike=tuple(find_copies([candidates[position].assessor for position in order])),
     )

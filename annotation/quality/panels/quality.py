@@ -19,7 +19,7 @@ from annotation.agreement.resampling import MISSING
 from charts.translation import gettext_noop
 
 Votes = NDArray[np.int8]  # Candidates x pairs, 0 or 1: all voted on every pair.
-Truth = NDArray[np.int8]  # For each pair 0, 1 or MISSING.
+ReferenceGrades = NDArray[np.int8]  # For each pair 0, 1 or MISSING.
 Groups = Sequence[Sequence[int]]  # Candidates that are copies of each other; each is in exactly one group.
 
 BALANCED, MAJORITY = "balanced_accuracy", "kappa_majority"
@@ -58,29 +58,29 @@ class Floor:
     no_gold: str  # Why the measure is not balanced accuracy; empty where it is.
 
 
-def no_gold(truth: Truth) -> str:
+def no_gold(reference: ReferenceGrades) -> str:
     """Return why balanced accuracy cannot be measured on the gold; empty where it can."""
-    relevant, other = int((truth == 1).sum()), int((truth == 0).sum())
+    relevant, other = int((reference == 1).sum()), int((reference == 0).sum())
     if not relevant + other:
         return _(NO_GOLD)
     return "" if min(relevant, other) >= CLASS else _(FEW_GOLD) % {"relevant": relevant, "other": other, "class": CLASS}
 
 
 def measure_candidates(
-    votes: Votes, truth: Truth, groups: Groups, *, floor: float | None = None
+    votes: Votes, reference: ReferenceGrades, groups: Groups, *, floor: float | None = None
 ) -> tuple[list[Quality], Floor]:
     """Measure every candidate and compare it with the floor. `floor`: by default derived from all candidates."""
-    reason = no_gold(truth)
+    reason = no_gold(reference)
     # Copies count as one vote among the others, or a family of models would be its own majority.
     majorities = [majority_of_others(votes, groups, position) for position in range(len(votes))]
     agreements = [_majority_agreement(own, majority) for own, majority in zip(votes, majorities, strict=True)]
-    balanced = [balanced_accuracy(own, truth) for own in votes]
+    balanced = [balanced_accuracy(own, reference) for own in votes]
     measure = MAJORITY if reason else BALANCED
     values = [kappa.value for kappa, _ in agreements] if reason else [statistic.value for statistic in balanced]
     bound = floor_of(measure, values) if floor is None else floor
     qualities = []
     for position, value in enumerate(values):
-        chance = by_chance(votes[position], majorities[position] if reason else truth)
+        chance = by_chance(votes[position], majorities[position] if reason else reference)
         why = _explain_failure(value, bound, chance, len(votes), votes[position])
         qualities.append(Quality(balanced[position], *agreements[position], chance, not why, why))
     return qualities, Floor(measure, bound, floor is not None, reason)
@@ -92,7 +92,7 @@ def floor_of(measure: str, values: Sequence[float | None]) -> float:
     return max(LEAST[measure], median(measured_values) - SLACK[measure]) if measured_values else LEAST[measure]
 
 
-def majority_of_others(votes: Votes, groups: Groups, position: int) -> Truth:
+def majority_of_others(votes: Votes, groups: Groups, position: int) -> ReferenceGrades:
     """Return the majority verdict of the other candidates for each pair; MISSING where they tie or there are none."""
     # One candidate of each group votes for its copies.
     others = [group[0] for group in groups if position not in group]
@@ -102,13 +102,13 @@ def majority_of_others(votes: Votes, groups: Groups, position: int) -> Truth:
     return result
 
 
-def balanced_accuracy(votes: NDArray[np.int8], truth: Truth) -> Statistic:
+def balanced_accuracy(votes: NDArray[np.int8], reference: ReferenceGrades) -> Statistic:
     """Return the mean of two recalls; its 95% interval joins their exact ones (Donner and Zou)."""
-    sizes = [int((truth == grade).sum()) for grade in (0, 1)]
+    sizes = [int((reference == grade).sum()) for grade in (0, 1)]
     if not all(sizes):
         reason = _("reference grades of only one class") if any(sizes) else NO_GOLD
         return Statistic(None, None, None, sum(sizes), reason)
-    right = [int(((truth == grade) & (votes == grade)).sum()) for grade in (0, 1)]
+    right = [int(((reference == grade) & (votes == grade)).sum()) for grade in (0, 1)]
     # Equal weights for both classes: balanced accuracy by definition.
     share = stratified_share([Stratum(1, n, hits) for n, hits in zip(sizes, right, strict=True)])
     assert share is not None
@@ -116,18 +116,18 @@ def balanced_accuracy(votes: NDArray[np.int8], truth: Truth) -> Statistic:
     return Statistic(value, low, high, sum(sizes), None)
 
 
-def by_chance(votes: NDArray[np.int8], truth: Truth) -> float:
+def by_chance(votes: NDArray[np.int8], reference: ReferenceGrades) -> float:
     """Return the one-sided p of Fisher's exact test that unrelated answers agree as often."""
     from scipy.stats import hypergeom
 
-    has_truth = truth != MISSING
-    says_yes, is_relevant = votes[has_truth] == 1, truth[has_truth] == 1
+    has_truth = reference != MISSING
+    says_yes, is_relevant = votes[has_truth] == 1, reference[has_truth] == 1
     hits = int((says_yes & is_relevant).sum())
     # P(X >= hits) = sf(hits - 1) of the hypergeometric distribution.
     return float(hypergeom.sf(hits - 1, len(says_yes), int(is_relevant.sum()), int(says_yes.sum())))
 
 
-def _majority_agreement(votes: NDArray[np.int8], majority: Truth) -> tuple[Statistic, Statistic]:
+def _majority_agreement(votes: NDArray[np.int8], majority: ReferenceGrades) -> tuple[Statistic, Statistic]:
     """Measure kappa with the majority of the others, and the share of equal answers."""
     has_majority = majority != MISSING
     if not has_majority.any():
@@ -139,7 +139,7 @@ def _majority_agreement(votes: NDArray[np.int8], majority: Truth) -> tuple[Stati
 
 
 def _explain_failure(value: float | None, bound: float, chance: float, candidates: int, votes: NDArray[np.int8]) -> str:
-    # Constant votes can agree with a one-sided truth by luck, so they fail whatever their figures are.
+    # Constant votes can agree with a one-sided reference by luck, so they fail whatever their figures are.
     if votes.min() == votes.max():
         return _("says yes to every pair") if votes[0] else _("says no to every pair")
     if value is None:

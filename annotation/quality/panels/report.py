@@ -87,7 +87,13 @@ def choose_panel(
     material = read_material(collection, names, assessors, size=size)
     costs = [candidate.cost for candidate in material.candidates]
     choice = choose_judges(
-        material.votes, material.truth, costs=costs, floor=floor, bootstrap=bootstrap, size=size, alike=material.alike
+        material.votes,
+        material.reference,
+        costs=costs,
+        floor=floor,
+        bootstrap=bootstrap,
+        size=size,
+        alike=material.alike,
     )
     checks = newest_self_checks(
         collection, dict.fromkeys(candidate.judge for candidate in material.candidates if candidate.usable)

@@ -66,13 +66,13 @@ def cross_tabulate(panel: PolicyPanel, answers: CampaignAnswers, reference: Refe
         label = majority_label if debate_label is None else debate_label
         truths = [
             (labelled[0], n)
-            for truth, n in group.truths.items()
-            if (labelled := reference_label(truth, reference)) and n
+            for true_labels, n in group.truths.items()
+            if (labelled := reference_label(true_labels, reference)) and n
         ]
         # Without a debate the votes decide; with one, votes that differ from it escalate the pair.
         escalated = majority_label is None if row == NONE else debate_label is None or debate_label != majority_label
         cell = cells.get((row, column), CrossingCell(row, column, 0, label, escalated, 0, 0))
-        right = cell.right + sum(n for truth, n in truths if truth == label)
+        right = cell.right + sum(n for true_class, n in truths if true_class == label)
         known_pairs = cell.known + sum(n for _, n in truths)
         cells[row, column] = replace(cell, pairs=cell.pairs + group.pairs, known=known_pairs, right=right)
     return sorted(cells.values(), key=lambda cell: (row_order(cell.row), column_order(cell.column)))

@@ -64,21 +64,21 @@ def _study_campaign(campaign: Campaign) -> tuple[dict[str, Any], dict[int, int |
     """Read a campaign's turns. Return its document, and its labels by pair (None: no agreement)."""
     panel, protocol = reading.panel_of(campaign), Protocol.of(campaign.protocol)
     truths = reading.truths_of(campaign)
-    gold = {pair: truth.gold for pair, truth in truths.items() if truth.gold is not None}
+    gold = {pair: true_labels.gold for pair, true_labels in truths.items() if true_labels.gold is not None}
     debates: dict[int, Debate] = {}
-    spent = CallTotals()
+    total = CallTotals()
 
     def read_pairs() -> Iterator[StoredAnswers]:
-        nonlocal spent
+        nonlocal total
         for answers in reading.pairs_of(campaign, truths):
             # Verdicts of all agents by round, of the rounds that were played; None for a turn without a verdict.
             verdicts = {key: turn.verdict for key, turn in answers.turns.items() if isinstance(turn, Turn)}
             played = [
-                r for r in range(1, campaign.rounds + 1) if any((r, seat) in answers.turns for seat in panel.agents)
+                r for r in range(1, campaign.rounds + 1) if any((r, agent) in answers.turns for agent in panel.agents)
             ]
-            debates[answers.pair] = [tuple(verdicts.get((r, seat)) for seat in panel.agents) for r in played]
+            debates[answers.pair] = [tuple(verdicts.get((r, agent)) for agent in panel.agents) for r in played]
             windows = chain(answers.spent.items(), *(part.items() for part in answers.beside.values()))
-            spent += sum((totals for (role, _, _), totals in windows if role != "vote"), CallTotals())
+            total += sum((totals for (role, _, _), totals in windows if role != "vote"), CallTotals())
             yield answers
 
     # A transaction, because the pairs are read in chunks.
@@ -101,8 +101,8 @@ def _study_campaign(campaign: Campaign) -> tuple[dict[str, Any], dict[int, int |
         "after": {resolver: classwise.document() for resolver, classwise in after.items()},
         # Unknown where debates ended with their agreement.
         "persistence": (measure_persistence(debates, gold) if protocol.play_on else []) or None,
-        "calls": spent.calls,
-        "machine": spent.cost,
+        "calls": total.calls,
+        "machine": total.cost,
     }
     return document, by_round[-1]
 

@@ -56,7 +56,7 @@ def _replay_judge(
             "not available: %(judge)s gave log-probabilities for %(given)s of %(wanted)s pairs with a reference grade"
         ) % {"judge": judge, "given": f"{len(beliefs):,}", "wanted": f"{gold_pairs:,}"}
         return [PolicyReplay(rule, NO_GOLD if reference != "gold" else incomplete) for rule in rules]
-    gold = np.array([truth for _yes, _no, truth, _spent in beliefs], dtype=np.int64)
+    gold = np.array([grade for _yes, _no, grade, _spent in beliefs], dtype=np.int64)
     # A vote has the same slots at each share.
     needed = {id(group): needed_slots(rules[0], panel, group) for group in answers.groups}
     matrix = np.array([belief[:2] for belief in beliefs], dtype=np.float64)
@@ -70,7 +70,7 @@ def _replay_judge(
             own=_measure_labels(gold[calibration.own], calibration.label[calibration.own]),
             after={AS_GOLD: _measure_labels(gold, calibration.label)},
             # Every pair was voted on, also those that people label.
-            spent=sum((spent for *_, spent in beliefs), CallTotals()),
+            spent=sum((totals for *_, totals in beliefs), CallTotals()),
             judgments=len(calibration.people_pairs) * overlap,
             latency=measure_latency(rule, needed, answers),
         )
@@ -80,7 +80,7 @@ def _replay_judge(
 
 def _measure_labels(gold: NDArray[np.int64], labels: NDArray[np.int64]) -> Classwise:
     table = Confusion()
-    for truth in (0, 1):
+    for true_class in (0, 1):
         for label in (0, 1):
-            table.add(truth, label, pairs=int(((gold == truth) & (labels == label)).sum()))
+            table.add(true_class, label, pairs=int(((gold == true_class) & (labels == label)).sum()))
     return table.measured()

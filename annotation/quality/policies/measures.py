@@ -44,12 +44,12 @@ class Confusion:
         self.squares = [0.0, 0.0]  # Sums of squared weights.
         self.right = [0.0, 0.0]  # Weights of the correctly labelled pairs.
 
-    def add(self, truth: int, label: int, *, weight: float = 1.0, pairs: int = 1) -> None:
+    def add(self, true_class: int, label: int, *, weight: float = 1.0, pairs: int = 1) -> None:
         """Add a number of pairs with this true class and label. `weight`: of each pair, above 0."""
-        self.pairs[truth] += pairs
-        self.weight[truth] += weight * pairs
-        self.squares[truth] += weight * weight * pairs
-        self.right[truth] += weight * pairs * (truth == label)
+        self.pairs[true_class] += pairs
+        self.weight[true_class] += weight * pairs
+        self.squares[true_class] += weight * weight * pairs
+        self.right[true_class] += weight * pairs * (true_class == label)
 
     def measured(self) -> Classwise:
         """Measure recalls and balanced accuracy, with 95% intervals (the interval of the mean joins exact ones)."""
@@ -62,14 +62,14 @@ class Confusion:
         balanced = Statistic((relevant.value + not_relevant.value) / 2, low, high, n, None)
         return Classwise(relevant, not_relevant, balanced)
 
-    def _recall(self, truth: int) -> Statistic:
-        if not self.pairs[truth]:
-            return Statistic(None, None, None, 0, NONE_LABELLED[truth])
-        _, size, right = self._stratum(truth)
+    def _recall(self, true_class: int) -> Statistic:
+        if not self.pairs[true_class]:
+            return Statistic(None, None, None, 0, NONE_LABELLED[true_class])
+        _, size, right = self._stratum(true_class)
         low, high = clopper_pearson(right, size)
-        return Statistic(self.right[truth] / self.weight[truth], low, high, self.pairs[truth], None)
+        return Statistic(self.right[true_class] / self.weight[true_class], low, high, self.pairs[true_class], None)
 
-    def _stratum(self, truth: int) -> Stratum:
+    def _stratum(self, true_class: int) -> Stratum:
         # Effective sample size (Kish 1965): with equal weights, the number of pairs.
-        size = self.weight[truth] ** 2 / self.squares[truth]
-        return Stratum(1, size, size * self.right[truth] / self.weight[truth])
+        size = self.weight[true_class] ** 2 / self.squares[true_class]
+        return Stratum(1, size, size * self.right[true_class] / self.weight[true_class])

@@ -116,13 +116,13 @@ def _policy_lines(
         if policy["available"]:
             after = policy["after"].get(resolver)
             # The cost of people is that of the URL, not that of the document.
-            money = people.cost(policy["judgments"])
-            total = None if money is None or policy["machine"] is None else policy["machine"] + money
+            people_cost = people.cost(policy["judgments"])
+            total = None if people_cost is None or policy["machine"] is None else policy["machine"] + people_cost
             line["own"] = {name: Statistic(**value) for name, value in policy["own"].items()}
             line["every"] = Statistic(**after["balanced_accuracy"]) if after else None
             judged = policy["after"].get(ADJUDICATOR)
             line["adjudicated"] = Statistic(**judged["balanced_accuracy"]) if judged else None
-            line["found"] = {**policy, "people": money, "total": total}
+            line["found"] = {**policy, "people": people_cost, "total": total}
         lines.append(line)
     return lines
 

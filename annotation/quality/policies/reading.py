@@ -82,8 +82,8 @@ def add_attempts(answers: StoredAnswers, rows: list[tuple[Any, ...]]) -> None:
         # The vote of a judge with several generations is a copy of one of them and made no call.
         is_copy = role == "vote" and cached and agent in generations
         if not is_copy:
-            spent = answers.spent if window == deciding else answers.beside.setdefault(window, {})
-            spent[slot] = spent.get(slot, CallTotals()) + CallTotals(1, cost or 0.0, int(cost is None), ms)
+            totals = answers.spent if window == deciding else answers.beside.setdefault(window, {})
+            totals[slot] = totals.get(slot, CallTotals()) + CallTotals(1, cost or 0.0, int(cost is None), ms)
         answers.window = deciding
         # Answers about a window that did not decide only add to the cost.
         if window != deciding:

@@ -110,12 +110,12 @@ def _count_pairs(outcomes: Outcomes, state: RoutingState) -> int:
     return sum(group.pairs for group, outcome in outcomes if outcome.state is state)
 
 
-def reference_label(truth: ReferenceLabels, reference: Reference) -> tuple[int, float] | None:
+def reference_label(true_labels: ReferenceLabels, reference: Reference) -> tuple[int, float] | None:
     """Return the true class by this reference and the pair's weight; None where it is unknown."""
-    if reference == "gold" and truth.gold is not None:
-        return truth.gold, 1.0
-    if reference == "people" and truth.people is not None and truth.weight > 0:
-        return truth.people, truth.weight
+    if reference == "gold" and true_labels.gold is not None:
+        return true_labels.gold, 1.0
+    if reference == "people" and true_labels.people is not None and true_labels.weight > 0:
+        return true_labels.people, true_labels.weight
     return None
 
 
@@ -133,8 +133,8 @@ def _measure_own_labels(outcomes: Outcomes, reference: Reference) -> Classwise:
 
 
 def _add_group(table: Confusion, group: AnswerGroup, label: int, reference: Reference) -> None:
-    for truth, pairs in group.truths.items():
-        if labelled := reference_label(truth, reference):
+    for true_labels, pairs in group.truths.items():
+        if labelled := reference_label(true_labels, reference):
             true_class, weight = labelled
             table.add(true_class, label, weight=weight, pairs=pairs)
 
@@ -148,11 +148,11 @@ def _measure_resolved(resolver: str, rule: Rule, outcomes: Outcomes, reference: 
         if outcome.label is not None:
             _add_group(table, group, outcome.label, reference)
         elif outcome.state is RoutingState.ESCALATED:
-            for truth, pairs in group.truths.items():
-                if not (labelled := reference_label(truth, reference)):
+            for true_labels, pairs in group.truths.items():
+                if not (labelled := reference_label(true_labels, reference)):
                     continue
                 escalated += pairs
-                answer = {PEOPLE: truth.people, AS_GOLD: truth.gold, ADJUDICATOR: adjudged}[resolver]
+                answer = {PEOPLE: true_labels.people, AS_GOLD: true_labels.gold, ADJUDICATOR: adjudged}[resolver]
                 if answer is None:
                     unanswered += pairs
                 else:
@@ -205,15 +205,17 @@ def measure_latency(rule: Rule, needed: Needed, answers: CampaignAnswers) -> dic
     for group, pair in answers.samples:
         # Windows of a document are judged in parallel: the pair waits for the slowest.
         windows = [_pair_latency(*needed[id(group)], pair.spent)]
-        windows += [_pair_latency(*beside_slots(rule, spent), spent) for spent in pair.beside.values()]
+        windows += [_pair_latency(*beside_slots(rule, totals), totals) for totals in pair.beside.values()]
         summed.append(sum(window_summed for window_summed, _ in windows))
         wall.append(max(window_wall for _, window_wall in windows))
     return {"summed": median(summed), "wall": median(wall), "mean_summed": fmean(summed), "mean_wall": fmean(wall)}
 
 
-def _pair_latency(rounds: list[list[Slot]], votes: list[Slot], spent: Mapping[Slot, CallTotals]) -> tuple[float, float]:
+def _pair_latency(
+    rounds: list[list[Slot]], votes: list[Slot], totals: Mapping[Slot, CallTotals]
+) -> tuple[float, float]:
     def latency(slot: Slot) -> int:
-        return spent[slot].milliseconds if slot in spent else 0
+        return totals[slot].milliseconds if slot in totals else 0
 
     # A round waits for its slowest turn; all votes are cast in parallel with the debate.
     debate = sum(max(map(latency, turns)) for turns in rounds)

@@ -101,7 +101,7 @@ def played_turns(
         return None
     # A longer debate is cut where this rule would have ended it.
     last = rule.rounds if isinstance(move, debate.Disagreed) else move.round
-    return {(round, seat): turn for (round, seat), turn in group.turns.items() if round <= last}
+    return {(round, agent): turn for (round, agent), turn in group.turns.items() if round <= last}
 
 
 def cast_votes(rule: Rule, panel: PolicyPanel, group: AnswerGroup) -> dict[int, Turn | NoVerdict] | None:

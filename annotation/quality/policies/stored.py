@@ -123,8 +123,8 @@ class CampaignAnswers:
         return sum(
             pairs
             for group in self.groups
-            for truth, pairs in group.truths.items()
-            if (truth.gold is not None if reference == "gold" else truth.people is not None and truth.weight > 0)
+            for labels, pairs in group.truths.items()
+            if (labels.gold is not None if reference == "gold" else labels.people is not None and labels.weight > 0)
         )
 
 
@@ -143,17 +143,17 @@ def group_answers(pairs: Iterable[StoredAnswers], *, expected: int = 0) -> Campa
         group.truths[pair.truth] += 1
         answers.windowed += pair.window > 0
         for totals, parts in ((group.spent, [pair.spent]), (group.beside, pair.beside.values())):
-            for slot, spent in chain.from_iterable(part.items() for part in parts):
-                totals[slot] = totals.get(slot, CallTotals()) + spent
+            for slot, slot_totals in chain.from_iterable(part.items() for part in parts):
+                totals[slot] = totals.get(slot, CallTotals()) + slot_totals
         # Spread over the campaign, because its first pairs are not like its last ones.
         if number % step == 0:
             answers.samples.append((group, pair))
         for position, vote in pair.votes.items():
             probabilities = vote.probabilities if isinstance(vote, Turn) else None
             if probabilities and probabilities.keys() & {"yes", "no"}:
-                spent = pair.spent.get(("vote", 0, position), CallTotals())
+                slot_totals = pair.spent.get(("vote", 0, position), CallTotals())
                 # Of old votes only one probability may be stored: the other is at most the rest.
                 yes = probabilities.get("yes", 1 - probabilities.get("no", 1.0))
                 no = probabilities.get("no", 1 - probabilities.get("yes", 1.0))
-                answers.beliefs.setdefault(position, []).append((yes, no, pair.truth.gold, spent))
+                answers.beliefs.setdefault(position, []).append((yes, no, pair.truth.gold, slot_totals))
     return answers

@@ -70,7 +70,7 @@ def study_tables(document: Document) -> list[DownloadTable]:
         ),
         3,
     )
-    settled = DownloadTable(
+    resolved = DownloadTable(
         "settled",
         _("All pairs of %(name)s, once the escalated ones are settled") % {"name": document["collection"]},
         (*setting, _("rounds"), _("settled by"), *_recall_names()),
@@ -111,7 +111,7 @@ def study_tables(document: Document) -> list[DownloadTable]:
         ),
         2,
     )
-    return [table for table in (debates, settled, persistence, orders) if table.rows]
+    return [table for table in (debates, resolved, persistence, orders) if table.rows]
 
 
 def _name(campaign: Document) -> tuple[str, str]:

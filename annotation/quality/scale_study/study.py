@@ -44,12 +44,12 @@ def study_scales(collection: Collection, names: Sequence[str]) -> dict[str, Any]
     shared = set.intersection(*(set(judge_votes) for judge_votes in votes))
     if not shared:
         raise BadInput(f"{', '.join(names)} have no pair of {collection.name} in common: let all judge the same pairs.")
-    truth = reference_grades(collection, shared)
+    grades = reference_grades(collection, shared)
     scales = []
     for judge, judge_votes in zip(judges, votes, strict=True):
         turns = {pair: judge_votes[pair] for pair in sorted(shared)}
         scored = [
-            ScoredScale(query, score_of(vote, judge.grades), truth.get(pair)) for pair, (query, vote) in turns.items()
+            ScoredScale(query, score_of(vote, judge.grades), grades.get(pair)) for pair, (query, vote) in turns.items()
         ]
         row = {
             "judge": judge.name,

@@ -30,7 +30,7 @@ def query(number: int) -> SetQuery:
 
 def divide(named, *, groups=None, documents=None, share=0.5, queries=10):
     left = Counter()
-    given = {"groups": groups or {}, "documents": documents or {}, "left": left, "named": named}
+    given = {"groups": groups or {}, "documents": documents or {}, "left_out": left, "named": named}
     sides = split_queries([query(n) for n in range(queries)], share, 0, **given)
     return {side: {one.key for one in found} for side, found in sides.items()}, +left
 
@@ -65,7 +65,7 @@ def test_named_dev_and_test_stay_whole_and_nothing_like_them_is_trained_on(place
     left = Counter()
     queries = [query(n) for n in range(12)]
     near = {"groups": dict(enumerate(groups)), "documents": dict(enumerate(documents))}
-    sides = split_queries(queries, share, seed, **near, left=left, named=named)
+    sides = split_queries(queries, share, seed, **near, left_out=left, named=named)
     keys = {side: [one.key for one in found] for side, found in sides.items()}
     for side in ("dev", "test"):
         if side in named:

@@ -35,16 +35,16 @@ def query(name, *rows, key=1):
 def test_queries_are_split_in_the_order_of_sha256_of_seed_and_id():
     queries = [query(f"q{n}", row("d", key=n), key=n) for n in range(20)]
     order = sorted(queries, key=lambda q: sha256(f"7\0{q.id}".encode()).digest())
-    sides = split_queries(queries, 0.8, 7, groups={}, documents={}, left=Counter())
+    sides = split_queries(queries, 0.8, 7, groups={}, documents={}, left_out=Counter())
     assert [q.id for q in sides["train"]] == [q.id for q in queries if q in order[:16]]
     assert [q.id for q in sides["dev"]] == [q.id for q in queries if q in order[16:]]
-    assert split_queries(queries, 1, 7, groups={}, documents={}, left=Counter()) == {"train": queries}
+    assert split_queries(queries, 1, 7, groups={}, documents={}, left_out=Counter()) == {"train": queries}
 
 
 def test_a_small_set_has_a_query_on_each_side():
     queries = [query(f"q{n}", row("d", key=n), key=n) for n in range(3)]
     for share in (0.01, 0.99):
-        sides = split_queries(queries, share, 0, groups={}, documents={}, left=Counter())
+        sides = split_queries(queries, share, 0, groups={}, documents={}, left_out=Counter())
         assert sides["train"] and sides["dev"]
 
 
@@ -53,7 +53,9 @@ def test_a_document_of_dev_is_taken_out_of_train():
         query(f"q{n}", row("shared", document=1, key=n), row(f"own{n}", document=9 + n), key=n) for n in range(5)
     ]
     left = Counter()
-    sides = split_queries(queries, 0.6, 0, groups={}, documents={1: 0, **{9 + n: n + 1 for n in range(5)}}, left=left)
+    sides = split_queries(
+        queries, 0.6, 0, groups={}, documents={1: 0, **{9 + n: n + 1 for n in range(5)}}, left_out=left
+    )
     assert all(len(q.rows) == 1 for q in sides["train"])
     assert all(len(q.rows) == 2 for q in sides["dev"])
     assert sum(left.values()) == 3
@@ -110,7 +112,7 @@ def test_no_query_and_no_near_duplicate_is_on_both_sides(material, share, seed):
             rows.append(row(f"d{number}", document=number, query=f"q{key}", key=key))
         queries.append(query(f"q{key}", *rows, key=key))
     groups, alike = near.groups_of(texts, 0.6, 1), near.groups_of(documents, 0.6, 1)
-    sides = split_queries(queries, share, seed, groups=groups, documents=alike, left=Counter())
+    sides = split_queries(queries, share, seed, groups=groups, documents=alike, left_out=Counter())
     for a in sides["train"]:
         for b in sides.get("dev", []):
             assert a.id != b.id
@@ -144,7 +146,7 @@ def plain(number, **values):
 
 def divide(queries, groups=None, **options):
     left = Counter()
-    sides = split_queries(queries, 0.5, 0, groups=groups or {}, documents={}, left=left, **options)
+    sides = split_queries(queries, 0.5, 0, groups=groups or {}, documents={}, left_out=left, **options)
     return {side: {one.id for one in found} for side, found in sides.items()}, left
 
 

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 from django.test import Client
 
-from annotation.exports.forms import ExportForm
-from annotation.exports.query_splits.named import suggest_split
+from annotation.exports.forms import ExportForm, suggest_split
 from annotation.models import Role
 from config.demo import load_collection
 from corpus.models import Label

@@ -85,8 +85,9 @@ def test_a_failure_to_measure_is_said_in_its_section(
         raise MemoryError
 
     monkeypatch.setattr("annotation.quality.label_quality.statistics.compute_statistics", fail)
-    for address in ("/c/books/", "/c/books/exports/"):
-        page = get(charlie, address)
+    monkeypatch.setattr("annotation.quality.label_quality.loading.measure_collection_audits", fail)
+    fragment = charlie.get("/c/books/quality/readiness/", headers={"HX-Request": "true"}).text
+    for page in (get(charlie, "/c/books/"), fragment):
         assert "not enough memory" in page and "Ready to export" not in page
 
 
