@@ -327,9 +327,15 @@ def add_arguments(
     for name in record.names("command"):
         if name in without:
             continue
-        info = record.model_fields[name]
+        info, words = record.model_fields[name], text_of(record, name)
         kind, _empty = kind_of(info)
-        settings: dict[str, Any] = {"help": _help_of(record, name)}
+        text = f"{words.title}. {words.help}".strip().removesuffix(".")
+        if choices := choices_of(record, name):
+            text += ": " + ", ".join(str(value) for value, _title in choices)
+        default = None if info.is_required() else info.get_default(call_default_factory=True, validated_data={})
+        if default not in (None, "", [], (), False):
+            text += f" (default: {default.value if isinstance(default, Enum) else default})"
+        settings: dict[str, Any] = {"help": text.replace("%", "%%")}
         if name in positional:
             parser.add_argument(name, **settings)
             continue
@@ -341,17 +347,6 @@ def add_arguments(
         if kind is not bool:
             settings["metavar"] = "N" if kind in (int, float) else name.upper()
         parser.add_argument("--" + name.replace("_", "-"), dest=name, **settings)
-
-
-def _help_of(record: type[Options], name: str) -> str:
-    info, words = record.model_fields[name], text_of(record, name)
-    text = f"{words.title}. {words.help}".strip().removesuffix(".")
-    if choices := choices_of(record, name):
-        text += ": " + ", ".join(str(value) for value, _title in choices)
-    default = None if info.is_required() else info.get_default(call_default_factory=True, validated_data={})
-    if default not in (None, "", [], (), False):
-        text += f" (default: {default.value if isinstance(default, Enum) else default})"
-    return text.replace("%", "%%")
 
 
 def read_arguments(record: type[O], arguments: Mapping[str, Any], **fixed: Any) -> O:

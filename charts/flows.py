@@ -61,9 +61,14 @@ def draw_flow(
     for row, link in enumerate(ribbons, len(visible)):
         start, end = names[link.source], names[link.target]
         height = _thickness(link.count, scale)
-        points = (start.column * step + BAR, left[start.key], end.column * step, right[end.key])
+        x1, y1, x2, y2 = start.column * step + BAR, left[start.key], end.column * step, right[end.key]
+        # The outline of a band, whose sides have their upper ends at these points.
+        a, b, c, d = map(number, (x1, y1, x2, y2))
+        e, f, middle = map(number, (y2 + height, y1 + height, (x1 + x2) / 2))
         with canvas.mark(row):
-            canvas.ribbon(_ribbon_path(*points, height), end.tone)
+            canvas.ribbon(
+                f"M{a},{b}C{middle},{b} {middle},{d} {c},{d}V{e}C{middle},{e} {middle},{f} {a},{f}Z", end.tone
+            )
         left[start.key] += height
         right[end.key] += height
     for row, node in enumerate(visible):
@@ -99,11 +104,3 @@ def _thickness(count: int, scale: float) -> float:
     """Return the height of a count; counts above 0 stay visible."""
     # A few failed pairs among 300,000 matter to the reader, but would be thinner than a pixel.
     return max(count * scale, 1.5) if count else 0.0
-
-
-def _ribbon_path(x1: float, y1: float, x2: float, y2: float, height: float) -> str:
-    """Return the outline of a band between two points, which are the upper ends of its sides."""
-    middle = number((x1 + x2) / 2)
-    a, b, c, d = map(number, (x1, y1, x2, y2))
-    e, f = number(y2 + height), number(y1 + height)
-    return f"M{a},{b}C{middle},{b} {middle},{d} {c},{d}V{e}C{middle},{e} {middle},{f} {a},{f}Z"

@@ -60,28 +60,25 @@ def list_disagreements(
         {"query": query, "count": counts[query], "total": totals[query], "rows": list(members)}
         for query, members in groupby(in_order, key=lambda row: row["query_id"])
     ]
-    return {
-        "page": page,
-        "groups": groups,
-        "total": len(listed),
-        "most": _most_differing(counts, totals, listed_queries),
-    }
-
-
-def _most_differing(counts: dict[int, int], totals: dict[int, int], listed: Any) -> list[dict[str, Any]]:
-    """Return the queries with the most listed pairs, each with the page on which it begins."""
+    # The queries with the most listed pairs, each with the page on which it begins.
     top = sorted(counts, key=lambda query: (-counts[query], query))[:MOST]
     names = dict(Pair.objects.filter(query__in=top).values_list("query_id", Left("query__text", 90)).distinct())
-    return [
+    most = [
         {
             "query": query,
             "text": names.get(query, ""),
             "count": counts[query],
             "total": totals[query],
-            "page": int(np.searchsorted(listed, query)) // PAGE + 1,
+            "page": int(np.searchsorted(listed_queries, query)) // PAGE + 1,
         }
         for query in top
     ]
+    return {
+        "page": page,
+        "groups": groups,
+        "total": len(listed),
+        "most": most,
+    }
 
 
 def _read_remarks(assessor: KnownAssessor, pairs: Sequence[int]) -> dict[int, tuple[str, float | None]]:

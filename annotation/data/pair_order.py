@@ -4,6 +4,7 @@ Pairs without a value come last in either direction.
 """
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -85,8 +86,13 @@ def list_keys(
         )
         return [(pk, "") for pk in rows.values_list("pk", flat=True)[:most]]
     downwards = sort.startswith("-")
-    # Numbers are text in a URL; a text that is not a number starts at the first page.
-    start = _parse_value(key.value, column) if key.pair else None
+    start: str | float | None = None
+    if key.pair and column.is_number:
+        # Numbers are text in a URL; a text that is not a number starts at the first page.
+        with suppress(ValueError):
+            start = None if math.isnan(number := float(key.value)) else number
+    elif key.pair:
+        start = key.value.replace("\0", "")
     try:
         sql, parameters = pairs.order_by().values_list("pk", "query_id", "document_id").query.sql_with_params()
     except EmptyResultSet:
@@ -110,13 +116,3 @@ def list_keys(
     with connection.cursor() as cursor:
         cursor.execute(statement, [*parameters, *([start, key.pair] if beyond else [])])
         return list(cursor.fetchall())
-
-
-def _parse_value(text: str, column: SortColumn) -> str | float | None:
-    if not column.is_number:
-        return text.replace("\0", "")
-    try:
-        number = float(text)
-    except ValueError:
-        return None
-    return None if math.isnan(number) else number

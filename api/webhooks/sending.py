@@ -41,10 +41,34 @@ async def send_request(url: str, headers: Mapping[str, str], body: str) -> Recei
     status: int | None = None
     received, problem, text = bytearray(), "", ""
     try:
+        # One client for each request: a reused connection to an IP address was verified for another name.
+        client = httpx2.AsyncClient(
+            verify=_tls_context(),
+            # A proxy of the environment would resolve the name again, past the check.
+            trust_env=False,
+            timeout=None,
+            follow_redirects=False,
+            headers={
+                "User-Agent": f"Quorum-Webhooks/{settings.VERSION}",
+                "Content-Type": "application/json",
+                "Accept-Encoding": "identity",
+            },
+        )
         # One timeout for the whole request: the client's timeouts are for each step, and a receiver
         # that sends a byte a second would never reach them.
-        async with asyncio.timeout(TIMEOUT_S), _open_client() as client:
-            response = await client.send(await _build_request(client, httpx2.URL(url), headers, body), stream=True)
+        async with asyncio.timeout(TIMEOUT_S), client:
+            parts = httpx2.URL(url)
+            # Resolving a name blocks, so it runs in a thread beside the other requests.
+            address = await asyncio.get_running_loop().run_in_executor(None, find_address, parts)
+            request = client.build_request(
+                "POST",
+                parts.copy_with(host=address),
+                headers={**headers, "Host": parts.netloc.decode()},
+                content=body.encode(),
+                # The certificate must match the name instead of the IP address. Only URLs have IPv6 in brackets.
+                extensions={"sni_hostname": parts.raw_host.decode().strip("[]")},
+            )
+            response = await client.send(request, stream=True)
             status = response.status_code
             # Raw bytes, since decompression could yield gigabytes. The rest is not read.
             async for piece in response.aiter_raw():
@@ -66,38 +90,6 @@ async def send_request(url: str, headers: Mapping[str, str], body: str) -> Recei
         text = bytes(received[:SHOWN_BYTES]).decode("utf-8", "replace")
     milliseconds = int((time.monotonic() - start) * 1000)
     return ReceiverAnswer(status, milliseconds, problem, text.replace("\x00", "")[:SHOWN_BYTES])
-
-
-async def _build_request(
-    client: httpx2.AsyncClient, url: httpx2.URL, headers: Mapping[str, str], body: str
-) -> httpx2.Request:
-    """Build the request to the checked address, with the host's name in `Host` and for the certificate."""
-    # Resolving a name blocks, so it runs in a thread beside the other requests.
-    address = await asyncio.get_running_loop().run_in_executor(None, find_address, url)
-    return client.build_request(
-        "POST",
-        url.copy_with(host=address),
-        headers={**headers, "Host": url.netloc.decode()},
-        content=body.encode(),
-        # The certificate must match the name instead of the IP address. Only URLs have IPv6 in brackets.
-        extensions={"sni_hostname": url.raw_host.decode().strip("[]")},
-    )
-
-
-def _open_client() -> httpx2.AsyncClient:
-    # One for each request: a reused connection to an IP address was verified for another name.
-    return httpx2.AsyncClient(
-        verify=_tls_context(),
-        # A proxy of the environment would resolve the name again, past the check.
-        trust_env=False,
-        timeout=None,
-        follow_redirects=False,
-        headers={
-            "User-Agent": f"Quorum-Webhooks/{settings.VERSION}",
-            "Content-Type": "application/json",
-            "Accept-Encoding": "identity",
-        },
-    )
 
 
 @cache

@@ -22,19 +22,14 @@ class RobotRules:
         parts = urlsplit(url)
         site = f"{parts.scheme}://{parts.netloc}"
         if site not in self._sites:
-            self._sites[site] = _read_rules(site)
+            rules = self._sites[site] = RobotFileParser()
+            try:
+                page = fetch_page(urljoin(site, "/robots.txt"), LIMITS)
+                rules.parse(page.body.decode("utf-8", "replace").splitlines())
+            except NoPage as problem:
+                code, values = json.loads(problem.stored)
+                # A site without the file allows everything; a site that fails allows nothing (RFC 9309, 2.3.1).
+                is_open = code == "media" or (code == "status" and 400 <= values["status"] < 500)
+                rules.parse([] if is_open else ["User-agent: *", "Disallow: /"])
         if not self._sites[site].can_fetch(AGENT, url):
             raise NoPage("robots", host=parts.hostname or "")
-
-
-def _read_rules(site: str) -> RobotFileParser:
-    rules = RobotFileParser()
-    try:
-        page = fetch_page(urljoin(site, "/robots.txt"), LIMITS)
-        rules.parse(page.body.decode("utf-8", "replace").splitlines())
-    except NoPage as problem:
-        code, values = json.loads(problem.stored)
-        # A site without the file allows everything; a site that fails allows nothing (RFC 9309, 2.3.1).
-        is_open = code == "media" or (code == "status" and 400 <= values["status"] < 500)
-        rules.parse([] if is_open else ["User-agent: *", "Disallow: /"])
-    return rules

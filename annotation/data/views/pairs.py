@@ -39,8 +39,14 @@ def render_pairs(request: HttpRequest, scope: Scope, query: QueryDict, *, proble
     """Render the table of a query string. `problem`: why a form on the page was refused."""
     filters = PairFilters.read(query)
     campaign = get_campaign(scope.collection, filters.campaign)
+    # The page begins after or before a pair, by its id and sort value.
+    key = PageKey()
+    for name in ("before", "after"):
+        text = query.get(name, "")
+        if text.isdecimal() and len(text) <= 18:
+            key = PageKey(int(text), query.get("key", "")[:300], backwards=name == "before")
     try:
-        page = listing.load_page(scope.collection, filters, campaign=campaign, key=_read_key(query))
+        page = listing.load_page(scope.collection, filters, campaign=campaign, key=key)
     except BadInput as error:
         raise Http404(str(error)) from error
     context = {
@@ -107,15 +113,6 @@ def two_assessors(request: HttpRequest, scope: Scope) -> HttpResponse:
 def get_campaign(collection: Collection, number: str) -> Campaign | None:
     """Return the campaign of a number; None for no number: the whole collection. Raises Http404."""
     return numbered_or_404(Campaign.objects, collection, number, _("Campaign not found.")) if number else None
-
-
-def _read_key(query: QueryDict) -> PageKey:
-    """Return where the page begins: after or before a pair, by its id and sort value."""
-    for name in ("after", "before"):
-        text = query.get(name, "")
-        if text.isdecimal() and len(text) <= 18:
-            return PageKey(int(text), query.get("key", "")[:300], backwards=name == "before")
-    return PageKey()
 
 
 @action("admin")

@@ -38,7 +38,17 @@ def build_dashboard(
     flips = canaries.measure_flips(canaries.judges_of(campaign))
     dropped = selectors.count_filtered(campaign) if campaign else 0
     # Pairs of several campaigns took different routes, so only their outcomes are drawn.
-    nodes, links = _build_flow(overview, dropped) if campaign and overview.is_of_one else _build_ends(overview)
+    if campaign and overview.is_of_one:
+        nodes, links = _build_flow(overview, dropped)
+    else:
+        ends = [
+            Node("labelled", _("labelled by judges"), status["labelled"], 1, "data"),
+            Node("settled", _("settled"), status["settled"], 1, "data"),
+            Node("open", _("open"), status["open"], 1, "warn"),
+            *_unended_nodes(overview),
+        ]
+        nodes = [Node("pairs", _("pairs"), status["pairs"], 0), *ends]
+        links = [Link("pairs", node.key, node.count) for node in ends if node.count > 0]
     per_label: PerLabel | None = None
     if status["labelled"] and audits is not None:
         people = HumanCost.of(collection, costs.own, costs.median_seconds)
@@ -159,19 +169,6 @@ def kappa_bar(group: Kappa) -> Bar:
     words = {"assessors": group.assessors, "group": _(group.group), "population": _(group.population)}
     label, reason = _("%(assessors)s %(group)s, %(population)s pairs") % words, _(alpha.reason) if alpha.reason else ""
     return Bar(label, alpha.value, alpha.low, alpha.high, alpha.n, reason, "; ".join(details))
-
-
-def _build_ends(overview: CollectionOverview) -> tuple[list[Node], list[Link]]:
-    """Return the flow from pairs to their outcomes."""
-    status = overview.status
-    ends = [
-        Node("labelled", _("labelled by judges"), status["labelled"], 1, "data"),
-        Node("settled", _("settled"), status["settled"], 1, "data"),
-        Node("open", _("open"), status["open"], 1, "warn"),
-        *_unended_nodes(overview),
-    ]
-    links = [Link("pairs", node.key, node.count) for node in ends if node.count > 0]
-    return [Node("pairs", _("pairs"), status["pairs"], 0), *ends], links
 
 
 def _unended_nodes(overview: CollectionOverview) -> list[Node]:

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from annotation.quality.label_quality.canaries import LIMIT, CanaryFlips, measure_flips
+from annotation.quality.label_quality.canaries import LIMIT, measure_flips
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput
 from judges.campaigns.configurations import find_panel
@@ -44,9 +44,14 @@ class Command(QuorumCommand):
             raise BadInput(f"Every judge of panel {panel.name} may cost money: add --paid to ask them all the same")
         canary_round = canaries.ask_canaries(panel=panel.name, judges=asked_judges, by="command")
         flips = measure_flips(judge.id for judge in asked_judges)
+        rows = []
         for judge_flips in flips:
             without_verdict = f"; {judge_flips.lost} without a verdict" if judge_flips.lost else ""
             self.say(f"{'ALARM  ' if judge_flips.alarm else 'ok     '}{judge_flips.summary}{without_verdict}")
+            low, high = judge_flips.bounds
+            row = {name: getattr(judge_flips, name) for name in ("name", "pairs", "flips", "lost", "asked", "rate")}
+            row |= {"low": low, "high": high, "limit": LIMIT, "alarm": judge_flips.alarm}
+            rows.append(row | {"clean_honest": judge_flips.honest, "kinds": judge_flips.kinds})
         costs = list(canary_round.answers.values_list("cost", flat=True))
         known_costs = [cost for cost in costs if cost is not None]
         document |= {
@@ -54,7 +59,7 @@ class Command(QuorumCommand):
             "calls": len(costs),
             "cost": sum(known_costs) if len(known_costs) == len(costs) else None,
         }
-        return document | {"judges": list(map(flips_row, flips)), "alarms": [row.name for row in flips if row.alarm]}
+        return document | {"judges": rows, "alarms": [row["name"] for row in rows if row["alarm"]]}
 
     def schedule(self, options: dict[str, Any]) -> dict[str, Any]:
         """Set the schedule and print it."""
@@ -86,11 +91,3 @@ def estimate_cost(judges: list[Judge]) -> dict[str, Any] | None:
     forecast = canaries.forecast(judges)
     cost = None if forecast.cost is None else round(forecast.cost.expected, 6)
     return {"calls": round(forecast.calls.expected), "cost": cost}
-
-
-def flips_row(flips: CanaryFlips) -> dict[str, Any]:
-    """Return a judge's flips as the JSON document has them."""
-    low, high = flips.bounds
-    counts = {"pairs": flips.pairs, "flips": flips.flips, "lost": flips.lost, "asked": flips.asked}
-    interval = {"rate": flips.rate, "low": low, "high": high, "limit": LIMIT, "alarm": flips.alarm}
-    return {"name": flips.name, **counts, **interval, "clean_honest": flips.honest, "kinds": flips.kinds}

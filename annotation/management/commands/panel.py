@@ -100,7 +100,14 @@ class Command(QuorumCommand):
         rows = self_checks.self_check(collection, judges, probes, done=done)
         for row in rows:
             state = "passes" if row.passes else "FAILS"
-            self.say(f"  {row.judge.name}: {state}. {_describe_findings(row.findings)}")
+            findings = row.findings
+            words = "; ".join([*findings["problems"], *([findings["error"]] if findings["error"] else [])])
+            if not words:
+                clear = findings["clear"]
+                couples = clear["right"] + clear["tied"] + clear["reversed"]
+                words = f"{clear['right']} of {couples} couples in the known order, the same answer twice on "
+                words += f"{findings['repeated']} of {findings['repeats']} documents"
+            self.say(f"  {row.judge.name}: {state}. {words}")
         document = {"collection": collection.name, "judges": self_checks.build_json_document(rows)}
         if failed := [row.judge.name for row in rows if not row.passes]:
             raise Incomplete(f"{len(failed)} of {len(rows)} judges do not pass: {', '.join(failed)}", document)
@@ -132,17 +139,6 @@ class Command(QuorumCommand):
         if best and recommendation.usable(best):
             judges = ", ".join(f'"{recommendation.material.candidates[member].judge}"' for member in best.members)
             self.say(f"For the judges file: ensemble = [{judges}]")
-
-
-def _describe_findings(findings: dict[str, Any]) -> str:
-    """Describe the findings of a self-check: its problems with the first error, or its counts of right answers."""
-    if problems := [*findings["problems"], *([findings["error"]] if findings["error"] else [])]:
-        return "; ".join(problems)
-    clear = findings["clear"]
-    return (
-        f"{clear['right']} of {clear['right'] + clear['tied'] + clear['reversed']} couples in the known order, the "
-        f"same answer twice on {findings['repeated']} of {findings['repeats']} documents"
-    )
 
 
 def _number(value: float | None) -> str:
