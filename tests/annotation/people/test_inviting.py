@@ -21,11 +21,6 @@ PASSWORD = "a long enough secret"
 
 
 @pytest.fixture
-def birds() -> Collection:
-    return make_collection("birds", title="Birds")
-
-
-@pytest.fixture
 def charlie(birds: Collection) -> Client:
     return signed_in(make_member(birds, "charlie", Role.ADMIN))
 

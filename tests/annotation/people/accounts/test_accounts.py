@@ -13,7 +13,7 @@ from django.utils import timezone
 from annotation.models import Invitation, Membership, Role, User
 from annotation.people.accounts import members
 from corpus.models import Assessor, Collection
-from tests.factories import make_collection, make_member, make_user
+from tests.factories import make_member, make_user
 from tests.queue_scene import signed_in
 
 pytestmark = pytest.mark.django_db
@@ -23,11 +23,6 @@ PASSWORD = "a long enough secret"
 @pytest.fixture(autouse=True)
 def fresh_limits() -> None:
     cache.clear()
-
-
-@pytest.fixture
-def birds() -> Collection:
-    return make_collection("birds", title="Birds")
 
 
 def invite(collection: Collection, role: Role = Role.ANNOTATOR, **values: object) -> Invitation:

@@ -16,7 +16,7 @@ from annotation.people.accounts import members
 from config import single_sign_on as configured
 from corpus.models import Collection
 from tests.annotation.people.accounts.oidc_provider import SECRET, Provider, back
-from tests.factories import make_collection, make_user
+from tests.factories import make_user
 
 pytestmark = pytest.mark.django_db
 
@@ -35,11 +35,6 @@ def provider(settings, monkeypatch, tmp_path) -> Iterator[Provider]:
     settings.SOCIALACCOUNT_PROVIDERS = configured.openid_providers(made.url)
     yield made
     made.close()
-
-
-@pytest.fixture
-def birds() -> Collection:
-    return make_collection("birds", title="Birds")
 
 
 def go(client: Client, provider: Provider, start: str = "/accounts/provider/sso/login/", **given: str):

@@ -29,16 +29,6 @@ def collection():
     return make_collection("books", arms=REVEAL)
 
 
-@pytest.fixture
-def alice(collection):
-    return make_member(collection, "alice")
-
-
-@pytest.fixture
-def bob(collection):
-    return make_member(collection, "bob")
-
-
 def submit(member: Membership, item: int, token: str, grade: int, **values: object) -> Assignment | None:
     Assignment.objects.filter(item=item).update(lent_at=timezone.now() - timedelta(minutes=1))
     return queue_scene.submit(member, Assignment(item_id=item, token=token), grade, **values)

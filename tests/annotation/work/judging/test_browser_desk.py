@@ -7,7 +7,7 @@ import pytest
 
 from annotation.models import Assignment
 from corpus.models import Item, Judgment
-from tests.factories import make_collection, make_document, make_item, make_member, make_pair, make_query
+from tests.factories import make_collection, make_document, make_item, make_pair, make_query
 from tests.instances import until
 from tests.judging_scene import make_scene
 
@@ -19,11 +19,6 @@ TEXT = "A mapping maps hashable values. It is mutable. “Dictionaries” are �
 @pytest.fixture
 def collection():
     return make_collection("books", title="Python's reference", instruction="Relevant: it answers the question.")
-
-
-@pytest.fixture
-def alice(collection):
-    return make_member(collection, "alice")
 
 
 def open_desk(new_page, member, **options):

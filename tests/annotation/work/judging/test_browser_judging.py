@@ -33,11 +33,6 @@ def collection():
     return make_collection("books", title="Python's reference", instruction="Relevant: it answers the question.")
 
 
-@pytest.fixture
-def alice(collection):
-    return make_member(collection, "alice")
-
-
 def test_undo_skip_with_reason_flag_and_comment(collection, alice, new_page, instance):
     first, *_ = make_scene(collection, 4)
     page = new_page(user=alice.user)

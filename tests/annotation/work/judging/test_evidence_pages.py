@@ -54,11 +54,6 @@ def item(collection: Collection) -> Item:
 
 
 @pytest.fixture
-def alice(collection: Collection) -> Membership:
-    return make_member(collection, "alice")
-
-
-@pytest.fixture
 def client(alice: Membership) -> Client:
     return signed_in(alice)
 

@@ -22,11 +22,6 @@ def collection():
 
 
 @pytest.fixture
-def alice(collection):
-    return make_member(collection, "alice")
-
-
-@pytest.fixture
 def client(alice):
     return signed_in(alice)
 

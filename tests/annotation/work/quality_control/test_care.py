@@ -13,14 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from annotation.models import Assignment, AuditEntry, Membership, Role
 from annotation.models.quality_control import ArgumentsRequest, Batch, Consent, GoldArguments, JudgmentExclusion
 from annotation.work.judging import submitting
-from annotation.work.quality_control import (
-    attention_checks,
-    batches,
-    consent,
-    exclusion,
-    matching,
-    qualification,
-)
+from annotation.work.quality_control import attention_checks, batches, consent, exclusion, matching, qualification
 from annotation.work.quality_control.matching import DebateForm
 from annotation.work.quality_control.onboarding import PRACTICE
 from annotation.work.queue import assignment, check_scheduling
@@ -170,11 +163,8 @@ def test_what_models_argued_serves_in_as_many_rounds_as_people_read():
     kept = argued(pair, 2)
     assert attention_checks.arguments_of_models(pair, DebateForm(2)) == kept.turns
     assert attention_checks.arguments_of_models(pair, DebateForm(1)) == kept.turns[:2]
-    assert (
-        attention_checks.arguments_of_models(pair, DebateForm(3))
-        is None
-        is attention_checks.arguments_of_models(pair, DebateForm(2, couples=2))
-    )
+    for form in (DebateForm(3), DebateForm(2, couples=2)):
+        assert attention_checks.arguments_of_models(pair, form) is None
     offline = attention_checks.offline_turns(pair, DebateForm(2))
     assert [(turn["side"], turn["round"], turn["verdict"]) for turn in offline] == [
         ("for", 1, 1), ("against", 1, 0), ("for", 2, 1), ("against", 2, 0),
@@ -281,12 +271,7 @@ def test_easy_gold_becomes_checks_beside_debates_of_four_agents():
 def test_a_kept_stance_is_told_by_the_form_of_a_debate():
     assert matching.stance_of("3 rounds, 6 turns, 0-1") == DebateForm(3)
     assert matching.stance_of("2 rounds, 8 turns, 0-0-1-1") == DebateForm(2, couples=2)
-    others = (
-        "",
-        "2 rounds, 4 turns, 1-0",
-        "2 rounds, 8 turns, 0-1-0-1",
-        "2 rounds, 6 turns, 0-0-1",
-    )
+    others = ("", "2 rounds, 4 turns, 1-0", "2 rounds, 8 turns, 0-1-0-1", "2 rounds, 6 turns, 0-0-1")
     assert [matching.stance_of(shape) for shape in others] == [None] * 4
 
 
@@ -551,23 +536,14 @@ def take_test(member: Membership, *, wrong: int) -> None:
     assert lease is None
 
 
-def test_below_the_pass_mark_there_are_no_items(tested):
+@pytest.mark.parametrize(("wrong", "passes"), [(1, True), (2, False)])
+def test_the_queue_opens_at_the_pass_mark_of_ninety_percent(tested, wrong, passes):
     alice = make_member(tested, "alice")
-    take_test(alice, wrong=2)  # 80 percent
+    take_test(alice, wrong=wrong)
     alice.refresh_from_db()
-    assert alice.failed_at is not None and alice.qualified_at is None
-    assert claim(alice) is None
-    held = Assignment.objects.filter(membership=alice).exclude(item__reason="qualification")
-    assert not held.exists()
-    assert not Label.objects.exists()
-
-
-def test_at_the_pass_mark_the_queue_opens(tested):
-    alice = make_member(tested, "alice")
-    take_test(alice, wrong=1)  # 90 percent
-    alice.refresh_from_db()
-    assert alice.qualified_at is not None
-    assert claim(alice).item.reason == "disagreement"
+    assert (alice.qualified_at is not None, alice.failed_at is None) == (passes, passes)
+    assert not Assignment.objects.filter(membership=alice).exclude(item__reason="qualification").exists()
+    assert bool(claim(alice)) is passes and not Label.objects.exists()
 
 
 def test_who_failed_takes_another_test_when_there_is_one(tested):

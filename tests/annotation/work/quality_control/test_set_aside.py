@@ -64,16 +64,6 @@ def collection():
 
 
 @pytest.fixture
-def alice(collection):
-    return make_member(collection, "alice")
-
-
-@pytest.fixture
-def bob(collection):
-    return make_member(collection, "bob")
-
-
-@pytest.fixture
 def items(collection):
     return [make_item(make_pair(collection), overlap=2) for _ in range(4)]
 

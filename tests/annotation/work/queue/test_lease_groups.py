@@ -18,11 +18,6 @@ def collection() -> Collection:
     return make_collection("books")
 
 
-@pytest.fixture
-def alice(collection: Collection) -> Membership:
-    return make_member(collection, "alice")
-
-
 def items_of_query(collection: Collection, number: int, text: str = "tides") -> list[Item]:
     query = make_query(collection, f"What about {text}?")
     pairs = [make_pair(collection, query, make_document(collection, f"{text} {place}")) for place in range(number)]

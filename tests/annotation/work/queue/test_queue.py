@@ -37,11 +37,6 @@ def collection():
 
 
 @pytest.fixture
-def alice(collection):
-    return make_member(collection, "alice")
-
-
-@pytest.fixture
 def bob(collection):
     return make_member(collection, "bob", Role.ADJUDICATOR)
 

@@ -22,11 +22,6 @@ def collection() -> Collection:
 
 
 @pytest.fixture
-def alice(collection: Collection) -> Membership:
-    return make_member(collection, "alice")
-
-
-@pytest.fixture
 def bob(collection: Collection) -> Membership:
     return make_member(collection, "bob", Role.ADJUDICATOR)
 
