@@ -16,7 +16,7 @@ from tests.annotation.work.judging.test_judging_pages import claim, signed_in
 from tests.aspects_scene import ice_scene
 from tests.factories import make_member
 
-__all__ = ["alice", "client", "collection", "item"]
+__all__ = ["client", "collection", "item"]
 pytestmark = pytest.mark.django_db
 
 
