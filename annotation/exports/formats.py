@@ -33,7 +33,11 @@ class Format:
         """Return the format with the posterior as last column, if it is CSV."""
         if self.line is not csv_line:
             return self
-        return replace(self, header=f"{self.header.rstrip()},posterior\n", line=_posterior_line)
+        return replace(
+            self,
+            header=f"{self.header.rstrip()},posterior\n",
+            line=lambda row: csv_line([*row[:-1], "" if row[-1] is None else row[-1]]),
+        )
 
     @property
     def is_set(self) -> bool:
@@ -46,11 +50,6 @@ MARK = ("query_id", "doc_id", "assessor", "grade", "start", "end", "text", "time
 DEBATE = ("query_id", "doc_id", "round", "side", "judge", "verdict", "reason", "quotes", "found")
 
 
-def _posterior_line(row: Row) -> str:
-    *label, posterior = row
-    return csv_line([*label, "" if posterior is None else posterior])
-
-
 def _json_line(names: Sequence[str], values: Row) -> str:
     return json.dumps(dict(zip(names, values, strict=True)), ensure_ascii=False) + "\n"
 
@@ -59,11 +58,6 @@ def _timed_line(names: Sequence[str], row: Row) -> str:
     """Return the line of a row whose last value is a time, in UTC (2026-11-20T09:30:00.000000Z)."""
     *values, time = row
     return _json_line(names, (*values, time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")))
-
-
-def _judgment_line(row: Row) -> str:
-    *values, window = row
-    return _add_window(_timed_line(JUDGMENT, tuple(values)), window)
 
 
 def _debate_line(row: Row) -> str:
@@ -91,7 +85,8 @@ FORMATS = {
         Format("judgments", "judgments.jsonl", gettext_noop("Judgments"),
                gettext_noop("All active grades from people, policies and imports, and each judge's latest vote "
                             "on each pair."),
-               line=_judgment_line, labels=False, counted={"grades": 4, "kinds": 3, "steps": 5}),
+               line=lambda row: _add_window(_timed_line(JUDGMENT, row[:-1]), row[-1]), labels=False,
+               counted={"grades": 4, "kinds": 3, "steps": 5}),
         Format("debates", "debates.jsonl", gettext_noop("Debates"),
                gettext_noop("All turns of each pair's latest debate: verdict, reason and quoted sentences."),
                line=_debate_line, labels=False, counted={"rounds": 2, "sides": 3, "verdicts": 5}),

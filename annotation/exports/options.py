@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
-from pydantic import AfterValidator, BeforeValidator, ValidationInfo, model_validator
+from pydantic import AfterValidator, BeforeValidator, model_validator
 
 from actions.options import Options, option, split_names
 from annotation.exports.formats import EVERY, Format
@@ -36,11 +36,6 @@ OTHERS = "sets that draw from several collections are made on the server, by who
 
 def _name(words: Mapping[str, Any]) -> dict[str, Any]:
     return {name: format_lazy("{}: {}", name, title) for name, title in words.items()}
-
-
-def _choose_teacher(teacher: str | None, info: ValidationInfo) -> str:
-    # Prism must be told when it shall not learn from scores; the others carry labels.
-    return teacher or ("scores" if info.data.get("format") == "prism" else "labels")
 
 
 class ExportOptions(Options):
@@ -78,7 +73,10 @@ class ExportOptions(Options):
         default=(),
         at_most=1000,
     )
-    teacher: Annotated[Literal["scores", "votes", "labels"], BeforeValidator(_choose_teacher)] = option(
+    teacher: Annotated[
+        Literal["scores", "votes", "labels"],
+        BeforeValidator(lambda name, info: name or ("scores" if info.data.get("format") == "prism" else "labels")),
+    ] = option(
         _("Target score"),
         _(
             "With “votes”, pairs with fewer votes than the panel has members are excluded. "

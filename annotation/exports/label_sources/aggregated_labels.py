@@ -11,7 +11,7 @@ import numpy as np
 from django.utils.translation import gettext as _
 from numpy.typing import NDArray
 
-from annotation.agreement.aggregates import Second, fit_matrix
+from annotation.agreement.aggregates import fit_matrix
 from annotation.agreement.grade_matrix import choose_assessors, known_assessors, load_grade_matrix
 from annotation.agreement.resampling import MISSING
 from corpus.errors import BadOption
@@ -63,20 +63,27 @@ def aggregate_labels(collection: Collection, how: str, assessors: Sequence[str] 
         "posterior": None if is_usable else reason,
     }
     if how == "resolved":
-        return _resolved_labels(collection, fit, is_usable, described)
-    if how == "dawid-skene" and not is_usable:
-        words = _("Dawid-Skene has no labels for %(name)s: %(why)s. Use majority or resolved.")
-        raise BadOption("aggregate", words % {"name": collection.name, "why": reason})
-    pairs, grades = (fit.pairs, fit.labels) if how == "dawid-skene" else _count_majority(matrix.pairs, matrix.grades)
-    if not len(pairs):
-        words = _("Nobody has graded a pair of %(name)s yet.")
-        raise BadOption("aggregate", words % {"name": collection.name})
+        rows = Label.objects.filter(pair__collection=collection, aspect=None).order_by("pair_id")
+        columns = list(zip(*rows.values_list("pair_id", "grade", "origin"), strict=True)) or [(), (), ()]
+        pairs, grades = (np.array(column, dtype=np.int64) for column in columns[:2])
+        origins, ties = list(columns[2]), 0
+    else:
+        if how == "majority":
+            pairs, grades = _count_majority(matrix.pairs, matrix.grades)
+        elif is_usable:
+            pairs, grades = fit.pairs, fit.labels
+        else:
+            words = _("Dawid-Skene has no labels for %(name)s: %(why)s. Use majority or resolved.")
+            raise BadOption("aggregate", words % {"name": collection.name, "why": reason})
+        if not len(pairs):
+            words = _("Nobody has graded a pair of %(name)s yet.")
+            raise BadOption("aggregate", words % {"name": collection.name})
+        origins, ties = [how] * len(pairs), graded - len(pairs)
+        described["ties"] = ties
     # ADR 0016: the posterior is always Dawid-Skene's, also of grades by majority, so that the column has one meaning.
     posteriors = fit.posterior_of(pairs, grades) if is_usable else np.full(len(pairs), np.nan)
-    ties = graded - len(pairs)
-    described["ties"] = ties
-    origins = [how] * len(pairs)
-    return AggregatedLabels(pairs.tolist(), grades.tolist(), origins, _rounded(posteriors), ties, described)
+    rounded = [None if np.isnan(posterior) else round(float(posterior), PLACES) for posterior in posteriors]
+    return AggregatedLabels(pairs.tolist(), grades.tolist(), origins, rounded, ties, described)
 
 
 def _count_majority(pairs: NDArray[np.int64], grades: NDArray[np.int16]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -88,17 +95,3 @@ def _count_majority(pairs: NDArray[np.int64], grades: NDArray[np.int16]) -> tupl
     largest = votes.max(axis=0)
     has_majority = (largest > 0) & ((votes == largest).sum(axis=0) == 1)
     return pairs[has_majority], classes[votes.argmax(axis=0)[has_majority]].astype(np.int64)
-
-
-def _resolved_labels(collection: Collection, fit: Second, usable: bool, described: dict[str, Any]) -> AggregatedLabels:
-    rows = Label.objects.filter(pair__collection=collection, aspect=None).order_by("pair_id")
-    columns = list(zip(*rows.values_list("pair_id", "grade", "origin"), strict=True)) or [(), (), ()]
-    pairs, grades, origins = map(list, columns)
-    posteriors = np.full(len(pairs), np.nan)
-    if usable:
-        posteriors = fit.posterior_of(np.array(pairs, dtype=np.int64), np.array(grades, dtype=np.int64))
-    return AggregatedLabels(pairs, grades, origins, _rounded(posteriors), 0, described)
-
-
-def _rounded(posteriors: NDArray[np.float64]) -> list[float | None]:
-    return [None if np.isnan(posterior) else round(float(posterior), PLACES) for posterior in posteriors]

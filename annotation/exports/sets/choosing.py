@@ -29,7 +29,14 @@ def filter_queries(
         too_few_votes = len(query.rows) - len(rows) - assumed
         left_out[gettext_noop("fewer votes than the panel has members")] += too_few_votes
         if agreement is not None:
-            rows = _keep_agreed(rows, agreement, left_out)
+            # Labels of people, and judges' labels that at least this share of votes supports.
+            agreed_rows = []
+            for row in rows:
+                equal = row.yes if row.relevant else row.votes - row.yes
+                if row.assumed or row.origin in SETTLED or (row.votes and equal / row.votes >= agreement):
+                    agreed_rows.append(row)
+            left_out[gettext_noop("too little agreement")] += len(rows) - len(agreed_rows)
+            rows = agreed_rows
         if negatives is None and documents is None:
             return rows
         # Documents of the run come first, by rank; the others in seeded order.
@@ -45,18 +52,6 @@ def filter_queries(
         return sorted(rows, key=lambda row: row.doc_id.encode())
 
     return keep_rows(queries, choose)
-
-
-def _keep_agreed(rows: list[SetRow], least: float, left_out: LeftOutCounts) -> list[SetRow]:
-    """Return the rows with labels of people, and with judges' labels that at least this share of votes supports."""
-    agreed_rows = []
-    for row in rows:
-        equal = row.yes if row.relevant else row.votes - row.yes
-        # A judges' label without votes is left out at any share.
-        if row.assumed or row.origin in SETTLED or (row.votes and equal / row.votes >= least):
-            agreed_rows.append(row)
-    left_out[gettext_noop("too little agreement")] += len(rows) - len(agreed_rows)
-    return agreed_rows
 
 
 def _limit_documents(rows: list[SetRow], number: int, left_out: LeftOutCounts) -> list[SetRow]:

@@ -44,7 +44,16 @@ def add_assumed(queries: list[SetQuery], source: SetSource, options: ExportOptio
 
     Raises BadInput for an invalid run, and BadOption for documents that the collection does not have.
     """
-    ranked = _read_ranks({query.id.removeprefix(source.prefix) for query in queries}, options)
+    # By query id: the documents at the chosen ranks, with their rank.
+    assert options.run is not None
+    first, last = options.rank_range
+    query_ids = {query.id.removeprefix(source.prefix) for query in queries}
+    ranked: dict[str, dict[str, int]] = defaultdict(dict)
+    ranks: Counter[str] = Counter()
+    for _line, query_id, document in top_of_run(Lines(options.run), last):
+        ranks[query_id] += 1
+        if query_id in query_ids and ranks[query_id] >= first:
+            ranked[query_id][document] = ranks[query_id]
     keys = _find_documents(source, {document for documents in ranked.values() for document in documents})
     for piece in in_pieces(queries, QUERIES):
         new_rows = {
@@ -58,19 +67,6 @@ def add_assumed(queries: list[SetQuery], source: SetSource, options: ExportOptio
         for query in piece:
             assumed_rows = [row for row in new_rows[query.key] if _may_enter(row, known_pairs, options, left_out)]
             query.rows = sorted(query.rows + assumed_rows, key=lambda row: row.doc_id.encode())
-
-
-def _read_ranks(query_ids: set[str], options: ExportOptions) -> dict[str, dict[str, int]]:
-    """Read the documents at the chosen ranks of the run, with their rank, by query of the set."""
-    assert options.run is not None
-    first, last = options.rank_range
-    ranked: dict[str, dict[str, int]] = defaultdict(dict)
-    ranks: Counter[str] = Counter()
-    for _line, query, document in top_of_run(Lines(options.run), last):
-        ranks[query] += 1
-        if query in query_ids and ranks[query] >= first:
-            ranked[query][document] = ranks[query]
-    return ranked
 
 
 def _find_documents(source: SetSource, names: set[str]) -> dict[str, int]:

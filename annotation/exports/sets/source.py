@@ -94,12 +94,17 @@ class SetSource:
         unresolved = list_unsettled_pairs(self.collection) if options.leave_out_failed else []
         parameters = {"collection": self.collection.pk, "campaigns": self.campaigns, "origins": origins}
         parameters |= {"left_out": unresolved, "qrels": options.qrels}
-        sql, label_parameters = self._choose_labels(options, left_out)
-        rows = [
-            self._row(values, options)
-            for batch in fetch_batches(sql, parameters | label_parameters)
-            for values in batch
-        ]
+        sql = READ_ROWS
+        labels: dict[str, Any] = {"labels": "machine" if options.labels == "machine" else "resolved", **NO_LABELS}
+        if options.qrels is not None:
+            self.described["qrels"] = find_version(self.collection, options.qrels)
+            sql, labels = READ_QRELS, {}
+        elif options.aggregate is not None:
+            aggregated = aggregate_labels(self.collection, options.aggregate, options.assessors)
+            left_out[gettext_noop("its grades have no majority")] += aggregated.ties
+            self.described["aggregate"] = aggregated.described
+            labels = {"labels": "made", **aggregated.columns}
+        rows = [self._row(values, options) for batch in fetch_batches(sql, parameters | labels) for values in batch]
         if options.qrels is not None:
             left_out[gettext_noop("a text of it has a newer version")] += self.described["qrels"]["judged"] - len(rows)
         elif origins is not None or options.labels == "machine":
@@ -109,18 +114,6 @@ class SetSource:
         if unresolved:
             left_out[gettext_noop("unresolved, from a route that failed its label audit")] += len(unresolved)
         return rows
-
-    def _choose_labels(self, options: ExportOptions, left_out: LeftOutCounts) -> tuple[str, dict[str, Any]]:
-        """Return the SQL statement that reads the rows, and its parameters for the labels."""
-        if options.qrels is not None:
-            self.described["qrels"] = find_version(self.collection, options.qrels)
-            return READ_QRELS, {}
-        if options.aggregate is not None:
-            aggregated = aggregate_labels(self.collection, options.aggregate, options.assessors)
-            left_out[gettext_noop("its grades have no majority")] += aggregated.ties
-            self.described["aggregate"] = aggregated.described
-            return READ_ROWS, {"labels": "made", **aggregated.columns}
-        return READ_ROWS, {"labels": "machine" if options.labels == "machine" else "resolved", **NO_LABELS}
 
     def _row(self, values: Sequence[Any], options: ExportOptions) -> SetRow:
         pair, query, document, query_id, doc_id, grade, origin, score, yes, votes, panel, at, posterior = values

@@ -98,7 +98,17 @@ def _split_by_share(
 ) -> Sides:
     """Split queries into train and dev by the share."""
     candidates = queries if synthetic_dev else [query for query in queries if not query.synthetic]
-    train = _choose_train_queries(candidates, share, seed, groups)
+    members: dict[int, list[SetQuery]] = {}
+    for query in sorted(candidates, key=lambda query: order_key(seed, query.id)):
+        members.setdefault(_group_of(query, groups), []).append(query)
+    # Train gets whole groups, and each side at least one group if there are two.
+    target = round(share * len(candidates))
+    if len(members) > 1:
+        target = min(max(target, 1), len(candidates) - 1)
+    train: set[int] = set()
+    remaining = list(members.values())
+    while remaining and len(train) < target and (len(remaining) > 1 or len(members) == 1):
+        train.update(query.key for query in remaining.pop(0))
     dev = [query for query in candidates if query.key not in train]
     measured, train_queries = {_group_of(query, groups) for query in dev}, []
     for query in queries:
@@ -127,21 +137,6 @@ def _join_seeds(queries: list[SetQuery], groups: Mapping[int, int]) -> dict[int,
             if old_group != new_group:
                 group_of = {key: new_group if group == old_group else group for key, group in group_of.items()}
     return group_of
-
-
-def _choose_train_queries(queries: list[SetQuery], share: float, seed: int, groups: Mapping[int, int]) -> set[int]:
-    """Return the keys of training queries: whole groups, and at least one group on each side if there are two."""
-    members: dict[int, list[SetQuery]] = {}
-    for query in sorted(queries, key=lambda query: order_key(seed, query.id)):
-        members.setdefault(_group_of(query, groups), []).append(query)
-    target = round(share * len(queries))
-    if len(members) > 1:
-        target = min(max(target, 1), len(queries) - 1)
-    train: set[int] = set()
-    remaining = list(members.values())
-    while remaining and len(train) < target and (len(remaining) > 1 or len(members) == 1):
-        train.update(query.key for query in remaining.pop(0))
-    return train
 
 
 def _drop_documents(

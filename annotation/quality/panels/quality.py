@@ -81,7 +81,16 @@ def measure_candidates(
     qualities = []
     for position, value in enumerate(values):
         chance = by_chance(votes[position], majorities[position] if reason else reference)
-        why = _explain_failure(value, bound, chance, len(votes), votes[position])
+        why = ""
+        # Constant votes can agree with a one-sided reference by luck, so they fail whatever their figures are.
+        if votes[position].min() == votes[position].max():
+            why = _("says yes to every pair") if votes[position][0] else _("says no to every pair")
+        elif value is None:
+            why = _("quality could not be measured")
+        elif chance > CHANCE / len(votes):
+            why = _(BY_CHANCE) % {"chance": f"{chance:.2g}"}
+        elif value < bound:
+            why = _(BELOW) % {"value": f"{value:.3f}", "bound": f"{bound:.3f}"}
         qualities.append(Quality(balanced[position], *agreements[position], chance, not why, why))
     return qualities, Floor(measure, bound, floor is not None, reason)
 
@@ -136,14 +145,3 @@ def _majority_agreement(votes: NDArray[np.int8], majority: ReferenceGrades) -> t
     kappa = compute_measures(np.vstack([votes[has_majority], majority[has_majority]])).pairwise[0].kappa
     n, equal = int(has_majority.sum()), int((votes == majority)[has_majority].sum())
     return kappa, Statistic(equal / n, *clopper_pearson(equal, n), n, None)
-
-
-def _explain_failure(value: float | None, bound: float, chance: float, candidates: int, votes: NDArray[np.int8]) -> str:
-    # Constant votes can agree with a one-sided reference by luck, so they fail whatever their figures are.
-    if votes.min() == votes.max():
-        return _("says yes to every pair") if votes[0] else _("says no to every pair")
-    if value is None:
-        return _("quality could not be measured")
-    if chance > CHANCE / candidates:
-        return _(BY_CHANCE) % {"chance": f"{chance:.2g}"}
-    return "" if value >= bound else _(BELOW) % {"value": f"{value:.3f}", "bound": f"{bound:.3f}"}

@@ -185,15 +185,18 @@ def _crossing_grid(
     cells: Sequence[CrossingCell], columns: Sequence[str], handed: set[str], campaign: int
 ) -> list[tuple[str, list[dict[str, Any] | None]]]:
     """Return the cross table by row; None for a cell without pairs."""
-    boxes = {
-        (cell.row, cell.column): {
+    boxes = {}
+    for cell in cells:
+        votes = _("no votes")
+        if cell.column != NONE:
+            yes, no = cell.column.split("-")
+            votes = _("%(yes)s votes yes, %(no)s no") % {"yes": yes, "no": no}
+        boxes[cell.row, cell.column] = {
             "cell": cell,
-            "words": f"{row_label(cell.row)}, {column_label(cell.column)}",
+            "words": f"{row_label(cell.row)}, {votes}",
             "handed": cell.label is None or cell.key in handed,
             "query": urlencode({"campaign": campaign, "cross": cell.key}),
         }
-        for cell in cells
-    }
     rows = sorted({cell.row for cell in cells}, key=row_order)
     return [(row_label(row), [boxes.get((row, column)) for column in columns]) for row in rows]
 
@@ -201,11 +204,3 @@ def _crossing_grid(
 def row_label(row: str) -> str:
     """Return the name of a row, such as "agreed in round 1: relevant"."""
     return _(ROWS[row if row in ROWS else row[-1]]) % {"round": row[:-1]}
-
-
-def column_label(column: str) -> str:
-    """Return the name of a column, such as "5 votes yes, 0 no"."""
-    if column == NONE:
-        return _("no votes")
-    yes, no = column.split("-")
-    return _("%(yes)s votes yes, %(no)s no") % {"yes": yes, "no": no}

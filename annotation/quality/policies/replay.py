@@ -4,7 +4,7 @@ Labels are measured against gold or against people's labels. People's pairs are 
 escalated pairs weigh 1 and audited ones the inverse of their sampling probability.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import chain
 from statistics import fmean, median
@@ -77,6 +77,13 @@ def replay_policy(
     complete_outcomes = [(group, outcome) for group, outcome in outcomes if outcome is not None]
     escalated = _count_pairs(complete_outcomes, RoutingState.ESCALATED)
     needed = {id(group): needed_slots(rule, panel, group) for group in answers.groups}
+    # The calls of the deciding windows, and of the others.
+    calls = CallTotals()
+    for group in answers.groups:
+        rounds, votes = needed[id(group)]
+        calls = sum((group.spent.get(slot, CallTotals()) for slot in chain(*rounds, votes)), calls)
+        rounds, votes = beside_slots(rule, group.beside)
+        calls = sum((group.beside[slot] for slot in chain(*rounds, votes)), calls)
     return PolicyReplay(
         rule,
         pairs=answers.pairs,
@@ -94,7 +101,7 @@ def replay_policy(
             resolver: _measure_resolved(resolver, rule, complete_outcomes, reference)
             for resolver in RESOLVERS[reference]
         },
-        spent=_sum_calls(rule, needed, answers.groups),
+        spent=calls,
         adjudication=_adjudication_calls(rule, complete_outcomes),
         judgments=escalated * (max(VOTES_OF_HUMAN, overlap) if rule.policy == HUMAN else overlap),
         latency=None if rule.policy == HUMAN else measure_latency(rule, needed, answers),
@@ -180,16 +187,6 @@ def _adjudication_calls(rule: Rule, outcomes: Outcomes) -> CallTotals | None:
             total += call
         # Windows that did not decide had adjudications of their own.
         total += group.beside.get(("adjudicate", rule.rounds, 0), CallTotals())
-    return total
-
-
-def _sum_calls(rule: Rule, needed: Needed, groups: Iterable[AnswerGroup]) -> CallTotals:
-    total = CallTotals()
-    for group in groups:
-        rounds, votes = needed[id(group)]
-        total = sum((group.spent.get(slot, CallTotals()) for slot in chain(*rounds, votes)), total)
-        rounds, votes = beside_slots(rule, group.beside)
-        total = sum((group.beside[slot] for slot in chain(*rounds, votes)), total)
     return total
 
 

@@ -96,19 +96,23 @@ def study_tables(document: Document) -> list[DownloadTable]:
         ),
         3,
     )
+    order_rows: list[tuple[Cell, ...]] = []
+    for comparison in document["orders"]:
+        numbers = f"{comparison['relevant_first']}, {comparison['irrelevant_first']}"
+        counts = comparison["counts"]
+        total = {label: sum(row[label] for row in counts.values()) for label in ("not_relevant", "relevant")}
+        rows = {
+            _("not relevant"): counts["not_relevant"],
+            _("relevant"): counts["relevant"],
+            _("total"): total,
+        }
+        for title, row in rows.items():
+            order_rows.append((numbers, title, row["not_relevant"], row["relevant"], sum(row.values())))
     orders = DownloadTable(
         "orders",
         _("Labels by the order of the stances on %(name)s") % {"name": document["collection"]},
         (_("campaigns"), _("relevant first"), _("irrelevant first: not relevant"), _("relevant"), _("total")),
-        tuple(
-            (
-                f"{comparison['relevant_first']}, {comparison['irrelevant_first']}",
-                label,
-                *(row["not_relevant"], row["relevant"], sum(row.values())),
-            )
-            for comparison in document["orders"]
-            for label, row in _order_rows(comparison["counts"])
-        ),
+        tuple(order_rows),
         2,
     )
     return [table for table in (debates, resolved, persistence, orders) if table.rows]
@@ -116,13 +120,6 @@ def study_tables(document: Document) -> list[DownloadTable]:
 
 def _name(campaign: Document) -> tuple[str, str]:
     return str(campaign["campaign"]), campaign["name"]
-
-
-def _order_rows(counts: Mapping[str, Mapping[str, int]]) -> list[tuple[str, Mapping[str, int]]]:
-    """Return the rows of counts by label, and their total."""
-    total = {label: sum(row[label] for row in counts.values()) for label in ("not_relevant", "relevant")}
-    words = {"not_relevant": _("not relevant"), "relevant": _("relevant")}
-    return [*((words[label], counts[label]) for label in words), (_("total"), total)]
 
 
 def _recall_names(of: str = "") -> list[str]:
