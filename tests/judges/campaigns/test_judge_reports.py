@@ -2,6 +2,7 @@
 
 from django.test import Client
 from django.urls import reverse
+from django.utils.html import escape
 
 from annotation.models import Role
 from corpus.models import Collection
@@ -28,7 +29,7 @@ def test_a_judge_whose_answers_are_lost_is_said_with_the_key_that_helps(models: 
     assert not any(note.startswith(("v1", "v5")) for note in done.json["judge_notes"])
     client.force_login(make_member(Collection.objects.get(), "alice", Role.ADMIN).user)
     page = client.get(reverse("campaigns", args=["books"])).content.decode()
-    assert "v2: 6 calls, 0 usable; 6 truncated: raise max_output_tokens, now 512" in page
+    assert all(escape(note) in page for note in done.json["judge_notes"])
 
 
 def test_a_campaign_without_losses_says_nothing(models: LocalModels) -> None:

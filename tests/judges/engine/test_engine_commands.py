@@ -55,7 +55,7 @@ def test_ctrl_c_says_what_goes_on(models: LocalModels, instance: dict[str, str])
     waiting.send_signal(signal.SIGINT)
     out, err = waiting.communicate(timeout=PATIENCE)
     assert (waiting.returncode, out) == (130, "")
-    assert "interrupted" in err and "the workers of `serve` continue it" in err
+    assert "interrupted" in err and "`serve`" in err
     assert "Traceback" not in err
     until(lambda: state_of(Campaign.objects.get()) == "finished")
 
@@ -79,7 +79,7 @@ def test_a_campaign_is_paused_resumed_cancelled_and_retried(models: LocalModels,
     failed = manage("status", "books", "--json").json
     assert failed["failed"] == 10 and sums_up(failed)
     models.script({"*": {"verdict": "yes"}})
-    assert "10 failed pairs are judged again" in manage("campaign", "books", "retry-failed").out
+    assert "10 failed pairs" in manage("campaign", "books", "retry-failed").out
     until(lambda: state_of(Campaign.objects.get()) == "finished")
     assert manage("status", "books", "--json").json["labelled"] == 30
     late = manage("campaign", "books", "cancel", check=False)

@@ -131,4 +131,4 @@ def test_an_account_without_quota_pauses_too(models: LocalModels) -> None:
     scene(models, 40)
     models.script({"*": {"fault": "no-quota"}})
     done = judge("--policy", "single")
-    assert (done.code, done.json["state"]) == (3, "paused") and "exceeded your current quota" in done.err
+    assert (done.code, done.json["state"]) == (3, "paused") and "quota" in done.err

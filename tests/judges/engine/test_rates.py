@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import time
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -119,7 +120,7 @@ def test_a_day_that_is_used_up_is_waited_for_and_ends_when_somebody_resumes(mode
     time.sleep(2)
     said = campaign_status(campaign.collection)
     assert (said["state"], said["failed"]) == ("running", 0) and len(models.requests()) <= 8
-    assert f"the quota of the day is used up ({A_DAY})" in said["paused_because"]
+    assert f"({A_DAY})" in said["paused_because"]
     times = [f"{midnight + timedelta(seconds=more):until %Y-%m-%d %H:%M}" for more in (-30, 30)]
     assert any(one in said["paused_because"] for one in times)
     models.script(m={"verdict": "yes"})  # a quota was bought
@@ -240,9 +241,12 @@ def test_a_call_that_is_late_names_values_that_would_have_served(instance: objec
         return [first, account.timed_out(Permit(0, 1, out=64), 60.0), account.timed_out(Permit(0, 1, out=1), 60.0)]
 
     unknown, measured, alone = asyncio.run(advice())
-    assert unknown == "set max_concurrency = 1 and timeout_s = 1920: 32 calls were out at once"
-    assert measured == "set max_concurrency = 22, or timeout_s = 180: 64 calls were out at once"
-    assert alone == "set timeout_s = 300"
+    for text, values, calls in (
+        (unknown, {"max_concurrency": "1", "timeout_s": "1920"}, "32 calls"),
+        (measured, {"max_concurrency": "22", "timeout_s": "180"}, "64 calls"),
+        (alone, {"timeout_s": "300"}, ""),
+    ):
+        assert dict(re.findall(r"(\w+) = (\d+)", text)) == values and calls in text
 
 
 @pytest.mark.parametrize(
