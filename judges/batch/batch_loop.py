@@ -192,8 +192,11 @@ class BatchWorkerLoop:
                     continue
                 if settings.BATCH_POLL_SECONDS > SIT_OUT_S:
                     return float(settings.BATCH_POLL_SECONDS)  # the worker is free for others meanwhile
-                if not await self._wait_for_poll(slice_end):
-                    return None if self.stopping else 0.0
+                next_poll = time.monotonic() + settings.BATCH_POLL_SECONDS
+                while (now := time.monotonic()) < next_poll and not self.stopping:
+                    if now >= slice_end:
+                        return 0.0
+                    await asyncio.sleep(min(TICK_S, settings.BATCH_POLL_SECONDS))
             elif self.state != "running":
                 await self._put_back()
                 return None
@@ -225,15 +228,6 @@ class BatchWorkerLoop:
     async def _shut_down(self) -> None:
         """End with the worker: everything is stored in tables already."""
         self.stopping = True
-
-    async def _wait_for_poll(self, slice_end: float) -> bool:
-        """Wait for the next poll; return False once the time slice is over or the worker shuts down."""
-        next_poll = time.monotonic() + settings.BATCH_POLL_SECONDS
-        while (now := time.monotonic()) < next_poll:
-            if self.stopping or now >= slice_end:
-                return False
-            await asyncio.sleep(min(TICK_S, settings.BATCH_POLL_SECONDS))
-        return True
 
     async def _judge_pairs(self) -> bool:
         """Judge all pairs as far as their answers go; return whether any waits for a batch.

@@ -65,7 +65,7 @@ def run_inline(
 ) -> list[T]:
     """Return the result of `ask` for each pair, in their order. `done` gets the number of ended pairs.
 
-    Once `stopped` returns True, `ask` gets the engine's Cancelled. `cache_statement` finds earlier
+    Once `should_stop` returns True, `ask` gets the engine's Cancelled. `cache_statement` finds earlier
     answers. `at_once` limits the pairs in work, and the calls in flight. Raises Incomplete if an
     account refuses every call or a judge's answers are unusable, by the rules of campaigns
     (judges.domain.refusals): after all calls in flight have ended and their answers are stored.
@@ -95,7 +95,18 @@ def run_inline(
             caller = Caller(
                 tools, plan, budget, lambda: refusal.is_known or should_stop(), refusal.note, puts_back=False
             )
-            results = await _ask_all(caller, pairs, ask, done, at_once)
+            permits, count = asyncio.Semaphore(at_once), 0
+
+            async def ask_about(claimed: Claimed) -> T:
+                nonlocal count
+                bind_contextvars(**plan.log_fields(claimed.pair))  # for this task alone
+                async with permits:
+                    answer = await ask(caller, claimed)
+                count += 1
+                done(count)
+                return answer
+
+            results = await asyncio.gather(*map(ask_about, pairs), return_exceptions=True)
             if refusal.is_known:
                 raise Incomplete(refusal.reason or _("an account refuses every call"))
             for result in results:
@@ -120,27 +131,6 @@ async def _keep_budget(budget: Budget) -> None:
         await budget.writer.ask(partial(renew_reservations, holder=budget.holder, lease=LEASE_S))
         # Limits that admins set meanwhile apply to a run that began without them.
         await budget.look()
-
-
-async def _ask_all(
-    caller: Caller,
-    pairs: Sequence[Claimed],
-    ask: Callable[[Caller, Claimed], Awaitable[T]],
-    done: Callable[[int], None],
-    at_once: int,
-) -> list[T | BaseException]:
-    permits, count = asyncio.Semaphore(at_once), 0
-
-    async def ask_about(claimed: Claimed) -> T:
-        nonlocal count
-        bind_contextvars(**caller.plan.log_fields(claimed.pair))  # for this task alone
-        async with permits:
-            answer = await ask(caller, claimed)
-        count += 1
-        done(count)
-        return answer
-
-    return await asyncio.gather(*map(ask_about, pairs), return_exceptions=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +167,17 @@ def ask_inline(
     3. Mark the pairs as labelled or failed, and read the campaign's counters.
     """
     campaign = open_finished_campaign(collection, configuration, f"{configuration.panel}, {purpose}", budget, max_calls)
-    claimed_pairs = _create_work(campaign, list(pairs))
+    # These leases are never renewed: a day is longer than any command runs.
+    until = timezone.now() + timedelta(days=1)
+    lease = {"state": Work.State.RUNNING, "fence": 1, "claims": 1, "lease_until": until}
+    work = Work.objects.bulk_create(Work(campaign=campaign, pair_id=pair, **lease) for pair in pairs)
+    by_id = Pair.objects.select_related("query", "document").in_bulk(list(pairs))
+    counters.add(campaign.pk, "pairs", len(pairs))
+    claimed_pairs = [
+        Claimed(row.pk, pair.pk, 1, 0, pair.query_id, pair_inputs(campaign, pair.query, pair.document))
+        for row in work
+        if (pair := by_id[row.pair_id])
+    ]
     plan = plans.load_plan(campaign.pk)
     assert plan is not None
     is_spent = False
@@ -220,20 +220,6 @@ def open_finished_campaign(
         max_calls=max_calls,
         **configuration.values | {"panel": purpose[:100]},
     )
-
-
-def _create_work(campaign: Campaign, pairs: list[int]) -> list[Claimed]:
-    # These leases are never renewed: a day is longer than any command runs.
-    until = timezone.now() + timedelta(days=1)
-    values = {"state": Work.State.RUNNING, "fence": 1, "claims": 1, "lease_until": until}
-    work = Work.objects.bulk_create(Work(campaign=campaign, pair_id=pair, **values) for pair in pairs)
-    by_id = Pair.objects.select_related("query", "document").in_bulk(pairs)
-    counters.add(campaign.pk, "pairs", len(pairs))
-    return [
-        Claimed(row.pk, pair.pk, 1, 0, pair.query_id, pair_inputs(campaign, pair.query, pair.document))
-        for row in work
-        if (pair := by_id[row.pair_id])
-    ]
 
 
 def _finish_campaign(campaign: Campaign, answers: Mapping[int, T], lost_count: int) -> None:

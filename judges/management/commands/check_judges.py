@@ -83,26 +83,21 @@ def select_judges(panel: Panel | None, names: Sequence[str] | None) -> list[tupl
     Raises BadInput for an unknown name.
     """
     if panel is not None:
-        panel_judges = judges_with_roles(panel)
-        if missing := set(names or ()) - {judge.name for judge, _ in panel_judges}:
+        # A debater's role is its side, also if it votes as well.
+        roles = dict.fromkeys(filter(None, [*panel.ensemble, panel.adjudicator]), "vote")
+        roles |= dict(zip(panel.debate, ("for", "against"), strict=False))
+        rows = {row.name: row for row in JudgeVersion.objects.filter(name__in=roles, is_current=True)}
+        if missing := roles.keys() - rows.keys():
+            raise BadInput(f"Panel {panel.name} names judges that are gone: {', '.join(sorted(missing))}")
+        if missing := set(names or ()) - roles.keys():
             raise BadInput(f"Panel {panel.name} has no judge {', '.join(sorted(missing))}")
-        return [(judge, role) for judge, role in panel_judges if not names or judge.name in names]
+        order = [name for name in dict.fromkeys([*panel.debate, *roles]) if not names or name in names]
+        return [(judge, roles[judge.name]) for judge in records_of(rows[name] for name in order)]
     rows = {row.name: row for row in JudgeVersion.objects.filter(name__in=names or (), is_current=True)}
     if missing := set(names or ()) - rows.keys():
         raise BadInput(f"No judge {', '.join(sorted(missing))}: load it with configure_judges F")
     judges = records_of(rows[name] for name in dict.fromkeys(names or ()))
     return [(judge, probe_role(judge)) for judge in judges]
-
-
-def judges_with_roles(panel: Panel) -> list[tuple[Judge, str]]:
-    """Return each judge of the panel once, with one of its roles: for a debater, its side. Raises BadInput."""
-    roles = dict.fromkeys(filter(None, [*panel.ensemble, panel.adjudicator]), "vote")
-    roles |= dict(zip(panel.debate, ("for", "against"), strict=False))
-    rows = {row.name: row for row in JudgeVersion.objects.filter(name__in=roles, is_current=True)}
-    if missing := roles.keys() - rows.keys():
-        raise BadInput(f"Panel {panel.name} names judges that are gone: {', '.join(sorted(missing))}")
-    order = dict.fromkeys([*panel.debate, *roles])
-    return [(judge, roles[judge.name]) for judge in records_of(rows[name] for name in order)]
 
 
 def results_table(results: Sequence[CheckedJudge]) -> list[str]:

@@ -38,25 +38,17 @@ class Command(QuorumCommand):
         self.say(
             f"Panel {panel['name']}: {panel['change']}; it is the default of new campaigns. {_describe_panel(file)}"
         )
-        for line in same_answers(file):
-            self.say(line)
+        judges = {judge.name: judge for judge in file.judges}
+        voters = [judges[name] for name in file.panel.ensemble]
+        for indexes in copy_groups(voters):
+            if reason := why_alike(voters[indexes[0]]):
+                names = ", ".join(voters[index].name for index in indexes)
+                self.say(
+                    f"{names} are one model with the same parameters, and would answer alike: together they say no "
+                    f"more than one of them ({reason})."
+                )
         self.say("Try every judge with one call: manage.py check_judges")
         return document
-
-
-def same_answers(file: JudgesFile) -> list[str]:
-    """Return a warning for each group of voters that are one model with the same parameters under several names."""
-    judges = {judge.name: judge for judge in file.judges}
-    voters = [judges[name] for name in file.panel.ensemble]
-    warnings = []
-    for indexes in copy_groups(voters):
-        if reason := why_alike(voters[indexes[0]]):
-            names = ", ".join(voters[index].name for index in indexes)
-            warnings.append(
-                f"{names} are one model with the same parameters, and would answer alike: together they say no more "
-                f"than one of them ({reason})."
-            )
-    return warnings
 
 
 def _describe_panel(file: JudgesFile) -> str:

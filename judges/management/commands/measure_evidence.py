@@ -115,20 +115,19 @@ class Command(QuorumCommand):
 
 def read_outputs(file: Path) -> list[Line]:
     """Read a file of outputs. Raises BadInput with the line."""
-    lines = read_text(file).split("\n")
-    outputs = [_parse_line(file, number, line) for number, line in enumerate(lines, 1) if line.strip()]
+    outputs = []
+    for number, line in enumerate(read_text(file).split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            fields = json.loads(line)
+            query, document, output = (fields[name] for name in ("query_id", "doc_id", "output"))
+        except (ValueError, TypeError, KeyError) as error:
+            raise BadInput(f"{file}:{number}: not a JSON object with query_id, doc_id and output") from error
+        label = fields.get("label")
+        if not all(isinstance(value, str) for value in (query, document, output)) or label not in (None, 0, 1):
+            raise BadInput(f"{file}:{number}: ids and output are strings, label is 0, 1 or left out")
+        outputs.append((query, document, label, output))
     if not outputs:
         raise BadInput(f"{file}: there is no line; each is {{query_id, doc_id, output}}")
     return outputs
-
-
-def _parse_line(file: Path, number: int, line: str) -> Line:
-    try:
-        fields = json.loads(line)
-        query, document, output = (fields[name] for name in ("query_id", "doc_id", "output"))
-    except (ValueError, TypeError, KeyError) as error:
-        raise BadInput(f"{file}:{number}: not a JSON object with query_id, doc_id and output") from error
-    label = fields.get("label")
-    if not all(isinstance(value, str) for value in (query, document, output)) or label not in (None, 0, 1):
-        raise BadInput(f"{file}:{number}: ids and output are strings, label is 0, 1 or left out")
-    return query, document, label, output

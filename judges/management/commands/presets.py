@@ -46,7 +46,13 @@ class Command(QuorumCommand):
         if options["name"] not in PRESETS:
             raise BadInput(f"No provider {options['name']}; there are: {', '.join(PRESETS)}")
         preset = PRESETS[options["name"]]
-        for line in describe_preset(preset):
+        lines = [preset.title, "", *judge_block(preset), ""]
+        lines += [f"{heading:12} {cell}" for heading, cell in zip(HEADINGS, table_row(preset), strict=True)][1:]
+        if preset.names:
+            lines.append(f"{'parameters':12} {', '.join(f'{key} ({path})' for key, path in preset.names.items())}")
+        if preset.facts:
+            lines += ["", "Sources:", *(f"- {fact.what} ({fact.source}, read {fact.date})" for fact in preset.facts)]
+        for line in lines:
             self.say(line)
         return preset_document(preset)
 
@@ -79,18 +85,6 @@ def thinking_keys(preset: Preset) -> list[str]:
     """Return the judge keys that request thinking."""
     keys = {"thinking": bool(preset.thinking), "reasoning_effort": "reasoning_effort" in preset.names}
     return [key for key, is_supported in keys.items() if is_supported]
-
-
-def describe_preset(preset: Preset) -> list[str]:
-    """Return all facts about one provider, after the block to paste."""
-    lines = [preset.title, "", *judge_block(preset), ""]
-    cells = zip(HEADINGS[1:], table_row(preset)[1:], strict=True)
-    lines += [f"{heading:12} {cell}" for heading, cell in cells]
-    if preset.names:
-        lines.append(f"{'parameters':12} {', '.join(f'{key} ({path})' for key, path in preset.names.items())}")
-    if preset.facts:
-        lines += ["", "Sources:", *(f"- {fact.what} ({fact.source}, read {fact.date})" for fact in preset.facts)]
-    return lines
 
 
 def judge_block(preset: Preset) -> list[str]:
@@ -135,26 +129,26 @@ def preset_document(preset: Preset) -> dict[str, object]:
 
 def markdown(presets: Iterable[Preset]) -> str:
     """Return docs/reference.md: what each provider can do, with the source and date of every fact."""
-    model_presets = [preset for preset in presets if preset.asks]
-    rows = [PAGE_HEADINGS, ("---",) * len(PAGE_HEADINGS), *map(_page_row, model_presets)]
-    lines = [INTRODUCTION, *(f"| {' | '.join(row)} |" for row in rows), "", "# Sources"]
-    for preset in model_presets:
+    rows: list[Sequence[str]] = [PAGE_HEADINGS, ("---",) * len(PAGE_HEADINGS)]
+    sources = []
+    for preset in presets:
+        if not preset.asks:
+            continue
+        modes = [preset.schema_mode, *(mode for mode in preset.schema_modes if mode != preset.schema_mode)]
+        rows.append(
+            (
+                f"`{preset.name}`",
+                preset.title,
+                f"`{preset.key_env}`" if preset.key_env else "none unless named",
+                ", ".join(modes),
+                f"up to {preset.logprobs}" if preset.logprobs else "none",
+                ", ".join(f"`{key}`" for key in thinking_keys(preset)) or "no key",
+                "yes" if preset.batch else "no",
+                PAGE_CACHES.get(preset.cache, preset.cache),
+            )
+        )
         facts = [f"- {fact.what.rstrip('.')} ([source]({fact.source}), {fact.date})" for fact in preset.facts]
-        lines += [f"\n## {preset.title}\n", *facts]
-        if not facts:
-            lines.append("No source: each server has its own documentation. check_judges finds out.")
-    return "\n".join(lines) + "\n"
-
-
-def _page_row(preset: Preset) -> tuple[str, ...]:
-    modes = [preset.schema_mode, *(mode for mode in preset.schema_modes if mode != preset.schema_mode)]
-    return (
-        f"`{preset.name}`",
-        preset.title,
-        f"`{preset.key_env}`" if preset.key_env else "none unless named",
-        ", ".join(modes),
-        f"up to {preset.logprobs}" if preset.logprobs else "none",
-        ", ".join(f"`{key}`" for key in thinking_keys(preset)) or "no key",
-        "yes" if preset.batch else "no",
-        PAGE_CACHES.get(preset.cache, preset.cache),
-    )
+        facts = facts or ["No source: each server has its own documentation. check_judges finds out."]
+        sources += [f"\n## {preset.title}\n", *facts]
+    table = [f"| {' | '.join(row)} |" for row in rows]
+    return "\n".join([INTRODUCTION, *table, "", "# Sources", *sources]) + "\n"
