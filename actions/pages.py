@@ -13,12 +13,12 @@ from actions.services import ACTIONS, Actor
 Show = Callable[[ActionForm], HttpResponse]
 
 
-def form_of(service: Callable[..., Any], request: HttpRequest | None = None, **shown: Any) -> ActionForm:
-    """Return the form of an action, filled in by a POST. `shown`: as ActionForm takes it."""
+def form_of(service: Callable[..., Any], request: HttpRequest | None = None, **form_options: Any) -> ActionForm:
+    """Return the form of an action, filled in by a POST. `form_options`: further arguments of ActionForm."""
     record = ACTIONS[service].options
     assert record is not None, f"{service.__name__} takes no options"
-    sent = (request.POST, request.FILES) if request is not None and request.method == "POST" else ()
-    return ActionForm(record, *sent, **shown)
+    data = (request.POST, request.FILES) if request is not None and request.method == "POST" else ()
+    return ActionForm(record, *data, **form_options)
 
 
 def answer_action(

@@ -27,12 +27,12 @@ def key_of(rows: QuerySet[Any]) -> str:
     return "number" if issubclass(rows.model, Numbered) else "pk"
 
 
-def find_row(rows: QuerySet[M], number: int, missing: str) -> M:
-    """Return the row with this primary key (numbered rows: numbered_or_404). Raises Http404 with `missing`."""
+def find_row(rows: QuerySet[M], number: int, message: str) -> M:
+    """Return the row with this primary key (numbered rows: numbered_or_404). Raises Http404 with the message."""
     # Numbers come from URLs, and one beyond a bigint would be a database error.
     row = rows.filter(pk=number).first() if 0 < number < 1 << 63 else None
     if row is None:
-        raise Http404(missing)
+        raise Http404(message)
     return row
 
 
@@ -44,5 +44,5 @@ def page_of(
     # One row more than the limit shows whether there is a next page.
     key = key_of(rows)
     following = list(rows.filter(**{f"{key}__gt": after}).order_by(key)[: limit + 1])
-    shown = following[:limit]
-    return {"items": [show(row) for row in shown], "next": getattr(shown[-1], key) if len(following) > limit else None}
+    items = following[:limit]
+    return {"items": [show(row) for row in items], "next": getattr(items[-1], key) if len(following) > limit else None}

@@ -44,8 +44,8 @@ class TokenForm(forms.Form):
         super().__init__(*args, **kwargs)  # type: ignore[arg-type]
         rows = Collection.objects.order_by("name")
         # Owners may access all collections without being members.
-        mine = rows if user.is_owner else rows.filter(memberships__user=user, memberships__is_active=True)
-        self.fields["collection"].queryset = mine  # type: ignore[attr-defined]
+        collections = rows if user.is_owner else rows.filter(memberships__user=user, memberships__is_active=True)
+        self.fields["collection"].queryset = collections  # type: ignore[attr-defined]
 
 
 @action("site", "GET", "POST")

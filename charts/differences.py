@@ -27,16 +27,16 @@ def draw_differences(
     canvas = Canvas(WIDTH, 300)
     if bars:
         step = max(1, math.ceil(len(bars) / MOST_BARS))
-        shown = [value for _name, value in bars[::step]]
+        values = [value for _name, value in bars[::step]]
         # Symmetric, so that 0 is in the middle.
         largest = max(abs(value) for _name, value in bars) or 1.0
         upright = axis_ticks(-largest, largest)
-        plot = Plot(tick_room(upright), 30, WIDTH - 16, 270, [0.0, float(len(shown))], upright)
+        plot = Plot(tick_room(upright), 30, WIDTH - 16, 270, [0.0, float(len(values))], upright)
         for at in plot.y_ticks:
             canvas.rule(plot.left, plot.y(at), plot.right, plot.y(at))
             canvas.text(plot.left - 8, plot.y(at) + 4, format_figure(at), anchor="end")
-        room = (plot.right - plot.left) / len(shown)
-        for index, value in enumerate(shown):
+        room = (plot.right - plot.left) / len(values)
+        for index, value in enumerate(values):
             ends = sorted((plot.y(0.0), plot.y(value)))
             tone = "data" if value > 0 else "plain"
             left, thick = plot.x(index) + room * 0.1, max(room * 0.8, 1)

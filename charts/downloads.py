@@ -80,9 +80,9 @@ def _latex_cell(cell: Cell, top: str | None) -> str | float | int | None:
         return cell
     if cell.value is None:
         return None
-    shown = cell.printed.replace("-", "$-$")
+    text = cell.printed.replace("-", "$-$")
     # Printed numbers are compared, so that of two that look equal not only one is bold.
-    shown = rf"\textbf{{{shown}}}" if cell.printed == top else shown
+    text = rf"\textbf{{{text}}}" if cell.printed == top else text
     below = f"_{{{cell.change:+.{PLACES}f}}}" if cell.change is not None else ""
     above = rf"^{{\mathrm{{{escape_latex(cell.letters)}}}}}" if cell.letters else ""
-    return Raw(f"{shown}${below}{above}$" if below or above else shown)
+    return Raw(f"{text}${below}{above}$" if below or above else text)

@@ -92,16 +92,16 @@ def _draw_curves(
     gaps: Mapping[str, list[float]],
 ) -> None:
     rows = {at: row for row, at in enumerate(_all_positions(curves, gaps))}
-    drawn = {name: _thin_points(points) for name, points in curves.items() if points}
-    order = sorted(drawn, key=lambda name: plot.y(drawn[name][-1][1]))
-    tops = spread_labels([plot.y(drawn[name][-1][1]) + 4 for name in order], plot.top + 4, plot.bottom + 36)
+    thinned = {name: _thin_points(points) for name, points in curves.items() if points}
+    order = sorted(thinned, key=lambda name: plot.y(thinned[name][-1][1]))
+    tops = spread_labels([plot.y(thinned[name][-1][1]) + 4 for name in order], plot.top + 4, plot.bottom + 36)
     column = 1
     for index, name in enumerate(curves):
         columns = range(column, column + (3 if band_points.get(name) else 1))
         column = columns.stop
-        if name not in drawn:
+        if name not in thinned:
             continue
-        points = drawn[name]
+        points = thinned[name]
         with canvas.series(index):
             for run in _split_runs(points, gaps[name]):
                 canvas.curve([(plot.x(at), plot.y(value)) for at, value in run], index)

@@ -49,13 +49,13 @@ def draw_scatter(
 
     `diagonal`: draw the line of equal values. `floor`: a value of y that points should reach, and its name.
     """
-    drawn = [dot for dot in dots if math.isfinite(dot.x) and math.isfinite(dot.y)]
-    groups = list(dict.fromkeys(dot.series for dot in drawn))
+    finite_dots = [dot for dot in dots if math.isfinite(dot.x) and math.isfinite(dot.y)]
+    groups = list(dict.fromkeys(dot.series for dot in finite_dots))
     canvas = Canvas(WIDTH, 360)
-    if not drawn:
+    if not finite_dots:
         canvas.text(WIDTH / 2, 180, empty or say("nothing"), anchor="middle")
     else:
-        xs, ys = [dot.x for dot in drawn], [dot.y for dot in drawn] + ([floor[0]] if floor else [])
+        xs, ys = [dot.x for dot in finite_dots], [dot.y for dot in finite_dots] + ([floor[0]] if floor else [])
         values = [*xs, *ys]
         # A diagonal needs the same scale on both axes.
         x_ticks = axis_ticks(min(values), max(values)) if diagonal else axis_ticks(min(xs), max(xs), 6)
@@ -68,10 +68,12 @@ def draw_scatter(
             canvas.text(plot.right - 4, plot.y(floor[0]) - 5, f"{floor[1]} {format_figure(floor[0])}", anchor="end")
         if diagonal:
             canvas.rule(plot.left, plot.bottom, plot.right, plot.top, kind="soft")
-        _draw_dots(canvas, plot, drawn, groups)
-    sentence = say("points", figure=format_figure(len(drawn)), x=x, y=y) if drawn else empty or say("nothing")
-    table = tuple((dot.label, dot.series, dot.x, dot.y) for dot in drawn)
-    links, header = name_links(dot.address for dot in drawn), ("name", "group", x, y)
+        _draw_dots(canvas, plot, finite_dots, groups)
+    sentence = (
+        say("points", figure=format_figure(len(finite_dots)), x=x, y=y) if finite_dots else empty or say("nothing")
+    )
+    table = tuple((dot.label, dot.series, dot.x, dot.y) for dot in finite_dots)
+    links, header = name_links(dot.address for dot in finite_dots), ("name", "group", x, y)
     return finish_chart(canvas, key, title, summary or sentence, header, table, source, links=links, numbers=2)
 
 

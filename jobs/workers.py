@@ -101,8 +101,8 @@ def describe_wait(queue: str = "") -> str:
         return "no worker serves this instance"
     if len(works) < slots:
         return ""
-    shown = ", ".join(works[:SHOWN]) + (f" and {len(works) - SHOWN} more" if len(works) > SHOWN else "")
-    return f"{shown} before it, on " + ("the only worker" if slots == 1 else f"all {slots} workers")
+    summary = ", ".join(works[:SHOWN]) + (f" and {len(works) - SHOWN} more" if len(works) > SHOWN else "")
+    return f"{summary} before it, on " + ("the only worker" if slots == 1 else f"all {slots} workers")
 
 
 def has_workers(queue: str = "") -> bool:

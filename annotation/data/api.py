@@ -114,8 +114,8 @@ def list_documents(request: HttpRequest, name: str, after: Cursor = 0, limit: Li
 
 
 def _show_text(row: Query | Document, schema: type[Schema]) -> dict[str, Any]:
-    own = {"number": row.pk, "id": row.external_id}
-    return own | {name: getattr(row, name) for name in schema.model_fields if name not in own}
+    fields = {"number": row.pk, "id": row.external_id}
+    return fields | {name: getattr(row, name) for name in schema.model_fields if name not in fields}
 
 
 @router.get("/collections/{slug:name}/pairs", auth=may("admin"), response=Page[PairOut])
@@ -156,8 +156,8 @@ def list_judgments(request: HttpRequest, name: str, after: Cursor = 0, limit: Li
 
 def _show_judgment(row: CurrentJudgment) -> dict[str, Any]:
     pair = {"query": row.pair.query.external_id, "document": row.pair.document.external_id}
-    own = {name: getattr(row, name) for name in ("step", "grade", "comment", "created_at")}
-    return {"number": row.pk, **pair, "assessor": row.assessor.name, "kind": row.assessor.kind, **own}
+    fields = {name: getattr(row, name) for name in ("step", "grade", "comment", "created_at")}
+    return {"number": row.pk, **pair, "assessor": row.assessor.name, "kind": row.assessor.kind, **fields}
 
 
 @router.get("/collections/{slug:name}/settings", auth=may("admin"), response=SettingsOut)
@@ -180,11 +180,11 @@ def change_settings(request: HttpRequest, name: str, body: SettingsOptions) -> A
 
 
 def _show_settings(row: Collection) -> dict[str, Any]:
-    shown = {name: getattr(row, name) for name in SettingsOut.__annotations__ if hasattr(row, name)}
+    values = {name: getattr(row, name) for name in SettingsOut.__annotations__ if hasattr(row, name)}
     instruction_version, instruction = services.current_instruction(row)
     guidelines_version, guidelines_text = guidelines.current(row)
     return {
-        **shown,
+        **values,
         "arms": {arm: row.arms.get(arm, 0) for arm in ARMS},
         "instruction": instruction,
         "instruction_version": instruction_version,

@@ -31,15 +31,15 @@ def list_disagreements(
     # `pairs` is in the order of ids, too, so the rows of the two arrays match.
     queries = np.sort(owners, order="pair")["query"]
     order = np.lexsort((pairs[inside], queries[inside]))
-    listed, listed_queries = pairs[inside][order], queries[inside][order]
-    page = Paginator(range(len(listed)), PAGE).get_page(number)
-    shown = [int(listed[at]) for at in page]
+    listed_pairs, listed_queries = pairs[inside][order], queries[inside][order]
+    page = Paginator(range(len(listed_pairs)), PAGE).get_page(number)
+    shown_pairs = [int(listed_pairs[at]) for at in page]
     # A dict of a million pairs takes a while, and an empty page needs none.
-    grades = dict(zip(matrix.pairs.tolist(), matrix.grades.T.tolist(), strict=True)) if shown else {}
-    remarks_by_assessor = [_read_remarks(assessor, shown) for assessor in matrix.assessors]
+    grades = dict(zip(matrix.pairs.tolist(), matrix.grades.T.tolist(), strict=True)) if shown_pairs else {}
+    remarks_by_assessor = [_read_remarks(assessor, shown_pairs) for assessor in matrix.assessors]
     counts = dict(zip(*(part.tolist() for part in np.unique(listed_queries, return_counts=True)), strict=True))
     totals = dict(zip(*(part.tolist() for part in np.unique(queries, return_counts=True)), strict=True))
-    texts = Pair.objects.filter(pk__in=shown).values(
+    texts = Pair.objects.filter(pk__in=shown_pairs).values(
         "pk",
         "query_id",
         "query__external_id",
@@ -55,7 +55,7 @@ def list_disagreements(
             {"grade": grade, "comment": comment, "seconds": seconds}
             for grade, (comment, seconds) in zip(grades[pk], remarks, strict=True)
         ]
-    in_order = [rows[pk] for pk in shown if pk in rows]
+    in_order = [rows[pk] for pk in shown_pairs if pk in rows]
     groups = [
         {"query": query, "count": counts[query], "total": totals[query], "rows": list(members)}
         for query, members in groupby(in_order, key=lambda row: row["query_id"])
@@ -76,7 +76,7 @@ def list_disagreements(
     return {
         "page": page,
         "groups": groups,
-        "total": len(listed),
+        "total": len(listed_pairs),
         "most": most,
     }
 

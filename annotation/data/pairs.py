@@ -70,8 +70,8 @@ def matching_pairs(collection: Collection, filters: PairFilters, *, campaign: Ca
     elif not filters.gold:
         pairs = pairs.filter(is_candidate=True)
     if filters.route:
-        drawn = Audit.objects.filter(stratum=filters.route, campaign__collection=collection)
-        pairs = pairs.filter(pk__in=(drawn.filter(campaign=campaign) if campaign else drawn).values("pair"))
+        audits = Audit.objects.filter(stratum=filters.route, campaign__collection=collection)
+        pairs = pairs.filter(pk__in=(audits.filter(campaign=campaign) if campaign else audits).values("pair"))
     if filters.gold:
         gold = Exists(CurrentJudgment.objects.filter(pair=OuterRef("pk"), assessor__kind=Assessor.Kind.REFERENCE))
         pairs = pairs.filter({"yes": Q(gold), "no": ~Q(gold)}.get(filters.gold, Q(pk__in=[])))

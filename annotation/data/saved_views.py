@@ -16,8 +16,8 @@ MOST = 30
 def save_view(*, user: User, collection: Collection, name: str, query: str) -> SavedView:
     """Save filters and order under a name, or replace those of that name. Raises BadInput."""
     name = _check_name(name)
-    mine = SavedView.objects.filter(user=user, collection=collection)
-    if mine.exclude(name=name).count() >= MOST:
+    views = SavedView.objects.filter(user=user, collection=collection)
+    if views.exclude(name=name).count() >= MOST:
         raise BadInput(_("You have %(most)s saved views. Delete one first.") % {"most": MOST})
     # Through the filters and back, so that no foreign parameter gets into a link.
     values = {"query": PairFilters.read(QueryDict(query)).query()}

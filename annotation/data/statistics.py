@@ -119,26 +119,26 @@ def _build_funnel(
     `dropped`: pairs that the filter labelled, which were not debated; None where the campaign has no filter.
     """
     steps = [_funnel_step(_("candidates"), pairs, pairs)]
-    ended = status["labelled"] + status["escalated"] + status["failed"]
-    if not ended and status["campaign"] is None:
+    finished = status["labelled"] + status["escalated"] + status["failed"]
+    if not finished and status["campaign"] is None:
         return steps
-    steps.append(_funnel_step(_("judged"), ended, status["pairs"]))
-    still_open = ended - (dropped or 0)
+    steps.append(_funnel_step(_("judged"), finished, status["pairs"]))
+    still_open = finished - (dropped or 0)
     if dropped is not None:
         steps += [
-            _funnel_step(_("rejected by the filter"), dropped, ended),
-            _funnel_step(_("kept by the filter"), still_open, ended),
+            _funnel_step(_("rejected by the filter"), dropped, finished),
+            _funnel_step(_("kept by the filter"), still_open, finished),
         ]
     rounds = status["agreed_in_round"] if campaign else {}
     for number, agreed in sorted(rounds.items(), key=lambda entry: int(entry[0])):
         still_open -= agreed
         steps += [
-            _funnel_step(_("agreed in round %(number)s") % {"number": number}, agreed, ended),
-            _funnel_step(_("open after round %(number)s") % {"number": number}, still_open, ended),
+            _funnel_step(_("agreed in round %(number)s") % {"number": number}, agreed, finished),
+            _funnel_step(_("open after round %(number)s") % {"number": number}, still_open, finished),
         ]
-    labelled = _funnel_step(_("labelled by judges"), status["labelled"], ended)
-    sent = _funnel_step(_("sent to people"), status["escalated"], ended)
-    return [*steps, labelled, sent, _funnel_step(_("resolved by people"), status["settled"], status["escalated"])]
+    labelled = _funnel_step(_("labelled by judges"), status["labelled"], finished)
+    escalated = _funnel_step(_("sent to people"), status["escalated"], finished)
+    return [*steps, labelled, escalated, _funnel_step(_("resolved by people"), status["settled"], status["escalated"])]
 
 
 def _funnel_step(words: str, pairs: int, of: int) -> dict[str, Any]:

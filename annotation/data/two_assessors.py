@@ -45,7 +45,7 @@ def compare_assessors(collection: Collection, filters: PairFilters, number: str 
     size = 2 if binarize else collection.grades + 1
     counts = np.bincount(first * size + second, minlength=size * size).reshape(size, size)
     matrix = load_grade_matrix(collection, couple, population=population)
-    rest = f"{f':{binarize}' if binarize else ''}{'' if population == 'all' else f':{population}'}"
+    suffix = f"{f':{binarize}' if binarize else ''}{'' if population == 'all' else f':{population}'}"
     grades: tuple[str, ...]
     if binarize:
         bound = {"bound": binarize}
@@ -71,18 +71,18 @@ def compare_assessors(collection: Collection, filters: PairFilters, number: str 
         **names,
         "measures": [(_(label), getattr(measured, name)) for name, label in MEASURES.items()],
         "grades": grades,
-        "rows": _build_rows(filters, counts, grades, kind, rest),
+        "rows": _build_rows(filters, counts, grades, kind, suffix),
         "summary": summary,
         "kind": kind,
         "list": list_disagreements(collection, matrix, kind, binarize, number),
         "direction": compare_directions(matrix, binarize, collection.relevant_from),
-        "above": _build_query(filters, f"above{rest}"),
-        "below": _build_query(filters, f"below{rest}"),
+        "above": _build_query(filters, f"above{suffix}"),
+        "below": _build_query(filters, f"below{suffix}"),
         "cell": cell if len(cell) == 2 else [],
         # Query strings: of all pairs on which they differ, and of this page.
-        "disagree": _build_query(filters, f"disagree{rest}"),
+        "disagree": _build_query(filters, f"disagree{suffix}"),
         "query": _build_query(filters, filters.cell),
-        "chart": _draw_chart(filters, counts, grades, summary, collection.name, rest),
+        "chart": _draw_chart(filters, counts, grades, summary, collection.name, suffix),
     }
 
 
@@ -98,7 +98,7 @@ def _find_couple(report: AgreementReport | None, a: str, b: str) -> Pairwise | N
 
 
 def _build_rows(
-    filters: PairFilters, counts: NDArray[np.int64], grades: tuple[str, ...], kind: str, rest: str
+    filters: PairFilters, counts: NDArray[np.int64], grades: tuple[str, ...], kind: str, suffix: str
 ) -> list[tuple[str, list[dict[str, Any]]]]:
     """Return the rows of the cross table, each with its grade and cells; a cell's `query` lists its pairs below."""
     rows = []
@@ -106,7 +106,7 @@ def _build_rows(
         cells = [
             {
                 "count": int(counts[x, y]),
-                "query": _build_query(filters, f"{x}x{y}{rest}"),
+                "query": _build_query(filters, f"{x}x{y}{suffix}"),
                 "equal": x == y,
                 "chosen": kind == f"{x}x{y}",
                 "x": x,
@@ -125,7 +125,7 @@ def _build_query(filters: PairFilters, cell: str) -> str:
 
 
 def _draw_chart(
-    filters: PairFilters, counts: NDArray[np.int64], grades: tuple[str, ...], summary: str, name: str, rest: str
+    filters: PairFilters, counts: NDArray[np.int64], grades: tuple[str, ...], summary: str, name: str, suffix: str
 ) -> Chart:
     rows = {f"{filters.a}: {grade}": [float(n) for n in counts[x]] for x, grade in enumerate(grades)}
     return draw_heatmap(
@@ -136,5 +136,5 @@ def _draw_chart(
         high=max(float(counts.max(initial=0)), 1.0),
         summary=summary,
         source=_("%(name)s: pairs that both graded") % {"name": name},
-        links={(x, y + 1): f"?{_build_query(filters, f'{x}x{y}{rest}')}" for x, y in np.ndindex(counts.shape)},
+        links={(x, y + 1): f"?{_build_query(filters, f'{x}x{y}{suffix}')}" for x, y in np.ndindex(counts.shape)},
     )

@@ -211,8 +211,8 @@ class Assignment(models.Model):
         """
         if number < LOWEST_PUBLIC_ID:
             return number
-        mine = cls.objects.filter(membership=membership, public_id=number)
-        return mine.values_list("item_id", flat=True).first() or 0
+        assignments = cls.objects.filter(membership=membership, public_id=number)
+        return assignments.values_list("item_id", flat=True).first() or 0
 
     @staticmethod
     def judgments(of: str = "") -> Q:

@@ -135,8 +135,8 @@ def paid(value: Paid | None) -> SafeString:
     if value is None:
         return mark_safe("")
     amount = _("at least %(money)s") % {"money": usd(value.usd)} if value.at_least else usd(value.usd)
-    missing = format_html(' <span class="small muted">({})</span>', ", ".join(value.missing)) if value.missing else ""
-    return format_html("<strong>{}</strong>{}", amount, missing)
+    note = format_html(' <span class="small muted">({})</span>', ", ".join(value.missing)) if value.missing else ""
+    return format_html("<strong>{}</strong>{}", amount, note)
 
 
 @register.filter

@@ -193,11 +193,11 @@ def _hold_webhook(request: HttpRequest, number: int) -> Webhook:
 
 
 def _show_webhook(row: Webhook) -> dict[str, Any]:
-    shown = ("url", "events", "description", "disabled", "failing_since", "created_at")
-    return {"number": row.number, **{name: getattr(row, name) for name in shown}, "active": not row.disabled}
+    fields = ("url", "events", "description", "disabled", "failing_since", "created_at")
+    return {"number": row.number, **{name: getattr(row, name) for name in fields}, "active": not row.disabled}
 
 
 def _show_delivery(row: WebhookDelivery) -> dict[str, Any]:
-    shown = ("event", "data", "state", "created_at")
-    fields = {"number": row.pk, "id": row.header_id, **{name: getattr(row, name) for name in shown}}
+    names = ("event", "data", "state", "created_at")
+    fields = {"number": row.pk, "id": row.header_id, **{name: getattr(row, name) for name in names}}
     return {**fields, "attempts": sorted(row.log.all(), key=lambda attempt: attempt.pk)}

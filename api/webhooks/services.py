@@ -157,15 +157,15 @@ def _refuse_disabled(row: Webhook) -> None:
 
 
 @transaction.atomic
-def disable_webhook(row: Webhook, why: str, *, by: User | None = None) -> None:
+def disable_webhook(row: Webhook, reason: str, *, by: User | None = None) -> None:
     """Disable a webhook and fail its pending deliveries, which can be replayed. Without `by`, admins are mailed."""
-    row.disabled = why
+    row.disabled = reason
     row.save(update_fields=["disabled"])
     pending = WebhookDelivery.objects.filter(webhook=row, state=State.PENDING)
     # Pending ones would be sent weeks later, when somebody enables the webhook.
     pending.update(state=State.FAILED, ended_at=Now())
     if by is None:
-        record(None, "webhook.disabled", row.collection, webhook=row.number, because=why)
+        record(None, "webhook.disabled", row.collection, webhook=row.number, because=reason)
         # After the commit, so that a slow mail server does not keep the webhook locked.
         transaction.on_commit(partial(_mail_admins, row))
 

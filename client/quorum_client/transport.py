@@ -176,10 +176,12 @@ class Transport:
             response, failure = None, None
             # The rest of the same version; of another version the server sends the whole file.
             offset = part.stat().st_size if etag and part.exists() else 0
-            rest = {"Range": f"bytes={offset}-", "If-Range": etag} if offset else {}
+            range_headers = {"Range": f"bytes={offset}-", "If-Range": etag} if offset else {}
             try:
                 # Identity: a range counts bytes of the file, not of a compressed copy.
-                with self.http.stream("GET", path, headers={"Accept-Encoding": "identity", **rest}) as response:
+                with self.http.stream(
+                    "GET", path, headers={"Accept-Encoding": "identity", **range_headers}
+                ) as response:
                     if not response.is_error:
                         # 200 instead of 206: another version of the file, sent from its beginning.
                         is_rest, etag = response.status_code == 206, response.headers.get("ETag", "")

@@ -113,11 +113,11 @@ def _find_act(request: HttpRequest, number: int) -> BulkAct:
 
 
 def _show_act(row: BulkAct) -> dict[str, Any]:
-    shown = selectors.describe_act(row)
+    details = selectors.describe_act(row)
     return {
-        **{name: getattr(row, name) for name in PairActOut.model_fields if name not in shown},
-        **shown,
+        **{name: getattr(row, name) for name in PairActOut.model_fields if name not in details},
+        **details,
         "pairs": row.size,
-        "options": {str(key): str(words) for key, words in shown["options"].items()},
+        "options": {str(key): str(words) for key, words in details["options"].items()},
         "made_by": row.made_by.username,
     }

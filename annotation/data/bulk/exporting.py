@@ -18,11 +18,11 @@ def write_lines(collection: Collection, pairs: list[int], form: str) -> Iterator
         yield csv_line(NAMES)
     for begin in range(0, len(pairs), CHUNK):
         texts = Pair.objects.filter(pk__in=pairs[begin : begin + CHUNK])
-        whole = {pk: texts for pk, *texts in texts.values_list("pk", "query__text", "document__title")}
-        for row in load_rows([pk for pk in pairs[begin : begin + CHUNK] if pk in whole], collection, None):
+        full_texts = {pk: texts for pk, *texts in texts.values_list("pk", "query__text", "document__title")}
+        for row in load_rows([pk for pk in pairs[begin : begin + CHUNK] if pk in full_texts], collection, None):
             ids = (row["query__external_id"], row["document__external_id"])
             label = (row["state"], row["reason"], row["grade"], row["origin"], row["gold"], row["priority"])
-            values = (*ids, *whole[row["pk"]], *label)
+            values = (*ids, *full_texts[row["pk"]], *label)
             if form == "csv":
                 yield csv_line(["" if value is None else value for value in values])
             else:

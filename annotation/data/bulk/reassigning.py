@@ -60,8 +60,8 @@ def may_get_pairs(member: Membership) -> bool:
 def describe_choices(act: BulkAct) -> dict[str, str]:
     """Return the options of an act's page."""
     return {
-        key: ngettext("%(who)s (%(n)s pair)", "%(who)s (%(n)s pairs)", n) % {"who": who, "n": f"{n:,}"}
-        for key, (who, n) in list_choices(act.collection, act.pairs).items()
+        key: ngettext("%(who)s (%(n)s pair)", "%(who)s (%(n)s pairs)", n) % {"who": recipient, "n": f"{n:,}"}
+        for key, (recipient, n) in list_choices(act.collection, act.pairs).items()
     }
 
 

@@ -47,8 +47,8 @@ def bulk_acts(request: HttpRequest, scope: Scope) -> HttpResponse:
     done = selectors.acts_of(scope.collection).exclude(state=BulkAct.State.PLANNED)
     rows = list(done.defer("changes").order_by("-pk")[:SHOWN])
     titles = _name_options(rows)
-    listed = [(row, KINDS[row.kind].can_undo(row), titles[row.pk]) for row in rows]
-    return render(request, "bulk/acts.html", {"scope": scope, "acts": listed})
+    entries = [(row, KINDS[row.kind].can_undo(row), titles[row.pk]) for row in rows]
+    return render(request, "bulk/acts.html", {"scope": scope, "acts": entries})
 
 
 def _name_options(acts: list[BulkAct]) -> dict[int, Any]:

@@ -79,8 +79,8 @@ def list_files(row: FileImport) -> list[dict[str, Any]]:
         if holds.problem and not kind:
             choices.insert(0, ("", _("Choose …")))
         columns = [(name, f"field-{number}-{n}", holds.fields.get(name, "")) for n, name in enumerate(holds.header)]
-        shown = {"number": number, "file": file, "kind": kind, "choices": [*choices, ("skip", _("Leave out"))]}
-        files.append({**shown, "columns": columns, "unused": list(holds.unused.items()), "problem": holds.problem})
+        entry = {"number": number, "file": file, "kind": kind, "choices": [*choices, ("skip", _("Leave out"))]}
+        files.append({**entry, "columns": columns, "unused": list(holds.unused.items()), "problem": holds.problem})
     return files
 
 

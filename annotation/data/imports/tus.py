@@ -60,9 +60,9 @@ def speak_tus(*methods: str) -> Callable[[TusView], TusView]:
     return decorate
 
 
-def _refuse(status: int, why: str, **headers: str) -> HttpResponse:
+def _refuse(status: int, reason: str, **headers: str) -> HttpResponse:
     fields = {name.replace("_", "-"): value for name, value in headers.items()}
-    return HttpResponse(why, status=status, content_type="text/plain; charset=utf-8", headers=fields)
+    return HttpResponse(reason, status=status, content_type="text/plain; charset=utf-8", headers=fields)
 
 
 def read_metadata(header: str) -> dict[str, str]:
@@ -141,8 +141,8 @@ def change_upload(request: HttpRequest, scope: Scope, upload: int) -> HttpRespon
     except BadInput as error:
         return _refuse(400, str(error))
     except UploadConflict:
-        why = _("The part does not begin where the upload ends, or another request adds to it.")
-        return _refuse(409, why, Upload_Offset=str(count_received(row)))
+        reason = _("The part does not begin where the upload ends, or another request adds to it.")
+        return _refuse(409, reason, Upload_Offset=str(count_received(row)))
     except DamagedPart:
         return _refuse(DAMAGED, _("The part was damaged on its way: send it again."))
     return HttpResponse(status=204, headers={"Upload-Offset": str(received), **_expiry(row)})

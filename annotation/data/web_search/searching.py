@@ -117,8 +117,8 @@ def _choose_queries(collection: Collection, limit: int | None, seed: int) -> lis
         raise BadInput(_("%(name)s has no queries to search for: import some") % {"name": collection.name})
     if limit is None:
         return queries
-    drawn = Random(seed).sample(queries, min(limit, len(queries)))
-    return sorted(drawn, key=lambda query: query.external_id)
+    sample = Random(seed).sample(queries, min(limit, len(queries)))
+    return sorted(sample, key=lambda query: query.external_id)
 
 
 def pending_queries(search: WebSearch) -> Any:
@@ -129,12 +129,14 @@ def pending_queries(search: WebSearch) -> Any:
 def _answer_times(campaign: Campaign, answered: Mapping[SearchedQuery, object]) -> dict[int, tuple[datetime, bool]]:
     """Return, by query, when the service answered, and whether an equal call of another campaign had the answer."""
     rows = RetrievalCall.objects.filter(role=ROLE, outcome="labelled")
-    own = rows.filter(campaign=campaign, query__in=[row.query_id for row in answered]).order_by("-id")
-    mine = {query: (key, at) for query, key, at in own.values_list("query", "cache_key", "started_at") if query}
+    own_calls = rows.filter(campaign=campaign, query__in=[row.query_id for row in answered]).order_by("-id")
+    own_answers = {
+        query: (key, at) for query, key, at in own_calls.values_list("query", "cache_key", "started_at") if query
+    }
     # The calls that were sent, by any campaign. Newest first, so that the dictionary keeps the oldest.
-    first = rows.filter(cached=False, cache_key__in=[key for key, _at in mine.values()]).order_by("-id")
-    sent = {key: (at, by) for key, at, by in first.values_list("cache_key", "started_at", "campaign")}
-    calls = {query: sent.get(key, (at, campaign.pk)) for query, (key, at) in mine.items()}
+    first = rows.filter(cached=False, cache_key__in=[key for key, _at in own_answers.values()]).order_by("-id")
+    first_answers = {key: (at, by) for key, at, by in first.values_list("cache_key", "started_at", "campaign")}
+    calls = {query: first_answers.get(key, (at, campaign.pk)) for query, (key, at) in own_answers.items()}
     return {query: (at, by != campaign.pk) for query, (at, by) in calls.items()}
 
 

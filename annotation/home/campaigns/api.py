@@ -95,8 +95,8 @@ def list_campaigns(request: HttpRequest, name: str, after: Cursor = 0, limit: Li
 
 
 def _show_campaign(row: Any) -> dict[str, Any]:
-    shown = ("policy", "state", "panel", "rounds", "budget", "spent", "created_at", "finished_at")
-    return {"number": row.number, **{name: getattr(row, name) for name in shown}}
+    fields = ("policy", "state", "panel", "rounds", "budget", "spent", "created_at", "finished_at")
+    return {"number": row.number, **{name: getattr(row, name) for name in fields}}
 
 
 @router.get(f"{HERE}{PATH}/{{number}}", auth=may("admin"), response=StatusOut)

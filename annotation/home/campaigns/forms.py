@@ -51,7 +51,7 @@ class WriteForm(forms.Form):
 class StartForm(ActionForm):
     """The form that starts a campaign, with the available panels and a radio button for each policy."""
 
-    def __init__(self, collection: Collection, *sent: QueryDict) -> None:
+    def __init__(self, collection: Collection, *data: QueryDict) -> None:
         # The offline panel needs no key, so that a new site can judge at once.
         if not Panel.objects.exists():
             ensure_offline()
@@ -65,7 +65,7 @@ class StartForm(ActionForm):
         panel = panels.get(chosen_name(collection)) or next(iter(panels.values()))
         super().__init__(
             CampaignOptions,
-            *sent,
+            *data,
             choices={"panel": titles, "filter": judges, "adjudicator": [("", _("people")), *judges]},
             initial={"panel": panel.name, "policy": configurations.usual_policy(panel.debate, panel.ensemble)},
         )

@@ -252,8 +252,8 @@ def _expected_share(earlier: Sequence[Campaign], configuration: Configuration) -
         ("policy", [row for row in rows if row.campaign.policy == configuration.policy]),
         ("collection", rows),
     ):
-        ended = sum(row.ended for row in similar)
+        finished = sum(row.ended for row in similar)
         # Campaigns of other policies say nothing about a single judge, which sends no pair to people.
-        if ended >= LEAST and (basis == "policy" or configuration.policy != Policy.SINGLE):
-            return sum(row.escalated for row in similar) / ended, basis, ended
+        if finished >= LEAST and (basis == "policy" or configuration.policy != Policy.SINGLE):
+            return sum(row.escalated for row in similar) / finished, basis, finished
     return (0.0, "rule", 0) if configuration.policy == Policy.SINGLE else (ESCALATED, "paper", 0)

@@ -49,8 +49,8 @@ def list_collections(request: HttpRequest) -> Any:
     """List the collections that the token reaches, by name."""
     token: AccessToken = request.access_token  # type: ignore[attr-defined]
     if token.collection is not None:
-        own = Membership.objects.filter(user=token.user, collection=token.collection, is_active=True)
-        return [token.collection] if token.user.is_owner or own.exists() else []
+        memberships = Membership.objects.filter(user=token.user, collection=token.collection, is_active=True)
+        return [token.collection] if token.user.is_owner or memberships.exists() else []
     rows = Collection.objects.order_by("name")
     if token.user.is_owner:
         return rows

@@ -113,8 +113,8 @@ def list_attention(
 
     invite = _address(collection, "members")
     if overview.conflicts:
-        listed = _address(collection, "pairs", "state=conflict")
-        address = _address(collection, "adjudicate") if adjudicates else listed
+        pairs_address = _address(collection, "pairs", "state=conflict")
+        address = _address(collection, "adjudicate") if adjudicates else pairs_address
         items.append(AttentionItem("conflicts", address, count=overview.conflicts))
     queues = (
         ("escalated", overview.for_annotators, collection.overlap),

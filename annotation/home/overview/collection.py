@@ -99,23 +99,23 @@ def _draw_flow(
 
 def _draw_accuracy(audits: Audits, collection: Collection, at: datetime) -> Chart:
     """Draw the accuracy of the automatic labels by route."""
-    shown = largest_routes(audits.routes)
-    measured = sorted((route.accuracy.value, route.words) for route in shown if route.accuracy.value is not None)
+    routes = largest_routes(audits.routes)
+    measured = sorted((route.accuracy.value, route.words) for route in routes if route.accuracy.value is not None)
     # Routes without an audit are mentioned first: the chart leaves them as empty lines.
-    counts = {"routes": len(shown) - len(measured), "routes2": len(shown)}
+    counts = {"routes": len(routes) - len(measured), "routes2": len(routes)}
     summary = [_("%(routes)s of %(routes2)s routes have no completed audit.") % counts]
     if measured:
         value, words = measured[0]
         summary.append(_("Least accurate: %(known)s (%(known2)s).") % {"known": words, "known2": f"{value:.0%}"})
-    if rest := len(audits.routes) - len(shown):
+    if omitted := len(audits.routes) - len(routes):
         words = ngettext(
             "%(rest)s smaller route is listed in the table below.",
             "%(rest)s smaller routes are listed in the table below.",
-            rest,
+            omitted,
         )
-        summary.append(words % {"rest": rest})
+        summary.append(words % {"rest": omitted})
     address, bars = reverse("pairs", args=[collection.name]), []
-    for route in shown:
+    for route in routes:
         accuracy = route.accuracy
         numbers = {name: f"{getattr(route, name):,}" for name in ("settled", "drawn", "population")}
         detail = _("%(settled)s of %(drawn)s audited, %(population)s labelled") % numbers
@@ -185,8 +185,8 @@ def _build_flow(overview: CollectionOverview, dropped: int) -> tuple[list[Node],
     """Return the flow pairs -> debate -> label or people -> settled. `dropped`: pairs labelled by the filter."""
     status = overview.status
     labelled, escalated, policy = status["labelled"] - dropped, status["escalated"], status["policy"]
-    ended = labelled + escalated
-    agreed = min(sum(status["agreed_in_round"].values()), ended) if policy in DEBATES else ended
+    finished = labelled + escalated
+    agreed = min(sum(status["agreed_in_round"].values()), finished) if policy in DEBATES else finished
     if policy in DEBATES:
         words = _("debate agreed")
     else:
@@ -206,7 +206,7 @@ def _build_flow(overview: CollectionOverview, dropped: int) -> tuple[list[Node],
         Node("pairs", _("pairs"), status["pairs"], 0),
         Node("dropped", _("rejected by the filter"), dropped, 1, "data"),
         Node("agreed", words, agreed, 1, "data"),
-        Node("disputed", _("debate did not agree"), ended - agreed, 1, "warn"),
+        Node("disputed", _("debate did not agree"), finished - agreed, 1, "warn"),
         *_unended_nodes(overview),
         Node("labelled", _("labelled by judges"), status["labelled"], 2, "data"),
         Node("escalated", _("escalated to people"), escalated, 2, "warn"),
@@ -222,5 +222,5 @@ def _state_query(overview: CollectionOverview, state: str) -> str:
     return f"state={state}" + ("&label=none" if state == "open" and not overview.selected else "")
 
 
-def _format_time(when: datetime) -> str:
-    return f"{timezone.localtime(when):%Y-%m-%d %H:%M}"
+def _format_time(time: datetime) -> str:
+    return f"{timezone.localtime(time):%Y-%m-%d %H:%M}"

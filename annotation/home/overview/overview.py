@@ -57,7 +57,7 @@ def own_work(membership: Membership) -> dict[str, Any]:
     State = Assignment.State
     # "Today" is the day in the site's time zone (TIME_ZONE).
     midnight = timezone.localtime().replace(hour=0, minute=0, second=0, microsecond=0)
-    mine = Assignment.objects.filter(item=OuterRef("pk"), membership=membership)
+    assignments = Assignment.objects.filter(item=OuterRef("pk"), membership=membership)
     free = Item.objects.filter(collection=membership.collection_id, state=Item.State.OPEN, taken__lt=F("overlap"))
     counts = membership.assignments.aggregate(
         judged=Count("pk", filter=Assignment.judgments()),
@@ -66,7 +66,7 @@ def own_work(membership: Membership) -> dict[str, Any]:
         has_open=Count("pk", filter=Q(state=State.OPEN, lease_until__gt=timezone.now())),
     )
     return counts | {
-        "waiting": free.filter(~Exists(mine)).order_by()[:MANY].count(),
+        "waiting": free.filter(~Exists(assignments)).order_by()[:MANY].count(),
         "conflicts": _find_conflicts(membership.collection).count() if membership.role >= Role.ADJUDICATOR else 0,
     }
 
@@ -179,17 +179,17 @@ def collection_overview(
     tasks = tasks.exclude(reason=Item.Reason.AUDIT).order_by()[:MANY]
     fields = ("state", "campaign", "reason")
     rows = list(_find_conflicts(collection).values_list(*fields).union(tasks.values_list(*fields), all=True))
-    disputed = [(number, reason) for state, number, reason in rows if state == Item.State.CONFLICT]
-    reasons = Counter(reason for state, _number, reason in rows if state == Item.State.OPEN)
+    disputed = [(campaign_id, reason) for state, campaign_id, reason in rows if state == Item.State.CONFLICT]
+    reasons = Counter(reason for state, _campaign_id, reason in rows if state == Item.State.OPEN)
     others = [(str(Item.Reason(reason).label), count) for reason, count in reasons.most_common()]
     failed = Work.objects.filter(campaign__in=[selected] if selected else campaigns, state=Work.State.FAILED)
     if selected is None:
         unjudged = states.counts[PairState.UNJUDGED]
-        own = sum(reason not in NO_LABEL for _campaign, reason in disputed)
+        own_conflicts = sum(reason not in NO_LABEL for _campaign, reason in disputed)
         failed = failed.exclude(pair__labels__aspect=None)
     else:
         unjudged = int(status["pending"]) if selected.state == Campaign.State.CANCELLED else 0
-        own = sum(number == selected.pk and reason != Item.Reason.AUDIT for number, reason in disputed)
+        own_conflicts = sum(pk == selected.pk and reason != Item.Reason.AUDIT for pk, reason in disputed)
     failures = failed.order_by("-id").select_related("pair__query", "pair__document")[:5] if status["failed"] else ()
     return CollectionOverview(
         status=status,
@@ -199,7 +199,7 @@ def collection_overview(
         campaigns=campaigns if len(campaigns) > 1 or selected else [],
         is_live=any(row.state == Campaign.State.RUNNING for row in ([selected] if selected else campaigns)),
         conflicts=len(disputed),
-        own_conflicts=own,
+        own_conflicts=own_conflicts,
         skipped=skipped_by_all(collection).count(),
         others=others,
         failures=list(failures),

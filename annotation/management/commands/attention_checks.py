@@ -58,19 +58,19 @@ class Command(QuorumCommand):
 
     def write(self, collection: Collection, *, only_estimate: bool) -> bool:
         """Print the cost of the missing arguments, and queue them for a worker. Return whether they were queued."""
-        missing = gold_reasons.forecast_arguments(collection, *attention_checks.read_features(collection))
-        if not missing.writers:
+        forecast = gold_reasons.forecast_arguments(collection, *attention_checks.read_features(collection))
+        if not forecast.writers:
             raise BadInput("No configured model can argue: run configure_judges, then try again")
-        if missing.estimate is None:
+        if forecast.estimate is None:
             self.say("all gold that can become attention checks has arguments")
             return False
         # On stderr, since stdout may carry the JSON document.
-        self.stderr.write(f"estimate: {missing.estimate.line()}")
+        self.stderr.write(f"estimate: {forecast.estimate.line()}")
         if only_estimate:
             return False
         with transaction.atomic():
             is_queued = gold_reasons.write_later(collection, by=None)
-        queued = f"a worker asks {missing.writers} about {missing.offline} pairs"
+        queued = f"a worker asks {forecast.writers} about {forecast.offline} pairs"
         self.say(queued if is_queued else "a worker is already writing them")
         return is_queued
 
@@ -78,10 +78,10 @@ class Command(QuorumCommand):
         """Count and print the checks, and the gold pairs that could become checks."""
         ordinary, gold = attention_checks.read_features(collection)
         pool = attention_checks.count_pool(collection, ordinary, gold)
-        missing = gold_reasons.forecast_arguments(collection, ordinary, gold)
+        forecast = gold_reasons.forecast_arguments(collection, ordinary, gold)
         counts = {name: pool[name] for name in ("standing", "answered", "gold")}
         self.say(
             "{standing} checks stand, answered {answered} times; gold that could become checks: {gold}".format(**counts)
         )
-        self.say(f"gold with models' words: {missing.by_models}, with only the offline pair's: {missing.offline}")
-        return counts | {"gold_by_models": missing.by_models, "gold_offline": missing.offline}
+        self.say(f"gold with models' words: {forecast.by_models}, with only the offline pair's: {forecast.offline}")
+        return counts | {"gold_by_models": forecast.by_models, "gold_offline": forecast.offline}

@@ -54,8 +54,8 @@ class Command(QuorumCommand):
     def run(self, **options: Any) -> object:
         collection = collection_named(options["name"])
         numbers = split_names(options["campaigns"])
-        if wrong := [number for number in numbers if not number.isdecimal()]:
-            raise BadOption("campaigns", f"Give numbers of campaigns, separated by commas, not {wrong[0]}.")
+        if invalid := [number for number in numbers if not number.isdecimal()]:
+            raise BadOption("campaigns", f"Give numbers of campaigns, separated by commas, not {invalid[0]}.")
         settings = list(_list_settings(options))
         campaigns = [*map(int, numbers), *(self.judge(setting, options) for setting in settings)]
         document = study_debates(collection, list(dict.fromkeys(campaigns)))

@@ -26,10 +26,10 @@ class Command(QuorumCommand):
         collection = collection_named(options["name"])
         stored = LABEL_ERRORS.compute_now(collection).values or {}
         ranking = read_suspects(collection)
-        shown = describe_suspects(collection, ranking["suspects"][: options["limit"]])
+        suspects = describe_suspects(collection, ranking["suspects"][: options["limit"]])
         self.say(f"{len(ranking['suspects'])} of {stored['compared']} labels have something that speaks against them")
         self.say("  labels by signal: " + ", ".join(f"{name} {n}" for name, n in stored["counts"].items()))
-        for suspect in shown:
+        for suspect in suspects:
             row = suspect["row"]
             label = f"grade {row['grade']} from {row['origin']}"
             reasons = "; ".join(suspect["suspect"].reasons)
@@ -37,5 +37,5 @@ class Command(QuorumCommand):
         return {
             "collection": collection.name,
             **{name: stored[name] for name in ("compared", "complete", "counts")},
-            "suspects": [dict(zip(NAMES, suspect_values(suspect), strict=True)) for suspect in shown],
+            "suspects": [dict(zip(NAMES, suspect_values(suspect), strict=True)) for suspect in suspects],
         }

@@ -87,10 +87,12 @@ class Command(QuorumCommand):
         if panel_row is not None and not judges:
             raise BadInput(f"Nobody of panel {panel_row.name} can be asked: offline debaters argue and do not vote")
         probes = self_checks.collection_probes(collection)
-        own = sum(probe.own for probe in probes)
+        own_probes = sum(probe.own for probe in probes)
         total = self_checks.REPEATS * len(judges) * sum(len(probe.documents) for probe in probes)  # Without retries.
         cost = forecast(records_of(judges), probes, self_checks.REPEATS)
-        self.say(f"{len(judges)} judges, {len(probes) - own} built-in probes, {own} of the collection: {cost.line()}")
+        built_in = len(probes) - own_probes
+        probe_counts = f"{built_in} built-in probes, {own_probes} of the collection"
+        self.say(f"{len(judges)} judges, {probe_counts}: {cost.line()}")
 
         def done(count: int) -> None:
             # On stderr, since stdout may carry the JSON document.

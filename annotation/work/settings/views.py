@@ -126,16 +126,16 @@ def text_editor(request: HttpRequest, scope: Scope, kind: str) -> HttpResponse:
     editor = services.EDITORS[kind]
     version, text = editor.current(scope.collection)
     # `version` in the URL shows an earlier version; saving makes it the newest.
-    shown, requested = text, request.GET.get("version", "")
+    shown_text, requested = text, request.GET.get("version", "")
     if requested.isdecimal():
         earlier = editor.versions(scope.collection).filter(version=int(requested))
-        shown = earlier.values_list("text", flat=True).first() or text
+        shown_text = earlier.values_list("text", flat=True).first() or text
     form = TextForm(
         request.POST or None,
         label=_(editor.label),
         required=editor.required,
         rows=editor.rows,
-        initial={"text": shown, "base": str(version)},
+        initial={"text": shown_text, "base": str(version)},
     )
     is_saving = request.method == "POST" and "preview" not in request.POST
     if is_saving and form.is_valid():
@@ -159,7 +159,7 @@ def text_editor(request: HttpRequest, scope: Scope, kind: str) -> HttpResponse:
         "form": form,
         "version": version,
         "versions": editor.versions(scope.collection)[:50],
-        "preview": form.data.get("text", "") if form.is_bound else shown,
+        "preview": form.data.get("text", "") if form.is_bound else shown_text,
         "previewed": request.method == "POST" and not is_saving,
         "definition": guidelines.translate_lines(guidelines.relevance_definition(scope.collection.relevance)),
         "departs": kind == "guidelines" and not guidelines.follows_definition(scope.collection),
