@@ -69,7 +69,7 @@ LIKELY = (
     "of this many calls from those minutes is taken for it. That is certain when it has ended, which takes up to a "
     "day; until then it is not cancelled"
 )
-OTHERS = "the batch that was taken for it was somebody else's; it is looked for again"
+OTHERS = "the batch that was taken for it belongs to another client; it is looked for again"
 
 Calls = dict[int, tuple[SentCall, ModelRequest]]
 Result = TypeVar("Result")

@@ -1,8 +1,8 @@
--- Add relevant pairs without a target to a campaign of evidence. A pair whose newest standing target is good
--- needs none, unless all shall be written again; what a person wrote is never written over, and what waits for
--- one is left to them. No locks but the campaign's (start_campaign holds the collection's).
-WITH chosen AS (
-    SELECT p.id, p.id AS place FROM corpus_label l
+-- Add relevant pairs without a target to an evidence campaign. A pair whose newest current target is good needs
+-- none, unless all are to be written again. A person's text is never replaced, and a text that waits for a person is
+-- left to them. No locks but the campaign's (start_campaign holds the collection's).
+WITH new_pairs AS (
+    SELECT p.id, p.id AS position FROM corpus_label l
     JOIN corpus_pair p ON p.id = l.pair_id AND p.collection_id = :collection
     JOIN corpus_collection c ON c.id = p.collection_id
     JOIN corpus_query q ON q.id = p.query_id AND q.is_current
@@ -18,4 +18,4 @@ WITH chosen AS (
         WHERE i.pair_id = p.id AND i.reason = 'evidence' AND i.state IN ('open', 'conflict'))
     ORDER BY p.id LIMIT :limit
 )
-SELECT enqueue_work(:campaign, ARRAY(SELECT id FROM chosen ORDER BY place));
+SELECT enqueue_work(:campaign, ARRAY(SELECT id FROM new_pairs ORDER BY position));

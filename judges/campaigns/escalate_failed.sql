@@ -1,4 +1,4 @@
--- Give every failed pair of a campaign to people. Lock order: work, items.
+-- Escalate every failed pair of a campaign to people. Lock order: work, items.
 WITH failed AS (
     UPDATE judges_work w SET state = 'escalated', reason = 'error' FROM corpus_pair p, corpus_collection c
     WHERE w.campaign_id = :campaign AND w.state = 'failed' AND p.id = w.pair_id AND c.id = p.collection_id
@@ -12,8 +12,6 @@ WITH failed AS (
         SELECT collection, pair, :campaign::bigint AS campaign, 'error' AS reason, priority, overlap
         FROM failed WHERE NOT EXISTS (SELECT 1 FROM corpus_item i
             WHERE i.pair_id = pair AND i.reason = 'error' AND i.state IN ('open', 'conflict'))
-
-
-    ) wanted ORDER BY pair
+    ) new_items ORDER BY pair
 )
 SELECT count(*) FROM failed;

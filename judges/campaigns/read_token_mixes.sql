@@ -1,4 +1,4 @@
--- Token counts of judges' latest answers, by judge. Versions that differ in their price alone are asked alike.
+-- Token counts of judges' latest answers, by judge. Versions that differ only in their price count together.
 -- Reads only.
 WITH alike AS (
     SELECT v.id AS judge, o.id AS version FROM judges_judgeversion v

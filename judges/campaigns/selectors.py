@@ -282,7 +282,7 @@ def debates_of(pairs: Iterable[int]) -> dict[int, list[Attempt]]:
     )
     newest = turns.filter(pair=OuterRef("pair")).order_by(Case(When(Exists(ended), then=0), default=1), "-campaign_id")
     debates: dict[int, list[Attempt]] = defaultdict(list)
-    # By -role, "for" stands before "against" in a round.
+    # By -role, "for" comes before "against" in a round.
     for turn in (
         turns.filter(pair__in=pairs, campaign_id=Subquery(newest.values("campaign_id")[:1]))
         .select_related("judge")

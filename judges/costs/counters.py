@@ -5,14 +5,13 @@ Keys: `pairs`, `written` (good targets of an evidence campaign), `labelled:<0|1>
 resolved), `route:<stratum>` (labelled pairs by their route to the label, judges.domain.audits; `escalated:audit` are
 those drawn), `stopped:<stratum>` and `resumed:<stratum>` (judges.engine.route_breakers), `moved` (open items that a
 later campaign escalated again and took over), `calls`, `calls_failed`, `calls_cached`, `calls_without_price` (of
-unknown cost), of these `calls_assumed`, for which `cost_assumed` stands (the most that they can have cost),
-`calls_possible` and `cost_possible` (what workers of a lost machine held, at most: judges.engine.budget), `tokens_in`,
+unknown cost), of these `calls_assumed`, which are counted as `cost_assumed` (the most that they can have cost),
+`calls_possible` and `cost_possible` (reservations of a lost machine's workers: judges.engine.budget), `tokens_in`,
 of them `tokens_cached` and `tokens_written`, `tokens_out`, `tokens_reasoning`, `cost`,
 `answered:<judge's id>:<model>` (calls that another model answered under the judge's name).
 
-What a campaign spent is their sum (`COSTS`, `CALLS`), read when it is asked for; of a collection it
-stands in shards of its own (judges.models.costs.CollectionTally), because a collection may have
-thousands of campaigns.
+What a campaign spent is the sum of `COSTS`, computed when it is read. Collections have separate sums in
+shards (judges.models.costs.CollectionTally), because a collection may have thousands of campaigns.
 """
 
 import random

@@ -1,6 +1,6 @@
--- Book stored calls in counters, ledger and budgets: of the `rows` that were sent those that were `stored` now, so
--- that nothing is counted twice. Every row that it updates belongs to the writer's shard or to its process: processes
--- that commit at once do not wait for each other (docs/adr/0025). Lock order: tallies, ledger, reservations, the
+-- Count stored calls in counters, ledger and budgets: of the `rows` that were sent, those that were `stored` now, so
+-- that none counts twice. Every updated row belongs to the writer's shard or to its process, so that processes which
+-- commit at the same time do not wait for each other (docs/adr/0025). Lock order: tallies, ledger, reservations, the
 -- collection's tally, each INSERT in the order of its keys, since two writers that update the same counters in
 -- different orders would deadlock.
 WITH stored AS MATERIALIZED (

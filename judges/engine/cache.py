@@ -18,7 +18,7 @@ from judges.engine.rows import AttemptRow
 from judges.engine.writer import ResultWriter
 from judges.records import Judge, Prompt
 
-SOME = 8  # Calls that go on together: a whole claim's in one pass of the loop would hold up what arrives meanwhile.
+SOME = 8  # Calls that continue in one pass of the loop: all calls of a claim at once would delay arriving answers.
 
 FIND = """
 SELECT DISTINCT ON (a.cache_key) a.cache_key, a.verdict, a.score, a.probabilities, a.reason, a.quotes,

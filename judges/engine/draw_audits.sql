@@ -1,14 +1,14 @@
--- Draw audits, `wanted` of each stratum: those with the smallest numbers. An earlier audit's item serves again.
+-- Draw audits, `wanted` of each stratum: the pairs with the smallest numbers. An earlier audit's item is used again.
 -- Lock order: the campaign (locked before); items, audits, tallies.
-WITH wanted AS (SELECT key AS cell, value::int AS n FROM json_each_text(:wanted::json)),
+WITH targets AS (SELECT key AS cell, value::int AS n FROM json_each_text(:wanted::json)),
 ranked AS MATERIALIZED (
     SELECT f.*, row_number() OVER (PARTITION BY f.cell ORDER BY f.number, f.pair_id) AS rank,
            count(*) OVER (PARTITION BY f.cell) AS size
     FROM audit_frame(:campaign) f
 ),
 more AS MATERIALIZED (
-    SELECT r.*, i.id AS item, i.state AS known, w.n::float8 / r.size AS share
-    FROM ranked r JOIN wanted w ON w.cell = r.cell AND r.rank <= w.n
+    SELECT r.*, i.id AS item, i.state AS item_state, t.n::float8 / r.size AS share
+    FROM ranked r JOIN targets t ON t.cell = r.cell AND r.rank <= t.n
     LEFT JOIN LATERAL (
         SELECT id, state FROM corpus_item WHERE pair_id = r.pair_id AND reason = 'audit' AND state <> 'withdrawn'
         ORDER BY seq DESC LIMIT 1) i ON true
@@ -23,9 +23,7 @@ opened AS (
                queue_priority(c.order, c.seed, p.id, p.query_id, p.uncertainty) AS priority, 2 AS overlap
         FROM more m JOIN corpus_pair p ON p.id = m.pair_id JOIN corpus_collection c ON c.id = p.collection_id
         WHERE m.item IS NULL
-
-
-    ) wanted ORDER BY pair
+    ) new_items ORDER BY pair
     RETURNING id, pair_id
 ),
 audited AS (
@@ -37,7 +35,7 @@ audited AS (
 sums AS (
     SELECT :campaign::bigint AS campaign, :shard::int AS shard, key, sum(n) AS value FROM (
         SELECT 'escalated:audit', 1 FROM audited
-        UNION ALL SELECT 'audited', 1 FROM more WHERE known = 'settled') AS k(key, n) GROUP BY key ORDER BY key
+        UNION ALL SELECT 'audited', 1 FROM more WHERE item_state = 'settled') AS k(key, n) GROUP BY key ORDER BY key
 ),
 tallied AS (
     INSERT INTO judges_tally AS t (campaign_id, shard, key, value)

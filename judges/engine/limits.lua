@@ -23,9 +23,9 @@ local MOST, FASTEST, REMEMBERED, STEADY = 512, 500, 120000, 300
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local bucket = math.floor(now / BUCKET)
-local given = cjson.decode(ARGV[1])
-local process, lease = given.process, given.lease
-local most, per_minute, tokens_per_minute = given.most, given.per_minute, given.tokens_per_minute
+local args = cjson.decode(ARGV[1])
+local process, lease = args.process, args.lease
+local most, per_minute, tokens_per_minute = args.most, args.per_minute, args.tokens_per_minute
 local state, processes, held, window = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local function number(field) return tonumber(redis.call('HGET', state, field) or '0') end
 
@@ -54,7 +54,7 @@ for _, dead in ipairs(redis.call('ZRANGEBYSCORE', processes, '-inf', now)) do
 end
 redis.call('ZADD', processes, now + lease, process)
 -- The process says itself what it has out: should Redis forget everything, it is known again at once.
-local mine = given.held
+local mine = args.held
 redis.call('HSET', held, process, mine)
 local out = 0
 for _, count in ipairs(redis.call('HVALS', held)) do out = out + tonumber(count) end
@@ -62,12 +62,12 @@ for _, count in ipairs(redis.call('HVALS', held)) do out = out + tonumber(count)
 -- Circuit: 20 errors in a row open it; then one call at a time tries, and every failure doubles the wait.
 local opened, open_until = number('opened'), number('open_until')
 local errors = number('errors')
-if given.succeeded == 1 then errors, opened, open_until = 0, 0, 0 end
-local failed = given.errors
+if args.succeeded == 1 then errors, opened, open_until = 0, 0, 0 end
+local failed = args.errors
 if failed > 0 then
   errors = errors + failed
   if errors >= ERRORS and (open_until <= now or number('trying') == 1) then
-    open_until = now + math.min(60000, given.circuit * 2 ^ opened)
+    open_until = now + math.min(60000, args.circuit * 2 ^ opened)
     opened = opened + 1
     redis.call('HSET', state, 'trying', 0)
   end
@@ -78,16 +78,16 @@ local open_for = math.max(0, open_until - now)
 -- Slow start: few calls at once, one more for each answer, as long as all of them are in use. A call that found no answer
 -- in time halves them: the server works off one after another.
 local cwnd, epoch, fresh = number('cwnd'), number('epoch'), number('fresh')
-local current = given.epoch == epoch
-if cwnd == 0 then cwnd = given.first end
-if current then fresh = math.max(0, fresh - given.ended) end
-local good = current and given.good or 0
+local current = args.epoch == epoch
+if cwnd == 0 then cwnd = args.first end
+if current then fresh = math.max(0, fresh - args.ended) end
+local good = current and args.good or 0
 if good > 0 and math.min(fresh, out) + good >= cwnd / 2 then
   -- At the beginning each answer lets three more leave; after a refusal, or beyond 16, one.
   local step = (epoch == 0 and cwnd < 16 and number('cut_at') == 0) and 3 or 1
   cwnd = math.min(cwnd + step * good, MOST)
 end
-if given.late > 0 and now - given.late >= number('cut_at') then
+if args.late > 0 and now - args.late >= number('cut_at') then
   cwnd = math.max(1, math.floor(math.min(cwnd, math.max(1, out)) / 2))
   redis.call('HSET', state, 'cut_at', now)
 end
@@ -97,8 +97,8 @@ end
 local rate, anchor, taken_in = number('rate'), number('anchor'), number('taken_in')
 local since, backed = number('since') + good, number('backed')
 if good > 0 then backed = 0 end
-local pause, paused_until = given.pause, number('paused_until')
-if current and given.refused == 1 then
+local pause, paused_until = args.pause, number('paused_until')
+if current and args.refused == 1 then
   local span = now - anchor
   taken_in = math.max(0, taken_in - 1)
   if taken_in > 0 then backed = 0 end
@@ -109,25 +109,25 @@ if current and given.refused == 1 then
     rate = rate > 0 and math.max(rate / 2, math.min(rate * 0.95, seen_rate)) or seen_rate
   elseif rate > 0 and since > 0 then
     rate = rate * 0.7
-  elseif rate == 0 and given.hint > 0 then
-    rate = given.hint / 60000
+  elseif rate == 0 and args.hint > 0 then
+    rate = args.hint / 60000
   end
   local lasts = anchor > 0 and taken_in == 0 and span < REMEMBERED
   if not lasts then anchor, taken_in = now, 0 end
-  local backoff = math.min(60000, given.backoff * 2 ^ backed)
+  local backoff = math.min(60000, args.backoff * 2 ^ backed)
   if pause <= 0 or backed >= 2 then pause = math.max(pause, backoff) end
   local waited = pause
   if lasts then waited = waited + number('waited') end
   epoch, fresh, since, backed, cwnd = epoch + 1, 0, 0, backed + 1, 1
-  redis.call('HSET', state, 'begun_at', now + pause, 'waited', waited, 'said', given.said)
-elseif given.said ~= '' then
-  redis.call('HSET', state, 'said', given.said)
+  redis.call('HSET', state, 'begun_at', now + pause, 'waited', waited, 'said', args.said)
+elseif args.said ~= '' then
+  redis.call('HSET', state, 'said', args.said)
 end
 if pause > 0 then paused_until = math.max(paused_until, now + pause) end
 -- While calls wait for it the rate goes up with every answer, slowly at first: the account may have more by now.
-if good > 0 and rate > 0 and #given.asked > 0 then
+if good > 0 and rate > 0 and #args.asked > 0 then
   local step = math.min(0.05, 0.003 * (1 + (since / 30) ^ 2))
-  if given.left > 8 then step = 0.1 end
+  if args.left > 8 then step = 0.1 end
   rate = rate * (1 + step) ^ math.min(good, 20)
   if rate * 1000 > FASTEST then rate, cwnd = 0, MOST end
 end
@@ -137,7 +137,7 @@ redis.call('HSET', state, 'paused_until', paused_until, 'rate', string.format('%
 -- The window: buckets older than a minute fall out whole, so no minute ever holds more than the limit.
 local requests, tokens, oldest = 0, 0, nil
 local metered = per_minute > 0 or tokens_per_minute > 0
-for _, pair in ipairs(given.back) do
+for _, pair in ipairs(args.back) do
   local field = 't' .. string.format('%d', pair[1])
   if metered and redis.call('HEXISTS', window, field) == 1 then
     redis.call('HINCRBYFLOAT', window, field, -pair[2])
@@ -156,13 +156,13 @@ if metered then
   end
 end
 
-local asked = #given.asked
+local asked = #args.asked
 local granted, wait = 0, 0
 -- The learned rate never goes beyond the one that the file names.
 local interval, ahead = per_minute > 0 and MINUTE / per_minute or 0, AHEAD
 if rate > 0 and 1 / rate > interval then interval, ahead = 1 / rate, AHEAD / 5 end
 local next_at = math.max(now, number('next_at'), number('begun_at'))
-if given.hold > 0 then next_at = math.max(next_at, now + given.hold) end
+if args.hold > 0 then next_at = math.max(next_at, now + args.hold) end
 if asked > 0 then
   local blocked = math.max(paused_until, open_until)
   if blocked > now then
@@ -174,7 +174,7 @@ if asked > 0 then
       if room > free then room, wait = math.max(0, free), 50 end
     end
     if most > 0 then bound(most - out) end
-    if given.fits > 0 then bound(given.fits - out) end
+    if args.fits > 0 then bound(args.fits - out) end
     if epoch == 0 then
       bound(cwnd - out)
     elseif rate == 0 then
@@ -188,7 +188,7 @@ if asked > 0 then
     -- At first not all in one moment: a refusal shall find some that have not left.
     if epoch == 0 and since < STEADY then
       local few = math.max(4, math.ceil(cwnd / 16))
-      if given.left >= 0 then few = math.min(few, math.max(1, given.left - out)) end
+      if args.left >= 0 then few = math.min(few, math.max(1, args.left - out)) end
       if room > few then room, wait = few, 5 end
     end
     local taken = 0
@@ -197,7 +197,7 @@ if asked > 0 then
         wait = math.max(20, next_at - now - math.max(0, ahead - interval))
         break
       end
-      local cost = given.asked[granted + 1]
+      local cost = args.asked[granted + 1]
       if tokens_per_minute > 0 then cost = math.min(cost, tokens_per_minute) end
       if (per_minute > 0 and requests + granted + 1 > per_minute)
           or (tokens_per_minute > 0 and tokens + taken + cost > tokens_per_minute) then
@@ -219,10 +219,10 @@ if asked > 0 then
     end
   end
 end
-if interval > 0 or given.hold > 0 then redis.call('HSET', state, 'next_at', next_at) end
+if interval > 0 or args.hold > 0 then redis.call('HSET', state, 'next_at', next_at) end
 redis.call('HSET', state, 'cwnd', cwnd, 'fresh', fresh, 'taken_in', taken_in + granted)
 redis.call('HSET', held, process, mine)
-local keep = given.keep_ms + math.max(0, paused_until - now)
+local keep = args.keep_ms + math.max(0, paused_until - now)
 for _, key in ipairs(KEYS) do redis.call('PEXPIRE', key, math.ceil(keep)) end
 return {granted, math.ceil(wait), bucket, opened, math.ceil(open_for), math.ceil(math.max(0, paused_until - now)), epoch,
   out, backed, number('trying'), redis.call('HGET', state, 'said') or ''}

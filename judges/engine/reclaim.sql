@@ -1,8 +1,7 @@
--- What dead workers of all the collection's campaigns held, since it may be what is refused here. The answers
--- that a worker of this machine had were taken over before; those of another machine may be lost with it (its
--- name stands before the holder's @), so what such a worker held counts as spent: its calls were possibly sent,
--- and paid. Lock order: the collection's advisory lock (LOCK) where caps are asked for; reservations, tally, the
--- collection's tally.
+-- Reclaim the reservations of dead workers in all campaigns of the collection, whose money may be missing here. The
+-- answers of this machine's workers were recovered before; those of another machine may be lost with it (its name is
+-- before the @ of the holder), so the reservations of its workers count as spent: their calls were possibly sent and
+-- paid. Lock order: the collection's advisory lock (LOCK) with a limit; reservations, tally, the collection's tally.
 WITH dead AS (
     DELETE FROM judges_reservation v USING judges_campaign c
     WHERE c.id = v.campaign_id AND v.until < now()

@@ -1,7 +1,7 @@
--- Reserve money and calls: the cap that refuses it, '' where it is held now, and the calls that are held with
--- it. Lock order: the collection's advisory lock was taken before, in a statement of its own; the holder's
+-- Reserve money and calls. Return the limit that refuses this, '' if they are reserved, and the calls that the
+-- holder has reserved then. Lock order: the collection's advisory lock (taken by an earlier statement), the holder's
 -- reservation.
-WITH asked AS MATERIALIZED (
+WITH decision AS MATERIALIZED (
     SELECT c.id, CASE
         WHEN h.booked THEN ''
         WHEN t.calls + h.calls + :calls > c.max_calls THEN 'max-calls'
@@ -21,13 +21,13 @@ WITH asked AS MATERIALIZED (
     WHERE c.id = :campaign
 ),
 held AS (
-    -- `after`: the calls that an earlier run left held, where the connection was lost with the answer to its commit.
-    -- Only the holder's own writer changes its row, one work after the other: so a row that has them was booked then.
+    -- `after`: the calls reserved by an earlier run, if the connection was lost before the answer to its commit.
+    -- Only the holder's writer changes its row, one statement after the other: a row with this number is from that run.
     INSERT INTO judges_reservation AS v (campaign_id, holder, usd, calls, until)
-    SELECT id, :holder, :usd, :calls, now() + make_interval(secs => :lease) FROM asked WHERE cap = ''
+    SELECT id, :holder, :usd, :calls, now() + make_interval(secs => :lease) FROM decision WHERE cap = ''
     ON CONFLICT (campaign_id, holder) DO UPDATE
     SET usd = v.usd + EXCLUDED.usd, calls = v.calls + EXCLUDED.calls, until = EXCLUDED.until
     WHERE v.calls IS DISTINCT FROM :after
     RETURNING v.calls
 )
-SELECT cap, (SELECT calls FROM held) FROM asked;
+SELECT cap, (SELECT calls FROM held) FROM decision;

@@ -1,6 +1,6 @@
--- Attempts of pairs with their bodies. `held` locks the work rows whose lease is still ours; an answer that came
--- too late is stored and paid for, but does not count. ON CONFLICT skips what was stored before the writer was
--- cut off. Lock order: work; book_calls.sql follows with what was stored.
+-- Store attempts about pairs, with their bodies. `held` locks the work rows whose lease is still ours; a late answer
+-- is stored with its cost, but does not count. ON CONFLICT skips rows that were stored before the writer lost its
+-- connection. Lock order: work; book_calls.sql follows with the stored rows.
 WITH r AS MATERIALIZED (
     SELECT * FROM json_to_recordset(:rows::json) AS r(
         id bigint, work bigint, fence int, campaign bigint, pair bigint, "window" smallint, judge bigint, prompt bigint,

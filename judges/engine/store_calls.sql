@@ -1,6 +1,6 @@
--- Calls of runs and conversations: about no pair, so there is no work and no fence (judges.models.retrieval).
--- Vectors and their prompts are kept by text elsewhere, so their bodies are not stored again. No locks;
--- book_calls.sql follows with what was stored.
+-- Store calls of runs and conversations, which are about no pair and have no lease (judges.models.retrieval). Vectors
+-- are stored as files by their text, so their bodies are left out here. No locks; book_calls.sql follows with the
+-- stored rows.
 WITH r AS MATERIALIZED (
     SELECT * FROM json_to_recordset(:rows::json) AS r(
         id bigint, campaign bigint, query bigint, topic text, judge bigint, prompt bigint, role text, place int,

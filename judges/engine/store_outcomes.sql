@@ -1,5 +1,5 @@
--- Outcomes of pairs, with the labels, judgments, items and audits that follow. Everything follows from `ended`,
--- the pairs whose lease is still ours: a late worker changes nothing. Lock order: pairs (lock_pairs), work, then
+-- Store the outcomes of pairs, with their labels, judgments, items and audits. Everything is computed from `ended`,
+-- the pairs whose lease is still ours, so a late worker changes nothing. Lock order: pairs (lock_pairs), work, then
 -- judgments, labels, items, audits, tallies, each in the order of its keys.
 WITH r AS MATERIALIZED (
     SELECT * FROM json_to_recordset(:rows::json) AS r(
@@ -52,9 +52,7 @@ opened AS (
         FROM ended e WHERE e.state = 'escalated' AND NOT EXISTS (
             SELECT 1 FROM corpus_item i
             WHERE i.pair_id = e.pair AND i.reason = e.reason AND i.state IN ('open', 'conflict'))
-
-
-    ) wanted ORDER BY pair
+    ) new_items ORDER BY pair
 ),
 routed AS MATERIALIZED (
     SELECT e.* FROM ended e WHERE e.state = 'labelled' AND e.stratum IS NOT NULL AND (
@@ -63,7 +61,7 @@ routed AS MATERIALIZED (
         LIMIT 1) IS NOT TRUE
 ),
 drawn AS MATERIALIZED (
-    SELECT e.*, i.id AS item, i.state AS known FROM routed e LEFT JOIN LATERAL (
+    SELECT e.*, i.id AS item, i.state AS item_state FROM routed e LEFT JOIN LATERAL (
         SELECT id, state FROM corpus_item WHERE pair_id = e.pair AND reason = 'audit' AND state <> 'withdrawn'
         ORDER BY seq DESC LIMIT 1) i ON true
     WHERE e.drawn
@@ -75,9 +73,7 @@ audit_items AS (
     FROM (
         SELECT d.collection, d.pair, d.campaign, 'audit' AS reason, d.priority, 2 AS overlap
         FROM drawn d WHERE d.item IS NULL
-
-
-    ) wanted ORDER BY pair
+    ) new_items ORDER BY pair
     ON CONFLICT DO NOTHING
     RETURNING id, pair_id
 ),
@@ -96,7 +92,7 @@ sums AS (
         UNION ALL SELECT campaign, 'moved', 1 FROM moved
         UNION ALL SELECT campaign, 'route:' || stratum, 1 FROM routed
         UNION ALL SELECT campaign, 'escalated:audit', 1 FROM drawn
-        UNION ALL SELECT campaign, 'audited', 1 FROM drawn WHERE known = 'settled') AS k(campaign, key, value)
+        UNION ALL SELECT campaign, 'audited', 1 FROM drawn WHERE item_state = 'settled') AS k(campaign, key, value)
     GROUP BY 1, 3 ORDER BY 1, 3
 ),
 tallied AS (

@@ -1,4 +1,4 @@
--- Targets that a judge wrote, with an item for each that a person has to edit. The state `labelled` says that
+-- Store targets that a judge wrote, with an item for each that a person must edit. The state `labelled` means that
 -- the work is done; its label stays null, and no judgment, label or audit is written. Lock order: pairs (locked
 -- before), work, targets, items, tallies.
 WITH r AS MATERIALIZED (
@@ -27,9 +27,7 @@ opened AS (
         FROM ended e WHERE NOT e.good AND NOT EXISTS (
             SELECT 1 FROM corpus_item i
             WHERE i.pair_id = e.pair AND i.reason = 'evidence' AND i.state IN ('open', 'conflict'))
-
-
-    ) wanted ORDER BY pair
+    ) new_items ORDER BY pair
 ),
 sums AS (
     SELECT campaign, :shard::int AS shard, key, sum(value) AS value FROM (

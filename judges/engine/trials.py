@@ -29,8 +29,8 @@ FIRST = 24
 DAY_MS = 86_400_000
 
 APPEND = """
-local known = redis.call('HGET', KEYS[1], ARGV[1])
-local failures = known and cjson.decode(known) or {}
+local stored = redis.call('HGET', KEYS[1], ARGV[1])
+local failures = stored and cjson.decode(stored) or {}
 table.insert(failures, cjson.decode(ARGV[2]))
 while #failures > tonumber(ARGV[3]) do table.remove(failures, 1) end
 local all = cjson.encode(failures)

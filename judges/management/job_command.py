@@ -78,7 +78,7 @@ class JobCommand(JudgingCommand):
         line, document = self.summarise(job)
         if job.state != JobState.READY and options.get("wait", True):
             reason = job.error or f"it was {job.state}"
-            raise Incomplete(f"{reason}; {line}; the same command goes on with the rest", document)
+            raise Incomplete(f"{reason}; {line}; the same command continues with the rest", document)
         self.say(line)
         return document
 
@@ -127,7 +127,7 @@ class JobCommand(JudgingCommand):
             raise CommandError(str(error)) from error
         # A worker of `serve` continues the job, or the same command.
         except KeyboardInterrupt:
-            self.note(f"interrupted: {name} keeps what it has, and the same command goes on")
+            self.note(f"interrupted: {name} keeps its results, and the same command continues")
             raise
 
 

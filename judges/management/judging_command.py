@@ -57,7 +57,7 @@ class JudgingCommand(QuorumCommand):
         campaign = started.campaign
         self.note(
             f"campaign {campaign.number} ({campaign.policy}, panel {campaign.panel}) "
-            f"{'goes on' if started.joined else 'begins'}: {started.added:,} pairs added"
+            f"{'continues' if started.joined else 'begins'}: {started.added:,} pairs added"
             + (f", {started.retried:,} failed pairs again" if started.retried else "")
         )
         if not options["wait"]:
@@ -109,7 +109,7 @@ class JudgingCommand(QuorumCommand):
             self.note(f"PostgreSQL or Redis is away, waiting for it: {str(error).splitlines()[0]}")
         elif now - away_since > PATIENCE_S:
             raise CommandError(
-                f"PostgreSQL or Redis did not come back in {PATIENCE_S:g} s: the same command goes on with "
+                f"PostgreSQL or Redis did not come back in {PATIENCE_S:g} s: the same command continues "
                 f"campaign {campaign.number}"
             ) from error
         time.sleep(LOOK_S)
@@ -179,7 +179,7 @@ class JudgingCommand(QuorumCommand):
             others = "the workers of `serve` continue it" if workers.live_workers() else "no worker is running it now"
             self.note(
                 f"\ninterrupted: campaign {campaign.number} keeps what was judged; {others}; "
-                f"the same `{self.name} {collection.name}` command goes on, "
+                f"the same `{self.name} {collection.name}` command continues, "
                 f"`campaign {collection.name} pause` stops it"
             )
             raise

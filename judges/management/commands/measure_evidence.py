@@ -97,7 +97,7 @@ class Command(QuorumCommand):
                 )
         pair_rows = [row for row in rows if row is not None]
         if len({row.pair for row in pair_rows}) < len(pair_rows):
-            raise BadInput(f"{file}: a pair stands in it twice; give one answer for each")
+            raise BadInput(f"{file}: a pair is listed twice: give one answer for each")
         return pair_rows
 
     def print_measures(self, document: dict[str, Any]) -> dict[str, Any]:
