@@ -97,10 +97,10 @@ def test_resolved_labels_are_those_of_the_collection_with_the_posterior_of_their
 
 def test_without_a_usable_estimate_dawid_skene_is_refused_and_the_others_have_no_posterior(tmp_path):
     birds = make_collection("birds")
-    with pytest.raises(BadInput, match="Dawid-Skene has no labels for birds: needs at least three"):
-        aggregate_labels(birds, "dawid-skene")
-    with pytest.raises(BadInput, match="Nobody has graded a pair of birds yet"):
-        aggregate_labels(birds, "majority")
+    for how in ("dawid-skene", "majority"):
+        with pytest.raises(BadInput, match="birds") as refused:
+            aggregate_labels(birds, how)
+        assert [name for name, _text in refused.value.problems] == ["aggregate"]
     assert aggregate_labels(birds, "resolved").pairs == []
 
 
@@ -121,7 +121,7 @@ def test_the_grades_may_be_those_of_some_assessors(books, tmp_path):
     """People use the whole scale while judges say yes or no: all of them together make no usable estimate."""
     for judgment in Judgment.objects.filter(assessor__kind="person", grade=1):
         make_judgment(judgment.pair, judgment.assessor, 3, supersedes=judgment)
-    with pytest.raises(BadInput, match="assessors most often gave grade"):
+    with pytest.raises(BadInput, match="gave grade"):
         write(books, tmp_path / "none", aggregate="dawid-skene")
     manifest = write(books, tmp_path / "out", aggregate="dawid-skene", assessors=["people"])
     described = manifest["aggregate"]["of"]["books"]
@@ -130,7 +130,7 @@ def test_the_grades_may_be_those_of_some_assessors(books, tmp_path):
     named = ["judge-1", "judge-2", "judge-3"]
     manifest = export(books, "beir", tmp_path / "set", aggregate="majority", assessors=tuple(named))
     assert manifest["aggregate"]["of"]["books"]["assessors"] == named
-    with pytest.raises(BadInput, match="No assessor named nobody"):
+    with pytest.raises(BadInput, match="named nobody"):
         write(books, tmp_path / "no", aggregate="majority", assessors=["nobody"])
     with pytest.raises(BadInput, match="choose one"):
         write(books, tmp_path / "no", assessors=["people"])

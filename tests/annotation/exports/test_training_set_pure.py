@@ -198,7 +198,7 @@ def test_negatives_are_limited_by_the_positives_of_their_query_and_hard_ones_com
     rows = [row("p", True), *(row(f"n{n}") for n in range(6)), row("hard", rank=12)]
     kept, left = chosen(rows, negatives=2)
     assert {"p", "hard"} < set(kept) and len(kept) == 3
-    assert left == {"more negatives than requested": 5}
+    assert list(left.values()) == [5]
     assert kept == sorted(kept)
     assert chosen([row("n1"), row("n2")], negatives=3)[0] == []
 
@@ -207,7 +207,8 @@ def test_a_fixed_number_of_documents_leaves_room_for_a_negative():
     rows = [*(row(f"p{n}", True) for n in range(4)), row("n")]
     kept, _ = chosen(rows, documents=3)
     assert len(kept) == 3 and "n" in kept
-    assert chosen(rows, documents=6) == ([], {"queries with fewer documents": 5})
+    kept, left = chosen(rows, documents=6)
+    assert kept == [] and list(left.values()) == [5]
 
 
 @pytest.mark.parametrize(
@@ -283,7 +284,7 @@ def test_balancing_by_the_entropy_of_the_paper_reaches_the_aim_over_all_cells_or
     _, prism = balance_pairs(scores, lengths, places, entropy="prism")
     assert prism["after"]["entropy_of_all_cells"] >= 0.99 > ours["after"]["entropy_of_all_cells"]
     assert prism["cap"] < ours["cap"]
-    with pytest.raises(BadInput, match="only 24 cells of score by length contain a pair"):
+    with pytest.raises(BadInput, match="only 24 cells"):
         balance_pairs(
             [score for score in scores if score < 0.5], lengths[: sum(s < 0.5 for s in scores)], places, entropy="prism"
         )

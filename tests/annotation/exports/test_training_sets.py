@@ -9,7 +9,7 @@ from django.core.management import call_command
 
 from benchmark.models import Run
 from benchmark.runs import rankings
-from corpus.errors import BadInput
+from corpus.errors import BadInput, BadOption
 from corpus.models import Collection, Document, ExportRecord, Label, Pair, Query, Target
 from judges.models import JudgeVersion
 from tests.evidence import make_assessor, make_campaign, make_judgment, make_label, make_votes
@@ -59,8 +59,9 @@ def test_prism_has_the_fields_of_the_released_data_and_where_each_row_comes_from
 
 
 def test_prism_without_scores_is_refused_with_what_to_do(books, tmp_path):
-    with pytest.raises(BadInput, match=r"30 of 30 pairs have no teacher score .* or choose votes or labels"):
+    with pytest.raises(BadOption, match=r"30 of 30 pairs") as refused:
         export(books, "prism", tmp_path / "out")
+    assert [name for name, _text in refused.value.problems] == ["teacher"]
     assert not (tmp_path / "out").exists()
 
 
@@ -122,8 +123,9 @@ def test_what_a_panel_or_a_reranker_scores_high_is_a_hole_and_no_negative(books,
 
 def test_a_run_with_documents_from_elsewhere_is_refused(books, tmp_path):
     run = run_file(tmp_path / "a.run", {"q0": ["nowhere"]})
-    with pytest.raises(BadInput, match="1 documents that books does not have; the first: nowhere"):
+    with pytest.raises(BadOption, match="first: nowhere") as refused:
         export(books, "beir", tmp_path / "out", run=run, ranks="1-10")
+    assert [name for name, _text in refused.value.problems] == ["run"]
 
 
 def test_the_label_that_wins_is_chosen(books, tmp_path):
@@ -151,9 +153,8 @@ def test_pairs_with_fewer_votes_than_the_panel_has_have_no_score_of_votes(books,
     pair = make_pair(books, query, make_document(books, "Quite another text.", external_id="extra"))
     make_label(pair, 1)
     make_votes(make_campaign(books, judges), pair, judges[:4], [1, 1, 1, 1])
-    assert export(books, "prism", tmp_path / "votes", teacher="votes")["counts"]["left_out"] == {
-        "fewer votes than the panel has members": 1
-    }
+    left_out = export(books, "prism", tmp_path / "votes", teacher="votes")["counts"]["left_out"]
+    assert list(left_out.values()) == [1] and "fewer votes" in str(left_out)
     export(books, "prism", tmp_path / "labels", teacher="labels", split=1)
     row = next(row for row in lines(tmp_path / "labels" / "train.jsonl") if row["doc_id"] == "extra")
     assert (row["annotated_score"], row["judge-4_annotated_label"], row["judge-5_annotated_label"]) == (
@@ -175,8 +176,9 @@ def test_the_released_preset_trains_point_wise_where_score_and_label_agree(books
 
 def test_scores_off_the_scale_are_refused(books, tmp_path):
     Pair.objects.filter(collection=books).update(teacher_score=7.5)
-    with pytest.raises(BadInput, match=r"teacher score 7.5 is not between 0 and 1"):
+    with pytest.raises(BadOption, match=r"score 7\.5") as refused:
         export(books, "prism", tmp_path / "out", teacher="scores")
+    assert [name for name, _text in refused.value.problems] == ["teacher"]
 
 
 def test_a_set_is_drawn_from_several_collections_with_a_quota(books, tmp_path):
@@ -192,8 +194,9 @@ def test_a_set_is_drawn_from_several_collections_with_a_quota(books, tmp_path):
     assert ExportRecord.is_exported(films.pk, films.created_at) and not ExportRecord.is_exported(
         make_collection("songs").pk, films.created_at
     )
-    with pytest.raises(BadInput, match="There is no collection poems"):
+    with pytest.raises(BadOption, match="poems") as refused:
         export(books, "prism", tmp_path / "no", teacher="votes", collections=("songs", "poems"))
+    assert [name for name, _text in refused.value.problems] == ["collections"]
 
 
 def test_the_same_texts_in_two_collections_stay_on_one_side(books, tmp_path):
@@ -226,7 +229,7 @@ def test_a_failed_training_set_leaves_nothing(books, tmp_path, monkeypatch):
 
 def test_a_set_whose_documents_are_all_alike_is_refused_with_what_to_do(books, tmp_path):
     Document.objects.filter(collection=books).update(text="The same text everywhere.", title="")
-    with pytest.raises(BadInput, match="every document is, or nearly equals, one of dev"):
+    with pytest.raises(BadInput, match="nearly equals"):
         export(books, "prism", tmp_path / "out", teacher="votes")
     assert not (tmp_path / "out").exists()
     export(books, "prism", tmp_path / "off", teacher="votes", near_duplicates=0)
@@ -245,7 +248,7 @@ def test_a_relevant_pair_with_contribution_and_evidence_carries_both_losses(book
     assert manifest["losses"] == {"point-wise": 9, "point-wise;sft": 21}
     assert manifest["relevant_without_target"] == 9
     trl = export(books, "trl", tmp_path / "trl", split=1)
-    assert trl["counts"]["left_out"] == {"relevant without contribution and evidence": 9}
+    assert list(trl["counts"]["left_out"].values()) == [9]
     assert (trl["counts"]["rows"], trl["counts"]["splits"]["train"]["relevant"]) == (21, 1)
     completions = [row["completion"] for row in lines(tmp_path / "trl" / "train.jsonl")]
     assert completions.count("no") == 20 and [one for one in completions if one != "no"] == [f"yes\n{written}"]
@@ -277,15 +280,16 @@ def test_a_shape_counts_the_rows_it_writes_and_the_pairs_it_leaves_out(books, tm
 
 
 def test_an_n_tuple_that_wants_more_negatives_than_there_are_is_refused_with_the_numbers(books, tmp_path):
-    with pytest.raises(BadInput, match="30 pairs left out: its query has too few relevant or other documents"):
+    with pytest.raises(BadInput, match="30 pairs left out"):
         export(books, "sentence-transformers", tmp_path / "out", shape="n-tuple", negatives=5)
     assert not (tmp_path / "out").exists()
 
 
 def test_an_empty_dev_set_is_refused_unless_it_is_asked_for(tmp_path):
     books = make_books(queries=1)
-    with pytest.raises(BadInput, match=r"Dev would be empty: take another split .*allow an incomplete set"):
+    with pytest.raises(BadOption, match=r"^Dev ") as refused:
         export(books, "prism", tmp_path / "out", teacher="votes")
+    assert [name for name, _text in refused.value.problems] == ["allow_incomplete"]
     export(books, "prism", tmp_path / "whole", teacher="votes", split=1)
     manifest = export(books, "prism", tmp_path / "asked", teacher="votes", allow_incomplete=True)
     assert manifest["counts"]["splits"]["dev"]["rows"] == 0
@@ -299,7 +303,7 @@ def test_completions_that_are_all_no_are_refused_with_what_was_left_out(books, t
     ):
         export(books, "trl", tmp_path / "out")
     asked = export(books, "trl", tmp_path / "asked", allow_incomplete=True)
-    assert asked["counts"]["left_out"] == {"relevant without contribution and evidence": 10}
+    assert list(asked["counts"]["left_out"].values()) == [10]
 
 
 def test_lengths_are_counted_in_the_tokens_of_a_tokenizer_and_the_entropy_over_all_cells_is_selectable(books, tmp_path):
@@ -315,10 +319,11 @@ def test_lengths_are_counted_in_the_tokens_of_a_tokenizer_and_the_entropy_over_a
     assert manifest["options"]["tokenizer"]["name"] == "tokenizer.json"
     shares = [sum(column) for column in zip(*manifest["balance"]["before"]["cells"], strict=True)]
     assert shares == [0, 0, 27, 0, 0, 0, 0, 0]  # 20 words are 128 to 255 characters
-    with pytest.raises(BadInput, match=r"only 2 cells of score by length contain a pair"):
+    with pytest.raises(BadOption, match=r"only 2 cells") as refused:
         export(books, "prism", tmp_path / "prism", teacher="votes", balance=True, balance_entropy="prism")
+    assert [name for name, _text in refused.value.problems] == ["balance_entropy"]
     (tmp_path / "no.json").write_text("{}")
-    with pytest.raises(BadInput, match=r"no.json is no tokenizer.json"):
+    with pytest.raises(BadInput, match=r"no\.json"):
         export(books, "prism", tmp_path / "no", **options | {"tokenizer": str(tmp_path / "no.json")})
 
 
@@ -350,4 +355,4 @@ def test_a_stored_run_is_taken_by_its_name(books, tmp_path, settings):
     err = StringIO()
     with pytest.raises(SystemExit) as end:
         call_command("export", "books", *options, "--run", "bm26", "--out", str(tmp_path / "no"), stderr=err)
-    assert end.value.code == 2 and "neither a file nor a stored run of books" in err.getvalue()
+    assert end.value.code == 2 and err.getvalue().startswith("--run: ") and "bm26" in err.getvalue()

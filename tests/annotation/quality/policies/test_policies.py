@@ -111,7 +111,8 @@ def test_over_all_pairs_people_as_good_as_the_reference_leave_only_the_automatic
     assert found["gold"]["recall_relevant"]["value"] == pytest.approx(4 / 5)
     assert found["gold"]["recall_not_relevant"]["value"] == pytest.approx(4 / 5)
     assert found["gold"]["balanced_accuracy"]["n"] == 10
-    assert found["people"]["balanced_accuracy"]["reason"] == "not available: people answered 0 of 2 escalated pairs"
+    assert found["people"]["balanced_accuracy"]["value"] is None
+    assert "0 of 2" in found["people"]["balanced_accuracy"]["reason"]
     assert found["adjudicator"]["balanced_accuracy"]["value"] is None
 
 
@@ -128,7 +129,7 @@ def test_what_was_not_stored_is_not_available() -> None:
     found = evaluated()["policies"]
     three = found["debate, 3 rounds"]
     assert not three["available"] and "own" not in three
-    assert three["reason"] == "not available: a required turn is missing for 2 of 10 pairs"  # 7 and 8
+    assert "2 of 10 pairs" in three["reason"]  # 7 and 8
     assert found["debate, 2 rounds"]["available"]
 
 

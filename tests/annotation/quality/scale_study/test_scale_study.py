@@ -58,4 +58,4 @@ def test_three_scales_of_one_model(worker: object, model_server: LocalModels) ->
     assert fine["ndcg"] == 1.0 and coarse["ndcg"] < 1.0
     assert fine["histogram"] == [0, 1, 0, 0, 0, 0, 1, 0, 0, 1]
     refused = call("scale_study", "books", "--judges", "binary,v1")
-    assert refused.code == 2 and "v1 has not voted in books" in refused.err
+    assert refused.code == 2 and "v1 has not voted" in refused.err
