@@ -105,12 +105,12 @@ def test_the_page_compares_models_with_intervals_and_a_picture(
     alice: Client, birds: Collection, tmp_path: Path
 ) -> None:
     address = "/c/birds/training/compare/"
-    assert "No model of this collection says" in alice.get(address).content.decode()
+    assert "No model" in alice.get(address).content.decode()
     models = publish_all(birds, tmp_path)
     page = alice.get(address).content.decode()
     assert page.count("SFT + RL</td>") == 3 and page.count("tiny model, CPU") >= 5 and "0.600" in page
     assert all(f"/training/models/{model.pk}/" in page for model in models)
-    assert "no significant difference" in page and "nDCG@10 on the same 30 held-out dev queries" in page
+    assert "no significant difference" in page and "30 held-out dev" in page
     csv = alice.get(f"{address}?chart=models-1&as=csv").content.decode().splitlines()
     assert len(csv) == 7 and csv[1].startswith("base · owner/base,0.3")
     assert "Compare trained models" in alice.get("/c/birds/training/").content.decode()

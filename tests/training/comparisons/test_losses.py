@@ -77,7 +77,7 @@ def test_a_loss_that_was_not_trained_is_named_and_nothing_is_compared(
     assert "Losses of distillation" not in alice.get(ADDRESS).content.decode()
     first, *_ = publish(birds, tmp_path, FOUR[:2])
     page = alice.get(ADDRESS).content.decode()
-    assert "no model was trained yet with the loss: point+list, point+list+rank" in page
+    assert ": point+list, point+list+rank" in page
     assert "Compare the losses" not in page
     answer = alice.post(f"{ADDRESS}losses/", {"group": first.pk})
     assert answer.status_code == 422 and not Job.objects.filter(kind="losses").exists()
@@ -118,7 +118,7 @@ def test_the_table_has_four_rows_against_the_base_and_comes_as_csv_latex_and_jso
     address = f"/c/birds/training/jobs/{job.number}/"
     for page in (alice.get(address).content.decode(), alice.get(ADDRESS).content.decode()):
         assert all(f'<th scope="row">{name}</th>' in page for name in ("base", *FOUR))
-        assert "4 dev queries (tiny model, CPU)" in page and "Change from the base" in page
+        assert "4 dev queries" in page and "(tiny model, CPU)" in page and "Change from the base" in page
         assert "For reference only" in " ".join(page.split()) and "+2.26 to +2.48" in page
     table = b"".join(alice.get(f"{address}files/ablation.csv").streaming_content).decode()
     rows = list(csv.DictReader(table.splitlines()))

@@ -70,7 +70,7 @@ def test_the_command_trains_every_point_once_and_writes_what_the_curve_says(mana
     assert again["points"] == done["points"] and (out / "90" / "reranker.json").exists()
     assert {name: (out / name / "model.safetensors").stat().st_mtime_ns for name in made} == made
     refused = manage(*asked[:-1], "--learning-rate", "0.5", check=False)
-    assert refused.code == 2 and "holds a learning curve of other options" in refused.err
+    assert refused.code == 2 and "other options" in refused.err
 
 
 @pytest.mark.browser
@@ -88,7 +88,7 @@ def test_a_curve_is_started_watched_and_read_in_the_browser(
     page.click("summary:has-text('Options')")
     page.fill("[name=max_steps]", "8")
     page.click("button:has-text('Start learning curve')")
-    assert "Point 9,999 is more than the 240 rows" in page.inner_text("main")
+    assert "9,999 is more than" in page.inner_text("main")
     console.clear()  # It holds the 422.
     page.fill("[name=points]", "60,120,240")
     page.click("button:has-text('Start learning curve')")

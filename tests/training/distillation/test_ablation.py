@@ -101,7 +101,7 @@ def test_short_groups_are_left_out_and_said_and_nothing_but_such_is_refused() ->
     rows = candidates(1, 7, "a") + candidates(1, 6, "b") + candidates(0, 9, "c")
     _groups, summary = group_candidates(rows, 7, 0)
     assert summary == "1 groups of 1 queries; 2 of 3 queries left out"
-    with pytest.raises(BadInput, match="No query of the set has a relevant document and 8 others: export with more"):
+    with pytest.raises(BadInput, match="8 others"):
         group_candidates(candidates(1, 7), 8, 0)
 
 
@@ -176,5 +176,5 @@ def test_paper_is_as_appendix_b_says() -> None:
     assert isinstance(chosen, table.AblationOptions)
     assert (chosen.negatives, chosen.temperature, chosen.sft_weight, chosen.point_weight) == (7, 2.0, 0.0, 1.0)
     assert chosen.prompt == "qwen3-reranker" and table.LOSSES["ablation"] == LOSSES
-    with pytest.raises(BadInput, match="Negatives must be 1 or more, temperature above 0"):
+    with pytest.raises(BadInput, match=r"Negatives .* temperature"):
         table.recipe_options("ablation", {"temperature": 0.0})

@@ -59,19 +59,19 @@ def write_record(folder: Path, loss: str, **changes: Any) -> Path:
 def test_models_that_differ_in_more_than_the_loss_are_refused(tmp_path: Path) -> None:
     four = [write_record(tmp_path / str(n), loss) for n, loss in enumerate(FOUR)]
     assert read_variants(four[::-1]) == dict(zip(FOUR, four, strict=True))
-    with pytest.raises(BadInput, match=r"No model has the loss list: train one with it"):
+    with pytest.raises(BadInput, match="the loss list: "):
         read_variants([four[0], *four[2:]])
     other = write_record(tmp_path / "other", "list", options={"seed": 1})
-    with pytest.raises(BadInput, match="0 and other differ in seed, not in the loss alone"):
+    with pytest.raises(BadInput, match="other differ in seed"):
         read_variants([four[0], other, *four[2:]])
     write_record(tmp_path / "other", "list", dataset_sha256="1")
     with pytest.raises(BadInput, match="differ in dataset_sha256"):
         read_variants([four[0], other, *four[2:]])
     write_record(tmp_path / "other", "list")
-    with pytest.raises(BadInput, match="both have the loss list: name one model of each"):
+    with pytest.raises(BadInput, match=r"both .* loss list: "):
         read_variants([*four, other])
     write_record(tmp_path / "other", "hybrid", recipe="prism")
-    with pytest.raises(BadInput, match="other was trained by the recipe prism, not by ablation"):
+    with pytest.raises(BadInput, match=r"other .* recipe prism, "):
         read_variants([other])
     with pytest.raises(BadInput, match=r"has no reranker.json"):
         read_variants([tmp_path / "nowhere"])
@@ -117,4 +117,4 @@ def test_the_command_reranks_every_member_and_goes_on_where_it_stopped(tmp_path:
     assert again.code == 0 and again.err.count("reranking with") == 1 and "For reference only" in again.out
     assert json.loads((out / "ablation.json").read_text()) == document
     refused = call(*given, "--member", "wings", run, qrels)
-    assert refused.code == 2 and "--member wings is given twice" in refused.err
+    assert refused.code == 2 and "--member wings" in refused.err

@@ -54,7 +54,7 @@ def test_no_score_is_needed_and_another_teacher_than_the_base_is_refused(parts: 
     """G5."""
     recipe = PrismExtend(make_task(parts))
     assert all(row.point and row.teacher == 0.0 for row in recipe.rows[:]) and len(recipe.rows) == 48
-    with pytest.raises(BadInput, match=r"Teacher must be base, not 'votes': prism-extend learns its base's own scores"):
+    with pytest.raises(BadInput, match=r"Teacher .*'votes'"):
         table.recipe_options("prism-extend", {"teacher": "votes"})
 
 
@@ -62,18 +62,18 @@ def test_a_base_that_does_not_rank_by_yes_and_no_or_is_asked_as_we_do_is_refused
     parts: tuple[Path, Path], tmp_path: Path
 ) -> None:
     """G3."""
-    with pytest.raises(BadInput, match="base is asked with the prompt quorum already"):
+    with pytest.raises(BadInput, match=r"base .* prompt quorum"):
         PrismExtend(make_task(parts, teacher_prompt="quorum"))
     task = make_task(parts)
     config = json.loads((parts[0] / "config.json").read_text())
     headed = Qwen3ForSequenceClassification.from_pretrained(parts[0], num_labels=1)
     headed.save_pretrained(tmp_path / "headed")
     AutoTokenizer.from_pretrained(parts[0]).save_pretrained(tmp_path / "headed")
-    with pytest.raises(BadInput, match="headed scores by a head of its own and answers neither yes nor no"):
+    with pytest.raises(BadInput, match=r"headed .* neither yes nor"):
         PrismExtend(replace(task, base=tmp_path / "headed"))
     silent = tiny_base(tmp_path / "silent", hidden=32)
     (silent / "config.json").write_text(json.dumps({**config, "quorum_tiny": False}))
-    with pytest.raises(BadInput, match=r"silent says nowhere how it is asked about a pair .* choose one of quorum"):
+    with pytest.raises(BadInput, match=r"silent .* one of quorum, "):
         PrismExtend(replace(make_task(parts, teacher_prompt=""), base=silent))
 
 
@@ -131,7 +131,7 @@ def test_scores_are_asked_once_and_kept_through_cancelling_and_resuming(
     assert recipe.teacher_scores(folder, lambda: False) == pytest.approx(whole, abs=1e-6) and len(count) == 40
     assert (folder.path / "teacher.jsonl").read_text().startswith(kept)
     assert recipe.teacher_scores(folder, lambda: pytest.fail("asked again")) == pytest.approx(whole, abs=1e-6)
-    with pytest.raises(BadInput, match=r"teacher.jsonl has scores of another set or prompt: begin a new job"):
+    with pytest.raises(BadInput, match=r"teacher\.jsonl "):
         PrismExtend(make_task(parts, teacher_prompt="prism")).teacher_scores(folder, lambda: False)
 
 

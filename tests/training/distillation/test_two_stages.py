@@ -41,9 +41,9 @@ def test_a_share_of_the_texts_is_learned_the_same_ones_each_time_and_every_score
     ]
     assert all(data.POINT in row.losses for row in thin)
     assert thin_texts(rows, 1.0, seed=0) == rows and not any(SFT in row.losses for row in thin_texts(rows, 0, seed=0))
-    with pytest.raises(BadInput, match="sft_share must be from 0 to 1"):
+    with pytest.raises(BadInput, match=r"sft_share .* 0 to 1"):
         table.recipe_options("prism", {"sft_share": 1.5})
-    with pytest.raises(BadInput, match="No option named 'sft_share'"):
+    with pytest.raises(BadInput, match="'sft_share'"):
         table.recipe_options("cross-encoder", {"sft_share": 0.5})
 
 

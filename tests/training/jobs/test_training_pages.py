@@ -98,7 +98,7 @@ def test_every_recipe_begins_with_its_own_format_and_base_and_refuses_others(
                 told = f"The recipe {recipe} learns from exports in the format {entry.format}; this one is {form}."
                 assert told in answer.content.decode()
             if not fits:
-                assert f"The recipe {recipe} cannot train this base model" in answer.content.decode()
+                assert f"recipe {recipe} cannot train" in answer.content.decode()
     assert all(job.options["options"] == {"preset": "tiny"} for job in Job.objects.all())
     assert Job.objects.count() == (2 if entry.base == "embedder" else 1)
 
@@ -116,7 +116,7 @@ def test_a_tracker_that_is_not_installed_is_refused_in_one_line_before_the_job(
     with pytest.raises(BadInput, match=f"Tracking {name} needs the package"):
         tracking.check_tracker(name)
     page = alice.post("/c/birds/training/start/", asked, headers={"accept-language": "zh-CN"}).content.decode()
-    assert f"Tracking {name} 需要软件包 {name}" in page and "which is not installed" not in page
+    assert f"Tracking {name} 需要软件包 {name}" in page and "not installed" not in page
 
 
 def test_an_embedding_model_is_not_offered_as_a_reranker(alice: Client, birds: Collection, rows: Path) -> None:
@@ -127,9 +127,9 @@ def test_an_embedding_model_is_not_offered_as_a_reranker(alice: Client, birds: C
     Model.objects.filter(pk=model.pk).update(recipe="rtriever", folder=str(folder))
     address = f"/c/birds/training/models/{model.pk}/"
     page = alice.get(address).content.decode()
-    assert "This is an embedding model" in page and "Rerank all queries" not in page and "Threshold" not in page
+    assert "embedding model" in page and "Rerank all queries" not in page and "Threshold" not in page
     for act in ("evaluate", "rerank", "order", "generate"):
-        assert "which scores no pairs" in alice.post(f"{address}{act}/", follow=True).content.decode()
+        assert "no pairs" in alice.post(f"{address}{act}/", follow=True).content.decode()
     assert Job.objects.count() == 1
 
 
@@ -178,8 +178,9 @@ def test_an_evaluation_compares_before_and_after(alice: Client, birds: Collectio
         compared=[{**paired, "one": "tuned", "other": "base"}, {**paired, "one": "tuned", "other": "BM25", "p": 0.5}],
     )  # fmt: skip
     page = alice.get(f"/c/birds/training/jobs/{job.number}/").content.decode()
-    assert "8 dev queries (tiny model, CPU)" in page and "+0.200" in page and "no significant difference" in page
-    assert "2 better with the tuned model, 0 worse" in page and "Chosen apart." in page
+    for shown in ("8 dev queries", "(tiny model, CPU)", "+0.200", "no significant difference"):
+        assert shown in page
+    assert "2 better" in page and "0 worse" in page and "Chosen apart." in page
 
 
 def test_files_are_those_of_the_job_and_no_others(alice: Client, birds: Collection, rows: Path) -> None:
@@ -264,9 +265,9 @@ def test_the_page_of_a_job_shows_lengths_and_the_share_of_the_devices_rate(
     Job.objects.filter(pk=job.pk).update(state="running")
     folder = JobFolder(Path(job.folder))
     page = alice.get(f"/c/birds/training/jobs/{job.number}/").content.decode()
-    assert "Length of the training rows" not in page and "MFU" not in page
+    assert "training rows" not in page and "MFU" not in page
     folder.update_state(row_lengths=summarize_lengths([10, 20, 30, 40, 400], 100))
     folder.append_metrics({**folder.read_metrics()[1], "mfu": 0.4567})
     page = alice.get(f"/c/birds/training/jobs/{job.number}/").content.decode()
-    assert "Length of the training rows" in page and "Model FLOPs utilization (MFU)" in page and "0.457" in page
-    assert "1 of 5 rows are longer than the maximum of 100 tokens" in page
+    assert "training rows" in page and "(MFU)" in page and "0.457" in page
+    assert "1 of 5 rows" in page and "100 tokens" in page

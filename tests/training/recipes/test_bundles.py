@@ -53,7 +53,7 @@ def test_a_bundle_that_teaches_nothing_is_refused_by_line(tmp_path: Path, values
 
 
 def test_the_recipe_prism_refuses_bundles_with_what_to_do(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match="export of format 'rtriever', not prism"):
+    with pytest.raises(BadInput, match="'rtriever', not prism"):
         read_training_set(write(tmp_path / "set", [row(1)]))
 
 

@@ -62,7 +62,7 @@ def test_rerank_orders_by_score_times_probability_and_names_malformed_answers(
     lines = [line.split() for line in (tmp_path / "out.run").read_text().splitlines()]
     assert [line[2] for line in lines] == ["alpha", "beta", "delta", "gamma"]
     assert [float(line[4]) for line in lines] == pytest.approx([6.3, 5.6, 0.0, -1.0])
-    assert "1 of 4 answers have no score: these documents rank last" in told
+    assert "\n1 of 4 answers" in told
 
 
 def test_what_it_writes_is_read_as_an_answer_and_calibrated_around_the_middle(model: Path) -> None:
@@ -78,7 +78,7 @@ def test_what_it_writes_is_read_as_an_answer_and_calibrated_around_the_middle(mo
 def test_another_prompt_is_refused(model: Path) -> None:
     about = json.loads((model / "reranker.json").read_text())
     (model / "reranker.json").write_text(json.dumps(about | {"prompt_sha256": "0" * 64}))
-    with pytest.raises(BadInput, match="was trained with another prompt"):
+    with pytest.raises(BadInput, match="another prompt"):
         open_scorer(model)
 
 

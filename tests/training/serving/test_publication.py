@@ -159,6 +159,6 @@ def test_the_card_of_an_embedding_model_claims_no_reranker():
     made = {"dimensions": 64, "pooling": "last", "query_prefix": "Instruct: x\nQuery:", "temperature": 0.02}
     fitted = Calibration(a=2.0, b=-1.0, threshold=0.4, threshold_margin=0.3)
     card = model_card(record(kind="embedder", recipe="rtriever", embedder=made, calibration=fitted), "finder")
-    assert "An embedding model, tuned from `tiny-qwen3`" in card and 'encode(["a query"], prompt_name="query")' in card
-    assert "unit vector of 64 numbers (pooling: last)" in card and "nDCG@10 | 0.8" in card
+    assert "embedding model, tuned from `tiny-qwen3`" in card and 'encode(["a query"], prompt_name="query")' in card
+    assert "64 numbers (pooling: last)" in card and "nDCG@10 | 0.8" in card
     assert not {"CrossEncoder", "reranker", "threshold", "text-ranking"}.intersection(re.findall(r"[\w-]+", card))

@@ -169,7 +169,7 @@ def test_sixty_four_at_once_are_all_answered_and_503_says_when_to_come_back(addr
             if status == 200:
                 places.extend(sorted(one["index"] for one in found["results"]))
                 return True
-            assert status == 503 and int(headers["Retry-After"]) >= 1 and "try again in a second" in found["message"]
+            assert status == 503 and int(headers["Retry-After"]) >= 1 and "try again" in found["message"]
             refused.append(number)
             return False
 
@@ -295,7 +295,7 @@ def test_a_request_that_takes_too_long_is_told_so_and_not_scored_further(monkeyp
     scorer.go.clear()
     served = Served("m", scorer)
     late, too = ask_app(served, rerank_body(1), rerank_body(60, 60, 60, 60))
-    assert late.status_code == too.status_code == 503 and "try again, with fewer texts" in late.json()["message"]
+    assert late.status_code == too.status_code == 503 and "fewer texts" in late.json()["message"]
     scorer.go.set()
     until(lambda: not served.batcher.waiting)  # type: ignore[union-attr]
     assert sum(len(step) for step in scorer.steps) < 5
@@ -331,7 +331,7 @@ def test_documents_of_several_fields_are_scored_by_those_that_are_asked_for() ->
     texts = [{}, {"rank_fields": ["title", "text"]}, {"rank_fields": ["title"]}, {"rank_fields": ["body"]}]
     answers = ask_app(served, *({"query": "q", "documents": documents, **more} for more in texts))
     assert [one.json()["results"][0]["margin"] for one in answers[:3]] == [4, 8, 3]
-    assert answers[3].status_code == 422 and "an object whose body is a string" in answers[3].json()["message"]
+    assert answers[3].status_code == 422 and "whose body is" in answers[3].json()["message"]
 
 
 def test_tei_asks_with_texts_at_an_address_without_a_version() -> None:

@@ -109,7 +109,7 @@ def test_a_prompt_that_differs_by_one_byte_is_refused(change: str, published: Pa
     about = json.loads((other / "reranker.json").read_text())
     about[change] = about[change][:-1] + ("x" if about[change][-1] != "x" else "y")
     (other / "reranker.json").write_text(json.dumps(about))
-    with pytest.raises(BadInput, match="was trained with another prompt"):
+    with pytest.raises(BadInput, match="another prompt"):
         open_scorer(other)
 
 
@@ -127,7 +127,7 @@ def test_a_reranker_of_others_is_asked_with_its_own_template(published: Path, tm
 
 
 def test_what_is_no_model_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match=r"has no config\.json: name the folder of a model"):
+    with pytest.raises(BadInput, match=r"no config\.json"):
         open_scorer(tmp_path)
 
 
@@ -155,7 +155,7 @@ def test_bf16_is_asked_for_and_said(published: Path) -> None:
     exact = open_scorer(published)
     assert (exact.precision, exact.words) == ("fp32", "tiny model, CPU")
     assert 0 < farthest(scorer.margins(QUERY, TEXTS), exact.margins(QUERY, TEXTS)) < 0.1
-    with pytest.raises(BadInput, match="tf32 is a way of GPUs"):
+    with pytest.raises(BadInput, match=r"tf32 .* CPU"):
         open_scorer(published, precision="tf32")
 
 
@@ -173,7 +173,7 @@ def foreign(tmp_path: Path) -> Path:
 
 
 def test_a_reranker_of_others_without_a_template_for_pairs_is_refused_and_presets_are_named(foreign: Path) -> None:
-    with pytest.raises(BadInput, match=r"says nowhere how it is asked .*choose one of quorum, prism, qwen3-reranker"):
+    with pytest.raises(BadInput, match="quorum, prism, qwen3-reranker"):
         open_scorer(foreign)
 
 

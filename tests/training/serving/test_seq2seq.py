@@ -69,14 +69,14 @@ def test_a_long_document_loses_its_end_and_the_prompt_keeps_its_own(model: Path)
 
 
 def test_without_its_prompt_it_is_refused_and_so_is_a_prompt_of_other_models(model: Path, tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match=r"sequence-to-sequence model .*: use monot5 or mmonot5"):
+    with pytest.raises(BadInput, match=r"sequence-to-sequence .* mmonot5"):
         open_scorer(model)
-    with pytest.raises(BadInput, match="use monot5 or mmonot5"):
+    with pytest.raises(BadInput, match="monot5 or mmonot5"):
         open_scorer(model, prompt="prism")
     causal = tiny(tmp_path / "causal", "qwen3")[0]
     from training.published.scorer import check_prompt
 
-    with pytest.raises(BadInput, match="causal is asked by quorum: leave this out"):
+    with pytest.raises(BadInput, match=r"causal .* quorum: "):
         check_prompt(causal, "monot5")
 
 
@@ -85,7 +85,7 @@ def test_the_rerank_command_scores_in_batches(model: Path, wings: Any, tmp_path:
     ranking, out = tmp_path / "first.run", tmp_path / "out.run"
     ranking.write_text("".join(f"q0 Q0 d{place} {place + 1} {3 - place} x\n" for place in range(3)))
     given = ("rerank", "--model", model, "--run", ranking, "--collection", "wings", "--out", out)
-    assert "use monot5 or mmonot5" in call(*given).err
+    assert "monot5 or mmonot5" in call(*given).err
     assert call(*given, "--prompt", "monot5", "--batch-size", "0").code == 2
     done = call(*given, "--prompt", "monot5", "--batch-size", "2")
     assert done.code == 0, done.err
@@ -97,7 +97,7 @@ def test_the_rerank_command_scores_in_batches(model: Path, wings: Any, tmp_path:
 @pytest.mark.django_db(transaction=True)
 def test_a_run_is_reranked_stopped_and_continued(model: Path, wings: Any) -> None:
     given = ("retrieve", "wings", "--run", "first", "--model", model)
-    assert "use monot5 or mmonot5" in call(*given).err and Run.objects.count() == 1
+    assert "monot5 or mmonot5" in call(*given).err and Run.objects.count() == 1
     done = call(*given, "--prompt", "monot5", "--top", "2", "--batch-size", "1")
     assert done.code == 0, done.err
     run = Run.objects.get(name="first+mono")
@@ -120,7 +120,7 @@ def test_the_page_offers_what_lies_among_the_base_models(
     client = Client()
     client.force_login(make_member(wings, "alice", Role.ADMIN).user)
     address, settings.BASE_MODELS = reverse("make_run", args=["wings"]), tmp_path / "bases"
-    assert "No model folder fits this type" in client.get(address, {"type": "sparse"}).content.decode()
+    assert "No model folder" in client.get(address, {"type": "sparse"}).content.decode()
     seq2seq(settings.BASE_MODELS / "mono")
     sparse_encoder(tmp_path / "made").rename(settings.BASE_MODELS / "splade")
     shown = client.get(address, {"type": "sparse"}).content.decode()
@@ -129,7 +129,7 @@ def test_the_page_offers_what_lies_among_the_base_models(
     assert '<option value="mono">' in shown and '<option value="splade">' not in shown
     common = {"depth": 3, "batch_size": 2, "run": "first", "top": 2, "model": "mono"}
     refused = client.post(f"{address}?type=rerank-folder", {**common, "name": "a"})
-    assert refused.status_code == 422 and "use monot5 or mmonot5" in refused.content.decode()
+    assert refused.status_code == 422 and "monot5 or mmonot5" in refused.content.decode()
     elsewhere = client.post(f"{address}?type=sparse", {"name": "b", "depth": 3, "batch_size": 2, "model": "../x"})
     assert elsewhere.status_code == 422 and Run.objects.count() == 1
     made = client.post(f"{address}?type=rerank-folder", {**common, "name": "a", "prompt": "monot5"})

@@ -121,7 +121,7 @@ def test_weights_that_a_kill_left_half_are_cut_away_and_a_shared_term_is_needed(
 def test_what_is_no_sparse_encoder_is_refused_in_one_line(model: Path, wings: Any, tmp_path: Path) -> None:
     reranker = tiny(tmp_path / "reranker", "qwen3")[0]
     refused = call("retrieve", "wings", "--system", "sparse", "--model", reranker)
-    assert refused.code == 2 and "--model: This is not the folder" in refused.err
+    assert refused.code == 2 and "--model: " in refused.err
     assert not Run.objects.exists()
 
 
@@ -141,5 +141,5 @@ def test_a_batch_that_memory_does_not_hold_is_halved(model: Path, monkeypatch: p
     most = 1
     assert np.allclose(opened.encode_documents(TEXTS).toarray(), wanted, atol=1e-5) and sizes == [4, 2, 1]
     most = 0
-    with pytest.raises(BadInput, match="One text alone takes more memory"):
+    with pytest.raises(BadInput, match="more memory"):
         opened.encode_documents(TEXTS)

@@ -46,14 +46,14 @@ def test_a_decoder_is_never_called_an_encoder(tmp_path: Path) -> None:
     small = {"vocab_size": 50, "hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "head_dim": 8}
     config = Qwen3Config(**small, num_attention_heads=2, num_key_value_heads=1, tie_word_embeddings=False)
     Qwen3ForCausalLM(config).model.save_pretrained(tmp_path / "bare")
-    with pytest.raises(BadInput, match=r"\(Qwen3Model\) is a decoder without the layer that gives words"):
+    with pytest.raises(BadInput, match=r"\(Qwen3Model\) .*decoder"):
         check_causal(tmp_path / "bare")
     Qwen3ForCausalLM(Qwen3Config(**{**config.to_dict(), "tie_word_embeddings": True})).model.save_pretrained(
         tmp_path / "tied"
     )
     assert check_causal(tmp_path / "tied").model_type == "qwen3"  # Its last layer is its embeddings.
     T5Config(vocab_size=50, d_model=16).save_pretrained(tmp_path / "both")
-    with pytest.raises(BadInput, match=r"\(t5\) is an encoder with a decoder"):
+    with pytest.raises(BadInput, match=r"\(t5\) .* decoder"):
         check_causal(tmp_path / "both")
 
 
@@ -72,7 +72,7 @@ def test_adapters_go_into_all_linear_layers_and_what_has_none_is_named(shape: st
 def test_layers_can_be_named_and_one_that_is_not_there_is_refused(rows: Path, tmp_path: Path) -> None:
     recipe = PrismRecipe(make_task(tiny_base(tmp_path / "base", hidden=32), rows, lora_targets="q_proj, v_proj"))
     assert all(".q_proj." in n or ".v_proj." in n for n, p in recipe.model.named_parameters() if p.requires_grad)
-    with pytest.raises(BadInput, match="no linear layer named 'query'; it has down_proj, gate_proj"):
+    with pytest.raises(BadInput, match=r"'query'; .* down_proj, gate_proj"):
         lora_targets(load_model(tmp_path / "base", "cpu", torch.float32), "query")
 
 
@@ -93,7 +93,7 @@ def test_memory_is_counted_in_the_format_that_is_loaded_and_finishing_in_fp32(ro
     assert finishing_memory(task) == weights * 4
     small = make_task(tmp_path / "half", rows, precision="bf16", lora_rank=1, memory_mb=weights * 3.5 / 2**20)
     assert needed_memory(small, config, 1) < weights * 3.5
-    with pytest.raises(BadInput, match="This publishing needs at least"):
+    with pytest.raises(BadInput, match="publishing needs"):
         check_memory(small, config, 1)
 
 
@@ -108,5 +108,5 @@ def test_other_recipes_put_adapters_into_the_layers_that_are_named(name: str, tm
         return {part.partition(".lora_")[0].rpartition(".")[2] for part in parts}
 
     assert adapted("q_proj,v_proj") == {"q_proj", "v_proj"}
-    with pytest.raises(BadInput, match="lora_targets: the base has no linear layer named 'sideways'"):
+    with pytest.raises(BadInput, match=r"lora_targets: .* 'sideways'"):
         adapted("sideways")

@@ -148,7 +148,7 @@ def test_a_step_that_does_not_fit_says_what_to_lower(
         raise torch.OutOfMemoryError("CUDA out of memory (raised by the test)")
 
     monkeypatch.setattr(Trainer, "training_step", fail)
-    with pytest.raises(DoesNotFit, match=r"A step takes more memory than there is: lower token_budget \(3,072\)"):
+    with pytest.raises(DoesNotFit, match=r"token_budget \(3,072\)"):
         train(JobFolder(tmp_path / "job"), parts)
 
 
@@ -161,6 +161,6 @@ def test_an_optimiser_that_does_not_fit_is_refused_before_the_first_step(monkeyp
         raise torch.OutOfMemoryError("CUDA out of memory (raised by the test)")
 
     monkeypatch.setattr(optimizer, "step", fail)
-    with pytest.raises(DoesNotFit, match="The optimiser takes more memory than there is"):
+    with pytest.raises(DoesNotFit, match="lora_rank"):
         callback.reserve_optimizer(optimizer)
     assert all(value.grad is None for value in layer.parameters()) and optimizer.param_groups[0]["lr"] == 0.1

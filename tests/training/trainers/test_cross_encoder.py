@@ -49,9 +49,9 @@ def test_a_row_of_lambda_is_a_query_with_its_best_documents():
 
 
 def test_what_cannot_be_learned_from_is_refused():
-    with pytest.raises(BadInput, match="Query q, document d: neither label nor teacher score"):
+    with pytest.raises(BadInput, match="Query q, document d: "):
         build_rows([one("q", None)], [9], loss="bce")
-    with pytest.raises(BadInput, match="lambda needs queries with relevant and not relevant documents"):
+    with pytest.raises(BadInput, match="lambda needs queries"):
         build_rows([one("q", 1), one("q", 1)], [9, 9], loss="lambda")
 
 

@@ -70,7 +70,7 @@ def test_the_card_has_the_first_stage_beside_a_base_whose_head_is_random(tmp_pat
     assert outcome.gain["random_head"] and outcome.gain["first_stage"]["mean"] == 1.0 and not outcome.gain["shown"]
     card = (tmp_path / "out" / "README.md").read_text()
     assert "| measure | random head | merged |" in card and "| base (random head) |" in card
-    assert "The first 20 documents of BM25 for 10 queries" in card and "| BM25 | 1.0000 | 1.0000 |" in card
+    assert "20 documents of BM25" in card and "10 queries" in card and "| BM25 | 1.0000 | 1.0000 |" in card
     assert "| this model - BM25 | nDCG@10 |" in card and outcome.gain["words"] in card
     kept = json.loads((tmp_path / "out" / "reranker.json").read_text())
     assert kept["rankings"] == outcome.rankings and "per_query" not in kept["rankings"]
@@ -84,12 +84,12 @@ def test_causal_models_and_classifiers_of_three_labels_are_refused(tmp_path):
     Qwen3ForCausalLM(Qwen3Config(**small, num_attention_heads=2, num_key_value_heads=1, head_dim=8)).save_pretrained(
         tmp_path / "causal"
     )
-    with pytest.raises(BadInput, match="causal is a causal model"):
+    with pytest.raises(BadInput, match=r"causal model .*prism"):
         load_encoder(tmp_path / "causal")
     config = BertConfig(**small, num_attention_heads=2)
     config.num_labels = 3
     BertForSequenceClassification(config).save_pretrained(tmp_path / "three")
-    with pytest.raises(BadInput, match="three classifies into 3 labels"):
+    with pytest.raises(BadInput, match="into 3 labels"):
         load_encoder(tmp_path / "three")
 
 

@@ -100,5 +100,5 @@ def test_encoders_and_sets_without_a_dev_split_are_refused(made, tmp_path):
     manifest["files"] = manifest["files"][:1]
     (bare / "manifest.json").write_text(json.dumps(manifest))
     (bare / "dev.jsonl").unlink()
-    with pytest.raises(BadInput, match="dev split has no row"):
+    with pytest.raises(BadInput, match="dev split"):
         write_outputs(job(tmp_path / "two", made, data=str(bare)), lambda: False)

@@ -145,7 +145,7 @@ def test_packed_rows_do_not_see_each_other(bases: dict[str, Path], rows: data.Tr
 
 
 def test_packing_is_refused_where_it_leaks(bases: dict[str, Path], rows: data.TrainingSet) -> None:
-    with pytest.raises(BadInput, match="Packing is not exact on qwen3_5_text"):
+    with pytest.raises(BadInput, match=r"Packing .* qwen3_5_text"):
         PrismRecipe(make_task(bases["qwen3.5"], rows, packing=True))
 
 
@@ -182,7 +182,7 @@ def test_memory_that_runs_out_halves_the_budget_and_the_step_is_done_all_the_sam
     assert "out of memory" in trainer.callback.folder.state["phase"]
 
     recipe.forward = lambda numbers: small([0, 0, 0])  # type: ignore[method-assign]
-    with pytest.raises(DoesNotFit, match="takes more memory than there is: lower max_length"):
+    with pytest.raises(DoesNotFit, match="lower max_length"):
         trainer.gradients(first)
 
 
@@ -206,7 +206,7 @@ def test_passes_stay_within_the_budget_and_hold_every_row() -> None:
 
 def test_a_teacher_score_must_not_be_missing(tmp_path: Path, bases: dict[str, Path]) -> None:
     found = data.read_training_set(write_set(tmp_path / "set", revised_score=None))
-    with pytest.raises(BadInput, match=r"96 of 96 rows have no teacher score: export with votes or labels as teacher"):
+    with pytest.raises(BadInput, match=r"96 of 96 .* teacher score"):
         PrismRecipe(make_task(bases["qwen3"], found))
 
 
@@ -216,7 +216,7 @@ def test_the_document_is_cut_and_never_the_end_of_the_prompt(bases: dict[str, Pa
     tail = recipe.tokenizer(rendering.TAIL, add_special_tokens=False)["input_ids"]
     for row in recipe.rows[:4]:
         assert len(row.ids) == 320 and row.ids[row.start - len(tail) : row.start] == tail
-    with pytest.raises(BadInput, match="does not fit into max_length 60 even without its document"):
+    with pytest.raises(BadInput, match="max_length 60 "):
         PrismRecipe(make_task(bases["qwen3"], found, max_length=60, token_budget=60))
 
 
@@ -228,7 +228,7 @@ def test_rows_that_are_cut_are_counted_and_many_give_a_warning_with_the_length_t
     callback = JobCallback(JobFolder(tmp_path), recipe.task, lambda: False, recipe.dev_margins)
     found = callback.report_lengths(recipe.rows.table["whole"], 320)
     assert 0 < longer == found["cut"] and sum(found["counts"]) == found["rows"] == 96
-    assert f"warning: {longer} of 96 rows are longer than 320 tokens" in capsys.readouterr().out
+    assert f"warning: {longer} of 96 rows" in capsys.readouterr().out
     again = PrismRecipe(make_task(bases["qwen3"], rows, max_length=found["fits_95"], token_budget=2000))
     few = callback.report_lengths(again.rows.table["whole"], found["fits_95"])
     assert few["cut"] <= 0.05 * 96 and "warning" not in capsys.readouterr().out

@@ -35,7 +35,7 @@ def test_it_trains_and_publishes_an_embedder_that_both_read_alike(tmp_path: Path
     body = {"input": [prefix + text for text in texts]}
     status, answer = send(Served("out", open_embedder(out)), body)
     assert status == 200 and [one["embedding"] for one in answer["data"]] == pytest.approx(theirs, abs=1e-5)
-    with pytest.raises(BadInput, match="out is an embedding model, which scores no pairs"):
+    with pytest.raises(BadInput, match=r"out .* embedding model"):
         open_scorer(out)
     card = (out / "README.md").read_text()
     assert "An embedding model" in card and "CrossEncoder" not in card

@@ -82,7 +82,7 @@ def test_every_recipe_is_refused_where_its_memory_cannot_be_enough(
     folder.write_request({**folder.job, "memory_mb": 1.0})
     task = prepare_task(folder, folder.job)
     monkeypatch.setattr("transformers.PreTrainedModel.from_pretrained", None)
-    with pytest.raises(BadInput, match=r"needs at least 0\.\d+ GiB of memory and 0\.00 GiB are free"):
+    with pytest.raises(BadInput, match=r"0\.\d+ GiB of memory and 0\.00 GiB"):
         open_recipe(task)
 
 
@@ -90,7 +90,7 @@ def test_every_recipe_is_refused_where_its_memory_cannot_be_enough(
 def test_an_encoder_cannot_write_answers(recipe: str, tmp_path: Path) -> None:
     folder = make_job(tmp_path, recipe)
     folder.write_request({**folder.job, "base": "tiny:encoder"})
-    with pytest.raises(BadInput, match=r"\(bert\) is an encoder, which writes no answers: take the recipe cross"):
+    with pytest.raises(BadInput, match=r"\(bert\) .* recipe cross"):
         open_recipe(prepare_task(folder, folder.job))
 
 

@@ -215,10 +215,10 @@ def test_a_set_that_was_changed_after_its_export_is_refused(tmp_path: Path) -> N
     rows = write_set(tmp_path / "set")
     with (rows / "train.jsonl").open("a") as file:
         file.write("\n")
-    with pytest.raises(BadInput, match="is not what its manifest says"):
+    with pytest.raises(BadInput, match="sha256"):
         read_training_set(rows)
     manifest = json.loads((rows / "manifest.json").read_text())
     (rows / "manifest.json").write_text(json.dumps({**manifest, "files": []}))
     (rows / "train.jsonl").write_text('{"query": "a", "document": "b", "loss_type": "point-wise"}\n{"query": 1}\n')
-    with pytest.raises(BadInput, match=r"train.jsonl, line 2: no field 'document'"):
+    with pytest.raises(BadInput, match=r"train\.jsonl, line 2: .*'document'"):
         read_training_set(rows)
