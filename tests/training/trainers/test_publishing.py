@@ -219,6 +219,6 @@ def test_what_does_not_fit_on_the_gpu_is_published_on_the_cpu(tmp_path, monkeypa
     monkeypatch.setattr(training, "replace", lambda task, **changes: SimpleNamespace(**{**vars(task), **changes}))
     folder = JobFolder(tmp_path)
     folder.append_metrics({"step": 1, "steps": 1, "loss": 1.0})
-    record_ = training.publish_model(folder, recipe, tmp_path / "out", (1, "the last one"))
+    record_ = training.publish_model(folder, recipe, tmp_path / "out", 1, "the last one")
     assert recipe.tried == ["cuda", "cpu"] and record_.merge_difference <= 1e-4
     assert (tmp_path / "out" / "reranker.json").exists()
