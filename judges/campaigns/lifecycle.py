@@ -149,8 +149,19 @@ def start_campaign(
             if count:
                 counters.add(campaign.pk, "failed", -count)
                 counters.add(campaign.pk, "escalated:error", count)
-        earlier = [other.pk for other in campaigns]
-        added = _enqueue_pairs(campaign, earlier, limit, again=again, pairs=pairs)
+        statement = ENQUEUE_CANDIDATES if pairs is None else ENQUEUE_PAIRS
+        if campaign.policy == Policy.EVIDENCE:
+            statement = ENQUEUE_POSITIVES
+        (added,) = fetch_row(
+            statement,
+            campaign=campaign.pk,
+            collection=collection.pk,
+            earlier=[other.pk for other in campaigns],
+            limit=None if limit is None else max(0, limit - Work.objects.filter(campaign=campaign).count()),
+            again=again,
+            pairs=None if pairs is None else list(dict.fromkeys(pairs)),
+        )
+        table_statistics.renew_statistics(added, Work)
         if not joined and not added:
             transaction.set_rollback(True)
             return Started(None)
@@ -185,25 +196,6 @@ def check_budget(
             )
             % {"collection": collection.name, "unknown": unknown}
         )
-
-
-def _enqueue_pairs(
-    campaign: Campaign, earlier: list[int], limit: int | None, *, again: bool, pairs: Sequence[int] | None
-) -> int:
-    """Add pairs without an outcome, up to `limit` in the campaign; return the number added."""
-    rest = None if limit is None else max(0, limit - Work.objects.filter(campaign=campaign).count())
-    values: dict[str, Any] = {
-        "campaign": campaign.pk,
-        "collection": campaign.collection_id,
-        "earlier": earlier,
-        "limit": rest,
-        "again": again,
-        "pairs": None if pairs is None else list(dict.fromkeys(pairs)),
-    }
-    statement = ENQUEUE_CANDIDATES if pairs is None else ENQUEUE_PAIRS
-    (added,) = fetch_row(ENQUEUE_POSITIVES if campaign.policy == Policy.EVIDENCE else statement, **values)
-    table_statistics.renew_statistics(added, Work)
-    return int(added)
 
 
 def _start_running(campaign: Campaign) -> None:

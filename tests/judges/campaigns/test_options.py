@@ -200,19 +200,24 @@ def test_a_graded_judge_leaves_its_score_and_the_probability_of_its_tokens(
     assert vote.probabilities == {"10": pytest.approx(0.4)}
 
 
-def test_without_log_probabilities_there_is_a_score_and_no_probability(pair: None, models: LocalModels) -> None:
-    make_judge(models, "graded", "claude", provider="anthropic", parameters={"scale": "0-3"})
-    models.script(claude={"score": 1})
-    assert judge("--policy", "single", "--judges", "graded").json["labels"] == {"0": 1}
-    vote = Attempt.objects.get(role="vote")
-    assert (vote.score, vote.verdict, vote.probabilities) == (1, 0, None)
-
-
-def test_a_score_beyond_the_scale_is_no_verdict(pair: None, models: LocalModels) -> None:
-    make_judge(models, "graded", "wild", parameters={"scale": "0-3"})
-    models.script(wild={"score": 4})
-    assert judge("--policy", "single", "--judges", "graded").json["failed"] == 1
-    assert set(Attempt.objects.filter(role="vote").values_list("outcome", flat=True)) == {"out_of_range"}
+@pytest.mark.parametrize(
+    ("model", "values", "score", "vote"),
+    [
+        ("claude", {"provider": "anthropic", "parameters": {"scale": "0-3"}}, 1, ("labelled", 1, 0, None)),
+        ("wild", {"parameters": {"scale": "0-3"}}, 4, ("out_of_range", None, None, None)),
+        ("declines+refused", {"provider": "openai", "parameters": {"endpoint": "decisions"}}, None,
+         ("refused", None, None, None)),
+    ],
+)  # fmt: skip
+def test_a_score_without_probabilities_one_beyond_the_scale_and_a_refused_decision(
+    pair: None, models: LocalModels, model: str, values: dict[str, Any], score: int | None, vote: tuple[Any, ...]
+) -> None:
+    make_judge(models, "graded", model, **values)
+    models.script(**({model: {"score": score}} if score is not None else {}))
+    status = judge("--policy", "single", "--judges", "graded").json
+    assert (status["labels"], status["failed"]) == (({"0": 1}, 0) if vote[0] == "labelled" else ({}, 1))
+    votes = Attempt.objects.filter(role="vote").values_list("outcome", "score", "verdict", "probabilities")
+    assert set(votes) == {vote}
 
 
 @pytest.mark.parametrize("sdk", ["openai", "google"])
@@ -227,13 +232,6 @@ def test_a_decisions_endpoint_is_a_judge_with_a_probability_for_each_grade(
     assert (vote.score, vote.verdict) == (2, 1)
     assert vote.probabilities == {"0": 0.1, "1": 0.2, "2": 0.6, "3": 0.1}
     assert vote.prompt.name == "decision-0-3-answers" and vote.tokens_in > 0
-
-
-def test_a_decisions_endpoint_that_declines_is_a_refusal(pair: None, models: LocalModels) -> None:
-    values = {"parameters": {"endpoint": "decisions"}, "provider": "openai"}
-    make_judge(models, "decider", "declines+refused", **values)
-    assert judge("--policy", "single", "--judges", "decider").json["failed"] == 1
-    assert Attempt.objects.get(role="vote").outcome == "refused"
 
 
 def test_the_trained_reranker_votes_by_its_threshold(pair: None, models: LocalModels) -> None:
