@@ -11,7 +11,7 @@ from django.test import Client
 from django.utils import timezone
 
 from annotation.exports.snapshots import write_snapshot
-from annotation.models import AuditEntry, Role
+from annotation.models import AuditEntry, Membership, Role
 from annotation.models.imports import FileImport
 from annotation.models.snapshots import Snapshot
 from api.idempotency import delete_old_answers
@@ -26,6 +26,12 @@ from tests.imported_files import work_off
 pytestmark = pytest.mark.django_db
 
 
+@pytest.fixture
+def alice() -> Membership:
+    """An admin of the collection c."""
+    return make_member(make_collection("c"), "alice", Role.ADMIN)
+
+
 def test_a_token_is_stored_as_its_hash_only_and_logged() -> None:
     alice = make_member(make_collection("c"), "alice")
     row, token = make_token(alice.user, alice.collection, name="n", scopes=["read"], days=1)
@@ -36,9 +42,8 @@ def test_a_token_is_stored_as_its_hash_only_and_logged() -> None:
 
 
 def test_no_token_a_wrong_one_a_revoked_one_an_expired_one_and_a_closed_account_are_401(
-    call: Call, client: Client
+    alice: Membership, call: Call, client: Client
 ) -> None:
-    alice = make_member(make_collection("c"), "alice", Role.ADMIN)
     row, token = make_token(alice.user, None, name="n", scopes=["read"], days=1)
 
     def ask(value: str) -> int:
@@ -90,10 +95,8 @@ def test_only_an_owner_with_a_token_for_all_collections_creates_one(call: Call) 
     assert again.status_code == 422 and "already exists" in again.json()["detail"]
 
 
-def test_pages_of_a_list_follow_each_other_without_gap(call: Call) -> None:
-    collection = make_collection("c")
-    alice = make_member(collection, "alice", Role.ADMIN)
-    made = {make_pair(collection).pk for _ in range(5)}
+def test_pages_of_a_list_follow_each_other_without_gap(alice: Membership, call: Call) -> None:
+    made = {make_pair(alice.collection).pk for _ in range(5)}
     found, after = [], 0
     while after is not None:
         page = call(alice.user, "GET", f"collections/c/pairs?limit=2&after={after}").json()
@@ -153,10 +156,8 @@ def test_a_wrong_judgment_is_refused_and_saves_nothing(call: Call, body: dict[st
     assert answer.json()["detail"] and not Judgment.objects.exists()
 
 
-def test_a_request_with_a_key_happens_once(call: Call) -> None:
-    collection = make_collection("c")
-    alice = make_member(collection, "alice", Role.ADMIN)
-    make_pair(collection)
+def test_a_request_with_a_key_happens_once(alice: Membership, call: Call) -> None:
+    make_pair(alice.collection)
     ask = {"format": "csv", "origins": None}
     first = call(alice.user, "POST", "collections/c/exports", ask, **{"Idempotency-Key": "one"})
     again = call(alice.user, "POST", "collections/c/exports", ask, **{"Idempotency-Key": "one"})
@@ -168,8 +169,7 @@ def test_a_request_with_a_key_happens_once(call: Call) -> None:
     assert Snapshot.objects.count() == 2
 
 
-def test_the_first_answer_is_not_repeated_to_who_may_no_longer_ask(call: Call) -> None:
-    alice = make_member(make_collection("c"), "alice", Role.ADMIN)
+def test_the_first_answer_is_not_repeated_to_who_may_no_longer_ask(alice: Membership, call: Call) -> None:
     ask, key = {"format": "csv"}, {"Idempotency-Key": "one"}
     assert call(alice.user, "POST", "collections/c/exports", ask, **key).status_code == 201
     alice.role = Role.ANNOTATOR
@@ -189,16 +189,14 @@ def test_of_two_who_make_a_collection_of_one_name_at_once_the_second_is_refused(
     assert Collection.objects.count() == 1
 
 
-def test_a_refused_request_keeps_no_answer_so_its_key_may_be_used_again(call: Call) -> None:
-    alice = make_member(make_collection("c"), "alice", Role.ADMIN)
+def test_a_refused_request_keeps_no_answer_so_its_key_may_be_used_again(alice: Membership, call: Call) -> None:
     key = {"Idempotency-Key": "one"}
     assert call(alice.user, "POST", "collections/c/exports", {"format": "no"}, **key).status_code == 422
     assert not IdempotentAnswer.objects.exists()
     assert call(alice.user, "POST", "collections/c/exports", {"format": "csv"}, **key).status_code == 201
 
 
-def test_kept_answers_are_deleted_after_thirty_days(call: Call) -> None:
-    alice = make_member(make_collection("c"), "alice", Role.ADMIN)
+def test_kept_answers_are_deleted_after_thirty_days(alice: Membership, call: Call) -> None:
     for key in ("old", "new"):
         call(alice.user, "POST", "collections/c/exports", {"format": "csv"}, **{"Idempotency-Key": key})
     IdempotentAnswer.objects.filter(key="old").update(created_at=timezone.now() - timedelta(days=31))
@@ -207,9 +205,8 @@ def test_kept_answers_are_deleted_after_thirty_days(call: Call) -> None:
 
 @pytest.mark.parametrize("key", [{}, {"Idempotency-Key": "one"}], ids=["without a key", "with a key"])
 def test_a_body_that_is_not_read_is_refused_as_a_problem(
-    call: Call, client: Client, settings: Any, key: dict[str, str]
+    alice: Membership, call: Call, client: Client, settings: Any, key: dict[str, str]
 ) -> None:
-    alice = make_member(make_collection("c"), "alice", Role.ADMIN)
     settings.DATA_UPLOAD_MAX_MEMORY_SIZE = 1_000
     large = call(alice.user, "POST", "collections/c/exports", {"format": "csv", "origins": ["x" * 2_000]}, **key)
     assert large.status_code == 413 and large["Content-Type"] == "application/problem+json"
@@ -222,11 +219,9 @@ def test_a_body_that_is_not_read_is_refused_as_a_problem(
     assert not FileImport.objects.exists()
 
 
-def test_a_campaign_is_estimated_started_read_and_cancelled(call: Call) -> None:
-    collection = make_collection("c")
-    alice = make_member(collection, "alice", Role.ADMIN)
+def test_a_campaign_is_estimated_started_read_and_cancelled(alice: Membership, call: Call) -> None:
     for _ in range(3):
-        make_pair(collection)
+        make_pair(alice.collection)
     expected = call(alice.user, "POST", "collections/c/campaigns/estimate", {"policy": "human"})
     assert expected.status_code == 200, expected.content
     assert expected.json()["pairs"] == 3 and not Campaign.objects.exists()
@@ -240,10 +235,8 @@ def test_a_campaign_is_estimated_started_read_and_cancelled(call: Call) -> None:
     assert call(alice.user, "GET", "collections/c/campaigns/999999").status_code == 404
 
 
-def test_an_export_is_made_and_its_files_are_downloaded(call: Call) -> None:
-    collection = make_collection("c")
-    alice = make_member(collection, "alice", Role.ADMIN)
-    make_pair(collection)
+def test_an_export_is_made_and_its_files_are_downloaded(alice: Membership, call: Call) -> None:
+    make_pair(alice.collection)
     made = call(alice.user, "POST", "collections/c/exports", {"format": "csv"}).json()
     assert made["state"] == "ready"
     file = call(alice.user, "GET", f"collections/c/exports/{made['number']}/files/{made['files'][0]}")
@@ -285,8 +278,7 @@ def test_a_token_is_made_on_the_page_shown_once_and_revoked(client: Client, call
     assert AccessToken.objects.count() == 1
 
 
-def test_files_are_uploaded_checked_and_imported(call: Call, client: Client) -> None:
-    alice = make_member(make_collection("c"), "alice", Role.ADMIN)
+def test_files_are_uploaded_checked_and_imported(alice: Membership, call: Call, client: Client) -> None:
     _row, token = make_token(alice.user, None, name="n", scopes=["manage", "read"], days=1)
     headers = {"Authorization": f"Bearer {token}"}
     lines = [json.dumps({"_id": f"d{n}", "text": "A mapping " * 100}) for n in range(1_500)]
@@ -336,11 +328,9 @@ def test_a_large_body_without_a_valid_token_is_refused_unread(client: Client) ->
 
 @pytest.mark.django_db(transaction=True)
 def test_an_export_with_a_key_is_of_one_moment_and_a_second_request_gets_its_answer(
-    call: Call, monkeypatch: pytest.MonkeyPatch
+    alice: Membership, call: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    collection = make_collection("c")
-    alice = make_member(collection, "alice", Role.ADMIN)
-    make_pair(collection)
+    make_pair(alice.collection)
     levels = []
 
     def write(snapshot: Snapshot) -> Snapshot:
@@ -357,8 +347,7 @@ def test_an_export_with_a_key_is_of_one_moment_and_a_second_request_gets_its_ans
     assert again.json() == first.json() and Snapshot.objects.count() == 1
 
 
-def test_half_a_surrogate_pair_which_nothing_can_store_is_refused_as_no_json(call: Call, client: Client) -> None:
-    alice = make_member(make_collection("c"), "alice", Role.ADMIN)
+def test_half_a_surrogate_pair_which_nothing_can_store_is_refused_as_no_json(alice: Membership, call: Call) -> None:
     for method, path, body in (
         ("POST", "collections/c/invitations", {"role": "annotator", "email": "\ud800@example.org"}),
         ("PATCH", "collections/c/settings", {"title": "\ud800"}),
