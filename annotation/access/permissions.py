@@ -131,7 +131,7 @@ def action(name: Action, *methods: str) -> Callable[[View], View]:
         def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
             scope = scope_of(request, name, kwargs)
             if scope is None:
-                return to_sign_in(request)
+                return redirect_to_sign_in(request)
             request.scope = scope  # type: ignore[attr-defined]  # error pages show the same navigation
             response = view(request, scope, *args, **kwargs)
             # Out of every cache, the browser's too: a shared computer shows nothing after sign-out.
@@ -217,7 +217,7 @@ def collection_scope(user: User, name: Action, collection: str) -> Scope:
     return scope
 
 
-def to_sign_in(request: HttpRequest) -> HttpResponse:
+def redirect_to_sign_in(request: HttpRequest) -> HttpResponse:
     """Redirect to the sign-in page, which leads back afterwards; for HTMX the whole page is replaced."""
     htmx = bool(request.headers.get("HX-Request"))
     back = request.headers.get("HX-Current-URL", "") if htmx else request.get_full_path()

@@ -19,7 +19,7 @@ ONE_CLASS = gettext_noop("all grades are the same")
 
 
 @dataclass(frozen=True, slots=True)
-class Second:
+class SecondAggregate:
     """The second aggregate of a report; `solution` is None where there is none, for the `reason`."""
 
     solution: Solution | None
@@ -67,12 +67,12 @@ class Second:
         ]
 
 
-def fit_dawid_skene(report: AgreementReport) -> Second:
+def fit_dawid_skene(report: AgreementReport) -> SecondAggregate:
     """Fit Dawid-Skene to the report's grades."""
     return fit_matrix(report.found, tuple(assessor.name for assessor in report.assessors))
 
 
-def fit_matrix(matrix: GradeMatrix, names: tuple[str, ...]) -> Second:
+def fit_matrix(matrix: GradeMatrix, names: tuple[str, ...]) -> SecondAggregate:
     """Fit Dawid-Skene to the grades of assessors with these names."""
     # Without items that have no grade, whose labels would follow from the priors alone.
     has_grade = (matrix.grades != MISSING).any(axis=0)
@@ -83,7 +83,7 @@ def fit_matrix(matrix: GradeMatrix, names: tuple[str, ...]) -> Second:
     reason = reason if is_graded.any(axis=1).sum() >= 3 else TOO_FEW
     if reason:
         empty = np.empty(0, dtype=np.int64)
-        return Second(
+        return SecondAggregate(
             None,
             reason,
             names,
@@ -108,10 +108,12 @@ def fit_matrix(matrix: GradeMatrix, names: tuple[str, ...]) -> Second:
     labels = solution.labels[pattern_index]
     probability = solution.posterior.max(axis=1)[pattern_index]
     differs = (majority != MISSING) & (labels != majority)
-    return Second(solution, "", names, len(pairs), pairs, labels, majority, probability, differs, pattern_index)
+    return SecondAggregate(
+        solution, "", names, len(pairs), pairs, labels, majority, probability, differs, pattern_index
+    )
 
 
-def differing_pairs(report: AgreementReport, second: Second, limit: int = 200) -> list[list[Any]]:
+def differing_pairs(report: AgreementReport, second: SecondAggregate, limit: int = 200) -> list[list[Any]]:
     """Return the pairs on which the aggregates differ, the most probable first.
 
     A row has the pair, the majority, Dawid-Skene's label, its probability, and (position of the
@@ -129,7 +131,7 @@ def differing_pairs(report: AgreementReport, second: Second, limit: int = 200) -
     ]
 
 
-def dawid_skene_document(second: Second) -> dict[str, Any]:
+def dawid_skene_document(second: SecondAggregate) -> dict[str, Any]:
     """Return the value of `dawid_skene` in the JSON of the command agreement."""
     solution = second.solution
     if solution is None:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from annotation.agreement.resampling import CELLS, MISSING, Floats, Grades
 
 Places = NDArray[np.intp]
-Met = tuple[Places, Places, Places]  # For each item that two assessors graded: their rows, and its column.
+Overlaps = tuple[Places, Places, Places]  # For each item that two assessors graded: their rows, and its column.
 
 
 class Cohen(NamedTuple):
@@ -114,7 +114,7 @@ def _compute_kappas(sums: Sums) -> Cohen:
     return Cohen(sums.n, plain, linear, quadratic, percent)
 
 
-def find_overlaps(grades: Grades) -> Met:
+def find_overlaps(grades: Grades) -> Overlaps:
     """Find the items that two assessors graded; the left one is always in the smaller row."""
     item, row = (indices.astype(np.int32) for indices in np.nonzero((grades != MISSING).T))
     parts = [(row[:0], row[:0], item[:0])]
@@ -130,7 +130,7 @@ def find_overlaps(grades: Grades) -> Met:
 class Sparse:
     """The measures from sparse counts of common items; the work is in proportion to their number."""
 
-    def __init__(self, rows: Grades, pairs: NDArray[np.int64], met: Met) -> None:
+    def __init__(self, rows: Grades, pairs: NDArray[np.int64], met: Overlaps) -> None:
         """Count grades of `pairs`, sorted by (left, right); `met`: all their common items."""
         from scipy.sparse import csr_array
 

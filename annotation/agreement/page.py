@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from annotation.agreement.grade_matrix import BY_NAME_ONLY, JUDGES, PEOPLE, KnownAssessor, Population, choose_assessors
 from annotation.agreement.measures import Pairwise, Statistic
-from annotation.agreement.report import AgreementReport, of_itself
+from annotation.agreement.report import AgreementReport, describe_copies
 from charts import Chart
 from charts import draw_heatmap as heat_chart
 from charts.cells import csv_line
@@ -190,7 +190,7 @@ def summarise_agreement(report: AgreementReport, filters: AgreementFilters) -> l
         between = _("%(label)s is highest between %(most)s (%(high)s) and lowest between %(least)s (%(low)s).")
         shown = {"high": f"{values[extremes[0]]:.2f}", "low": f"{values[extremes[1]]:.2f}"}
         lines.append(between % {"label": _(MEASURES[filters.measure]), "most": most, "least": least, **shown})
-    return [*lines, *of_itself(report)]
+    return [*lines, *describe_copies(report)]
 
 
 _FIGURES = tuple(f"{name}{part}" for name in MEASURES for part in ("", "_low", "_high"))

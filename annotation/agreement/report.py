@@ -92,7 +92,7 @@ def agreement_report(
     )
 
 
-def of_itself(report: AgreementReport) -> list[str]:
+def describe_copies(report: AgreementReport) -> list[str]:
     """Return a sentence for each group of copies, whose agreement with itself is among the figures."""
     message = _(
         "%(names)s are one model with the same parameters. Their agreement shows how "

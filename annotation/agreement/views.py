@@ -110,7 +110,7 @@ def agreement_csv(request: HttpRequest, scope: Scope) -> HttpResponse:
     return page.send_csv(figures.report)
 
 
-def says_why(page: Page) -> Page:
+def explain_failure(page: Page) -> Page:
     """Decorate a page: where a calculation fails, redirect to the agreement section with the reason."""
 
     @wraps(page)

@@ -11,7 +11,7 @@ from annotation.agreement.cached_results import get_figures
 from annotation.agreement.grade_matrix import choose_assessors, known_assessors, load_grade_matrix, options_of
 from annotation.agreement.measures import Pairwise
 from annotation.agreement.page import MEASURES, POPULATIONS, AgreementFilters, format_statistic
-from annotation.agreement.report import AgreementReport, agreement_report, of_itself
+from annotation.agreement.report import AgreementReport, agreement_report, describe_copies
 from annotation.agreement.resampling import MISSING, RESAMPLES
 from annotation.data.disagreements import compare_directions, list_disagreements
 from annotation.data.pair_filters import PairFilters
@@ -66,7 +66,7 @@ def compare_assessors(collection: Collection, filters: PairFilters, number: str 
         "%(a)s and %(b)s both graded %(n)s pairs (over %(over)s) and gave the same grade to %(int)s. "
         "Cohen's kappa is %(words)s."
     ) % {**names, **values}
-    summary = " ".join([sentence, *of_itself(report)])
+    summary = " ".join([sentence, *describe_copies(report)])
     return {
         **names,
         "measures": [(_(label), getattr(measured, name)) for name, label in MEASURES.items()],

@@ -12,7 +12,7 @@ from ninja.decorators import decorate_view
 from annotation.access.audit_log.recording import record
 from annotation.models import Invitation, Membership, Role
 from annotation.people.accounts import members
-from annotation.people.accounts.invitations import link_of, mail_invitations
+from annotation.people.accounts.invitations import invitation_link, mail_invitations
 from annotation.people.options import InvitationOptions, ReusableLinkOptions, RoleName
 from annotation.work.quality_control import exclusion
 from api.authentication import MANAGE, may, scope_of
@@ -190,7 +190,7 @@ def _show_invitation(request: HttpRequest, row: Invitation) -> dict[str, Any]:
         "number": row.pk,
         "role": Role(row.role or Role.ANNOTATOR).name.lower(),
         "note": row.note,
-        "link": link_of(request, row),
+        "link": invitation_link(request, row),
         "limit": row.limit,
         "uses_left": row.uses_left,
         "mailed": row.mailed_at is not None,

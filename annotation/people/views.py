@@ -17,7 +17,7 @@ from annotation.models import Invitation, Membership, Role
 from annotation.models.quality_control import JudgmentExclusion
 from annotation.people import table
 from annotation.people.accounts import members
-from annotation.people.accounts.invitations import link_of, mail_invitations, may_hand_link
+from annotation.people.accounts.invitations import invitation_link, mail_invitations, may_hand_link
 from annotation.people.options import InvitationOptions, ReusableLinkOptions
 from annotation.quality.label_quality.statistics import PEOPLE_POPULATION, people_charts
 from annotation.work.quality_control import exclusion
@@ -108,7 +108,7 @@ def _render_members(
         return file
     order = request.GET.get("order", "")
     invitations: list[dict[str, Any]] = [
-        {"row": row, "link": link_of(request, row), "closed": members.why_closed(row)}
+        {"row": row, "link": invitation_link(request, row), "closed": members.why_closed(row)}
         for row in members.open_invitations(scope.collection)
     ]
     made_ids = set(request.GET.get("made", "").split(","))

@@ -363,13 +363,13 @@ def test_every_address_as_everybody(world: World, who: str, method: str) -> None
         response = getattr(client, method)(route.path)
         want = expected(route, who)
         inside = response.status_code in {200, 301, 302, 303, 400, 404, 409, 410, 422}
-        to_sign_in = response.status_code == 302 and response["Location"].startswith("/accounts/login/")
+        redirect_to_sign_in = response.status_code == 302 and response["Location"].startswith("/accounts/login/")
         if response.status_code == 405:
             fine = method == "post" or want == {0}  # who takes no POST may say so before asking who comes
         elif want == {302}:
-            fine = to_sign_in
+            fine = redirect_to_sign_in
         elif want == {0}:
-            fine = inside and not (to_sign_in and who != "visitor" and route.action != "public")
+            fine = inside and not (redirect_to_sign_in and who != "visitor" and route.action != "public")
         else:
             fine = response.status_code in want
         if not fine:

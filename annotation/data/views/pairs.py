@@ -11,7 +11,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from annotation.access.audit_log.recording import record
 from annotation.access.permissions import Scope, action
-from annotation.agreement.views import quality_address, says_why
+from annotation.agreement.views import explain_failure, quality_address
 from annotation.data import pair_detail, saved_views
 from annotation.data import pairs as listing
 from annotation.data import two_assessors as crossing
@@ -94,7 +94,7 @@ def hand_over_skipped(request: HttpRequest, scope: Scope) -> HttpResponse:
 
 @action("admin")
 @require_GET
-@says_why
+@explain_failure
 def two_assessors(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Show the cross table of two assessors, and the pairs of the selected cell."""
     filters = PairFilters.read(request.GET)

@@ -87,7 +87,7 @@ class Command(QuorumCommand):
             self.say(f"{label}: {_text(value)}, n {value.n}")
 
 
-def _format_dawid_skene(estimate: aggregates.Second) -> str:
+def _format_dawid_skene(estimate: aggregates.SecondAggregate) -> str:
     if estimate.solution is None:
         return f"Dawid-Skene: none ({estimate.reason})"
     if estimate.solution.collapsed:

@@ -148,7 +148,7 @@ def is_mail_address(text: str) -> bool:
     return True
 
 
-def link_of(request: HttpRequest, invitation: Invitation) -> str:
+def invitation_link(request: HttpRequest, invitation: Invitation) -> str:
     """Return the address of an invitation."""
     return request.build_absolute_uri(reverse("invitation", args=[invitation.token]))
 
@@ -164,7 +164,7 @@ def mail_invitations(request: HttpRequest, invitations: Sequence[Invitation]) ->
         name = (
             invitation.collection.title or invitation.collection.name if invitation.collection else request.get_host()
         )
-        context = {"invitation": invitation, "link": link_of(request, invitation)}
+        context = {"invitation": invitation, "link": invitation_link(request, invitation)}
         title = _("Invitation to %(name)s") % {"name": " ".join(name.split())}
         subject = settings.ACCOUNT_EMAIL_SUBJECT_PREFIX + title
         text = render_to_string("accounts/invitation_mail.txt", context).strip() + "\n"

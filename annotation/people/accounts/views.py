@@ -177,13 +177,13 @@ def display(request: HttpRequest, scope: PublicScope) -> HttpResponse:
 @action("public", "GET", "POST")
 def login(request: HttpRequest, scope: PublicScope, provider_id: str) -> HttpResponse:
     """Redirect to the provider. A GET asks for confirmation, so that no other site can start a sign-in."""
-    return _of_provider(request, scope, OAuth2LoginView, provider_id)
+    return _run_provider_view(request, scope, OAuth2LoginView, provider_id)
 
 
 @action("public", "GET")
 def callback(request: HttpRequest, scope: PublicScope, provider_id: str) -> HttpResponse:
     """Complete a sign-in: exchange the provider's code for an id_token."""
-    return _of_provider(request, scope, OAuth2CallbackView, provider_id)
+    return _run_provider_view(request, scope, OAuth2CallbackView, provider_id)
 
 
 @action("public", "POST")
@@ -208,7 +208,7 @@ def cancelled(request: HttpRequest, scope: PublicScope) -> HttpResponse:
     return redirect("account_login")
 
 
-def _of_provider(request: HttpRequest, scope: PublicScope, view: type, provider_id: str) -> HttpResponse:
+def _run_provider_view(request: HttpRequest, scope: PublicScope, view: type, provider_id: str) -> HttpResponse:
     try:
         adapter = single_sign_on.OpenIDConnect(request, provider_id)
         response: HttpResponse = view.adapter_view(adapter)(request)  # type: ignore[attr-defined]  # allauth's

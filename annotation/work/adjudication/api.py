@@ -96,7 +96,7 @@ def _show_conflict(scope: Scope, *, after: int | None = None, show: int | None =
     if item is not None:
         opinions = conflicts.list_opinions(item)
         conflict = {
-            **show_texts(page.conflict_work(scope.collection, item.pk), scope.collection.grades),
+            **show_texts(page.conflict_task(scope.collection, item.pk), scope.collection.grades),
             "item": item.pk,
             "shown": forms.stamp_shown(forms.CONFLICT, member, item.pk),
             "why": conflicts.why_conflict(opinions),

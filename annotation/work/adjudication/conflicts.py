@@ -17,8 +17,8 @@ from annotation.work.queue.aggregation import UNDO_WITHIN, why_not_undo
 from annotation.work.queue.assignment import (
     SHARDS,
     DecidedAlready,
+    DecisionContent,
     DecisionRefused,
-    EndedWith,
     arm_of,
     check_time,
     fetch_dicts,
@@ -131,7 +131,7 @@ def adjudicate(
             if conflict["state"] == Item.State.SETTLED and decision is not None and decision.grade is not None:
                 if (decision.grade, decision.comment) == (grade, comment):
                     return
-                stored = EndedWith("judgment", decision.grade, (decision.comment,))
+                stored = DecisionContent("judgment", decision.grade, (decision.comment,))
                 raise DecidedAlready(stored.explain(collection.grades))
             raise DecisionRefused(_("This conflict was resolved while you were working on it."))
         check_time(collection.min_judgment_ms, shown_ms, milliseconds)

@@ -91,7 +91,7 @@ def _render_conflict(
     if item:
         opinions = conflicts.list_opinions(item)
         context |= {"opinions": opinions, "why_conflict": conflicts.why_conflict(opinions)}
-        context["work"] = page.conflict_work(scope.collection, item.pk)
+        context["work"] = page.conflict_task(scope.collection, item.pk)
         context["shown"] = forms.stamp_shown(forms.CONFLICT, scope.member, item.pk)
     fragment = "judging/_conflict.html" if item else "judging/_no_conflict.html"
     return render_pair_page(request, scope, fragment, context, status=status)

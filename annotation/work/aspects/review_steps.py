@@ -62,7 +62,7 @@ class ReviewedDecision:
 @transaction.atomic
 def give_weights(review: AspectReview, member: Membership, importances: Mapping[str, int]) -> ReviewStep:
     """Store the reviewer's importances, which can be given once. Raises BadInput unless every aspect has one."""
-    _hold(review)
+    _lock_review(review)
     # Weights count only if given blind (BRIGHT-Pro app. B): after this step the page shows the first person's.
     earlier_step = current_steps(review).get(Kind.WEIGHTS)
     if earlier_step is not None and earlier_step.answers["importances"] == dict(importances):
@@ -72,7 +72,7 @@ def give_weights(review: AspectReview, member: Membership, importances: Mapping[
     if set(importances) != {entry.id for entry in load_aspects(review.revision.aspects)}:
         raise BadInput(_("Weigh every aspect of the query."))
     checked = {name: check_importance(value) for name, value in importances.items()}
-    return _append(review, member, Kind.WEIGHTS, {"importances": checked})
+    return _append_step(review, member, Kind.WEIGHTS, {"importances": checked})
 
 
 @transaction.atomic
@@ -80,7 +80,7 @@ def judge_aspects(
     review: AspectReview, member: Membership, verdicts: Mapping[str, Verdict], importances: Mapping[str, int], base: int
 ) -> ReviewStep:
     """Store the reviewer's verdict on each criterion, and a revision of the weights where they changed them."""
-    held = _hold(review)
+    held = _lock_review(review)
     _require_next(review, Kind.ASPECTS)
     for name, title in CRITERIA.items():
         if name not in verdicts:
@@ -100,7 +100,7 @@ def judge_aspects(
         # The judged wordings: judge_documents refuses the step if they were changed afterwards.
         "set": _wordings(final),
     }
-    return _append(review, member, Kind.ASPECTS, answers, revision)
+    return _append_step(review, member, Kind.ASPECTS, answers, revision)
 
 
 def _check_changes(
@@ -157,7 +157,7 @@ def decisions_under_review(review: AspectReview) -> list[ReviewedDecision]:
 @transaction.atomic
 def judge_documents(review: AspectReview, member: Membership, verdicts: Mapping[str, Verdict], base: int) -> ReviewStep:
     """Store the reviewer's verdict on each decision and the changes that follow, and submit the review."""
-    held = _hold(review)
+    held = _lock_review(review)
     steps = _require_next(review, Kind.DOCUMENTS)
     # Else the review would approve wordings that the reviewer did not judge.
     if steps[Kind.ASPECTS].answers["set"] != _wordings(held.entries):
@@ -186,7 +186,7 @@ def judge_documents(review: AspectReview, member: Membership, verdicts: Mapping[
     if left:
         revision = revising.apply_review(review.query, review.reviewer, decisions=left, note="documents", base=base)
     answers = [{**asdict(decision), **asdict(verdicts[decision.key])} for decision in decisions]
-    step = _append(review, member, Kind.DOCUMENTS, {"decisions": answers}, revision)
+    step = _append_step(review, member, Kind.DOCUMENTS, {"decisions": answers}, revision)
     answers = [*steps[Kind.ASPECTS].answers["criteria"].values(), *step.answers["decisions"]]
     AspectReview.objects.filter(pk=review.pk).update(
         state=State.SUBMITTED,
@@ -256,7 +256,7 @@ def undo_step(review: AspectReview, member: Membership) -> None:
     record(member.user, "aspects.reviewed", member.collection, query=review.query.external_id, did="undo")
 
 
-def _hold(review: AspectReview) -> LockedAspectSet:
+def _lock_review(review: AspectReview) -> LockedAspectSet:
     """Lock the query. Raises BadInput where the review is not open, or another person changed the aspects."""
     held = revising.lock_aspects(review.query)
     review.refresh_from_db()
@@ -282,7 +282,7 @@ def next_kind(steps: Mapping[str, ReviewStep]) -> str:
     return next((kind for kind in (Kind.WEIGHTS, Kind.ASPECTS, Kind.DOCUMENTS) if kind not in steps), "")
 
 
-def _append(
+def _append_step(
     review: AspectReview,
     member: Membership,
     kind: ReviewStep.Kind,

@@ -10,10 +10,10 @@ from annotation.work.experiments import votes as measures
 from annotation.work.experiments.paired import PairedTable, judged_pairs, paired_table
 from annotation.work.experiments.votes import (
     Vote,
-    both_votes,
     count_flips,
     debate_gain,
     flip_table,
+    paired_votes,
     seconds_saved,
     side_by_side,
 )
@@ -53,7 +53,7 @@ def measure_debate_effect(collection: Collection, since: date | None = None) -> 
     hidden, `seconds_saved` is hidden minus shown.
     """
     votes = drawn_votes(collection, since)
-    revealed = both_votes(votes)
+    revealed = paired_votes(votes)
     by_side, by_person = flip_table(revealed)
     names = dict(Membership.objects.filter(assessor__in=by_person).values_list("assessor", "user__username"))
     return {

@@ -251,7 +251,7 @@ class Flips:
     wrong_to_right: Statistic
 
 
-def both_votes(votes: Iterable[Vote]) -> list[tuple[Vote, Vote]]:
+def paired_votes(votes: Iterable[Vote]) -> list[tuple[Vote, Vote]]:
     """Return the first and final votes of each person on items in the reveal arm whose first vote was blind."""
     votes = [vote for vote in votes if vote.arm == "reveal"]
     firsts = {(vote.item, vote.person): vote for vote in votes if vote.step == "first" and vote.blind}

@@ -214,37 +214,37 @@ def _decide(request: HttpRequest, decision: Callable[[Any, AnnotatorContext], ob
 
 
 def _show_queue(member: Membership) -> dict[str, Any]:
-    work, desktop = page.read_open_task(member)
+    task, figures = page.read_open_task(member)
     # Somebody with an open pair may finish it, even if the queue was closed to them in the meantime.
-    stop = onboarding.find_stop(member) if work is None else None
+    stop = onboarding.find_stop(member) if task is None else None
     return {
-        "task": work
+        "task": task
         and {
-            **show_texts(work, member.collection.grades),
-            "item": work.item,
-            "token": work.token,
-            "seconds_left": work.seconds,
-            "asks": "texts" if work.draft is not None else "grade",
-            "texts": work.draft,
-            "why": work.why,
-            "step": work.step,
-            "first_grade": work.grade,
+            **show_texts(task, member.collection.grades),
+            "item": task.item,
+            "token": task.token,
+            "seconds_left": task.seconds,
+            "asks": "texts" if task.draft is not None else "grade",
+            "texts": task.draft,
+            "why": task.why,
+            "step": task.step,
+            "first_grade": task.grade,
         },
-        "waiting": desktop.waiting,
-        "judged_today": desktop.today,
+        "waiting": figures.waiting,
+        "judged_today": figures.today,
         "closed": stop.kind if stop else "",
     }
 
 
-def show_texts(work: page.TaskView, highest: int) -> dict[str, Any]:
+def show_texts(task: page.TaskView, highest: int) -> dict[str, Any]:
     """Return the texts of a pair as the fields of PairTextsOut."""
     return {
-        "query": work.query.text,
-        "answers": [answer.text for answer in work.answers],
-        "instruction": work.need.text,
-        "title": work.title.text,
-        "document": work.document.text,
-        "source": work.source,
+        "query": task.query.text,
+        "answers": [answer.text for answer in task.answers],
+        "instruction": task.need.text,
+        "title": task.title.text,
+        "document": task.document.text,
+        "source": task.source,
         "highest_grade": highest,
         "debate": [
             {
@@ -254,7 +254,7 @@ def show_texts(work: page.TaskView, highest: int) -> dict[str, Any]:
                 "reason": turn.reason.text if turn.reason else "",
                 "quotes": turn.quotes,
             }
-            for debate_round in work.debate.rounds
+            for debate_round in task.debate.rounds
             for turn in debate_round.turns
         ],
     }

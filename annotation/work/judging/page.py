@@ -105,7 +105,7 @@ class TaskView:
 
 
 @dataclass(frozen=True, slots=True)
-class Desktop:
+class QueueFigures:
     """Figures around the pair: today's work, how many pairs are left for this person, and their last decision."""
 
     today: int
@@ -148,14 +148,14 @@ _WAITING_FOR = read_sql(__file__, "count_waiting")
 _NO_ITEM = 0  # No item has this id, so only the member's figures are read.
 
 
-def read_open_task(membership: Membership) -> tuple[TaskView | None, Desktop]:
+def read_open_task(membership: Membership) -> tuple[TaskView | None, QueueFigures]:
     """Return the member's open task, if any, and the figures around it; never claims."""
     row = _read_one(_TASKS, membership=membership.pk, item=None, grouped=False, most=1)
     if row["item"] is not None:
-        return _build_task_view(row, membership.collection), _build_desktop(row, membership)
+        return _build_task_view(row, membership.collection), _build_figures(row, membership)
     # Counted again, because the page says that nothing is left only where that is true now.
     _counted.pop(membership.pk, None)
-    return None, _build_desktop(row, membership)
+    return None, _build_figures(row, membership)
 
 
 def read_open_tasks(membership: Membership, *, item: int | None = None) -> list[TaskView]:
@@ -164,18 +164,18 @@ def read_open_tasks(membership: Membership, *, item: int | None = None) -> list[
     return [_build_task_view(row, membership.collection) for row in rows if row["item"] is not None]
 
 
-def read_desktop(membership: Membership) -> Desktop:
+def read_figures(membership: Membership) -> QueueFigures:
     """Return the figures around a lease group."""
     row = _read_one(_TASKS, membership=membership.pk, item=_NO_ITEM, grouped=False, most=1)
-    return _build_desktop(row, membership)
+    return _build_figures(row, membership)
 
 
-def _build_desktop(row: dict[str, Any], membership: Membership) -> Desktop:
+def _build_figures(row: dict[str, Any], membership: Membership) -> QueueFigures:
     figures = row["today"], row["spent_ms"], _count_left(membership, row["decided"], holds=row["item"] is not None)
     if row.get("first_seconds") is not None:
         # The last decision is the blind judgment of the open pair.
-        return Desktop(*figures, row["public_id"], "saved", row["first_seconds"])
-    return Desktop(*figures, row["last_item"], row["last_what"], row["last_seconds"])
+        return QueueFigures(*figures, row["public_id"], "saved", row["first_seconds"])
+    return QueueFigures(*figures, row["last_item"], row["last_what"], row["last_seconds"])
 
 
 # By membership: until when the count is used, how many pairs were left, how many the member had decided that day.
@@ -199,18 +199,18 @@ def _count_left(membership: Membership, today: int, *, holds: bool) -> int:
     return count if count > QUEUE_SHOWN else max(int(holds), count - (today - decided))
 
 
-def own_work(membership: Membership, item: int) -> TaskView | None:
+def own_task(membership: Membership, item: int) -> TaskView | None:
     """Return the task of an item that was assigned to this member, with their grade if they gave one; else None."""
     rows = read_rows(_MINE, membership=membership.pk, item=item)
     return _build_task_view(rows[0], membership.collection) if rows else None
 
 
-def conflict_work(collection: Collection, item: int) -> TaskView:
+def conflict_task(collection: Collection, item: int) -> TaskView:
     """Return a conflict for an adjudicator, under the item's id, with all rounds of its debate."""
     return _build_task_view(_read_one(_ITEM, item=item), collection, ALL_ROUNDS)
 
 
-def gold_work(collection: Collection, row: GoldPair) -> TaskView:
+def gold_task(collection: Collection, row: GoldPair) -> TaskView:
     """Return a gold pair, which has no lease: no token, and no time that runs out."""
     pair = row.pair
     return TaskView(

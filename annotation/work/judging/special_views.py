@@ -57,7 +57,7 @@ def _answer_gold(request: HttpRequest, scope: Scope, who: str) -> HttpResponse:
         "who": who,
         # Only experts have practice pairs.
         "practised": gold.others_on_practice(scope.member) if who == Who.EXPERT else None,
-        "work": page.gold_work(scope.collection, row) if row else None,
+        "work": page.gold_task(scope.collection, row) if row else None,
         "shown": forms.stamp_shown(forms.GOLD, scope.member, row.pk) if row else "",
         "problem": problem,
         "typed": parse_text(request.POST, "comment") if status == 422 else "",

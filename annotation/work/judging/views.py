@@ -112,24 +112,24 @@ def render_task(
     request: HttpRequest, scope: Scope, *, status: int = 200, problem: str = "", taken_back: bool = False
 ) -> HttpResponse:
     """Render the open pair, or the page that says why there is none."""
-    work, desktop = page.read_open_task(scope.member)
+    task, figures = page.read_open_task(scope.member)
     # Somebody with an open pair may finish it before anything else is asked of them.
-    if work is None and (stop := onboarding.find_stop(scope.member)):
+    if task is None and (stop := onboarding.find_stop(scope.member)):
         return _render_fragment(request, scope, "judging/_stop.html", {"stop": stop, "problem": problem}, status=status)
     context: dict[str, object] = {
-        "work": work,
-        "desktop": desktop,
+        "work": task,
+        "desktop": figures,
         "problem": problem,
         "taken_back": taken_back,
         "starts": request.method == "GET" and "start" in request.GET,
         "announced": onboarding.has_new_guidelines(scope.member),
         # A refused form is shown again with its values. A refused undo (409) is about another pair,
         # so the draft of this one is shown.
-        "typed": work.typed if work and status != 422 else {name: request.POST.get(name, "") for name in page.TYPED},
+        "typed": task.typed if task and status != 422 else {name: request.POST.get(name, "") for name in page.TYPED},
     }
-    fragment = "judging/_work.html" if work else "judging/_rest.html"
-    if work and work.draft:
-        context["texts"] = context["typed"] if status == 422 or any(work.typed.values()) else work.draft
+    fragment = "judging/_work.html" if task else "judging/_rest.html"
+    if task and task.draft:
+        context["texts"] = context["typed"] if status == 422 or any(task.typed.values()) else task.draft
         context["ratings"] = page.RATINGS.items()
         fragment = "judging/_edit.html"
     return _render_fragment(request, scope, fragment, context, status=status)
@@ -168,15 +168,15 @@ def render_pair_page(
 @action("judge", "GET", "HEAD")
 def judge_query(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Show the member's open pairs of a query; reading never claims."""
-    works = page.read_open_tasks(scope.member)
+    tasks = page.read_open_tasks(scope.member)
     # Texts to edit and the qualification test need more room than a card has. Consent, the test and
     # a pause, which come before the next task, also have their pages there.
-    if works[0].only_alone if works else onboarding.find_stop(scope.member):
+    if tasks[0].only_alone if tasks else onboarding.find_stop(scope.member):
         return redirect("judge", scope.collection.name)
     context = _card_context(scope) | {
-        "works": works,
-        "work": works[0] if works else None,
-        "desktop": page.read_desktop(scope.member),
+        "works": tasks,
+        "work": tasks[0] if tasks else None,
+        "desktop": page.read_figures(scope.member),
         "guidelines": guidelines.current(scope.collection),
         "section": "judge",
     }
@@ -232,14 +232,14 @@ def _render_card(
     """Render the card of one pair for HTMX; redirect a plain form to the page of the query."""
     if not request.headers.get("HX-Request"):
         return HttpResponseRedirect(reverse("judge_query", args=[scope.collection.name]), status=303)
-    works = page.read_open_tasks(scope.member, item=item)
+    tasks = page.read_open_tasks(scope.member, item=item)
     # A decided pair stays on the page, with a button to undo the decision.
-    work = works[0] if works else page.own_work(scope.member, item)
+    task = tasks[0] if tasks else page.own_task(scope.member, item)
     typed = parse_draft(request.POST) if status == 409 else {}
-    if work and (status == 422 or (works and typed)):
-        work = replace(work, typed={name: request.POST.get(name, "") for name in page.TYPED})
-    context = _card_context(scope) | {"work": work, "open": bool(works), "problem": problem}
-    context |= {"changes": changes, "typed": typed, "kept": "" if works else "\n\n".join(typed.values())}
+    if task and (status == 422 or (tasks and typed)):
+        task = replace(task, typed={name: request.POST.get(name, "") for name in page.TYPED})
+    context = _card_context(scope) | {"work": task, "open": bool(tasks), "problem": problem}
+    context |= {"changes": changes, "typed": typed, "kept": "" if tasks else "\n\n".join(typed.values())}
     return render(request, "judging/_card.html", context, status=status)
 
 
@@ -265,12 +265,12 @@ def judge_history_item(request: HttpRequest, scope: Scope, item: int) -> HttpRes
     """Show a pair that the member decided, with their decision; the keys `n` and `p` lead to its neighbours."""
     item = Assignment.item_of(scope.member, item)
     decision = page.decided_assignments(scope.member).filter(item=item).first()
-    work = page.own_work(scope.member, item)
-    if decision is None or work is None:
+    task = page.own_task(scope.member, item)
+    if decision is None or task is None:
         raise Http404(_("You have no decision on this pair."))
     newer, older = page.neighbour_items(decision)
     context = {"scope": scope, "section": "judge", "collection": scope.collection, "closed": closed(scope.member)}
-    context |= {"work": work, "decision": decision, "newer": newer, "older": older}
+    context |= {"work": task, "decision": decision, "newer": newer, "older": older}
     return render(request, "judging/history_item.html", context)
 
 

@@ -100,7 +100,7 @@ class AnnotatorContext:
         return checks > 0 and self.lent - self.closed_to >= size
 
     @property
-    def instead(self) -> str:
+    def next_kind(self) -> str:
         """Return the kind of the next item: check, repeat, or "" for an item of the queue."""
         size, checks, repeats = self.shares
         return schedule_item(**self._position, checks=checks, repeats=repeats, size=size)
@@ -111,7 +111,7 @@ class AnnotatorContext:
         return self.lent - (self.lent - self.closed_to) % self.shares[0]
 
     @property
-    def passed(self) -> int:
+    def skipped_checks(self) -> int:
         """Return how many scheduled checks of this batch lie before the next item or soon after it."""
         size, checks, _repeats = self.shares
         return count_passed_checks(**self._position, checks=checks, size=size)

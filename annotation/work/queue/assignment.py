@@ -89,7 +89,7 @@ class DecidedAlready(DecisionRefused):
     """The same person has already decided; the message says how. They can change it by undoing it."""
 
 
-class EndedWith(NamedTuple):
+class DecisionContent(NamedTuple):
     """The decision that ended an assignment, without times: a form that is sent twice gives equal decisions."""
 
     kind: Literal["judgment", "texts", "flag", "skip"]
@@ -157,9 +157,9 @@ def resolved_counter(reason: str) -> str:
     return "audited" if reason == "audit" else "settled"
 
 
-def in_transaction(work: Callable[[psycopg.Connection[Any]], T]) -> T:
-    """Run `work` in a transaction on Django's connection, again after a deadlock; return what it returns."""
-    return retry_on_conflict(transaction.atomic(lambda: work(connection.connection)))
+def in_transaction(operation: Callable[[psycopg.Connection[Any]], T]) -> T:
+    """Run `operation` in a transaction on Django's connection, again after a deadlock; return what it returns."""
+    return retry_on_conflict(transaction.atomic(lambda: operation(connection.connection)))
 
 
 def retry_on_conflict(attempt: Callable[[], T]) -> T:
@@ -195,7 +195,7 @@ def submit_judgment(
         annotator,
         answer.item,
         answer.token,
-        EndedWith("judgment", answer.grade, (answer.comment,), tuple(sorted(answer.spans))),
+        DecisionContent("judgment", answer.grade, (answer.comment,), tuple(sorted(answer.spans))),
     )
     if own is None:
         return None
@@ -267,7 +267,7 @@ def submit_texts(
 
     Raises Http404 and DecisionRefused.
     """
-    own = _lock_assignment(db, annotator, item, token, EndedWith("texts", texts=texts))
+    own = _lock_assignment(db, annotator, item, token, DecisionContent("texts", texts=texts))
     if own is None:
         return None
     if own.reason != EVIDENCE:
@@ -290,7 +290,7 @@ def skip(
     db: psycopg.Connection[Any], annotator: AnnotatorContext, item: int, token: str, reason: str
 ) -> OwnAssignment | None:
     """Skip an item with a reason: the member never gets it again. Return None where the same skip is stored already."""
-    own = _lock_assignment(db, annotator, item, token, EndedWith("skip", texts=(reason,)))
+    own = _lock_assignment(db, annotator, item, token, DecisionContent("skip", texts=(reason,)))
     if own is not None:
         # A returned lease has already given its place on the item back.
         given_back = int(own.state == "open")
@@ -304,7 +304,7 @@ def flag(
     db: psycopg.Connection[Any], annotator: AnnotatorContext, item: int, token: str, note: str
 ) -> OwnAssignment | None:
     """Flag an item for the adjudicators with a note. Return None where the same flag is stored already."""
-    own = _lock_assignment(db, annotator, item, token, EndedWith("flag", texts=(note,)))
+    own = _lock_assignment(db, annotator, item, token, DecisionContent("flag", texts=(note,)))
     if own is not None:
         state = "standing" if own.item_state == "standing" else "conflict"
         # A late flag takes the place on the item again that the returned lease gave back.
@@ -345,13 +345,13 @@ def claim_next_task(
     3. Return leases that ran out to the queue, and look at all its items.
     4. As the last resort, an item whose lease this member let run out.
     """
-    kind = annotator.instead
+    kind = annotator.next_kind
     # Lease groups skip the scheduled positions of checks; the next single pair makes up for one.
-    if catches_up and kind != CHECK and annotator.passed:
+    if catches_up and kind != CHECK and annotator.skipped_checks:
         (assigned_checks,) = fetch_tuples(
             db, sql.CHECKS_LENT, {"membership": annotator.membership, "begin": annotator.batch_begins}
         )[0]
-        kind = CHECK if assigned_checks < annotator.passed else kind
+        kind = CHECK if assigned_checks < annotator.skipped_checks else kind
     if kind:
         # If no check or repeat is left, an item of the queue comes instead.
         values = {"kind": kind, "trial": 0, "lent": annotator.lent, "separate": SEPARATE}
@@ -406,7 +406,7 @@ def save_draft(
 
 
 def _lock_assignment(
-    db: psycopg.Connection[Any], annotator: AnnotatorContext, item: int, token: str, decision: EndedWith
+    db: psycopg.Connection[Any], annotator: AnnotatorContext, item: int, token: str, decision: DecisionContent
 ) -> OwnAssignment | None:
     """Lock the member's assignment and its item, named by the item's id or by its public id, for a decision on it.
 
@@ -447,15 +447,17 @@ def _lock_assignment(
     return own
 
 
-def _read_decision(db: psycopg.Connection[Any], own: OwnAssignment, judgment: int | None) -> EndedWith:
+def _read_decision(db: psycopg.Connection[Any], own: OwnAssignment, judgment: int | None) -> DecisionContent:
     row = fetch_dicts(db, sql.DECIDED, assignment=own.id, judgment=judgment)[0]
     if row["skipped"]:
-        return EndedWith("skip", texts=(row["skip_reason"],))
+        return DecisionContent("skip", texts=(row["skip_reason"],))
     if row["flagged"]:
-        return EndedWith("flag", texts=(row["flag_note"],))
+        return DecisionContent("flag", texts=(row["flag_note"],))
     if own.reason == EVIDENCE:
-        return EndedWith("texts", texts=(row["contribution"] or "", row["evidence"] or "", str(row["rating"] or "")))
-    return EndedWith("judgment", row["grade"], (row["comment"] or "",), tuple(map(tuple, row["spans"] or ())))
+        return DecisionContent(
+            "texts", texts=(row["contribution"] or "", row["evidence"] or "", str(row["rating"] or ""))
+        )
+    return DecisionContent("judgment", row["grade"], (row["comment"] or "",), tuple(map(tuple, row["spans"] or ())))
 
 
 def lock_open_lease(db: psycopg.Connection[Any], annotator: AnnotatorContext) -> tuple[int, int, str] | None:

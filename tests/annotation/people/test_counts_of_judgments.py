@@ -11,7 +11,7 @@ from annotation.home.overview.overview import list_collection_cards, own_work
 from annotation.models import Assignment, Role
 from annotation.people.accounts.members import list_members
 from annotation.people.table import annotator_record
-from annotation.work.judging.page import read_desktop
+from annotation.work.judging.page import read_figures
 from annotation.work.quality_control import exclusion
 from api.tokens import make_token
 from corpus.models import Judgment
@@ -54,7 +54,7 @@ def test_one_count_of_judgments_stands_everywhere() -> None:
         said = {
             "member": listed.judged,
             "today": listed.today,
-            "judging page": read_desktop(alice).today,
+            "judging page": read_figures(alice).today,
             "card": next(card["judged"] for card in list_collection_cards(alice.user)),
             "own work": own_work(alice)["judged"],
             "own day": own_work(alice)["today"],

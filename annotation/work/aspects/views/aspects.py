@@ -123,7 +123,7 @@ def act(request: HttpRequest, scope: Scope, query: int, act: str) -> HttpRespons
     """Perform an action on a query's aspects or documents, and show its workspace."""
     query_row = query_of(scope, query)
     try:
-        may_work(scope)
+        require_active(scope)
         with transaction.atomic():
             base = forms.read_row_number(request.POST, "base") if "base" in request.POST else None
             focus = _revise_aspects(request, scope, query_row, act, base) or _put_documents(
@@ -143,7 +143,7 @@ def show_workshop(scope: Scope, query: Query, focus: str) -> HttpResponseRedirec
     return HttpResponseRedirect(f"{address}?focus={focus}#{focus}")
 
 
-def may_work(scope: Scope) -> None:
+def require_active(scope: Scope) -> None:
     """Raise BadInput for a member whose work is paused."""
     if reason := why_closed(closed(scope.member)):
         raise BadInput(reason)

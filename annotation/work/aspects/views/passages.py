@@ -13,7 +13,7 @@ from annotation.access.audit_log.recording import record
 from annotation.access.permissions import Scope, action
 from annotation.models.aspects import PassageDraft
 from annotation.work.aspects import drafts, forms
-from annotation.work.aspects.views.aspects import may_work, query_of, render_workspace, show_workshop
+from annotation.work.aspects.views.aspects import query_of, render_workspace, require_active, show_workshop
 from annotation.work.aspects.workspace import list_aspects
 from corpus.aspects import documents
 from corpus.aspects.documents import NewPassage
@@ -28,7 +28,7 @@ def upload(request: HttpRequest, scope: Scope, query: int) -> HttpResponse:
     """Store an uploaded file as a draft, which is refined on the next page."""
     query_row, file = query_of(scope, query), request.FILES.get("file")
     try:
-        may_work(scope)
+        require_active(scope)
         # Checked before the file, which may be large, is read into memory.
         if file is None or (file.size or 0) > drafts.MOST_UPLOADED:
             raise BadInput(_("Choose a text file or a web page of at most 2 MB."))
@@ -65,7 +65,7 @@ def draft(request: HttpRequest, scope: Scope, query: int, draft: int) -> HttpRes
 
 def _save_refined(request: HttpRequest, scope: Scope, query: Query, row: PassageDraft) -> HttpResponse:
     """Save the refined text; then store it as a passage, or show its parts."""
-    may_work(scope)
+    require_active(scope)
     post = request.POST
     if row.state not in {PassageDraft.State.READY, PassageDraft.State.USED}:
         raise BadInput(_("There is no text yet."))
@@ -109,7 +109,7 @@ def cut(request: HttpRequest, scope: Scope, query: int, document: int) -> HttpRe
 
 @transaction.atomic
 def _cut_document(request: HttpRequest, scope: Scope, query: Query, row: Document) -> HttpResponse:
-    may_work(scope)
+    require_active(scope)
     passages = forms.cut_passages(request.POST, row.title, row.text, documents.cut_record(row))
     documents.cut(query, scope.member.assessor, row, passages)
     record(scope, "aspects.revised", query=query.external_id, did="cut", passages=len(passages))

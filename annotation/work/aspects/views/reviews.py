@@ -10,7 +10,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from annotation.access.permissions import Scope, action
 from annotation.work.aspects import forms, review_figures, review_steps, reviews
 from annotation.work.aspects.review_page import describe_review
-from annotation.work.aspects.views.aspects import may_work
+from annotation.work.aspects.views.aspects import require_active
 from corpus.errors import BadInput
 from corpus.models.aspects import AspectReview, ReviewStep
 
@@ -46,7 +46,7 @@ def overview(request: HttpRequest, scope: Scope) -> HttpResponse:
 def claim(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Claim the next query to review."""
     try:
-        may_work(scope)
+        require_active(scope)
         review = reviews.claim_review(scope.member)
     except BadInput as error:
         messages.error(request, str(error))
@@ -76,7 +76,7 @@ def review(request: HttpRequest, scope: Scope, review: int) -> HttpResponse:
 
 def _save_step(request: HttpRequest, scope: Scope, row: AspectReview, mine: bool) -> None:
     """Store the answers of a step. Raises BadInput."""
-    may_work(scope)
+    require_active(scope)
     if not mine:
         raise BadInput(_("Only the reviewer can answer here."))
     post, member = request.POST, scope.member
@@ -102,7 +102,7 @@ def undo(request: HttpRequest, scope: Scope, review: int) -> HttpResponse:
     """Undo the newest step of the member's review."""
     row = _own_or_404(scope, review)
     try:
-        may_work(scope)
+        require_active(scope)
         review_steps.undo_step(row, scope.member)
     except BadInput as error:
         messages.error(request, str(error))

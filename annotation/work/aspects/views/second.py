@@ -8,7 +8,7 @@ from django.views.decorators.http import require_http_methods
 
 from annotation.access.permissions import Scope, action
 from annotation.work.aspects import forms, second
-from annotation.work.aspects.views.aspects import may_work
+from annotation.work.aspects.views.aspects import require_active
 from corpus.aspects.entries import ANCHORS
 from corpus.errors import BadInput
 
@@ -45,7 +45,7 @@ def weigh(request: HttpRequest, scope: Scope) -> HttpResponse:
         return redirect("aspects_sample", scope.collection.name)
     if request.method == "POST":
         try:
-            may_work(scope)
+            require_active(scope)
             revision, importances = (
                 forms.read_row_number(request.POST, "revision"),
                 forms.read_importances(request.POST),

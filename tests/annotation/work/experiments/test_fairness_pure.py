@@ -12,11 +12,11 @@ from annotation.work.experiments.votes import (
     MOMENTS,
     Vote,
     bootstrap_statistic,
-    both_votes,
     count_flips,
     debate_gain,
     flip_table,
     median_seconds,
+    paired_votes,
     seconds_saved,
     side_by_side,
 )
@@ -53,7 +53,7 @@ def near(statistic, value, low, high, n):
 
 
 def test_the_flip_table_equals_a_count_by_hand():
-    found = count_flips(both_votes(cast()))
+    found = count_flips(paired_votes(cast()))
     assert (found.n, found.known) == (8, 7)
     counts = (found.right_right, found.right_wrong, found.wrong_right, found.wrong_wrong)
     assert counts == (2, 2, 2, 1)
@@ -64,7 +64,7 @@ def test_the_flip_table_equals_a_count_by_hand():
 
 
 def test_flips_by_the_side_that_they_go_to():
-    by_side, _by_person = flip_table(both_votes(cast()))
+    by_side, _by_person = flip_table(paired_votes(cast()))
     to_for, to_against = by_side["for"], by_side["against"]
     # First said "not relevant": items 4, 5, 6 of P and 1, 4 of Q. Right were both on 4, one of them flips.
     assert (to_for.n, to_for.right_wrong, to_for.right_right, to_for.wrong_right, to_for.wrong_wrong) == (5, 1, 1, 1, 1)
@@ -78,7 +78,7 @@ def test_a_first_vote_that_was_given_anew_and_one_without_a_final_vote_are_no_fl
     rows = cast([(1, P, T, 1, 0)])
     seen = [Vote(2, P, "reveal", "first", True, T, blind=False), Vote(2, P, "reveal", "final", False, T)]
     alone = [Vote(3, P, "reveal", "first", True, T)]
-    assert [final.item for _, final in both_votes([*rows, *seen, *alone])] == [1]
+    assert [final.item for _, final in paired_votes([*rows, *seen, *alone])] == [1]
 
 
 def test_without_votes_every_share_is_undefined_with_a_reason():
