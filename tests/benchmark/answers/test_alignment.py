@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from benchmark.answers.alignment import (
+    NO_SPREAD,
     AnswerOutcomes,
     RetrievalOutcomes,
     compare_versions,
@@ -31,9 +32,8 @@ def test_alignment_by_hand_and_the_graded_one_equals_numpys():
 
 def test_without_variance_the_graded_one_is_none_and_says_why():
     alike = np.ones(6, dtype=np.bool_)
-    assert graded_align(NDCG, alike) == (None, "all answers have the same verdict")
-    assert graded_align(NDCG, ~alike) == (None, "all answers have the same verdict")
-    assert graded_align(np.full(6, 0.3), CORRECT) == (None, "nDCG is the same for every query")
+    assert graded_align(NDCG, alike) == graded_align(NDCG, ~alike) == (None, NO_SPREAD["answers"])
+    assert graded_align(np.full(6, 0.3), CORRECT) == (None, NO_SPREAD["retrieval"])
     assert graded_align(NDCG[:1], CORRECT[:1])[0] is None
 
 

@@ -59,9 +59,9 @@ def text(client, path, status=200):
 
 
 def test_without_runs_or_answers_the_page_says_what_to_do_next(wings, charlie):
-    assert "Choose runs and models. You see the cost before anything starts." in text(charlie, HOME)
+    assert charlie.get(HOME).context["answerable"] and f'href="{HOME}start/"' in charlie.get(HOME).text
     wings.query_set.update(answers=[])
-    assert "No query has a reference answer" in text(charlie, HOME)
+    assert not charlie.get(HOME).context["answerable"]
     wings.runs.all().delete()
     assert "Add a run first." in text(charlie, HOME)
     assert "Add a run first." in text(charlie, f"{HOME}start/")
@@ -92,21 +92,19 @@ def test_the_table_has_both_versions_with_interval_and_the_ranks_that_changed(wi
         ("bm25", 1.0, 1.0),
         ("dense", 0.5, 0.5),
     ]
-    told = text(charlie, HOME)
-    assert "2 of 2 systems changed rank by Hit@2." in told
-    assert "1 query has no reference answer and is left out." in told
-    assert "Mean over systems writer 0.7500 0.7500" in told
-    swapped = text(charlie, f"{HOME}?before=2&after=1")
-    assert "2 of 2 systems changed rank by Hit@2." in swapped
+    result = charlie.get(HOME).context["result"]
+    assert (result["moved"], result["no_answers"]) == (2, 1)
+    assert "Mean over systems writer 0.7500 0.7500" in text(charlie, HOME)
+    assert charlie.get(f"{HOME}?before=2&after=1").context["result"]["moved"] == 2
 
 
 def test_a_partial_result_is_marked_and_has_no_mean(wings, charlie):
     found = evaluation_of(wings)
     GeneratedAnswer.objects.filter(query__external_id="q2", run__name="dense").delete()
     AnswerEvaluation.objects.update(state=JobState.FAILED, error="Stopped by the call limit: raise it")
-    told = text(charlie, f"{HOME}{found.number}/")
-    assert "Partial result: 1 query still waits for answers." in told and "Mean over systems" not in told
-    assert "Stopped by the call limit: raise it" in told and "Resume" in told
+    page = charlie.get(f"{HOME}{found.number}/")
+    assert page.context["result"]["waiting"] == 1 and page.context["result"]["means"] == []
+    assert AnswerEvaluation.objects.get().error in text(charlie, f"{HOME}{found.number}/") and "Resume" in page.text
 
 
 def test_what_is_cancelled_goes_on_with_other_limits_and_the_log_tells_of_both(wings, charlie):
@@ -119,8 +117,8 @@ def test_what_is_cancelled_goes_on_with_other_limits_and_the_log_tells_of_both(w
     acts = AuditEntry.objects.filter(act="answers.control").order_by("pk")
     assert list(acts.values_list("details__what", flat=True)) == ["cancel", "go-on"]
     leases.claim(AnswerEvaluation)
-    refused = charlie.post(f"{HOME}{found.number}/go-on/", follow=True).text
-    assert "no longer allows this action" in refused and acts.count() == 2
+    refused = charlie.post(f"{HOME}{found.number}/go-on/", follow=True)
+    assert [str(message.level_tag) for message in refused.context["messages"]] == ["error"] and acts.count() == 2
 
 
 def test_answers_are_listed_by_run_and_generator_and_what_disagrees_is_found(wings, charlie):
@@ -134,7 +132,7 @@ def test_answers_are_listed_by_run_and_generator_and_what_disagrees_is_found(win
     assert [one["query"].external_id for one in rows] == ["q1"]
     wrong = charlie.get(f"{address}?show=wrong").context["listed"]["rows"]
     assert [one["query"].external_id for one in wrong] == ["q2"]
-    assert "No answers to show." in text(charlie, f"{address}?show=problems")
+    assert charlie.get(f"{address}?show=problems").context["listed"]["count"] == 0
     assert charlie.get(f"{address}?system=nothing&page=x&show=y").context["listed"]["count"] == 2
     assert charlie.get(f"{address}?before=77").status_code == 404
 
@@ -158,7 +156,7 @@ def test_one_answer_shows_its_contexts_and_its_verdict(wings, charlie):
     answer.documents = [first.pk]
     answer.save()
     told = text(charlie, f"{HOME}{found.number}/queries/{query.pk}/?system=bm25&generator=writer")
-    assert "writer from bm25" in told and "writer says it lifts." in told and "a secret lift" in told
+    assert "writer from bm25" in told and answer.answer in told and "a secret lift" in told
     assert scene.TEXTS["d1"] in told and "1. d1 relevant" in told
     assert "Judged by grader." in told
     later = make_query(wings, "new", external_id="new", answers=["x"])
@@ -188,8 +186,7 @@ def test_a_suites_page_has_a_column_for_each_member(wings, charlie):
     address = f"/suites/{suite.pk}/answers/"
     assert "No answers yet" in text(charlie, address), "its newest evaluation is at another k"
     AnswerEvaluation.objects.update(options={**AnswerEvaluation.objects.get().options, "k": 10})
-    told = text(charlie, address)
-    assert "Mean over systems writer" in told and "bm25 writer" in told
+    assert "bm25 writer" in text(charlie, address)
     assert json.loads(charlie.get(f"{address}?table=main-rag-align&as=json").content)["rows"][0][0] == "mean"
     assert address in charlie.get(f"/suites/{suite.pk}/").content.decode()
     hidden = make_suite(name="hidden", collections=[wings, stones])

@@ -21,7 +21,7 @@ from benchmark.models import Filling, Qrels, Run
 from benchmark.qrels import comparing, reading, versions
 from corpus.collections.removal import delete_collection
 from corpus.collections.task_order import reprioritise_tasks
-from corpus.errors import BadInput
+from corpus.errors import BadInput, BadOption
 from corpus.models import Collection, Document, Item, Label, Query
 from judges.models import Attempt, Campaign, JudgeVersion, PromptVersion, Work
 from tests import benchmark_scene as scene
@@ -81,7 +81,7 @@ def test_people_fill_the_holes_of_the_pool(books: Collection, runs: list[Run], a
     assert sorted(Item.objects.values_list("reason", "state", "overlap")) == [("hole", "open", 1)] * 5
     funnel = compute_funnel(begun)
     assert (funnel.candidates, funnel.asked, funnel.to_people, funnel.people_open, funnel.settled) == (5, 5, 5, 5, 0)
-    with pytest.raises(BadInput, match="No pair is resolved yet"):
+    with pytest.raises(BadInput, match="resolved"):
         stages.finish_filling(begun)
     assert len(judge_all(alice)) == 5
     done = stages.advance_filling(begun)
@@ -331,11 +331,12 @@ def test_what_breaks_while_it_is_prepared_is_said_tried_again_and_holds_up_no_ot
         raise OSError("no room")
 
     monkeypatch.setattr(services, "pairs_of", breaks_once)
-    with pytest.raises(ExceptionGroup, match="could not go on"):
+    with pytest.raises(ExceptionGroup) as group:
         advance_due()
+    assert [str(error) for error in group.value.exceptions] == ["no room"]
     broken.refresh_from_db()
     sound.refresh_from_db()
-    assert (broken.state, broken.error, sound.state) == ("preparing", "Unexpected error: no room", "people")
+    assert (broken.state, sound.state) == ("preparing", "people") and broken.error.endswith("no room")
     advance_due()
     broken.refresh_from_db()
     assert (broken.state, broken.error) == ("people", "")
@@ -343,8 +344,9 @@ def test_what_breaks_while_it_is_prepared_is_said_tried_again_and_holds_up_no_ot
 
 def test_a_pool_of_texts_that_are_not_current_any_more_is_refused(books: Collection, runs: list[Run]) -> None:
     Document.objects.filter(collection=books).update(is_current=False)
-    with pytest.raises(BadInput, match="Documents in run one, two have since changed or been removed"):
+    with pytest.raises(BadOption, match="one, two") as refused:
         start_filling(collection=books, runs=runs, depth=3, policy="people")
+    assert refused.value.problems[0][0] == "runs"
     assert not Filling.objects.exists()
 
 
@@ -360,7 +362,7 @@ def test_a_filling_that_cannot_go_on_holds_up_no_other(
         return stages.advance_filling(filling)
 
     monkeypatch.setattr(services, "advance_filling", advance)
-    with pytest.raises(ExceptionGroup, match="fillings that could not go on"):
+    with pytest.raises(ExceptionGroup):
         advance_due()
     other.refresh_from_db()
     assert other.state == "filled"
@@ -414,6 +416,7 @@ def test_the_pairs_that_could_settle_the_order_come_to_people_first_and_in_this_
 
 
 def test_an_order_that_is_settled_sends_nothing(books: Collection, runs: list[Run]) -> None:
-    with pytest.raises(BadInput, match="could change the order"):
+    with pytest.raises(BadOption) as refused:
         start_filling(collection=books, runs=runs[:1], depth=3, first=5, policy="people")
+    assert refused.value.problems[0][0] == "first"
     assert not Filling.objects.exists()

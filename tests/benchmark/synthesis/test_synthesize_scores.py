@@ -162,8 +162,7 @@ def test_with_chains_the_provider_s_reasoning_is_the_chain_and_stands_in_the_exp
     assert {row["kind"] for row in rows[1:3]} == {"hard"} and not any(row["positive"] for row in rows[1:3])
     assert gold["prompt"].count(gold["instruction"]) == 1
     assert gold["prompt"].count(" 0: the document") == gold["prompt"].count(" 10: the document") == 1
-    left = manifest["counts"]["left_out"]
-    assert left == {"its query has an answer of more than 2,048 tokens": 3}
+    assert list(manifest["counts"]["left_out"].values()) == [3]
     manage(*export, tmp_path / "again")
     for name in ("train.jsonl", "manifest.json"):
         assert (tmp_path / "set" / name).read_bytes() == (tmp_path / "again" / name).read_bytes()
@@ -174,7 +173,7 @@ def test_with_chains_the_provider_s_reasoning_is_the_chain_and_stands_in_the_exp
     run = tmp_path / "x.run"
     run.write_text("q1 Q0 d1 1 1.0 x\n")
     refused = manage(*export[:-1], "--run", run, "--out", tmp_path / "no", check=False)
-    assert refused.code == 2 and "--run: This does not go with erank-sft" in refused.err
+    assert refused.code == 2 and refused.err.startswith("--run: ")
 
 
 @pytest.mark.django_db(transaction=True)
@@ -192,7 +191,7 @@ def test_hidden_tokens_that_are_not_in_the_data_do_not_count(model_server: Local
 def test_an_export_without_scores_says_what_to_do_first(tmp_path: Path) -> None:
     make_collection("books")
     refused = call("export", "books", "--format", "erank-sft", "--out", tmp_path / "set")
-    assert refused.code == 2 and "run synthesize_scores books first" in refused.err
+    assert refused.code == 2 and "synthesize_scores books" in refused.err
 
 
 @pytest.mark.django_db

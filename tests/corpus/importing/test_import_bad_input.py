@@ -77,6 +77,6 @@ def refused(*arguments: str) -> str:
 
 
 def test_a_missing_file_and_a_name_that_no_address_could_hold(tmp_path: Path) -> None:
-    assert refused("small", "--corpus=/none", "--queries=/none") == "/none: there is no such file\n"
+    assert refused("small", "--corpus=/none", "--queries=/none").startswith("/none: ")
     (tmp_path / "corpus").write_bytes(GOOD["corpus"])
     assert "Not a name" in refused("Not a name", f"--corpus={tmp_path / 'corpus'}")

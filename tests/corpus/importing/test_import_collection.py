@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from django.core.management import call_command
 
-from corpus.errors import BadInput
+from corpus.errors import BadInput, BadOption, OptionWouldHelp
 from corpus.importing.options import ImportOptions
 from corpus.importing.service import ImportFiles, import_collection
 from corpus.models import Assessor, Collection, Document, Judgment, Label, Pair, Query
@@ -86,8 +86,9 @@ def test_the_same_import_again_changes_nothing_and_says_so(files):
 def test_other_text_is_refused_with_its_line(files):
     import_collection("small", files())
     changed = [*DOCUMENTS[:2], {"_id": "d3", "text": "Sets are unordered."}]
-    with pytest.raises(BadInput, match=r'corpus, line 3: "d3" exists with different text'):
+    with pytest.raises(OptionWouldHelp, match=r'corpus, line 3: "d3"') as refused:
         import_collection("small", files(corpus=changed))
+    assert refused.value.problems[0][0] == "update"
     assert Document.objects.get(external_id="d3").text == DOCUMENTS[2]["text"]
 
 
@@ -187,8 +188,9 @@ def test_equal_scores_of_a_run_are_cut_by_document_id_descending(files):
 
 def test_a_changed_grade_is_refused_and_with_update_supersedes(files):
     import_collection("small", files(qrels="q1 0 d1 1\n"))
-    with pytest.raises(BadInput, match="qrels, line 1: grade 2, but the collection has 1"):
+    with pytest.raises(OptionWouldHelp, match="qrels, line 1: grade 2") as refused:
         import_collection("small", files(qrels="q1 0 d1 2\n"))
+    assert refused.value.problems[0][0] == "update"
     report = import_collection("small", files(qrels="q1 0 d1 2\n", update=True))
     assert (report["judgments"], report["updated"]["judgments"]) == (1, 1)
     assert Judgment.objects.get(grade=2).supersedes.grade == 1
@@ -205,8 +207,9 @@ def test_a_refused_import_leaves_an_older_collection_as_it_was(files):
     rows = contents()
     with pytest.raises(BadInput):
         import_collection("small", files(corpus=[*DOCUMENTS, {"_id": "d4", "text": "x"}], qrels="q1 0 nope 1\n"))
-    with pytest.raises(BadInput, match="change that in its settings"):
+    with pytest.raises(BadOption) as refused:
         import_collection("small", files(grades=1))
+    assert refused.value.problems[0][0] == "grades"
     assert rows == contents()
 
 

@@ -67,8 +67,8 @@ def test_a_collection_in_the_cache_is_imported(cache: Path, tmp_path: Path, monk
 def test_what_is_not_on_the_disk_is_not_downloaded(cache: Path, tmp_path: Path) -> None:
     (cache / "vaswani" / "docs.txt").unlink()
     said = read(cache, "vaswani", tmp_path / "out")
-    assert said.startswith('ir_datasets has not all files of "vaswani" on this disk; where it may download them, run:')
-    assert read(cache, "no/such", tmp_path / "out") == 'ir_datasets knows no collection "no/such"'
+    assert '"vaswani"' in said and "ir_datasets export vaswani docs" in said
+    assert '"no/such"' in read(cache, "no/such", tmp_path / "out")
 
 
 @pytest.mark.django_db

@@ -64,7 +64,7 @@ def test_what_the_user_says_goes_before_the_header(tmp_path: Path) -> None:
     assert found == {"text": "metadata", "words": "text"}
     with pytest.raises(BadInput, match='cannot be "words"'):
         columns_of(tmp_path, "a,b", a="words")
-    with pytest.raises(BadInput, match='line 1: the columns "a" and "b" are both "text"; choose one'):
+    with pytest.raises(BadInput, match=r'line 1: .*"a" and "b".*"text"'):
         columns_of(tmp_path, "a,b", a="text", b="text")
 
 
