@@ -11,7 +11,7 @@ from benchmark.agents.jobs import DatabaseThread
 from benchmark.agents.protocol import FoundDocument
 from benchmark.agents.traces import TOP
 from benchmark.models import Run
-from benchmark.runs import dense, embedding, rankings, sparse
+from benchmark.runs import dense, embedding, rankings, sparse, static
 from benchmark.runs.builders import Progress, ShouldStop, find_run
 from benchmark.runs.vector_search import FolderVectors
 from benchmark.runs.vectors import text_digest
@@ -31,6 +31,7 @@ CACHED = 5000  # Documents whose cut texts are cached, of some ten kilobytes eac
 FOLDERS: dict[Run.Kind, Callable[[dict[str, Any]], FolderVectors[Any]]] = {
     Run.Kind.EMBEDDING: embedding.FolderSearch,
     Run.Kind.SPARSE: sparse.SparseSearch,
+    Run.Kind.STATIC: static.StaticSearch,
 }
 SEARCHING = (Run.Kind.BM25, Run.Kind.DENSE, *FOLDERS)  # Kinds of run whose searcher takes any text.
 

@@ -19,6 +19,7 @@ class Run(ModelJob):
     class Kind(models.TextChoices):
         IMPORTED = "imported", gettext_lazy("imported")
         BM25 = "bm25", gettext_lazy("BM25")
+        STATIC = "static", gettext_lazy("static embeddings")
         HYBRID = "hybrid", gettext_lazy("hybrid")
         REWRITE = "rewrite", gettext_lazy("query rewriting")
         REASONING = "reasoning", gettext_lazy("reasoning-based retrieval")

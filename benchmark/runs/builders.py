@@ -31,6 +31,7 @@ STORE_S = 1.0  # The most seconds of work that a killed worker loses.
 # Dotted paths of makers, imported on first use.
 KINDS = {
     Run.Kind.BM25: "benchmark.runs.lexical",
+    Run.Kind.STATIC: "benchmark.runs.static",
     Run.Kind.HYBRID: "benchmark.runs.hybrid",
     Run.Kind.REWRITE: "benchmark.runs.expansion",
     Run.Kind.REASONING: "benchmark.runs.expansion",

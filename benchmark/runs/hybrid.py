@@ -15,7 +15,7 @@ from benchmark.runs.builders import Progress, ShouldStop, rank_each_query
 from benchmark.runs.hybrid_scores import Scores
 from benchmark.runs.rankings import RankedQuery
 from corpus.errors import BadInput, BadOption
-from corpus.models import Collection, Query
+from corpus.models import Collection, Document, Query
 
 # Kinds of a reranked run's scores: log odds, to which the sigmoid is applied; ERank's grades times
 # their probability, with a mark for answers without a grade; or scores to use unchanged.
@@ -41,8 +41,10 @@ PREPARED: dict[str, Callable[[Scores], Scores]] = {
 def check(collection: Collection, recipe: dict[str, Any]) -> dict[str, Any]:
     """Complete `run` (reranked) or `runs` (BM25 and reranked), `method`, `k1`, `b`, `scores`, `weights`.
 
-    Raises BadInput.
+    With the method rrf: `runs`, two or more of any kind, or `run`, which is fused with BM25. Raises BadInput.
     """
+    if recipe["method"] == hybrid_scores.RRF:
+        return _check_fusion(collection, recipe)
     parameters, name = dict(recipe), str(recipe.get("run") or "")
     if names := list(recipe.get("runs", ())):
         if len(set(names)) != 2 or len(names) != 2 or name:
@@ -67,6 +69,21 @@ def check(collection: Collection, recipe: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def _check_fusion(collection: Collection, recipe: dict[str, Any]) -> dict[str, Any]:
+    """Complete `runs` and `run_ids`, and `k1` and `b` where one run is fused with BM25. Raises BadOption."""
+    names, name = list(recipe.get("runs", ())), str(recipe.get("run") or "")
+    for option in ("weights", "scores"):
+        if recipe.get(option):
+            raise BadOption(option, _("Reciprocal rank fusion reads ranks alone: leave this empty."))
+    if name and names:
+        raise BadOption("run", _("Name the runs to fuse, or one run that is fused with BM25, not both."))
+    if not name and (len(names) < 2 or len(set(names)) != len(names)):
+        raise BadOption("runs", _("Name two or more different runs to fuse, or one run that is fused with BM25."))
+    fused = [builders.ready_run(collection, each, "runs" if names else "run") for each in names or [name]]
+    document = {"method": hybrid_scores.RRF, "runs": [run.name for run in fused], "run_ids": [run.pk for run in fused]}
+    return document | (lexical.check(collection, recipe) if name else {})
+
+
 def kind_of_scores(run: Run) -> str:
     """Return one of SCORE_KINDS: what the model of the run writes, or for other runs what their scores look like."""
     if run.kind == Run.Kind.RERANK_FOLDER and (kind := run.recipe.get("writes")):
@@ -87,6 +104,8 @@ def describe_scores(run: Run) -> str:
 def make(run: Run, progress: Progress, should_stop: ShouldStop) -> None:
     """Make the run query by query; its seconds are only those of BM25 and of combining."""
     recipe = run.recipe
+    if recipe["method"] == hybrid_scores.RRF:
+        return _fuse(run, progress, should_stop)
     index = lexical.index_of(run, recipe, progress, should_stop)
     candidates = rankings.scores_of(recipe["run_id"])
 
@@ -101,5 +120,25 @@ def make(run: Run, progress: Progress, should_stop: ShouldStop) -> None:
         prepared = PREPARED[recipe["scores"]](scores)
         combined = hybrid_scores.combine_scores(bm25, prepared, recipe["method"], recipe["weights"])
         return RankedQuery(documents, combined, perf_counter() - started_at)
+
+    rank_each_query(run, rank, progress, should_stop)
+
+
+def _fuse(run: Run, progress: Progress, should_stop: ShouldStop) -> None:
+    """Fuse the runs over the union of their documents; a document that is not current any more is left out."""
+    stored = [rankings.scores_of(key) for key in run.recipe["run_ids"]]
+    index = lexical.index_of(run, run.recipe, progress, should_stop) if "k1" in run.recipe else None
+    excluded = rankings.excluded_documents(run.collection)
+    current = set(Document.objects.filter(collection=run.collection, is_current=True).values_list("pk", flat=True))
+
+    def rank(query: Query) -> RankedQuery:
+        started_at = perf_counter()
+        lists = [ranked[query.pk][0].tolist() for ranked in stored if query.pk in ranked]
+        if index is not None:
+            depth = run.depth + len(excluded.get(query.pk, ()))
+            lists.append([document for document, _score in index.search(query.text, depth)])
+        scores = hybrid_scores.fuse_ranks(lists)
+        documents = [document for document in scores if document in current]
+        return RankedQuery(documents, [scores[document] for document in documents], perf_counter() - started_at)
 
     rank_each_query(run, rank, progress, should_stop)

@@ -5,9 +5,12 @@ reranker (Rank-R1), z-scores with 0.2 and 0.8 (ERank), and 100 times the reranke
 BM25's unchanged (JudgeRank). The candidates are those of the reranked run, each with its own BM25
 score. A reranker's score is from 0 to 1, so the sigmoid is applied to margins (log odds) first.
 Scores that are all equal say nothing about the order and become 0.
+
+First-stage runs, whose candidates differ, are fused over their union by ranks: `fuse_ranks`.
 """
 
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -55,3 +58,16 @@ def combine_scores(bm25: Scores, scores: Scores, method: str, weights: Sequence[
     bm25_weight, reranker_weight = weights or WEIGHTS[method]
     normalise = METHODS[method]
     return bm25_weight * normalise(bm25) + reranker_weight * normalise(scores)
+
+
+RRF = "rrf"
+RRF_K = 60  # Cormack, Clarke and Büttcher, SIGIR 2009.
+
+
+def fuse_ranks(rankings: Iterable[Iterable[int]], k: int = RRF_K) -> dict[int, float]:
+    """Return the score of each document of any ranking: the sum of 1 / (k + rank), ranks from 1 (RRF)."""
+    scores: dict[int, float] = defaultdict(float)
+    for ranking in rankings:
+        for rank, document in enumerate(ranking, 1):
+            scores[document] += 1 / (k + rank)
+    return dict(scores)

@@ -13,11 +13,14 @@ from corpus.errors import BadOption
 from judges.model_jobs.options import LIMITS, PaidOptions
 
 Kind = Run.Kind
-System = Literal["bm25", "hybrid", "rewrite", "reasoning", "dense", "rerank", "embedding", "sparse", "rerank-folder"]
+System = Literal[
+    "bm25", "static", "hybrid", "rewrite", "reasoning", "dense", "rerank", "embedding", "sparse", "rerank-folder"
+]  # fmt: skip
 COMMON = ("name", "depth", "keep_self")
 # The options on the page of a system, in addition to COMMON.
 TAKES: dict[str, tuple[str, ...]] = {
     Kind.BM25: ("k1", "b"),
+    Kind.STATIC: (),
     Kind.HYBRID: ("run", "method", "scores", "k1", "b"),
     Kind.REWRITE: ("method", "judge", "samples", "over", *LIMITS),
     Kind.REASONING: ("judge", "over", *LIMITS),
@@ -38,11 +41,12 @@ BEYOND: dict[str, tuple[str, ...]] = {
 }
 NEEDS = ("judge", "model")  # Required by every system that takes them.
 OFFERED = ("judge", "run", "model")  # Options with choices on the page; without any choice no run can be made.
-METHODS = {Kind.HYBRID: ("minmax", "zscore", "sum"), Kind.REWRITE: ("hyde", "query2doc", "mugi")}
+METHODS = {Kind.HYBRID: ("minmax", "zscore", "sum", "rrf"), Kind.REWRITE: ("hyde", "query2doc", "mugi")}
 METHOD_WORDS = {
     "minmax": _("min-max: 0.1 × BM25 + 0.9 × reranker"),
     "zscore": _("z-score: 0.2 × BM25 + 0.8 × reranker"),
     "sum": _("sum: BM25 + 100 × reranker"),
+    "rrf": _("reciprocal rank fusion of whole runs (k = 60)"),
     "hyde": _("HyDE: search with a hypothetical answer passage"),
     "query2doc": _("query2doc: query plus one hypothetical passage"),
     "mugi": _("MuGI: query plus several hypothetical passages"),
@@ -78,7 +82,7 @@ class RunOptions(PaidOptions):
         le=1,
         allow_inf_nan=False,
     )
-    method: Literal["minmax", "zscore", "sum", "hyde", "query2doc", "mugi"] | None = option(
+    method: Literal["minmax", "zscore", "sum", "rrf", "hyde", "query2doc", "mugi"] | None = option(
         _("Method"),
         _("How scores are combined, or how a query is rewritten. Empty: the first of its system."),
         default=None,
@@ -86,7 +90,9 @@ class RunOptions(PaidOptions):
     )
     run: str = option(_("Run to rerank"), _("In a hybrid: the reranked run."), default="", at_most=100)
     runs: Names = option(
-        _("Runs to combine"), _("The BM25 run, whose k1 and b are used, and the reranked run."), default=()
+        _("Runs to combine"),
+        _("The BM25 run, whose k1 and b are used, and the reranked run. With rrf: two or more of any kind."),
+        default=(),
     )
     weights: Annotated[tuple[float, ...], BeforeValidator(split_names)] = option(
         _("Weights"), _("Of BM25 and of the reranked run, such as 0.3,0.7. Empty: the method's."), default=()

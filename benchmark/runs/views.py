@@ -26,12 +26,17 @@ from corpus.access import AccessScope, action
 from corpus.chart_downloads import answer_page, send_lines
 from corpus.errors import BadInput, BadOption
 from corpus.models import Collection
+from corpus.search import static_embeddings
 from jobs.models import JobState
 from judges.model_jobs.pages import answer_form, is_unattended
 from judges.retrieval.model_requests import judges_for
 
 SHOWN = sorted({*options.COMMON, *(name for names in options.TAKES.values() for name in names)})
-KINDS = [(kind, Run.Kind(kind).label) for kind in options.TAKES]
+KINDS = [
+    (kind, Run.Kind(kind).label)
+    for kind in options.TAKES
+    if kind != Run.Kind.STATIC or static_embeddings.is_available()
+]
 ROLES = {"rewrite": "rewrite", "reasoning": "reason", "dense": "embed", "rerank": "rank"}
 
 

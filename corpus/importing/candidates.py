@@ -1,11 +1,11 @@
 """Candidate pairs from files, runs and BM25, and the reference grades of files."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
 
-from corpus.errors import OptionWouldHelp
+from corpus.errors import BadOption, OptionWouldHelp
 from corpus.formats.files import FileSource
 from corpus.importing import judgments, staging
 from corpus.importing.grades import GradeRow
@@ -13,6 +13,7 @@ from corpus.importing.left_out import LeftOut
 from corpus.importing.staging import ImportProgress, escape_copy_text, fetch_one
 from corpus.importing.table_records import CandidateRecord
 from corpus.models import Assessor, Collection, Query
+from corpus.search import static_embeddings
 from store.sql import execute, fetch_row, fetch_rows
 
 LINE = """line int, query text, document text, teacher_score float8, grade int, assessor text, kind text,
@@ -160,21 +161,32 @@ class Stage:
         return fetch_row("SELECT count(*) FROM import_found WHERE grade IS NOT NULL")[0], unjudged
 
     def stage_bm25(self, k: int) -> None:
-        """Stage the best k documents of each current query, without the query itself."""
+        """Stage the best k documents of each current query by BM25."""
         # Loads scipy, which other imports need not wait for.
         from corpus.search.bm25 import index_for
 
         index = index_for(self.collection)
+        self._stage_ranked(k, lambda text, depth: [key for key, _score in index.search(text, depth)], "BM25 candidates")
+
+    def stage_static(self, k: int) -> None:
+        """Stage the nearest k documents of each current query by static embeddings. Raises BadOption without them."""
+        if not static_embeddings.is_available():
+            message = _("Static embeddings need wordllama, which is not installed on this machine.")
+            raise BadOption("static", message)
+        self._stage_ranked(k, static_embeddings.Index(self.collection).search, "candidates by static embeddings")
+
+    def _stage_ranked(self, k: int, search: Callable[[str, int], list[int]], noun: str) -> None:
+        """Stage the best k documents of each current query, without the query itself."""
         queries = Query.objects.filter(collection=self.collection, is_current=True).order_by("pk")
         selves = dict(fetch_rows("SELECT query_id, document_id FROM import_self"))
         # All lines first: COPY occupies the connection from which the queries are read.
         lines = []
         for query, text in queries.values_list("pk", "text").iterator():
-            ranked = [document for document, _score in index.search(text, k + (query in selves))]
+            ranked = search(text, k + (query in selves))
             others = [document for document in ranked if document != selves.get(query)]
             self.left_out.selves += len(ranked) - len(others)
             lines += [f"{query}\t{document}\n" for document in others[:k]]
-        staging.copy_lines("import_candidate (query_id, document_id)", lines, "BM25 candidates", self.progress)
+        staging.copy_lines("import_candidate (query_id, document_id)", lines, noun, self.progress)
 
 
 def stage_graded_pairs() -> None:

@@ -16,6 +16,11 @@ class ImportOptions(Options):
         _("Adds the best documents of each query as pairs, for example 10."),
         default=0, ge=0, le=1_000, clears=True,
     )  # fmt: skip
+    static: int | None = option(
+        _("Candidates for each query by static embeddings"),
+        _("Adds the nearest documents of each query as pairs, also those that share no word with it."),
+        default=0, ge=0, le=1_000, clears=True,
+    )  # fmt: skip
     depth: int = option(
         _("Top ranks of each run"), _("So many of its documents for each query become candidates."), default=10, ge=1
     )

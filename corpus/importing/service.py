@@ -46,7 +46,7 @@ class ImportFiles:
         parts = (corpus, queries, qrels, judgments, pairs, runs)
         self.sources = {part: open_files(files) for part, files in zip(PARTS, parts, strict=True)}
         # The pairs of the qrels are candidates by option, or if nothing else names candidates.
-        others = self.sources["pairs"] or self.sources["runs"] or self.options.bm25
+        others = self.sources["pairs"] or self.sources["runs"] or self.options.bm25 or self.options.static
         self.qrels_are_candidates = self.options.qrels_pairs or not others
 
     def assessor_kind(self, *, named: bool = False) -> Assessor.Kind:
@@ -203,7 +203,7 @@ class _Import:
             total = _add_up(total, texts.move_in(self.collection, table, source, rows, **text_options))
         # Queries alone need no documents: a web search can find some later.
         others = (self.sources[part] for part in ("qrels", "judgments", "pairs", "runs"))
-        has_only_queries = self.sources["queries"] and not (any(others) or self.options.bm25)
+        has_only_queries = self.sources["queries"] and not (any(others) or self.options.bm25 or self.options.static)
         if sources or (table is Document and has_only_queries):
             return total
         if not table.objects.filter(collection=self.collection, is_current=True).exists():
@@ -238,6 +238,8 @@ class _Import:
                 candidates.stage_graded_pairs()
         if self.options.bm25:
             self.stage.stage_bm25(self.options.bm25)
+        if self.options.static:
+            self.stage.stage_static(self.options.static)
         return unjudged, graded
 
     def write_grades(self) -> tuple[Counts, int]:

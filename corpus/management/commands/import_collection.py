@@ -132,7 +132,7 @@ def summarise_import(report: Mapping[str, Any]) -> list[str]:
     grades = ", ".join(f"{count:,} in {name}" for name, count in report["qrels"].items())
     notes = {
         "Nothing changed: the collection holds all of this already.": not report["changed"],
-        "0 pairs: name candidates with --pairs, --runs, --bm25 K or --qrels.": not report["pairs"],
+        "0 pairs: name candidates with --pairs, --runs, --bm25 K, --static K or --qrels.": not report["pairs"],
         f"{n['labels_changed']} labels were settled by imported grades.": report["labels_changed"],
         f"{n['empty_documents']} documents without text were kept.": report["empty_documents"],
         f"Repeated rows that count once: {repeated}.": repeated,
