@@ -173,7 +173,7 @@ class Stage:
         if not static_embeddings.is_available():
             message = _("Static embeddings need wordllama, which is not installed on this machine.")
             raise BadOption("static", message)
-        self._stage_ranked(k, static_embeddings.Index(self.collection).search, "candidates by static embeddings")
+        self._stage_ranked(k, static_embeddings.StaticIndex(self.collection).search, "candidates by static embeddings")
 
     def _stage_ranked(self, k: int, search: Callable[[str, int], list[int]], noun: str) -> None:
         """Stage the best k documents of each current query, without the query itself."""

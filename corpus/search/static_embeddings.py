@@ -58,7 +58,7 @@ def _load() -> Any:
     return WordLlama.load(cache_dir=_package(), disable_download=True)
 
 
-class Index:
+class StaticIndex:
     """The vectors of a collection's current documents, in memory: 1 kB for each."""
 
     def __init__(self, collection: Collection) -> None:
