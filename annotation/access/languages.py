@@ -97,7 +97,15 @@ def translate_stored(text: str, depth: int = 0) -> str | None:
         if text.startswith(parts[0]) and text.endswith(parts[-1]) and all(part in text for part in parts)
     ]
     for letters, message in sorted(messages, reverse=True) if depth < DEEPEST else ():
-        if values := _pattern(message).fullmatch(text):
+        # The pattern of the texts that are this message with any values.
+        patterns, names = [], set[str]()
+        for position, piece in enumerate(PLACEHOLDER.split(message)):
+            if position % 2 == 0:
+                patterns.append(re.escape(piece.replace("%%", "%")))
+            else:
+                patterns.append(f"(?P={piece})" if piece in names else f"(?P<{piece}>.+?)")
+                names.add(piece)
+        if values := re.fullmatch("".join(patterns), text, re.DOTALL):
             translations = {name: translate_stored(value, depth + 1) for name, value in values.groupdict().items()}
             if letters >= FEWEST_LETTERS or any(translations.values()):
                 value_by_name = {name: translations[name] or values[name] for name in translations}
@@ -118,18 +126,6 @@ def _messages(language: str) -> list[tuple[int, str, list[str]]]:
             parts = [part.replace("%%", "%") for part in PLACEHOLDER.split(message)[::2]]
             rows.append((len(re.sub(r"\W", "", "".join(parts))), message, parts))
     return [row for row in rows if row[0] >= FEWEST_AROUND]
-
-
-def _pattern(message: str) -> re.Pattern[str]:
-    """Return the pattern of the texts that are this message with any values."""
-    pieces, seen = [], set[str]()
-    for position, piece in enumerate(PLACEHOLDER.split(message)):
-        if position % 2 == 0:
-            pieces.append(re.escape(piece.replace("%%", "%")))
-        else:
-            pieces.append(f"(?P={piece})" if piece in seen else f"(?P<{piece}>.+?)")
-            seen.add(piece)
-    return re.compile("".join(pieces), re.DOTALL)
 
 
 def _set_choice_cookie(response: HttpResponseBase, name: str, value: str) -> None:

@@ -77,8 +77,30 @@ Turn = Mapping[str, Any]
 
 
 def debate_of(turns: Sequence[Turn], length: int = 0) -> Debate:
-    """Build a debate from its turns, with \"for\" before \"against\"; `length`: characters of the document."""
-    spans, changed = _quoted_spans(turns), _find_stance_flips(turns)
+    """Build a debate from its turns, with "for" before "against"; `length`: characters of the document.
+
+    1. Label each side's quoted spans in the order of their first quotation: F1, F2 ... and A1, A2 ...
+    2. Find the turns in which an agent changed sides without a new quotation.
+    3. Link the quotations of each turn to the spans, and put the turns into rounds.
+    """
+    spans: dict[tuple[str, int, int], Span] = {}
+    counts = dict.fromkeys(SIDES, 0)
+    stances = defaultdict[tuple[int, str], list[Stance]](list)
+    for turn in turns:
+        side = turn["side"]
+        positions = [(quote.get("start"), quote.get("end")) for quote in turn["quotes"]]
+        quoted = tuple((start, end) for start, end in positions if start is not None and end is not None)
+        for start, end in quoted:
+            if (side, start, end) not in spans:
+                counts[side] += 1
+                spans[side, start, end] = Span(start, end, side, f"{side[0].upper()}{counts[side]}")
+        if turn["verdict"] is not None:
+            stances[turn.get("couple", 0), side].append((turn["round"], turn["verdict"], quoted))
+    changed = {
+        (number, couple, side)
+        for (couple, side), own_stances in stances.items()
+        for number in flips(int(side == "for"), own_stances)
+    }
     # Labels of the turns so far: the document links to a span's first quotation.
     seen = set[str]()
     turn_by_position: dict[tuple[int, int, str], DebateTurn] = {}
@@ -108,33 +130,3 @@ def debate_of(turns: Sequence[Turn], length: int = 0) -> Debate:
     windows = cut_windows(length) if number else []
     window = windows[number - 1] if 0 < number <= len(windows) else None
     return Debate(tuple(rounds), tuple(spans.values()), window)
-
-
-def _find_stance_flips(turns: Sequence[Turn]) -> set[tuple[int, int, str]]:
-    """Return the rounds, couples and sides of turns in which an agent changed sides without a new quotation."""
-    stances = defaultdict[tuple[int, str], list[Stance]](list)
-    for turn in turns:
-        if turn["verdict"] is not None:
-            quotes = [(quote.get("start"), quote.get("end")) for quote in turn["quotes"]]
-            spans = tuple((start, end) for start, end in quotes if start is not None and end is not None)
-            stances[turn.get("couple", 0), turn["side"]].append((turn["round"], turn["verdict"], spans))
-    return {
-        (number, couple, side)
-        for (couple, side), own_stances in stances.items()
-        for number in flips(int(side == "for"), own_stances)
-    }
-
-
-def _quoted_spans(turns: Sequence[Turn]) -> dict[tuple[str, int, int], Span]:
-    """Return the quoted spans by side, start and end, labelled by first quotation: F1, F2 ... and A1, A2 ..."""
-    spans: dict[tuple[str, int, int], Span] = {}
-    count = {"for": 0, "against": 0}
-    for turn in turns:
-        side = turn["side"]
-        for quote in turn["quotes"]:
-            start, end = quote.get("start"), quote.get("end")
-            if start is None or end is None or (side, start, end) in spans:
-                continue
-            count[side] += 1
-            spans[side, start, end] = Span(start, end, side, f"{side[0].upper()}{count[side]}")
-    return spans

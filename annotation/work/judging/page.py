@@ -170,33 +170,31 @@ def read_figures(membership: Membership) -> QueueFigures:
     return _build_figures(row, membership)
 
 
-def _build_figures(row: dict[str, Any], membership: Membership) -> QueueFigures:
-    figures = row["today"], row["spent_ms"], _count_left(membership, row["decided"], holds=row["item"] is not None)
-    if row.get("first_seconds") is not None:
-        # The last decision is the blind judgment of the open pair.
-        return QueueFigures(*figures, row["public_id"], "saved", row["first_seconds"])
-    return QueueFigures(*figures, row["last_item"], row["last_what"], row["last_seconds"])
-
-
 # By membership: until when the count is used, how many pairs were left, how many the member had decided that day.
 _counted: dict[int, tuple[float, int, int]] = {}
 MOST_COUNTED = 10_000
 
 
-def _count_left(membership: Membership, today: int, *, holds: bool) -> int:
-    """Return how many pairs are left for this member, with their open one: counted every half minute."""
-    until, count, decided = _counted.get(membership.pk, (0.0, 0, 0))
-    if time.monotonic() > until or today < decided:
+def _build_figures(row: dict[str, Any], membership: Membership) -> QueueFigures:
+    # The pairs left for this member, with their open one, are counted every half minute.
+    has_open, decided = row["item"] is not None, row["decided"]
+    until, count, decided_then = _counted.get(membership.pk, (0.0, 0, 0))
+    if time.monotonic() > until or decided < decided_then:
         rows = read_rows(
             _WAITING_FOR, membership=membership.pk, collection=membership.collection_id, most=QUEUE_SHOWN + 1
         )
-        count, decided = rows[0]["waiting"] + holds, today
+        count, decided_then = rows[0]["waiting"] + has_open, decided
         # Emptied now and then, since a process serves thousands of people; a new count is one statement.
         if len(_counted) >= MOST_COUNTED:
             _counted.clear()
-        _counted[membership.pk] = (time.monotonic() + COUNTED_FOR_SECONDS, count, decided)
+        _counted[membership.pk] = (time.monotonic() + COUNTED_FOR_SECONDS, count, decided_then)
     # Decisions since the count are subtracted.
-    return count if count > QUEUE_SHOWN else max(int(holds), count - (today - decided))
+    queue_length = count if count > QUEUE_SHOWN else max(int(has_open), count - (decided - decided_then))
+    figures = row["today"], row["spent_ms"], queue_length
+    if row.get("first_seconds") is not None:
+        # The last decision is the blind judgment of the open pair.
+        return QueueFigures(*figures, row["public_id"], "saved", row["first_seconds"])
+    return QueueFigures(*figures, row["last_item"], row["last_what"], row["last_seconds"])
 
 
 def own_task(membership: Membership, item: int) -> TaskView | None:
