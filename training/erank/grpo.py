@@ -429,7 +429,7 @@ class RoundCallback(JobCallback):
     def on_train_begin(self, args: Any, state: Any, control: Any, **rest: Any) -> None:
         super().on_train_begin(args, state, control, **rest)
         # Dev rows are measured only between rounds, so the interval is rounded up to whole rounds.
-        self.every = -(-self.every // self.round_steps) * self.round_steps
+        self.measure_every = -(-self.measure_every // self.round_steps) * self.round_steps
 
     def on_step_end(self, args: Any, state: Any, control: Any, **rest: Any) -> None:
         super().on_step_end(args, state, control, **rest)

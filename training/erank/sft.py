@@ -62,7 +62,7 @@ class ErankSft:
         self.dropped = len(examples) - len(self.rows)
         if not len(self.rows):
             raise BadInput(f"No answer of {len(examples):,} rows fits into max_length {options.max_length}: raise it")
-        # TRL computes the logits in tiles, so they need no memory of their own here.
+        # TRL computes the logits in tiles, so their memory is not counted here.
         check_memory(task, config, min(max(self.rows.table["whole"]), options.max_length))
         base = load_model(task.base, task.device, task.dtype, options.attention)
         self.model: Any = get_peft_model(base, lora_config(base, options)) if options.lora_rank else base

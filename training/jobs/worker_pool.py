@@ -67,7 +67,7 @@ class OwnWorker:
 
     def __init__(self) -> None:
         self.child: subprocess.Popen[str] | None = None
-        self.started = 0.0
+        self.started_at = 0.0
 
     def __enter__(self) -> "OwnWorker":
         return self
@@ -81,9 +81,9 @@ class OwnWorker:
         if any(device in worker.devices for worker in live_workers(QUEUE)):
             return
         # A worker needs some seconds after its start until it is registered.
-        if self.child is not None and self.child.poll() is None and time.monotonic() - self.started < STARTING_S:
+        if self.child is not None and self.child.poll() is None and time.monotonic() - self.started_at < STARTING_S:
             return
         if self.child is not None:
             stop_children([self.child])
-        self.started = time.monotonic()
+        self.started_at = time.monotonic()
         self.child = spawn_child(worker_command(1, "train"), cwd=settings.BASE_DIR, stdout=subprocess.DEVNULL)

@@ -117,7 +117,7 @@ def _train_tokenizer() -> Tokenizer:
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
-    # Words that must be single tokens are repeated often enough, each as a text of its own.
+    # Words that must be single tokens are repeated often enough, each as a separate text.
     words = [word for word in WHOLE_WORDS for _ in range(500)]
     tokenizer.train_from_iterator([*_passage_texts(), rendering.QUORUM.text, punctuation, *words], trainer)
     tokenizer.add_special_tokens([AddedToken(token, special=True, normalized=False) for token in CAUSAL_SPECIAL])

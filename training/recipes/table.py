@@ -273,12 +273,12 @@ def recipe_options(recipe: str, option_values: Mapping[str, Any]) -> RecipeOptio
         )
     preset = option_values.get("preset") or "paper"
     if preset not in TABLE[recipe]:
-        words = _("Recipe %(recipe)s has no preset %(preset)r; there are %(known)s")
-        raise RefusedTraining(words, recipe=recipe, preset=preset, known=", ".join(TABLE[recipe]))
+        message = _("Recipe %(recipe)s has no preset %(preset)r; there are %(known)s")
+        raise RefusedTraining(message, recipe=recipe, preset=preset, known=", ".join(TABLE[recipe]))
     option_names = {field.name for field in fields(TABLE[recipe][preset])}
     if unknown := sorted(set(option_values) - option_names):
-        words = _("No option named %(option)r; there are %(known)s")
-        raise RefusedTraining(words, option=unknown[0], known=", ".join(sorted(option_names)))
+        message = _("No option named %(option)r; there are %(known)s")
+        raise RefusedTraining(message, option=unknown[0], known=", ".join(sorted(option_names)))
     check_kinds(option_values)
     values = {name: value for name, value in option_values.items() if value is not None}
     options = replace(TABLE[recipe][preset], **values)
@@ -310,7 +310,7 @@ def kind_of_option(name: str) -> type:
 
 def check_kinds(option_values: Mapping[str, Any]) -> None:
     """Raise BadInput for values of the wrong type, as a configuration file may contain them."""
-    words = {
+    messages = {
         bool: _("%(option)s must be true or false, not %(value)r"),
         int: _("%(option)s must be a whole number, not %(value)r"),
         float: _("%(option)s must be a number, not %(value)r"),
@@ -320,7 +320,7 @@ def check_kinds(option_values: Mapping[str, Any]) -> None:
         kind = kind_of_option(name)
         fits = isinstance(value, int | float) if kind is float else isinstance(value, kind)
         if value is not None and (not fits or (isinstance(value, bool) and kind is not bool)):
-            raise RefusedTraining(words[kind], option=name, value=value)
+            raise RefusedTraining(messages[kind], option=name, value=value)
 
 
 def _check_choices(options: RecipeOptions, choices: Mapping[str, tuple[str, ...]]) -> None:
@@ -352,8 +352,8 @@ def _check_options(recipe: str, options: RecipeOptions) -> None:
         if options.group < 2:
             raise RefusedTraining(_("Group must be 2 or more: an advantage compares the rollouts of one document"))
         if options.mini_batch < 1 or options.batch % options.mini_batch or options.rollouts_every < 1:
-            words = _("mini_batch %(mini)s must divide batch %(batch)s; rollouts_every is 1 or more")
-            raise RefusedTraining(words, mini=options.mini_batch, batch=options.batch)
+            message = _("mini_batch %(mini)s must divide batch %(batch)s; rollouts_every is 1 or more")
+            raise RefusedTraining(message, mini=options.mini_batch, batch=options.batch)
         if not 0 < options.clip_ratio < 1 or options.kl_weight < 0 or not options.temperature > 0:
             raise RefusedTraining(_("clip_ratio must be between 0 and 1, kl_weight 0 or more, temperature above 0"))
     if isinstance(options, RetrieverOptions):
@@ -363,16 +363,16 @@ def _check_options(recipe: str, options: RecipeOptions) -> None:
             raise RefusedTraining(UNKNOWN_CHOICE, option="pooling", allowed="mean, last, cls", value=options.pooling)
     if isinstance(options, ExtendOptions):
         if options.teacher != "base":
-            words = _(
+            message = _(
                 "Teacher must be base, not %(teacher)r: prism-extend learns its base's own scores. To learn those of a "
                 "set, take the recipe prism"
             )
-            raise RefusedTraining(words, teacher=options.teacher)
+            raise RefusedTraining(message, teacher=options.teacher)
         if options.teacher_prompt not in ("", *CHOICES["prompt"]):
             names = ", ".join(CHOICES["prompt"])
             raise RefusedTraining(UNKNOWN_CHOICE, option="teacher_prompt", allowed=names, value=options.teacher_prompt)
     if isinstance(options, AblationOptions) and (options.negatives < 1 or not options.temperature > 0):
         raise RefusedTraining(_("Negatives must be 1 or more, temperature above 0"))
     if options.token_budget < options.max_length:
-        words = _("token_budget %(budget)s is smaller than max_length %(length)s: one row must fit")
-        raise RefusedTraining(words, budget=options.token_budget, length=options.max_length)
+        message = _("token_budget %(budget)s is smaller than max_length %(length)s: one row must fit")
+        raise RefusedTraining(message, budget=options.token_budget, length=options.max_length)

@@ -11,11 +11,11 @@ from training.recipes.refusals import RefusedTraining
 def check_tracker(name: str) -> None:
     """Raise RefusedTraining for a tracker whose package is not installed."""
     if name != "none" and find_spec(name) is None:
-        words = _(
+        message = _(
             "Tracking %(name)s needs the package %(name)s, which is not installed: run pip install %(name)s where "
             "the trainer runs, or leave tracking at none"
         )
-        raise RefusedTraining(words, name=name)
+        raise RefusedTraining(message, name=name)
 
 
 def tracker_environment(folder: Path) -> dict[str, str]:

@@ -81,7 +81,7 @@ class JobCallback(TrainerCallback):
     ) -> None:
         self.folder, self.task, self.asked_to_stop, self.dev_margins = folder, task, asked_to_stop, dev_margins
         self.progress = TrainingProgress(token_budget=task.options.token_budget)
-        self.total = self.every = 0
+        self.total = self.measure_every = 0
         self.flops = self.rate = 0.0
         self.cancelled = False
         self.step_started_at = 0.0
@@ -185,7 +185,7 @@ class JobCallback(TrainerCallback):
     def on_train_begin(self, args: Any, state: Any, control: Any, **rest: Any) -> None:
         self.total = int(state.max_steps)
         self.flops, self.rate = flops_per_token(rest["model"]), device_rate(self.task.device)
-        self.every = self.task.options.evaluate_every or max(1, -(-self.total // MEASUREMENTS))
+        self.measure_every = self.task.options.evaluate_every or max(1, -(-self.total // MEASUREMENTS))
         if is_leading():
             self.folder.truncate_metrics(self.progress.step)
             self.say("resumed" if self.progress.step else "training")
@@ -207,7 +207,7 @@ class JobCallback(TrainerCallback):
     def on_step_end(self, args: Any, state: Any, control: Any, **rest: Any) -> None:
         self.progress.step = int(state.global_step)
         self.progress.seconds += time.monotonic() - self.step_started_at
-        save_every = self.task.options.checkpoint_every or min(self.every, LEAST_EVERY)
+        save_every = self.task.options.checkpoint_every or min(self.measure_every, LEAST_EVERY)
         control.should_save = self.is_due() or self.progress.step % save_every == 0
         self.stop_if_asked(control)
 
@@ -259,7 +259,7 @@ class JobCallback(TrainerCallback):
     def is_due(self) -> bool:
         """Return whether the model is measured, and saved, after this step."""
         step = self.progress.step
-        return (bool(self.task.data.dev) and (step % self.every == 0 or step == self.total)) or step == self.total
+        return step == self.total or (bool(self.task.data.dev) and step % self.measure_every == 0)
 
     def stop_if_asked(self, control: Any) -> None:
         """Save and stop after this step if any process was asked to, since a process cannot continue alone."""
