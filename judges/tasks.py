@@ -54,7 +54,7 @@ def _judge_campaign(campaign_id: int, generation: int) -> None:
         wakeups.wake_later(campaign_id, seconds)
 
 
-drain = shared_task(_judge_campaign, name=wakeups.DRAIN, ignore_result=True)
+judge_campaign = shared_task(_judge_campaign, name=wakeups.DRAIN, ignore_result=True)
 
 
 def _in_work() -> QuerySet[Campaign]:

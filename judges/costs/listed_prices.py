@@ -53,9 +53,9 @@ def _highest_rates(name: str, base_url: str, model: str, tier: str, batch: bool,
         rates = [_look_up_rates(name, base_url, model, tokens, when, context) for tokens in SAMPLES for when in hours]
     except LookupError:
         return None
-    input, cached, written, output, reasoning = (max(column) for column in zip(*rates, strict=True))
+    input, cached, cache_write, output, reasoning = (max(column) for column in zip(*rates, strict=True))
     # The list also has 0 for a price that it does not know.
-    return (input, cached, written, output, reasoning) if input and output else None
+    return (input, cached, cache_write, output, reasoning) if input and output else None
 
 
 def _look_up_rates(name: str, base_url: str, model: str, tokens: int, when: datetime, context: dict[str, str]) -> Rates:

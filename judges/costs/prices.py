@@ -30,11 +30,11 @@ class Price:
     def cost(self, usage: Usage) -> float:
         """Return USD of a call; `usage.input` includes `cached` and `written`, `usage.output` includes `reasoning`."""
         cached = min(usage.cached, usage.input)
-        written = min(usage.written, usage.input - cached)
+        cache_write = min(usage.written, usage.input - cached)
         reasoning = min(usage.reasoning, usage.output)
         written_price = self.input if self.written is None else self.written
         reasoning_price = self.output if self.reasoning is None else self.reasoning
-        usd = (usage.input - cached - written) * self.input + cached * self.cached + written * written_price
+        usd = (usage.input - cached - cache_write) * self.input + cached * self.cached + cache_write * written_price
         usd += (usage.output - reasoning) * self.output + reasoning * reasoning_price
         return self.call + usd / MILLION
 
@@ -209,7 +209,7 @@ def _price_from_rates(rates: Rates | None) -> Price | None:
     """Return the price of listed rates; written input and reasoning without a rate of their own have None."""
     if rates is None:
         return None
-    input, cached, written, output, reasoning = rates
-    written_price = written if written > input else None
+    input, cached, cache_write, output, reasoning = rates
+    written_price = cache_write if cache_write > input else None
     reasoning_price = None if reasoning == output else reasoning
     return Price(input, cached, output, written_price, reasoning_price)

@@ -205,7 +205,7 @@ def _load_pairs(
     2. Read the texts; cut long documents into windows where the collection asks for it.
     3. Restore each pair, or window, from its attempts.
     """
-    pairs = {pair: Claimed(work, pair, fence, base) for work, pair, fence, base in rows}
+    pairs = {pair: Claimed(work, pair, token, base) for work, pair, token, base in rows}
     if not pairs:
         return []
     reclaimed = [claimed.pair for claimed in pairs.values() if again or claimed.fence > 1]
