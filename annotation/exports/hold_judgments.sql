@@ -12,4 +12,4 @@ FROM (
     FROM counted_attempt v JOIN judges_campaign c ON c.id = v.campaign_id AND c.collection_id = :collection
     JOIN current_pair p ON p.id = v.pair_id AND p.collection_id = :collection
     WHERE NOT :marks AND v.role = 'vote' AND v.outcome = 'labelled'
-) held GROUP BY query;
+) judgments GROUP BY query;

@@ -21,7 +21,7 @@ LABELS = """
 SELECT p.query, p.document, l.grade, l.origin
 FROM corpus_label l JOIN current_pair p ON p.id = l.pair_id AND p.collection_id = %(collection)s
 WHERE l.aspect_id IS NULL AND (%(origins)s::text[] IS NULL OR l.origin = ANY(%(origins)s::text[]))
-  AND NOT EXISTS (SELECT FROM unnest(%(left_out)s::bigint[]) AS gone(pair) WHERE gone.pair = p.id)
+  AND NOT EXISTS (SELECT FROM unnest(%(left_out)s::bigint[]) AS excluded(pair) WHERE excluded.pair = p.id)
 ORDER BY p.query COLLATE "C", p.document COLLATE "C"
 """
 # Aggregated labels (annotation.exports.label_sources.aggregated_labels).
@@ -31,7 +31,7 @@ FROM unnest(%(label_pairs)s::bigint[], %(label_grades)s::smallint[], %(label_ori
             %(label_posteriors)s::float8[]) AS l(pair_id, grade, origin, posterior)
 JOIN current_pair p ON p.id = l.pair_id AND p.collection_id = %(collection)s
 WHERE (%(origins)s::text[] IS NULL OR l.origin = ANY(%(origins)s::text[]))
-  AND NOT EXISTS (SELECT FROM unnest(%(left_out)s::bigint[]) AS gone(pair) WHERE gone.pair = p.id)
+  AND NOT EXISTS (SELECT FROM unnest(%(left_out)s::bigint[]) AS excluded(pair) WHERE excluded.pair = p.id)
 ORDER BY p.query COLLATE "C", p.document COLLATE "C"
 """
 JUDGMENTS = read_sql(__file__, "read_judgments")
