@@ -42,7 +42,14 @@ def trace_label(pair: Pair, administered: frozenset[int]) -> dict[str, Any]:
     # A model learns from the training split alone: a changed dev label changes no model.
     all_models = model_sources.list_trained([label.record.sha256 for label in exported_labels if label.split == TRAIN])
     models = [model for model in all_models if model.collection_id in administered]
-    qrels, grades = _list_qrels(pair), pair.collection.grades
+    qrels: list[tuple[Qrels, int]] = []
+    rows = QrelsRow.objects.filter(query=pair.query_id, documents__contains=[pair.document_id])
+    for row in rows.select_related("qrels").order_by("qrels"):
+        position = row.documents.index(pair.document_id)
+        # Grades that came with the collection do not come from a label.
+        if row.origins[position] not in ("original", "imported"):
+            qrels.append((row.qrels, row.grades[position]))
+    grades = pair.collection.grades
     changed = model_sources.count_changed(models)
     steps = {
         _("Qrels"): [
@@ -117,15 +124,3 @@ def _later_steps(models: Sequence[Model], qrels: Sequence[int], administered: fr
 def _model_step(model: Model, changed: int = 0) -> LineageStep:
     address = reverse("model_lineage", args=[model.collection.name, model.pk]) if model.collection else ""
     return LineageStep(model.name, model.words, address, changed)
-
-
-def _list_qrels(pair: Pair) -> list[tuple[Qrels, int]]:
-    """Return the versions of the qrels that grade this pair by its label, each with the grade."""
-    rows = QrelsRow.objects.filter(query=pair.query_id, documents__contains=[pair.document_id])
-    versions = []
-    for row in rows.select_related("qrels").order_by("qrels"):
-        position = row.documents.index(pair.document_id)
-        # Grades that came with the collection do not come from a label.
-        if row.origins[position] not in ("original", "imported"):
-            versions.append((row.qrels, row.grades[position]))
-    return versions

@@ -39,8 +39,15 @@ def model_lineage(request: HttpRequest, scope: AccessScope, model: int) -> HttpR
     models = Model.objects.select_related("job", "collection")
     model_row = get_object_or_404(models, pk=model, collection=scope.collection)
     sources = model_sources.trace_sources(model_row)
+    # A CSV file of all labels of the training set whose manifest has this hash, as exported and as of today.
     if (sha256 := request.GET.get("labels")) is not None:
-        return _send_labels(sources, sha256)
+        record = next((source.export for source in sources if source.export and source.export.sha256 == sha256), None)
+        if record is None:
+            raise Http404(_("Export not found."))
+        rows = read_exported_labels(record.export, everything=True)
+        lines = [csv_line(HEADER), *(csv_line(["" if cell is None else cell for cell in row[:-1]]) for row in rows)]
+        headers = {"Content-Disposition": f'attachment; filename="labels-{record.number}.csv"'}
+        return HttpResponse("".join(lines), content_type="text/csv; charset=utf-8", headers=headers)
     parts = []
     for source in sources:
         rows = read_exported_labels(source.export.export, everything=False, limit=SHOWN) if source.export else []
@@ -58,14 +65,3 @@ def model_lineage(request: HttpRequest, scope: AccessScope, model: int) -> HttpR
 
 def _list_administered(scope: AccessScope) -> frozenset[int]:
     return frozenset(administered(scope.user).values_list("pk", flat=True))
-
-
-def _send_labels(sources: list[model_sources.ModelSource], sha256: str) -> HttpResponse:
-    """Send a CSV file of all labels of the training set whose manifest has this hash, as exported and as of today."""
-    record = next((source.export for source in sources if source.export and source.export.sha256 == sha256), None)
-    if record is None:
-        raise Http404(_("Export not found."))
-    rows = read_exported_labels(record.export, everything=True)
-    lines = [csv_line(HEADER), *(csv_line(["" if cell is None else cell for cell in row[:-1]]) for row in rows)]
-    headers = {"Content-Disposition": f'attachment; filename="labels-{record.number}.csv"'}
-    return HttpResponse("".join(lines), content_type="text/csv; charset=utf-8", headers=headers)
