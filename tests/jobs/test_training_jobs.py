@@ -151,7 +151,7 @@ def test_a_job_for_a_gpu_waits_for_one_and_says_so(
     rows: Path, tmp_path: Path, instance: dict[str, str], workers: list[subprocess.Popen[str]]
 ) -> None:
     job = begin(rows, tmp_path / "model", device="cuda")
-    assert "serve --gpu-workers" in pages.explain_queue_wait(job)
+    assert "No trainer" in pages.explain_queue_wait(job)
     start_worker(workers, instance)
     until(lambda: bool(live_workers(worker_pool.QUEUE)))
     if "cuda" in live_workers(worker_pool.QUEUE)[0].devices:
