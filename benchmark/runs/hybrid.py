@@ -129,16 +129,19 @@ def _fuse(run: Run, progress: Progress, should_stop: ShouldStop) -> None:
     stored = [rankings.scores_of(key) for key in run.recipe["run_ids"]]
     index = lexical.index_of(run, run.recipe, progress, should_stop) if "k1" in run.recipe else None
     excluded = rankings.excluded_documents(run.collection)
-    current = set(Document.objects.filter(collection=run.collection, is_current=True).values_list("pk", flat=True))
+    documents_now = Document.objects.filter(collection=run.collection, is_current=True)
+    names = dict(documents_now.values_list("pk", "external_id"))
 
     def rank(query: Query) -> RankedQuery:
         started_at = perf_counter()
         lists = [ranked[query.pk][0].tolist() for ranked in stored if query.pk in ranked]
         if index is not None:
-            depth = run.depth + len(excluded.get(query.pk, ()))
-            lists.append([document for document, _score in index.search(query.text, depth)])
+            # Left out before ranks are given, as they are in the stored runs.
+            left_out = excluded.get(query.pk, frozenset())
+            hits = [document for document, _score in index.search(query.text, run.depth + len(left_out))]
+            lists.append([document for document in hits if names.get(document) not in left_out][: run.depth])
         scores = hybrid_scores.fuse_ranks(lists)
-        documents = [document for document in scores if document in current]
+        documents = [document for document in scores if document in names]
         return RankedQuery(documents, [scores[document] for document in documents], perf_counter() - started_at)
 
     rank_each_query(run, rank, progress, should_stop)

@@ -1,6 +1,6 @@
 """Runs by static embeddings (corpus.search.static_embeddings): the built-in retriever beside BM25, without a model.
 
-Title and text are joined by a line end. Vectors are stored in VAR by the hash of the table.
+Title and text are joined by a line break. Vectors are stored in VAR by the hash of the table.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ from corpus.search import static_embeddings
 
 
 def check(collection: Collection, recipe: dict[str, Any]) -> dict[str, Any]:
-    """Return the table's name and hash. Raises BadOption where wordllama has no wheel for this machine."""
+    """Return the table's name and hash. Raises BadOption where wordllama is not installed."""
     if not static_embeddings.is_available():
         raise BadOption("system", _("Static embeddings need wordllama, which is not installed on this machine."))
     return {"model": "wordllama", "weights": static_embeddings.hash_weights()}

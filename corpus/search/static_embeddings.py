@@ -22,7 +22,7 @@ READ = 1000  # Documents in one read of the database.
 
 
 def is_available() -> bool:
-    """Return whether wordllama is installed: it has wheels for CPython 3.11 to 3.13 on Linux x86-64."""
+    """Return whether wordllama is installed, as it is with CPython 3.11 to 3.13 on Linux x86-64."""
     return find_spec("wordllama") is not None
 
 

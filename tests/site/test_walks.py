@@ -109,7 +109,7 @@ def test_the_page_of_exports_passes_the_files_of_its_walk(client: Client) -> Non
     with traced() as files:
         assert client.get("/c/books/exports/").status_code == 200
     passed = files - frame
-    assert passed == set(walk("The page of exports"))
+    assert passed == set(walk("The exports page"))
     assert len(passed) <= 20
 
 

@@ -12,7 +12,7 @@ from config.env import ROOT
 from corpus.errors import BadOption
 from corpus.importing.options import ImportOptions
 from corpus.importing.service import ImportFiles, import_collection
-from corpus.models import Collection, Document, Pair
+from corpus.models import Collection, Document, Pair, Query
 from corpus.search import static_embeddings
 from tests.rankings import make_run, make_texts, start_run, work_on
 
@@ -92,6 +92,20 @@ def test_one_run_is_fused_with_bm25(texts: Collection) -> None:
     make_run(texts, "first", {"q1": ["d1"], "q2": ["d2"]})
     run = work_on(start_run(texts, "hybrid", "fused", depth=10, method="rrf", run="first"))
     assert {query: set(found) for query, found in rankings.as_run(run).items()} == {"q1": {"d1", "d3"}, "q2": {"d2"}}
+
+
+def test_what_a_query_excludes_takes_no_rank_of_bm25(texts: Collection) -> None:
+    """Fused with BM25 at once, or with a stored run of BM25: the same."""
+    Document.objects.filter(external_id="d3").update(text="kids kids")
+    Document.objects.filter(external_id="d2").update(text="kids fall on Monday")
+    Query.objects.filter(external_id="q1").update(metadata={"excluded_ids": ["d3"]})
+    make_run(texts, "first", {"q1": ["d1"]})
+    work_on(start_run(texts, "bm25", "words", depth=10))
+    at_once = work_on(start_run(texts, "hybrid", "at-once", depth=10, method="rrf", run="first"))
+    stored = work_on(start_run(texts, "hybrid", "stored", depth=10, method="rrf", runs=("first", "words")))
+    fused = rankings.as_run(at_once)["q1"]
+    assert fused == rankings.as_run(stored)["q1"] and set(fused) == {"d1", "d2"}
+    assert fused["d2"] == pytest.approx(1 / 61, rel=1e-6)
 
 
 @pytest.mark.parametrize(
