@@ -47,7 +47,7 @@ def test_where_dev_is_named_the_rest_is_trained_on_and_where_train_is_named_the_
 def test_what_nearly_equals_a_query_or_a_document_of_test_gives_way():
     sides, left = divide({"test": {0, 1}}, groups={0: 1, 2: 1, 3: 1})
     assert sides["test"] == {0, 1} and {2, 3}.isdisjoint(sides["train"] | sides["dev"])
-    assert list(left.values()) == [2] and "query" in str(left)
+    assert list(left.values()) == [2] and "nearly equals" in str(left)
     alone = {n: n for n in range(10)}
     sides, left = divide({"test": {0, 1}}, documents=alone | {2: 0}, share=1)
     assert sides["train"] == set(range(3, 10)) and left == {IN_TEST: 1}
@@ -98,7 +98,7 @@ def test_queries_of_a_kept_list_enter_no_set_unless_it_is_named(books, tmp_path)
     manifest = export(books, "prism", tmp_path / "one", teacher="votes")
     held = {row["query_id"] for split in ("train", "dev") for row in lines(tmp_path / "one" / f"{split}.jsonl")}
     assert held == {f"q{n}" for n in range(2, 10)}
-    assert list(manifest["counts"]["left_out"].values()) == [6]
+    assert list(manifest["counts"]["left_out"].values()) == [6] and "kept list" in str(manifest["counts"])
     (told,) = manifest["held_out"]
     assert (told["name"], told["queries"], told["from"]) == ("fixed", 2, "list")
     manifest = export(books, "prism", tmp_path / "two", teacher="votes", named_splits={"test": "fixed"})

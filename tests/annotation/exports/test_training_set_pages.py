@@ -70,7 +70,7 @@ def test_a_one_sided_set_is_refused_in_the_form_and_made_when_asked_for(client, 
     response = post(client, format="trl", seed="5")
     assert response.status_code == 422
     page = response.content.decode()
-    assert "10 pairs left out" in page
+    assert "10 pairs left out: relevant" in page
     assert 'value="5"' in page and 'value="trl" checked' in page
     assert not Snapshot.objects.exists()
     assert post(client, format="trl", allow_incomplete="on").status_code == 302
@@ -142,6 +142,7 @@ def test_statistics_of_an_empty_collection_have_no_means(client):
     empty = make_collection("empty")
     client.force_login(make_member(empty, "alice", Role.ADMIN).user)
     page = flat(client.get(reverse("statistics", args=["empty"])).content.decode())
+    assert "No pair is judged" in page
     assert "<dt>Documents</dt><dd>0</dd>" in page
 
 

@@ -7,6 +7,7 @@ from io import StringIO
 import pytest
 from django.core.management import call_command
 
+from annotation.exports.sets.building import WITHOUT_EVIDENCE
 from benchmark.models import Run
 from benchmark.runs import rankings
 from corpus.errors import BadInput, BadOption
@@ -248,7 +249,7 @@ def test_a_relevant_pair_with_contribution_and_evidence_carries_both_losses(book
     assert manifest["losses"] == {"point-wise": 9, "point-wise;sft": 21}
     assert manifest["relevant_without_target"] == 9
     trl = export(books, "trl", tmp_path / "trl", split=1)
-    assert list(trl["counts"]["left_out"].values()) == [9]
+    assert trl["counts"]["left_out"] == {WITHOUT_EVIDENCE: 9}
     assert (trl["counts"]["rows"], trl["counts"]["splits"]["train"]["relevant"]) == (21, 1)
     completions = [row["completion"] for row in lines(tmp_path / "trl" / "train.jsonl")]
     assert completions.count("no") == 20 and [one for one in completions if one != "no"] == [f"yes\n{written}"]
@@ -280,7 +281,7 @@ def test_a_shape_counts_the_rows_it_writes_and_the_pairs_it_leaves_out(books, tm
 
 
 def test_an_n_tuple_that_wants_more_negatives_than_there_are_is_refused_with_the_numbers(books, tmp_path):
-    with pytest.raises(BadInput, match="30 pairs left out"):
+    with pytest.raises(BadInput, match=r"30 pairs left out: .*too few"):
         export(books, "sentence-transformers", tmp_path / "out", shape="n-tuple", negatives=5)
     assert not (tmp_path / "out").exists()
 
@@ -303,7 +304,7 @@ def test_completions_that_are_all_no_are_refused_with_what_was_left_out(books, t
     ):
         export(books, "trl", tmp_path / "out")
     asked = export(books, "trl", tmp_path / "asked", allow_incomplete=True)
-    assert list(asked["counts"]["left_out"].values()) == [10]
+    assert asked["counts"]["left_out"] == {WITHOUT_EVIDENCE: 10}
 
 
 def test_lengths_are_counted_in_the_tokens_of_a_tokenizer_and_the_entropy_over_all_cells_is_selectable(books, tmp_path):

@@ -225,7 +225,7 @@ def test_views_are_kept_by_person_renamed_and_deleted(books: Collection, charlie
     assert view.query == "state=failed"
     charlie.post(views, {"name": "All", "query": ""})
     refused = charlie.post(f"{views}{view.pk}/", {"name": "All", "query": query})
-    assert refused.status_code == 422 and "“All”" in refused.text
+    assert refused.status_code == 422 and "named “All”" in refused.text
     for name in ("", " ", "x" * 61):
         assert charlie.post(views, {"name": name, "query": query}).status_code == 422
     assert charlie.post(f"{views}{view.pk}/", {"name": "Broken", "query": query}).status_code == 302

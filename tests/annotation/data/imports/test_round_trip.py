@@ -109,5 +109,5 @@ def test_the_same_judgments_again_change_nothing_and_others_are_refused(books: C
     alice = next(row for row in rows if row["assessor"] == "alice")
     path.write_text(json.dumps({**alice, "grade": 1}) + "\n")
     report, said = import_files("copy", path)
-    assert not report and f"{path}, line 1: grade 1," in said
+    assert not report and f"{path}, line 1: grade 1," in said and "has 3 of this" in said
     assert Judgment.objects.count() == before

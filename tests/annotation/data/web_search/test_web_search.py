@@ -138,7 +138,7 @@ def test_faults_are_tried_again_and_what_stays_broken_is_told_in_one_line(ice: A
     assert (code, made["answered"], made["imported"]["documents"]) == (3, 1, 1)
     assert service.queries().count(WHY) == 4 and service.queries().count("what melts ice") == 4
     (line,) = [one for one in err.splitlines() if "searched" in one]
-    assert "same command" in line
+    assert "provider's format" in line and "same command" in line
     kept = RetrievalCall.objects.filter(role="web").exclude(outcome="labelled")
     assert kept.count() == 7 and {429, 503, 500} <= set(kept.values_list("status", flat=True))
 
@@ -218,7 +218,7 @@ def test_a_price_by_the_call_is_estimated_booked_and_bounded(ice: Any, service: 
     code, made, _err = search("--judge", name, "--budget", "2")
     assert (code, len(service.asked), made["cost"]) == (0, 2, 1.0)
     unknown = judge(service, "exa")
-    assert "my-exa" in call("web_search", "ice", "--judge", unknown, "--estimate").out
+    assert "price of my-exa" in call("web_search", "ice", "--judge", unknown, "--estimate").out
     assert search("--judge", unknown, "--budget", "1")[0] == 2
 
 
@@ -274,7 +274,7 @@ def test_queries_alone_are_imported_and_get_their_documents(settings: Any, tmp_p
 
 def test_what_cannot_search_is_refused(ice: Any) -> None:
     code, _made, err = search("--judge", "offline-rewriter")
-    assert code == 2 and "offline-web-search" in err
+    assert code == 2 and "with provider" in err and "offline-web-search" in err
     lines = '[[judge]]\nname = "s"\nprovider = "{}"\nmodel = "web"\n{}\n'
     ours = judges_file.parse(lines.format("tavily", "results = 7\ncall_price = 0.01") + VOTER).judges[0]
     assert ours.parameters == {"results": 7, "call_price": 0.01}

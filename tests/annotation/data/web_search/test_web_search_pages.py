@@ -43,7 +43,7 @@ def work_off():
 def test_from_the_estimate_to_documents_that_wait_to_be_judged(ice, client):
     asked = client.post(HOME, {**OFFLINE, "fetch": ""})
     said = text_of(asked)
-    assert 'name="confirm"' in said and not WebSearch.objects.exists()
+    assert 'name="confirm"' in said and "are sent to the search service" in said and not WebSearch.objects.exists()
     started = client.post(HOME, {**hidden_fields(asked), "confirm": "1"})
     search = WebSearch.objects.get()
     here = f"{HOME}{search.number}/"
@@ -128,7 +128,7 @@ def test_a_collection_without_queries_has_nothing_to_search_for(client, settings
     settings.VAR = tmp_path
     client.force_login(make_member(make_collection("ice"), "alice", Role.ADMIN).user)
     answer = client.post(HOME, OFFLINE)
-    assert answer.status_code == 422 and not WebSearch.objects.exists()
+    assert answer.status_code == 422 and "no queries to search" in text_of(answer) and not WebSearch.objects.exists()
 
 
 @pytest.mark.django_db

@@ -66,7 +66,7 @@ def test_times_far_from_everybodys_are_counted_by_person(books):
     assert (person(books, "alice").fast, person(books, "alice").slow) == (0, 0)
     bob = person(books, "bob")
     assert (bob.fast, bob.slow) == (6, 2)
-    assert any(alarm.startswith("6 judgments") for alarm in bob.alarms)
+    assert any(alarm.startswith("6 judgments") and "too fast" in alarm for alarm in bob.alarms)
 
 
 def test_dawid_skene_finds_the_one_who_answers_at_random(books):

@@ -7,6 +7,7 @@ from io import StringIO
 import pytest
 from django.core.management import call_command
 
+from annotation.quality.panels.quality import NO_GOLD
 from annotation.quality.panels.report import choose_panel
 from corpus.errors import BadInput
 from corpus.importing.assess import import_judgments
@@ -88,7 +89,8 @@ def test_without_gold_the_same_by_the_majority_of_the_others(voted, bring):
     bring("gpt", votes[0])
     found = panel()
     assert found["floor"]["measure"] == "kappa_majority"
-    assert (found["gold"]["pairs"], found["gold"]["relevant"]) == (0, 0) and found["gold"]["unused"]
+    assert (found["gold"]["pairs"], found["gold"]["relevant"]) == (0, 0)
+    assert found["gold"]["unused"] == NO_GOLD
     assert found["copies"] == [["j0", "gpt"]]
     assert found["by_mean"] and all("coin" not in one for one in sets_of(found))
     assert found["proposed"]["error_correlation"] is None and found["proposed"]["effective_votes"] is None
@@ -159,8 +161,8 @@ def test_an_import_is_usable_only_where_a_judge_of_its_name_is_configured(judged
     bring("ready", votes[3])
     make_judge("ready")
     notes = {one["name"]: (one["usable"], one["note"]) for one in panel()["candidates"]}
-    assert not notes["elsewhere"][0] and notes["elsewhere"][1]
-    assert notes["ready"][0] and "m-ready" in notes["ready"][1]
+    assert not notes["elsewhere"][0] and "no judge of" in notes["elsewhere"][1]
+    assert notes["ready"][0] and "m-ready is configured" in notes["ready"][1]
     assert notes["j1"] == (True, None)
 
 

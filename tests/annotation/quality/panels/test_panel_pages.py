@@ -60,7 +60,7 @@ def test_the_page_says_who_is_proposed_who_is_below_the_floor_and_who_is_a_copy(
     assert "below the floor" in row(text, "coin") and "than chance" in row(text, "coin")
     assert "recommended" not in row(text, "coin")
     assert "of gpt" in row(text, "j0") and "of j0" in row(text, "gpt")
-    assert "imported; " in row(text, "gpt")
+    assert "imported; no judge" in row(text, "gpt")
     assert text.count("recommended</span>") == 5
     sets = text[text.index('id="sets-1"') : text.index('id="candidates-h"')]
     assert "coin" not in sets and "gpt" not in sets
@@ -72,7 +72,7 @@ def test_a_cell_of_the_matrix_opens_the_pairs_on_which_the_two_differ(client, bo
     cell = re.search(r'href="(/c/books/agreement/two/\?a=j1&amp;b=j2&amp;cell=disagree%3A2)"', text)
     assert cell and "error correlation" in text
     opened = client.get(cell[1].replace("&amp;", "&"))
-    assert opened.status_code == 200
+    assert opened.status_code == 200 and "they differ" in opened.content.decode()
 
 
 def test_self_checks_stand_beside_the_candidates_and_before_the_question(client, books, charlie):

@@ -186,5 +186,5 @@ def test_votes_about_windows_are_not_calibrated() -> None:
     assert {one["reason"] for one in policies().values()} == {why}
     refused = call("lara", "books", "--judge", "sure", "--share", 0.2)
     (line,) = refused.err.splitlines()
-    assert refused.code == 2 and f"2 pairs of campaign {campaign.number} " in line
+    assert refused.code == 2 and f"2 pairs of campaign {campaign.number} " in line and "window by window" in line
     assert not Campaign.objects.filter(policy="lara").exists()

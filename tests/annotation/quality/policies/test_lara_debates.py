@@ -69,4 +69,4 @@ def test_a_setting_switches_the_debates_of_other_escalations_off(worker: object,
     assert debated["campaign"] != silent["campaign"]
     assert Attempt.objects.filter(campaign__number=debated["campaign"], role="for", counts=True).count() == 4
     refused = judge("--policy", "debate", "--no-debate-for-people")
-    assert (refused.code, refused.out) == (2, "") and "debate" in refused.err
+    assert (refused.code, refused.out) == (2, "") and "debates every pair" in refused.err

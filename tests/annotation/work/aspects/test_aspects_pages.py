@@ -72,7 +72,7 @@ def test_what_could_not_be_saved_is_still_in_the_form(desk: Desk) -> None:
     answer = desk.act("add", text="Flow & <pressure>", rationale="", importance=3)
     assert answer.status_code == 422
     page = answer.content.decode()
-    assert answer.context["problem"] and answer.context["failed"] == "add"
+    assert "two sentences" in str(answer.context["problem"]) and answer.context["failed"] == "add"
     assert "Flow &amp; &lt;pressure&gt;" in page
     assert not AspectRevision.objects.exists() and not AuditEntry.objects.filter(act="aspects.revised").exists()
 
@@ -225,7 +225,7 @@ def test_what_a_paused_person_does_is_refused_and_kept_in_the_form(desk: Desk) -
         desk.client.post(f"{desk.home}upload/"),
     ):
         assert answer.status_code == 422
-        assert "paused" in answer.content.decode()
+        assert "access is paused" in answer.content.decode()
     assert desk.names() == ["Flow"]
 
 

@@ -230,7 +230,7 @@ def test_the_page_hides_the_debate_until_the_first_vote_is_in(collection, alice)
     ).text
     assert fields(revealed)["item"] == fields(page)["item"]
     assert "The opponent stretches" in revealed
-    assert "0 not relevant" in revealed
+    assert "first judgment: 0" in revealed
     assert ">short</textarea>" in revealed
     assert "Saved." in revealed
     assert re.search(r'id="undo".*?value="(\d+)"', revealed.replace("\n", ""))[1] == fields(page)["item"]

@@ -187,7 +187,7 @@ def test_the_pairs_page_shows_every_version_to_admins(item: Item, client: Client
     page = admin.get(f"/c/books/pairs/{item.pair_id}/").text
     assert TEXTS["evidence"] in page
     assert PROBLEM.capitalize() in page
-    assert "measurer" in page and "2</strong> by alice" in page
+    assert "judged by measurer" in page and "2</strong> by alice" in page
 
 
 def test_an_admin_starts_the_writing_on_the_campaigns_page(item: Item, collection: Collection, client: Client) -> None:

@@ -92,6 +92,7 @@ def test_a_lost_lease_is_409_and_keeps_the_text(collection, client):
         )
         assert answer.status_code == 409
         assert "my &lt;b&gt;thought&lt;/b&gt;</textarea>" in answer.text
+        assert "resolved while you" in answer.text
     assert claim(client)["item"] != data["item"]
 
 

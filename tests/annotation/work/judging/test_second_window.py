@@ -25,10 +25,10 @@ pytestmark = pytest.mark.django_db
 DECISIONS: dict[str, tuple[str, dict[str, Any], str]] = {
     "grade": ("submit", {"grade": 2}, "2 relevant"),
     "another grade": ("submit", {"grade": 0}, "0 not relevant"),
-    "a comment": ("submit", {"grade": 2, "comment": "clear"}, "“clear”"),
+    "a comment": ("submit", {"grade": 2, "comment": "clear"}, "the comment “clear”"),
     "evidence": ("submit", {"grade": 2, "spans": "0-7"}, "2 relevant"),
     "flag": ("flag", {"note": ""}, "already flagged"),
-    "a note": ("flag", {"note": "two of them"}, "“two of them”"),
+    "a note": ("flag", {"note": "two of them"}, "the note “two of them”"),
     "skip": ("skip", {"reason": "language"}, "read this language"),
     "another reason": ("skip", {"reason": "other"}, "Another reason"),
 }
@@ -101,7 +101,7 @@ def test_other_texts_on_a_pair_that_asks_for_texts_are_refused_and_kept(books: C
         assert client.post(address, {**held, **TEXTS, "rating": 3}, headers=HTMX).status_code == 200
     for other in ({"rating": 4}, {"rating": 3, "contribution": "It names the boiling point."}):
         answer = client.post(address, {**held, **TEXTS, **other}, headers=HTMX)
-        assert answer.status_code == 409
+        assert answer.status_code == 409 and "saved other texts" in answer.text
         assert (other.get("contribution") or TEXTS["contribution"]) in answer.text
     assert Target.objects.filter(kind="person").count() == 1
 
