@@ -174,7 +174,8 @@ def test_evidence_cannot_be_generated_for_no_pair(books: Collection) -> None:
     assert 'id="write-why"' in page
     pair = make_pair(books)
     Label.objects.create(pair=pair, grade=1, origin="debate")
-    assert 'id="write-why"' not in admin.get("/c/books/campaigns/").text
+    page = admin.get("/c/books/campaigns/").text
+    assert "for 1 pair</button>" in page and 'id="write-why"' not in page
     make_item(pair, "evidence")
     page = admin.get("/c/books/campaigns/").text
     assert "Every relevant pair already has evidence or waits for a person." in page
@@ -199,7 +200,7 @@ def test_training_without_the_extra_cannot_be_started(books: Collection, setting
     assert "Training is not installed: left out (TRAINING=0)." in page
     given = {"data": str(rows), "recipe": "prism", "base": "tiny:qwen3", "device": "cpu"}
     refused = admin.post("/c/books/training/start/", given)
-    assert refused.status_code == 422
+    assert refused.status_code == 422 and "is not installed" in " ".join(refused.text.split())
     write_extra("ready")
     monkeypatch.setattr("training.jobs.pages.find_spec", lambda name: None)
     assert "disabled" in admin.get("/c/books/training/").text

@@ -119,6 +119,7 @@ def test_what_is_cancelled_goes_on_with_other_limits_and_the_log_tells_of_both(w
     leases.claim(AnswerEvaluation)
     refused = charlie.post(f"{HOME}{found.number}/go-on/", follow=True)
     assert [str(message.level_tag) for message in refused.context["messages"]] == ["error"] and acts.count() == 2
+    assert AnswerEvaluation.objects.get().state == JobState.RUNNING
 
 
 def test_answers_are_listed_by_run_and_generator_and_what_disagrees_is_found(wings, charlie):

@@ -362,8 +362,9 @@ def test_a_filling_that_cannot_go_on_holds_up_no_other(
         return stages.advance_filling(filling)
 
     monkeypatch.setattr(services, "advance_filling", advance)
-    with pytest.raises(ExceptionGroup):
+    with pytest.raises(ExceptionGroup) as group:
         advance_due()
+    assert [str(error) for error in group.value.exceptions] == ["broken"]
     other.refresh_from_db()
     assert other.state == "filled"
 

@@ -63,7 +63,8 @@ def test_a_large_filling_is_finished_by_a_worker(charlie: Client, begun: Filling
     begun.refresh_from_db()
     assert (answer.status_code, begun.state, begun.after) == (302, "finishing", None)
     shown = page(charlie, begun)
-    assert "<progress" in shown and "/finish/" not in shown, "it is asked for already"
+    assert "5 resolved pairs" in shown and "<progress" in shown
+    assert "/finish/" not in shown, "it is asked for already"
     charlie.post(f"{HOME}hole-filling/{begun.number}/finish/")
     advance_due()
     advance_due()
@@ -109,6 +110,7 @@ def test_what_cannot_be_finished_goes_on_and_says_why(
     ask_to_finish(begun)
     assert finish_requested(begun.pk)
     begun.refresh_from_db()
+    assert "resolved" in begun.error and begun.after is None
     assert begun.error in page(charlie, begun) and "/finish/" in page(charlie, begun)
 
     def breaks(*_: object) -> None:

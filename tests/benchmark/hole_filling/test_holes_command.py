@@ -76,6 +76,7 @@ def test_looking_says_what_is_unjudged_and_what_it_could_change(books: Collectio
     assert not Filling.objects.exists() and not Item.objects.exists()
     again = holes("books", "--runs", *files, "--depth", 3)
     assert "pool of 2 runs to depth 3: 4 pairs of 1 queries, 1 judged" in again.out
+    assert "1 of 1 orders" in again.out
     assert Run.objects.count() == 2, "the same files again are the same runs"
     assert holes("books", "--runs", "one", "two", "--depth", 3).out == again.out
 

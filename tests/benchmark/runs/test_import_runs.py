@@ -1,5 +1,6 @@
 """Runs come in whole or not at all; what is wrong with a file is told by its lines (issue 6, check 10)."""
 
+import gzip
 import json
 import re
 from pathlib import Path
@@ -96,8 +97,14 @@ def test_unknown_ids_are_left_out_and_counted_where_that_is_asked_for(books, wri
     ((run, told),) = import_runs(books, {"one": write(text)}, skip_unknown=True)
     assert (told["lines"], told["unknown_queries"], told["unknown_documents"]) == (3, 2, 1)
     assert rankings.as_run(run) == {"q1": {"a": 2.5, "b": 2.0}, "q2": {"c": 1.0}}
-    with pytest.raises(BadInput, match="books"):
+    with pytest.raises(BadInput, match=r"no line .* books"):
         import_runs(books, {"two": write("q9 Q0 x 1 1 t\n")}, skip_unknown=True)
+
+
+def test_gzip_is_known_by_its_content_and_lines_may_end_as_they_like(books, write):
+    text = b"\xef\xbb\xbf" + GOOD.replace("\n", "\r\n").encode() + b"\n  \n"
+    ((_run, told),) = import_runs(books, {"one": write(gzip.compress(text), "one.txt")})
+    assert told["lines"] == 3
 
 
 @pytest.mark.parametrize(
@@ -135,6 +142,12 @@ def test_the_same_reader_serves_evaluate_and_orders_ties_as_trec_eval(write):
     assert list(read_run(path)["q1"].items()) == [("b", 2.0), ("c", 1.0), ("a", 1.0)]
     file = RunFile(path)
     assert (file.lines, file.tag, file.documents) == (3, "t", ["a", "c", "b"])
+
+
+def test_what_is_imported_comes_out_as_it_went_in(books, write):
+    ((run, _told),) = import_runs(books, {"one": write(GOOD)})
+    again = write("".join(rankings.write_trec(run)), "again")
+    assert read_run(again) == read_run(write(GOOD))
 
 
 @pytest.mark.skipif(not TREC_EVAL.exists(), reason="trec_eval's fixtures are not beside the project")

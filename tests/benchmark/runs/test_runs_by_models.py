@@ -100,7 +100,7 @@ def test_hyde_searches_for_the_passage_and_records_prompt_call_and_cost(wings, m
         assert row.seconds >= call.milliseconds / 1000
     number = Campaign.objects.get(pk=run.campaign).number
     page = page_text(client_of(make_member(wings, "alice", Role.ADMIN)), f"/c/wings/campaigns/{number}/ledger/")
-    assert "query rewriting" in page
+    assert "query rewriting" in page and "give no labels" in page
 
 
 def test_what_searches_takes_k1_and_b_of_bm25(wings):
@@ -313,7 +313,7 @@ def test_a_reranker_that_leaves_documents_out_fails_the_query_and_not_the_others
     model_server.script(ranker=[{"shares": [0.5, 0.4, 0.3, 0.2, 0.1], "contains": "heated"}, {}])
     run = work_on(start(wings, "rerank", name="again", run="first", judge="ranker"))
     assert run.state == "failed"
-    assert "1 of 3" in run.error
+    assert "1 of 3" in run.error and "not asked for" in run.error
     assert set(documents(run)) == {"q1", "q3"}
     model_server.script({})
     RUNS.go_on(run)

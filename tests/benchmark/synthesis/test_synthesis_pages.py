@@ -39,7 +39,7 @@ def test_from_the_estimate_to_bundles_that_training_offers(steel, client):
     synthesis = Synthesis.objects.get()
     here = f"{HOME}{synthesis.number}/"
     assert started["Location"] == here and synthesis.total == 3
-    assert "hx-get" in client.get(here).content.decode()
+    assert 'hx-trigger="every 2s"' in client.get(here).text
 
     SYNTHESES.perform(leases.claim(Synthesis))
     news = client.get(here, headers={"HX-Request": "true"})
@@ -55,7 +55,7 @@ def test_from_the_estimate_to_bundles_that_training_offers(steel, client):
 
     client.post(f"{here}import/")
     assert Query.objects.filter(collection=steel, metadata__contains={"synthetic": True}).count() == 3
-    assert "3 queries" in client.get(here).content.decode()
+    assert "marked synthetic: 3" in client.get(here).text
     assert AuditEntry.objects.get(act="synthesis.imported").details["synthesis"] == synthesis.number
 
 
@@ -74,6 +74,7 @@ def test_what_was_dropped_is_counted_by_step_and_reason(steel, client):
 
     refused = client.post(f"{HOME}{synthesis.number}/import/", follow=True)
     assert [message.level_tag for message in refused.context["messages"]] == ["error"]
+    assert "bundle to import" in refused.text and not AuditEntry.objects.filter(act="synthesis.imported").exists()
 
 
 @pytest.mark.django_db(transaction=True)
@@ -124,7 +125,7 @@ def test_training_queries_are_rewritten_from_the_page(steel, client, tmp_path):
     assert 'value="7-prism"' in form
     given = {"type": "keywords", "judge": "offline-rewriter", "data": "7-prism", "share": "0.01", "pairs": "2"}
     refused = client.post(HOME, given)
-    assert refused.status_code == 422
+    assert refused.status_code == 422 and "for this share" in refused.text
     assert str(tmp_path) not in refused.content.decode()
     assert client.post(HOME, {**given, "data": "../7-prism"}).status_code == 422
     asked = client.post(HOME, {**given, "share": "1"})

@@ -241,7 +241,7 @@ def test_prompts_that_changed_meanwhile_are_refused_by_what_was_begun(steel, mod
     make_judge(model_server, "writer")
     synthesis = start(steel)
     monkeypatch.setattr(lifecycle, "prompts_digest", lambda kind: "other")
-    assert "prompts" in work(synthesis).error
+    assert "prompts have changed" in work(synthesis).error
     assert not model_server.requests()
 
 

@@ -72,7 +72,7 @@ def test_a_text_is_cut_where_the_aspect_changes_and_trimmed_where_there_is_none(
     text = "Ice flows. It is plastic. Buy skis! It melts below.\n\nHeat does that."
     found = group_portions(text, ["a1", "a1", "", "a2", "a2"])
     assert found == [("a1", Sentence(0, 25), [0, 1]), ("a2", Sentence(36, 68), [3, 4])]
-    assert [text[one.start : one.end] for _aspect, one, _chunks in found] == [text[:25], text[36:68]]
+    assert text[:25].endswith(" plastic.") and text[36:68].startswith("It melts") and text[36:68].endswith(" that.")
     with pytest.raises(ValueError, match="shorter"):
         group_portions(text, ["a1"])
 

@@ -77,6 +77,7 @@ def refused(*arguments: str) -> str:
 
 
 def test_a_missing_file_and_a_name_that_no_address_could_hold(tmp_path: Path) -> None:
-    assert refused("small", "--corpus=/none", "--queries=/none").startswith("/none: ")
+    missing = refused("small", "--corpus=/none", "--queries=/none")
+    assert missing.startswith("/none: ") and missing.endswith("no such file\n")
     (tmp_path / "corpus").write_bytes(GOOD["corpus"])
     assert "Not a name" in refused("Not a name", f"--corpus={tmp_path / 'corpus'}")

@@ -105,7 +105,7 @@ def test_only_the_first_unknown_rows_are_named(tmp_path: Path) -> None:
 
 def test_a_grade_above_the_scale_names_what_to_change(tmp_path: Path) -> None:
     _report, said = bring(tmp_path, qrels=QRELS + "q2 0 d1 4\n")
-    assert "line 4: grade 4 " in said
+    assert "line 4: grade 4 " in said and "scale to 4" in said
     report, _said = bring(tmp_path, "--grades", "4", qrels=QRELS + "q2 0 d1 4\n")
     assert report["judgments"] == 4
 

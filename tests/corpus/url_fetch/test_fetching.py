@@ -254,13 +254,13 @@ def test_a_page_in_punycode_is_not_decoded_for_minutes(web: Web) -> None:
 def test_an_error_of_the_server_and_a_missing_name_are_told(web: Web) -> None:
     with pytest.raises(BadInput, match="status 404"):
         fetch_page("http://ice.example/missing")
-    with pytest.raises(BadInput, match=r"no-such-name\.invalid"):
+    with pytest.raises(BadInput, match=r"no-such-name\.invalid .*be found"):
         fetch_page("http://no-such-name.invalid/")
 
 
 def test_over_https_the_certificate_must_be_the_names(web: Web) -> None:
     web.page("/", "<p>plain</p>")
-    with pytest.raises(BadInput, match=r"ice\.example"):
+    with pytest.raises(BadInput, match=r"ice\.example.* not be read"):
         fetch_page("https://ice.example/")
     assert web.asked == []
 

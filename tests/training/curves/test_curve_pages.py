@@ -155,7 +155,7 @@ def test_a_finished_curve_shows_its_caption_chart_table_and_csv(
     address = f"/c/birds/training/curves/{curve.number}/"
     page = alice.get(address).content.decode()
     assert "The last 48 labels bought +3.0 points (3.0 to 3.0) of nDCG@10 on 20 queries." in page
-    assert "next 500 labels" in page and "labels buy about +" not in page
+    assert "500 labels buy about" in page and "labels buy about +" not in page
     assert page.count("tiny model, CPU") >= 2
     csv = alice.get(f"{address}?chart=curve&as=csv").content.decode()
     assert csv.startswith("labels,nDCG@10,") and "\n96,0.58" in csv

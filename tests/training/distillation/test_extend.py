@@ -131,7 +131,7 @@ def test_scores_are_asked_once_and_kept_through_cancelling_and_resuming(
     assert recipe.teacher_scores(folder, lambda: False) == pytest.approx(whole, abs=1e-6) and len(count) == 40
     assert (folder.path / "teacher.jsonl").read_text().startswith(kept)
     assert recipe.teacher_scores(folder, lambda: pytest.fail("asked again")) == pytest.approx(whole, abs=1e-6)
-    with pytest.raises(BadInput, match=r"teacher\.jsonl "):
+    with pytest.raises(BadInput, match=r"teacher\.jsonl .*another set"):
         PrismExtend(make_task(parts, teacher_prompt="prism")).teacher_scores(folder, lambda: False)
 
 

@@ -105,10 +105,10 @@ def test_a_judge_scores_every_row_that_both_models_wrote(written: Job, client, m
     assert "At most 4 calls." in client.get(address).text
     asked = {"judge": "offline-measurer", "budget": "2"}
     said = client.post(reverse("judge_outputs", args=["books", written.number]), asked, follow=True).text
-    assert "offline-measurer " in said
+    assert "offline-measurer is scoring" in said
     assert sent == [(graded_outputs.TASK, [])]
     again = client.post(reverse("judge_outputs", args=["books", written.number]), asked, follow=True).text
-    assert "in progress" in again
+    assert "already in progress" in again
     BackgroundJob.objects.update(state="running", lease_until=timezone.now())  # whoever took it is gone
     judge_outputs()
     written.refresh_from_db()

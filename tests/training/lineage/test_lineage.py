@@ -222,7 +222,7 @@ def test_a_model_of_a_set_from_elsewhere_says_that_its_labels_are_not_known(
 
     model = trained(books, write_set(tmp_path / "set"))
     page = " ".join(alice.get(f"/c/books/training/models/{model.pk}/lineage/").text.split())
-    assert "are not known" in page
+    assert "set are not known" in page
     old = Model.objects.get()
     Job.objects.filter(pk=old.job_id).update(options={"data": "/gone", "recipe": "prism", "base": "b", "out": "/o"})
     assert alice.get(f"/c/books/training/models/{model.pk}/lineage/").status_code == 200

@@ -121,7 +121,7 @@ def test_weights_that_a_kill_left_half_are_cut_away_and_a_shared_term_is_needed(
 def test_what_is_no_sparse_encoder_is_refused_in_one_line(model: Path, wings: Any, tmp_path: Path) -> None:
     reranker = tiny(tmp_path / "reranker", "qwen3")[0]
     refused = call("retrieve", "wings", "--system", "sparse", "--model", reranker)
-    assert refused.code == 2 and "--model: " in refused.err
+    assert refused.code == 2 and refused.err.startswith("--model: ") and "not the folder" in refused.err
     assert not Run.objects.exists()
 
 
