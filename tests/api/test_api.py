@@ -354,5 +354,6 @@ def test_half_a_surrogate_pair_which_nothing_can_store_is_refused_as_no_json(ali
     ):
         answer = call(alice.user, method, path, body)
         assert answer.status_code == 400 and answer["Content-Type"] == "application/problem+json", path
+        assert "parse request body" in answer.json()["detail"], path
     # A whole pair is a character as any other.
     assert call(alice.user, "PATCH", "collections/c/settings", {"title": "\U0001f600"}).status_code == 200

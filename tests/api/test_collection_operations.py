@@ -54,7 +54,8 @@ def test_acts_on_pairs_are_planned_run_and_undone(call: Call) -> None:
     assert (done["state"], done["count"], done["can_undo"]) == ("done", 3, True)
     assert Item.objects.filter(pair__in=pairs, state="open").count() == 3
     twice = call(alice, "POST", f"{path}/run", {})
-    assert twice.status_code == 422 and Item.objects.filter(pair__in=pairs, state="open").count() == 3
+    assert twice.status_code == 422 and "already been carried" in twice.json()["detail"]
+    assert Item.objects.filter(pair__in=pairs, state="open").count() == 3
     assert call(bob, "POST", f"{path}/undo").json()["state"] == "undone"
     assert not Item.objects.filter(state="open").exists()
     export = call(alice, "POST", here, {"kind": "export", "pairs": pairs}).json()

@@ -62,7 +62,7 @@ def test_a_hole_filling_from_the_estimate_to_its_version(call: Call, books: Memb
     assert Item.objects.filter(reason="hole", state="open").count() == 3
     path = f"{here}/{filling['number']}"
     none = call(alice, "POST", f"{path}/finish")
-    assert none.status_code == 422
+    assert none.status_code == 422 and "No pair is" in none.json()["detail"]
     ended = call(alice, "POST", f"{path}/cancel").json()
     assert ended["state"] == "cancelled" and not Item.objects.filter(state="open").exists()
     assert call(alice, "POST", f"{path}/cancel").status_code == 422

@@ -17,7 +17,7 @@ def test_a_full_disk_is_said_and_nothing_is_left_half(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr[-2_000:]
     seen = json.loads(done.stdout.splitlines()[-1])
     assert (seen["before"]["status"], seen["full"]["status"]) == (200, 503)
-    assert any("disk" in reason for reason in json.loads(seen["full"]["text"])["reasons"])
+    assert any("disk is full" in reason for reason in json.loads(seen["full"]["text"])["reasons"])
     print([one["status"] for one in seen["writes"]], seen["backup"])
     # A little fits into what the tables have allocated.
     assert {one["status"] for one in seen["writes"]} <= {201, 503, 507}

@@ -27,7 +27,7 @@ def test_without_redis_it_lives_and_is_ready_and_says_what_waits(redis_is_away: 
     answer = Client().get("/readyz")
     assert answer.status_code == 200 and answer.json()["ready"]
     (line,) = answer.json()["degraded"]
-    assert line.startswith("Redis")
+    assert line.startswith("Redis is not") and "judge calls wait" in line
 
 
 def test_without_postgresql_it_lives_and_is_not_ready(
@@ -42,7 +42,7 @@ def test_without_postgresql_it_lives_and_is_not_ready(
     answer = Client().get("/readyz")
     assert answer.status_code == 503
     (reason,) = answer.json()["reasons"]
-    assert reason.startswith("PostgreSQL")
+    assert reason.startswith("PostgreSQL is not")
     assert "db.internal" not in answer.text and '"db.internal" refused for' in caplog.text
 
 

@@ -68,11 +68,11 @@ def test_a_fresh_instance_has_its_first_label_after_three_commands(
     assert early.returncode == 2 and len(lines) == 1 and "mine" in lines[0]
     configured = reader.run(configure)
     assert configured.returncode == 0, configured.stderr
-    assert preset.key_env in configured.stdout
+    assert f"{preset.key_env} is not set" in configured.stdout
     loaded = reader.run(load)
     assert loaded.returncode == 0, loaded.stderr
     keyless = reader.run(judge)
-    assert keyless.returncode == 3 and preset.key_env in keyless.stderr
+    assert keyless.returncode == 3 and f"environment variable {preset.key_env} to" in keyless.stderr
     assert model_server.requests() == []
 
     assert reader.run(f"{PYTHON}campaign mine resume").returncode == 0

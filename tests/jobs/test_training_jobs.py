@@ -187,6 +187,6 @@ def test_the_command_waits_with_a_worker_of_its_own_and_prints_the_contracts_doc
     assert not live_workers(worker_pool.QUEUE)
 
     bad = manage("train", "prism", "--data", rows, "--base", "tiny:encoder", "--out", tmp_path / "b", *few, check=False)
-    assert bad.code == 2 and bad.out == "" and "base model" in bad.err
+    assert bad.code == 2 and bad.out == "" and "cannot train this" in bad.err
     assert manage("train", "prism", "--data", tmp_path, "--base", "x", "--out", tmp_path / "c", check=False).code == 2
     assert settings.VAR.exists()

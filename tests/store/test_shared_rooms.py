@@ -218,7 +218,7 @@ def test_the_command_shows_fills_and_empties(birds: Collection, turn_to: Turn, s
     (a / "jobs" / "birds" / "j").mkdir(parents=True)
     (a / "jobs" / "birds" / "j" / "job.json").write_text("{}")
     refused = call("store", "status")
-    assert refused.code == 2 and "QUORUM_STORE" in refused.err
+    assert refused.code == 2 and "QUORUM_STORE is not" in refused.err
     settings.STORE = address
     assert run("status")["files"] == 0
     assert run("publish")["published"] == 5 and run("publish")["published"] == 0

@@ -197,4 +197,4 @@ def test_the_setting_takes_networks_and_says_what_is_wrong(
     monkeypatch.setenv("QUORUM_WEBHOOK_NETWORKS", "10.0.0.1/8")
     with pytest.raises(SystemExit, match="2"):
         env.networks("QUORUM_WEBHOOK_NETWORKS")
-    assert "QUORUM_WEBHOOK_NETWORKS: 10.0.0.1/8" in capsys.readouterr().err
+    assert "QUORUM_WEBHOOK_NETWORKS: 10.0.0.1/8 has host" in capsys.readouterr().err

@@ -186,7 +186,7 @@ def test_a_batch_that_is_not_found_is_sent_again_by_an_admin_alone(
     assert (shown["state"], shown["calls"]) == ("lost", 3) and "is not known" in shown["problem"]
     assert (batch_loop.NAMELESS in shown["problem"]) == (provider == "anthropic")
     said = "\n".join(summary_lines(selectors.campaign_status(campaign.collection, campaign)))
-    assert "send-again" in said and shown["name"] in said
+    assert "campaign books send-again" in said and shown["name"] in said
     call_command("campaign", "books", "send-again")
     assert "1 lost batches" in capsys.readouterr().out
     until(lambda: state_of(campaign) == "finished")

@@ -218,7 +218,7 @@ def test_audits_are_settled_by_two_and_measured_by_route(books, campaign):
     assert first.accuracy.value == pytest.approx(5 / 6) and first.accuracy.n == 6
     assert (second.drawn, second.right) == (2, 2)
     assert found.overall.value == pytest.approx(0.9 * 5 / 6 + 0.1)
-    assert found.population.startswith("100 pairs")
+    assert found.population.startswith("100 pairs") and found.population.endswith(f"campaign {campaign.number}")
     assert Label.objects.get(pair=sure[0].pair).grade == 0, "people outrank the policy"
     assert Audit.objects.get(item=wrong).label == 1, "the label before the audit stays"
     assert set(Judgment.objects.values_list("arm", flat=True)) == {"hidden"}
@@ -479,7 +479,7 @@ def test_more_are_drawn_only_once_the_campaign_has_ended(books, campaign):
     for state in ("running", "paused", "budget"):
         Campaign.objects.filter(pk=campaign.pk).update(state=state)
         campaign.refresh_from_db()
-        with pytest.raises(BadInput):
+        with pytest.raises(BadInput, match="campaign has ended"):
             audit_sampling.draw_more(campaign=campaign, up_to=40)
         for form in ({"up_to": 40}, {"up_to": 40, "route": SURE.key}):
             assert client.post(address, form, follow=True).status_code == 200 and Audit.objects.count() == 0
@@ -501,7 +501,7 @@ def test_the_page_says_which_interval_the_sample_gives_and_draws_more_with_a_cli
     page = client.get("/c/books/quality/")
     found = page.context["audits"]
     assert found.drawn == 30 and found.half > 0.05
-    assert f"{found.more} more audits" in page.text
+    assert f"{found.more} more audits would" in page.text
     sure = next(route for route in found.routes if route.key == "r1.m5.n")
     assert sure.half == pytest.approx(width(sure.drawn), abs=1e-9)
     assert width(sure.enough) <= 0.05 < width(sure.enough - 1) or sure.enough == sure.population

@@ -52,7 +52,7 @@ def test_long_documents_are_cut_and_that_is_said(models: LocalModels, client: Cl
     make_panel(models, debate=(), votes=("yes",))
     estimate = forecast_judging(collection, build_configuration(panel="main", policy="single"))
     assert estimate is not None
-    assert "2 pairs have documents" in estimate.line()
+    assert "2 pairs have documents of more than 24,000 characters: judges read their beginning" in estimate.line()
     judge("--policy", "single", check=True)
     assert not any(END in request["user"] for request in models.requests())
     out = StringIO()
@@ -98,7 +98,7 @@ def test_one_relevant_window_makes_a_document_relevant(models: LocalModels, clie
     wanted = build_configuration(panel="main", policy="debate+ensemble")
     estimate = forecast_judging(collection, wanted)
     assert estimate is not None and (estimate.calls.low, estimate.calls.upper) == (4 * (2 + 3), 4 * (4 + 3))
-    assert "3 windows" in estimate.line()
+    assert "its 3 windows" in estimate.line()
     turn = json.dumps({"reference": [END], "reason": "It names it.", "response": "yes"})
     yes, no = {"contains": END, "verdict": "yes"}, {"verdict": "no"}
     models.script({"debater": [yes | {"text": turn}, no], "voter": [yes, no]})
@@ -123,6 +123,7 @@ def test_one_relevant_window_makes_a_document_relevant(models: LocalModels, clie
     assert {one.window for one in debate_of(long)} == {3} and Attempt.deciding.filter(pair=long).count() == 5
     client.force_login(make_member(collection, "alice", Role.ADMIN).user)
     page = " ".join(client.get(reverse("pair", args=["books", long.pk])).content.decode().split())
+    assert "part 3 of 3" in page
     assert f"characters {windows[2].start + 1:,} to {windows[2].end:,}" in page
     for name, count in (("debates", 2), ("judgments", 3)):
         call_command("export", "books", "--format", name, "--out", str(tmp_path / name), stdout=StringIO())
@@ -231,4 +232,4 @@ def test_the_import_counts_them(tmp_path: Path) -> None:
     out = StringIO()
     files = ("--corpus", str(tmp_path / "corpus.jsonl"), "--queries", str(tmp_path / "queries.jsonl"))
     call_command("import_collection", "tides", *files, stdout=out)
-    assert "2 documents have" in out.getvalue()
+    assert "2 documents have more than 24,000 characters" in out.getvalue()

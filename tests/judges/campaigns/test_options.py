@@ -96,7 +96,7 @@ def test_a_filter_of_one_family_is_refused(pair: None, model_server: LocalModels
     for name in ("gpt-a", "gpt-b", "claude-c"):
         make_judge(model_server, name)
     refused = judge("--filter", "gpt-a,gpt-b,claude-c")
-    assert refused.code == 2 and "gpt-a and gpt-b" in refused.err
+    assert refused.code == 2 and "gpt-a and gpt-b" in refused.err and "one family" in refused.err
     assert not Campaign.objects.exists()
 
 
@@ -146,7 +146,7 @@ def test_a_temperature_is_refused_where_a_debater_takes_none(
     assert (refused.code, refused.out) == (2, "")
     assert f"(provider {provider})" in refused.err and "--temperature: deaf" in refused.err
     study = call("debate_study", "books", "--run", "order,temperature", "--json")
-    assert (study.code, study.out) == (2, "") and "deaf" in study.err
+    assert (study.code, study.out) == (2, "") and "deaf takes no" in study.err
     assert not Campaign.objects.exists(), "nothing of the study was run"
 
 

@@ -132,7 +132,7 @@ def test_a_judge_without_a_price_is_refused_where_the_collection_has_a_budget(mo
     assert found["stopped_by"] == "price" and 0 < found["calls_without_price"] == found["calls"] <= 256
     assert found["cost"] is None
     refused = judge("--policy", "ensemble")
-    assert (refused.code, refused.out) == (2, "") and "price" in refused.err
+    assert (refused.code, refused.out) == (2, "") and "needs a price" in refused.err
     configure_collection(collection, {"daily_budget": None})
     models.script({"*": {"verdict": "yes"}})
     assert judge("--policy", "ensemble", check=True).json["labelled"] == 64

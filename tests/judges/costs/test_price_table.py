@@ -59,7 +59,7 @@ def test_a_table_prices_every_judge_that_asks_the_model_and_the_most_exact_row_h
     document = configuration.store_judges_file(parse(FILE + TABLE))
     assert [(one["model"], one["change"]) for one in document["prices"]] == [("m-*", "new"), ("m-b", "new")]
     assert price_for_judge(held("a")) == Price(1.0, 1.0, 4.0, 1.25, 6.0)
-    assert held("a").priced_by == "table"
+    assert held("a").priced_by == "table" and describe_price_source(held("a")).startswith("price table")
     assert price_for_judge(held("b")) == FREE
     assert describe_price_source(held("b")).startswith("free ")
     again = configuration.store_judges_file(parse(FILE + TABLE))
@@ -88,7 +88,7 @@ def test_a_judges_own_price_comes_before_the_table_and_a_later_word_on_the_page_
     said = {"provider": "openai-compatible", "base_url": "http://127.0.0.1:1/v1", "model": "m-a", "source": "page"}
     assert enter_price(prices={"input_price": 5.0, "output_price": 6.0}, **said) == "new"
     assert price_for_judge(held("a")) == Price(5.0, 5.0, 6.0)
-    assert held("a").priced_by == "page"
+    assert held("a").priced_by == "page" and describe_price_source(held("a")).endswith("Prices page")
     assert enter_price(prices={}, **said) == "changed"
     assert price_for_judge(held("a")) == Price(7.0, 7.0, 8.0), "taken away: the judges file counts again"
     enter_price(prices={"input_price": 5.0, "output_price": 6.0}, **said)
@@ -304,7 +304,7 @@ def test_a_wrong_price_is_said_and_the_form_kept(books: Collection, charlie: Cli
         assert wrong.status_code == 422 and told in wrong.content.decode(), told
     assert "2.25" in wrong.content.decode() and not PriceRow.objects.exists()
     nothing = charlie.post(address, {"away": "1", "confirm": "1"}, follow=True).content.decode()
-    assert "m-two has no" in nothing
+    assert "m-two has no entered price" in nothing
 
 
 def test_a_campaign_that_had_no_price_can_have_a_budget_once_it_was_entered(books: Collection) -> None:

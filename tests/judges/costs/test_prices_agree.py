@@ -159,7 +159,7 @@ def test_estimate_and_ledger_agree_with_what_was_worked_by_hand(models: LocalMod
     assert told.cost is not None and told.cost.expected == pytest.approx(by_hand, rel=1e-6)
     assert told.cost.low < told.cost.expected < told.cost.upper
     assert all(words in told.line() for words in ("priced: 440 ", "3 earlier answers"))
-    assert "60% of the input" in told.line()
+    assert "60% of the input" in told.line() and "prompt cache" in told.line()
 
 
 def test_reasoning_is_assumed_and_said_where_a_judge_that_thinks_has_answered_nothing() -> None:
@@ -172,7 +172,7 @@ def test_reasoning_is_assumed_and_said_where_a_judge_that_thinks_has_answered_no
     assert without.cost is not None and told.cost is not None
     assert told.cost.expected == pytest.approx(without.cost.expected + 10 * 1_000 * 10 / 1e6)
     assert without.notes == ()
-    assert "t: assuming 1,000 " in told.line()
+    assert "t: assuming 1,000 reasoning tokens" in told.line() and "no earlier answers" in told.line()
     budgeted = Judge("b", "anthropic", "m", id=3, parameters={"max_output_tokens": 4096, "thinking": 300})
     assert "b: assuming 300" in estimate_campaign(CampaignSize(1, "single", voters=[budgeted]), [a_prompt()]).line()
 

@@ -128,6 +128,7 @@ def test_the_dashboard_names_each_model_that_is_there_several_times(sampled: Cam
     assert (statistics.cached_statistics(books).kappas or ())[0] == found, "computed while the page waits"
     detail = kappa_bar(found).detail
     assert "; judge #1, judge #2, judge #3 " in detail and "; other #1, other #2 " in detail
+    assert detail.count("the same model") == 2
 
 
 def test_exports_keep_the_samples_apart(sampled: Campaign, tmp_path: Path) -> None:
@@ -168,7 +169,7 @@ def test_pages_show_each_sample_and_how_many_must_agree(sampled: Campaign, admin
     for number in (1, 2, 3):
         assert f'class="nowrap">judge #{number}</th>' in text
     campaigns = admin.get("/c/books/campaigns/").content.decode()
-    assert "samples of m-judge" in campaigns
+    assert "3 of them are samples of m-judge" in campaigns
     assert panel_of(sampled).judges == ("judge #1", "judge #2", "judge #3")
 
 
@@ -255,4 +256,4 @@ def test_a_panel_of_which_nobody_can_be_asked_is_bad_input(db: None) -> None:
     err = StringIO()
     with pytest.raises(SystemExit) as ended:
         call_command("panel", "quiet", "--self-check", "--panel", "arguing", stdout=StringIO(), stderr=err)
-    assert ended.value.code == 2 and "panel arguing" in err.getvalue()
+    assert ended.value.code == 2 and "Nobody of panel" in err.getvalue()

@@ -70,7 +70,7 @@ def test_what_was_answered_before_costs_nothing_again_and_is_asked_anew_on_deman
     judge(check=True)
     wanted = build_configuration(panel="main")
     estimate = forecast_judging(Collection.objects.get(), wanted, again=True)
-    assert estimate is not None and estimate.free and "100%" in estimate.line()
+    assert estimate is not None and estimate.free and "100% of the answers" in estimate.line()
     kept = judge("--again", check=True)
     assert kept.json["calls"] == 0 and kept.json["calls_cached"] == 15
     models.script({"yes": {"verdict": "no"}})

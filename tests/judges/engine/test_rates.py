@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import re
 import time
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -241,12 +240,9 @@ def test_a_call_that_is_late_names_values_that_would_have_served(instance: objec
         return [first, account.timed_out(Permit(0, 1, out=64), 60.0), account.timed_out(Permit(0, 1, out=1), 60.0)]
 
     unknown, measured, alone = asyncio.run(advice())
-    for text, values, calls in (
-        (unknown, {"max_concurrency": "1", "timeout_s": "1920"}, "32 calls"),
-        (measured, {"max_concurrency": "22", "timeout_s": "180"}, "64 calls"),
-        (alone, {"timeout_s": "300"}, ""),
-    ):
-        assert dict(re.findall(r"(\w+) = (\d+)", text)) == values and calls in text
+    assert unknown.startswith("set max_concurrency = 1 and timeout_s = 1920: 32 calls")
+    assert measured.startswith("set max_concurrency = 22, or timeout_s = 180: 64 calls")
+    assert alone == "set timeout_s = 300"
 
 
 @pytest.mark.parametrize(

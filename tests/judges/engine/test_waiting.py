@@ -104,7 +104,7 @@ def test_who_waits_is_told_for_what(instance: object) -> None:
     child.start()
     try:
         started.wait(20)
-        assert workers.describe_wait().startswith("run dense ")
+        assert workers.describe_wait() == "run dense before it, on the only worker"
     finally:
         child.kill()
         child.join()

@@ -114,7 +114,7 @@ def test_samples_of_a_warm_judge_and_of_one_without_temperature_are_taken() -> N
     own = '[[judge]]\nname = "a"\nprovider = "anthropic"\nmodel = "m"\n[panel]\nensemble = ["a", "a", "a"]'
     assert parse(own).panel.majority == 2
     offline = '[[judge]]\nname = "a"\nprovider = "offline"\nmodel = "bm25"\n[panel]\nensemble = ["a", "a", "a"]'
-    with pytest.raises(BadInput, match="name it once"):
+    with pytest.raises(BadInput, match="offline judges answer"):
         parse(offline)
 
 

@@ -260,7 +260,7 @@ def test_a_prompt_in_another_mode_says_the_schema_in_words_and_is_another_versio
     found = answering.prompt_versions(judges=[plain, tool, text])
     for made in (tool, text):
         fitted = answering.fit_prompt(asked, made, schema)
-        assert '"score": a whole number' in fitted.system and fitted.user == asked.user
+        assert '"score": a whole number from 0 to 3' in fitted.system and fitted.user == asked.user
         for one in (fitted, render.repair_prompt(fitted, "it was empty")):
             assert found[one.name] == (one.sha256, one.text)
     assert answering.prompt_versions(judges=[plain]) == render.prompt_versions()

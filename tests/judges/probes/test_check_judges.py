@@ -109,7 +109,7 @@ def test_an_answer_that_looser_reading_would_take_says_which_key_to_set(behaviou
 def test_prose_around_an_answer_is_no_reading_setting(alike: Any, model_server: LocalModels) -> None:
     model_server.script({"m": {"text": 'Sure! {"reason": "", "response": "yes"}'}})
     (found,) = probe(alike("openai", "m"))
-    assert "the schema" in found.problem and "set" not in found.problem
+    assert "follow the schema" in found.problem and "set" not in found.problem
 
 
 def test_a_thinking_model_with_512_tokens_is_warned_about(alike: Any, model_server: LocalModels) -> None:
@@ -290,7 +290,7 @@ def test_log_probabilities_are_counted_and_missing_ones_are_a_failure(alike: Any
     assert wanted.found["logprobs"] == 2 and wanted.calls == 1
     model_server.script({"m": {"verdict": "yes", "fault": "no-logprobs"}})
     (none,) = probe(alike("openai", "m", logprobs=2))
-    assert "log-probabilities" in none.problem
+    assert "log-probabilities and gave none" in none.problem
 
 
 @pytest.mark.parametrize(

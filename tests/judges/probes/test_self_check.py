@@ -186,7 +186,7 @@ def test_what_is_no_verdict_is_no_grade_and_a_rate_limit_is_tried_again(books, m
     good, mute = document["judges"]
     assert good["passes"] and good["calls"] == 57
     assert (mute["asked"], mute["answered"], mute["repeats"]) == (52, 0, 0)
-    assert mute["problems"][0].startswith("52 of 52 ") and "the schema" in mute["error"]
+    assert mute["problems"][0].startswith("52 of 52 ") and "follow the schema" in mute["error"]
 
 
 @pytest.mark.django_db
@@ -307,7 +307,7 @@ def test_a_worker_that_was_killed_while_it_asked_is_told_of_and_nobody_pays_twic
     BackgroundJob.objects.update(lease_until=timezone.now())
     run_self_check()
     page = client.get("/c/books/panel/").text
-    assert "The job failed" in page and not model_server.requests()
+    assert "The job failed" in page and "was stopped." in page and not model_server.requests()
     assert "in the background" in client.post(address, {"judge": "good"}, follow=True).text
 
 
