@@ -169,6 +169,7 @@ def test_the_estimate_comes_before_the_campaign(charlie: Client) -> None:
     before = Campaign.objects.count()
     page = text(start(charlie))
     assert "Start this campaign?" in page
+    assert "calls are free" in page
     assert Campaign.objects.count() == before
     assert start(charlie, confirm="1")["Location"] == "/c/books/"
     started = Campaign.objects.order_by("-pk").first()
@@ -252,7 +253,7 @@ def test_guidelines_are_kept_in_versions_and_can_be_previewed(charlie: Client, b
 def test_a_text_that_somebody_changed_meanwhile_is_not_overwritten(charlie: Client, books: Collection) -> None:
     charlie.post("/c/books/settings/guidelines/", {"text": "Hers.", "base": "0"})
     page = text(charlie.post("/c/books/settings/guidelines/", {"text": "Mine, kept.", "base": "0"}))
-    assert "Mine, kept." in page
+    assert "saved by someone" in page and "Mine, kept." in page
     assert guidelines.current(books) == (1, "Hers.\n")
 
 

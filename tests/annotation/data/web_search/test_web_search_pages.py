@@ -43,7 +43,8 @@ def work_off():
 def test_from_the_estimate_to_documents_that_wait_to_be_judged(ice, client):
     asked = client.post(HOME, {**OFFLINE, "fetch": ""})
     said = text_of(asked)
-    assert 'name="confirm"' in said and "are sent to the search service" in said and not WebSearch.objects.exists()
+    assert 'name="confirm"' in said and not WebSearch.objects.exists()
+    assert "calls are free" in said and "are sent to the search service" in said
     started = client.post(HOME, {**hidden_fields(asked), "confirm": "1"})
     search = WebSearch.objects.get()
     here = f"{HOME}{search.number}/"
@@ -62,6 +63,7 @@ def test_from_the_estimate_to_documents_that_wait_to_be_judged(ice, client):
     assert all(f'href="/c/ice/pairs/{pair.pk}/"' in said for pair in pairs)
     # Addresses of the offline search exist nowhere, so none of them can be opened.
     assert "https://offline-web-search.example/" in said and 'href="https://offline' not in said
+    assert "addresses exist nowhere" in text_of(client.get(here))
     table = json.loads(client.get(f"{HOME}?table=web-searches&as=json").content)
     assert table["rows"][0][5:] == [2, pairs.count(), documents.count()]
     assert "Web search 1" in re.sub(r"search \d+", "search 1", text_of(client.get(HOME)))
