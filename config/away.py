@@ -1,15 +1,16 @@
-"""Unavailable services: a page with status 503 and one line in the log if PostgreSQL, Redis or the store is away.
+"""Responses and log lines while PostgreSQL, Redis or the store is unavailable, or a disk is full.
 
-A full disk gives a page with status 507, without a time to come back: it would be just as full.
+If a service is unavailable, the user gets a page with status 503 and a Retry-After, and the log one line.
+If the disk is full, the page has status 507 and no Retry-After, because waiting does not free space.
 """
 
 import logging
 import sys
-from typing import Any
+from collections.abc import Callable
 
 import kombu.exceptions
 import psycopg
-from django.db import DatabaseError, InterfaceError, OperationalError, connection
+from django.db import Error, InterfaceError, OperationalError, connection
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.template.loader import get_template
@@ -21,62 +22,75 @@ from jobs import notifications
 from store.disk import is_full
 from store.objects import StoreUnavailable
 
-COME_BACK_S = 5
-# PostgreSQL shuts down, crashed, starts, or has no connection left. Errors without a code come from the connection.
-ENDED = {"57P01", "57P02", "57P03", "53300"}
+RETRY_AFTER_SECONDS = 5
+# SQLSTATEs: the server is shutting down, has crashed, is starting up, or has no free connection.
+UNAVAILABLE_STATES = {"57P01", "57P02", "57P03", "53300"}
+CONNECTION_ERROR_CLASS = "08"  # The first two characters of the SQLSTATEs of connection errors.
 
 
-class AwayMiddleware(MiddlewareMixin):
-    """Answers for a view that failed because a service is away or the disk is full."""
+class UnavailabilityMiddleware(MiddlewareMixin):
+    """Replaces the error page of a view that failed because a service is unavailable or the disk is full."""
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
         return explain_error(error)
 
 
 def server_error(request: HttpRequest) -> HttpResponseBase:
-    """Answer an error, including one outside views, as when a session is stored."""
+    """Respond to an error that no middleware handled, such as one raised while a session is stored (`handler500`)."""
     error = sys.exc_info()[1]
-    return (explain_error(error) if error is not None else None) or defaults.server_error(request)
+    page = explain_error(error) if error is not None else None
+    return page or defaults.server_error(request)
 
 
 def explain_error(error: BaseException) -> HttpResponse | None:
     """Return the page for a full disk or an unavailable service; None for any other error."""
     if is_full(error):
         return HttpResponse(get_template("507.html").render(), status=507)
-    return unavailable_page() if is_away(error) else None
+    if is_unavailability(error):
+        return unavailable_page()
+    return None
 
 
 def unavailable_page() -> HttpResponse:
-    """Return the page with status 503, and make the next request open a new database connection."""
+    """Return the page with status 503, and close the database connection so that the next request opens a new one."""
     connection.close()
-    return HttpResponse(get_template("503.html").render(), status=503, headers={"Retry-After": str(COME_BACK_S)})
+    headers = {"Retry-After": str(RETRY_AFTER_SECONDS)}
+    return HttpResponse(get_template("503.html").render(), status=503, headers=headers)
 
 
-def is_away(error: BaseException) -> bool:
-    """Return whether an error means that PostgreSQL, Redis or the store is away, and not that a statement is wrong."""
+def is_unavailability(error: BaseException) -> bool:
+    """Return whether an error means that PostgreSQL, Redis or the store is unavailable.
+
+    Errors in a statement, such as a deadlock or bad syntax, do not.
+    """
     if isinstance(error, StoreUnavailable):
         return True
-    cause = error.__cause__ if isinstance(error, DatabaseError | InterfaceError) and error.__cause__ else error
+    # Django wraps the driver's errors, which alone have the SQLSTATE.
+    cause = error.__cause__ if isinstance(error, Error) and error.__cause__ else error
     if isinstance(cause, InterfaceError | psycopg.InterfaceError | RedisError | kombu.exceptions.OperationalError):
         return True
     if not isinstance(cause, OperationalError | psycopg.OperationalError):
         return False
-    code = getattr(cause, "sqlstate", None)
-    # Class 08 of PostgreSQL's error codes contains connection errors.
-    return code is None or code in ENDED or code.startswith("08")
+    state: str | None = getattr(cause, "sqlstate", None)
+    # An error without a SQLSTATE comes from the connection and not from the server.
+    return state is None or state in UNAVAILABLE_STATES or state.startswith(CONNECTION_ERROR_CLASS)
 
 
-class InOneLine(logging.Filter):
-    """Log filter that shortens records about an unavailable service or a full disk to one line."""
+class TracebackFilter(logging.Filter):
+    """Log filter that replaces the traceback of an unavailable service or a full disk by the error's message."""
 
     def filter(self, record: logging.LogRecord) -> bool:
+        """Shorten the record where it applies; return True, because every record is logged."""
         error = record.exc_info[1] if isinstance(record.exc_info, tuple) else None
-        if error is not None and (is_full(error) or is_away(error)):
-            record.msg = f"{record.getMessage()}: {' '.join(str(error).split())}"
-            record.args, record.exc_info, record.exc_text = None, None, None
+        if error is not None and (is_full(error) or is_unavailability(error)):
+            error_line = " ".join(str(error).split())
+            record.msg = f"{record.getMessage()}: {error_line}"
+            record.args = None  # They are in the message already.
+            record.exc_info = None
+            record.exc_text = None
         return True
 
 
-def services_context(request: HttpRequest) -> dict[str, Any]:
-    """Return the function that tells pages whether Redis is away."""
+def services_context(request: HttpRequest) -> dict[str, Callable[[], bool]]:
+    """Return `redis_is_away` for templates: a function, so that only a page that uses it waits for Redis."""
     return {"redis_is_away": notifications.is_away}

@@ -86,7 +86,7 @@ MIDDLEWARE = [
     "django.middleware.http.ConditionalGetMiddleware",
     # Last, so that they are the first to handle an error of a view.
     "config.races.RaceMiddleware",
-    "config.away.AwayMiddleware",
+    "config.away.UnavailabilityMiddleware",
 ]
 
 MAX_UPLOAD_BYTES = env.count("QUORUM_UPLOAD_MB", 2_000, least=1) * 1_000_000

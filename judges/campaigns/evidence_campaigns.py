@@ -10,7 +10,7 @@ from corpus.errors import BadInput
 from corpus.models import Collection
 from judges.campaigns.configurations import Configuration
 from judges.costs.judge_records import judge_of
-from judges.domain.evidence_quality import judged_as
+from judges.domain.evidence_quality import meaning_of_scores
 from judges.models import Campaign, JudgeVersion
 from judges.panels.offline_panel import ensure_writers
 from judges.records import Judge
@@ -43,7 +43,7 @@ def judge_named(name: str) -> Judge:
 
 def score_meaning(configuration: Configuration) -> str:
     """Return the meaning of the scores: quality, fidelity to teacher, or "" without a measuring judge."""
-    return judged_as(configuration.voters[1], configuration.voters[0]) if len(configuration.voters) > 1 else ""
+    return meaning_of_scores(configuration.voters[1], configuration.voters[0]) if len(configuration.voters) > 1 else ""
 
 
 def target_coverage(collection: Collection) -> dict[str, int]:

@@ -93,19 +93,23 @@ async def _measure_attempt(
     entities = [] if isinstance(entity_answer, NoVerdict) else answers.entities_of(entity_answer)
     rules = evidence.measure_target(target, query=claimed.inputs.query, document=document, model_entities=entities)
     raw_scores = None if isinstance(score_answer, NoVerdict) else answers.scores_of(score_answer)
-    # A judge may overlook an altered number: rules cap its scores.
-    scores = quality.cap_scores(raw_scores, rules) if raw_scores else None
-    problems = quality.find_problems(rules, scores)
+    rating = None
+    if raw_scores:
+        rating = quality.TargetRating(
+            judge=measurer.name,
+            meaning=quality.meaning_of_scores(measurer, caller.plan.voters[0]),
+            original_scores=raw_scores,
+            # The judge may overlook an altered number, which the rules find.
+            scores=quality.cap_scores(raw_scores, rules),
+        )
+    problems = quality.find_problems(rules, rating.scores if rating else None)
     for kind, answer in (("entities", entity_answer), ("scores", score_answer)):
         if isinstance(answer, NoVerdict):
             problems += (f"no {kind} from {measurer.name}: its answer was {answer.outcome}",)
     measures = quality.target_measures(
         evidence.as_json(rules),
         problems,
-        scores=scores,
-        original_scores=raw_scores,
-        judge=measurer.name,
-        meaning=quality.judged_as(measurer, caller.plan.voters[0]),
+        rating=rating,
         entities_by="patterns" if isinstance(entity_answer, NoVerdict) else f"patterns and {measurer.name}",
     )
     return problems, measures

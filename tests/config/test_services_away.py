@@ -149,7 +149,7 @@ class Deadlock(psycopg.OperationalError):
     ],
 )
 def test_only_what_is_away_is_called_so(error: Exception, away_too: bool) -> None:
-    assert away.is_away(error) is away_too
+    assert away.is_unavailability(error) is away_too
 
 
 @pytest.mark.django_db
@@ -172,7 +172,7 @@ def test_without_postgresql_a_page_says_when_to_come_back(
 
     monkeypatch.setattr(connection, "close", lambda: None)
     monkeypatch.setattr(place, property(gone) if "Session" in place else gone)
-    caplog.handler.addFilter(away.InOneLine())
+    caplog.handler.addFilter(away.TracebackFilter())
     with caplog.at_level(logging.ERROR):
         answer = client.get("/c/books/")
     assert (answer.status_code, answer["Retry-After"]) == (503, "5")

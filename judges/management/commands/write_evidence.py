@@ -9,7 +9,7 @@ from corpus.models import Collection
 from judges.campaigns import evidence_campaigns as campaigns
 from judges.campaigns import lifecycle
 from judges.campaigns.forecasts import forecast_writing
-from judges.domain.evidence_quality import TEACHER
+from judges.domain.evidence_quality import TEACHER_FIDELITY
 from judges.management.judging_command import JudgingCommand, add_wait_options, check_workers_option
 
 
@@ -40,7 +40,7 @@ class Command(JudgingCommand):
         collection = collection_named(options["name"])
         check_workers_option(options["workers"])
         configuration = campaigns.writer_configuration(options["writer"], options["measure"])
-        if campaigns.score_meaning(configuration) == TEACHER:
+        if campaigns.score_meaning(configuration) == TEACHER_FIDELITY:
             self.note(f"{options['measure']} measures its own model's texts: scores mean fidelity to teacher")
         self.confirm_cost(collection, forecast_writing(collection, configuration, limit=options["limit"]), options)
         limits = {name: options[name] for name in ("limit", "budget", "max_calls", "again")}

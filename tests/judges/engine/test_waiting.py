@@ -23,6 +23,8 @@ from judges.models import Campaign, JudgeVersion, Panel, Work
 from judges.workers import worker_pool
 from tests import engine_parts as parts
 from tests.engine_parts import FAST, collection_of, make_judge
+from tests.evidence import make_campaign
+from tests.factories import make_collection
 from tests.instances import until
 from tests.modelserver.fixtures import LocalModels
 from tests.stages import first_slow
@@ -111,6 +113,24 @@ def test_who_waits_is_told_for_what(instance: object) -> None:
     assert not workers.describe_wait(), "what was killed is at work no more"
     workers.deregister_worker("", 1)
     workers.deregister_worker("waiting-test", 1)
+
+
+@pytest.mark.django_db
+def test_the_status_of_a_campaign_names_the_campaign_that_waits_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Campaign 1 is finished; campaign 2 runs and waits for a worker."""
+    books = make_collection("books")
+    for state in ("finished", "running"):
+        make_campaign(books, [], state=state)
+    monkeypatch.setattr(notifications, "describe_wait", lambda campaign: f"why {campaign.number} waits")
+
+    def status(*options: str) -> str:
+        out = StringIO()
+        call_command("status", "books", *options, stdout=out)
+        return out.getvalue()
+
+    assert "why" not in status("--campaign", "1")
+    for options in (("--campaign", "2"), ()):
+        assert "campaign 2 is waiting: why 2 waits" in status(*options)
 
 
 def test_a_worker_that_says_nothing_for_long_is_alive_as_long_as_it_runs(instance: object) -> None:
