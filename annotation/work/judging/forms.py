@@ -17,7 +17,8 @@ LONGEST = 5_000  # Characters of a comment or note.
 # Fields of the page that are saved as a draft, and their greatest length.
 DRAFTED = {"comment": LONGEST, "note": LONGEST, "contribution": 20_000, "evidence": 20_000, "spans": 2_000}
 CONFLICT, GOLD = "conflict", "gold"  # Kinds of tasks that have no lease.
-SALT = "annotation.work.judging.shown"
+# Not the name of this module, which may move: pages that are open during an upgrade carry the old signature.
+SALT = "annotation.judging.shown"
 
 
 def parse_answer(data: QueryDict, membership: Membership) -> tuple[SubmittedAnswer]:

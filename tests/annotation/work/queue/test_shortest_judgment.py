@@ -9,10 +9,12 @@ from datetime import timedelta
 from urllib.parse import urlsplit
 
 import pytest
+from django.core import signing
 from django.db.models import F
 
 from annotation.models import Assignment, Membership, Role
 from annotation.models.quality_control import GoldAnswer, GoldPair
+from annotation.work.judging.forms import CONFLICT, parse_shown
 from annotation.work.quality_control import gold
 from corpus.collections.configure import configure_collection
 from corpus.models import Item, Judgment
@@ -124,6 +126,13 @@ def test_a_conflict_that_came_by_later_is_read_first_too() -> None:
     assert not Judgment.objects.exists()
     time.sleep(LOOKED)
     assert bob.post("/c/books/adjudicate/submit/", {**second, "grade": 1}).status_code == 200
+
+
+def test_a_page_that_was_open_during_an_upgrade_still_says_when_it_was_shown() -> None:
+    alice = make_member(make_collection("books"), "alice")
+    stamp = signing.dumps([CONFLICT, alice.pk, 7, time.time_ns() // 1_000_000 - 900], salt="annotation.judging.shown")
+    assert parse_shown({"shown": stamp}, CONFLICT, alice, 7) >= 900
+    assert parse_shown({"shown": stamp}, CONFLICT, alice, 8) == 0
 
 
 def test_an_expert_and_a_senior_read_a_gold_pair_first() -> None:
