@@ -155,8 +155,8 @@ ANSWERS = Answers()
 
 def judges_by_role(generators: Sequence[str], judge: str) -> tuple[list[Judge], Judge]:
     """Return the current versions of the generators and the judge. Raises BadInput."""
-    writers = [model_requests.judge_for("answer", name) for name in generators]
-    return writers, model_requests.judge_for("correct", judge)
+    checker = model_requests.judge_for("correct", judge)
+    return [model_requests.judge_for("answer", name) for name in generators], checker
 
 
 def _distinct(writers: Sequence[Judge], judge: Judge) -> list[Judge]:

@@ -22,7 +22,7 @@ class RobotRules:
         parts = urlsplit(url)
         site = f"{parts.scheme}://{parts.netloc}"
         if site not in self._sites:
-            rules = self._sites[site] = RobotFileParser()
+            rules = RobotFileParser()
             try:
                 page = fetch_page(urljoin(site, "/robots.txt"), LIMITS)
                 rules.parse(page.body.decode("utf-8", "replace").splitlines())
@@ -31,5 +31,7 @@ class RobotRules:
                 # A site without the file allows everything; a site that fails allows nothing (RFC 9309, 2.3.1).
                 is_open = code == "media" or (code == "status" and 400 <= values["status"] < 500)
                 rules.parse([] if is_open else ["User-agent: *", "Disallow: /"])
+            # Known only when read: an unread file would refuse every page.
+            self._sites[site] = rules
         if not self._sites[site].can_fetch(AGENT, url):
             raise NoPage("robots", host=parts.hostname or "")

@@ -205,6 +205,7 @@ def test_a_worker_that_ends_gives_it_back_and_a_cancelled_one_goes_on(wings):
     [
         ({"systems": ["none"]}, "Run 'none' does not exist or is not ready: name a finished run of wings"),
         ({"generators": ["nobody"]}, "'nobody' is not a judge that writes text"),
+        ({"generators": ["nobody"], "judge": "unknown"}, "'unknown'"),
         ({"k": 3}, "The run bm25 returns only 2 documents per query."),
         ({"budget": -1.0}, "greater than 0"),
     ],

@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler
 import pytest
 
 from corpus.errors import BadInput
-from corpus.url_fetch import texts
+from corpus.url_fetch import robots, texts
 from corpus.url_fetch.addresses import is_public
 from corpus.url_fetch.pages import FetchLimits, fetch_page
 from tests.open_web import NOISY, PUBLIC, Web, open_web
@@ -263,6 +263,18 @@ def test_over_https_the_certificate_must_be_the_names(web: Web) -> None:
     with pytest.raises(BadInput, match=r"ice\.example.* not be read"):
         fetch_page("https://ice.example/")
     assert web.asked == []
+
+
+def test_rules_that_could_not_be_read_are_read_again(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise MemoryError
+
+    rules = robots.RobotRules()
+    with monkeypatch.context() as broken, pytest.raises(MemoryError):
+        broken.setattr(robots, "fetch_page", fail)
+        rules.check("http://ice.example/thin")
+    web.page("/robots.txt", "User-agent: *\nDisallow: /secret\n", Content_Type="text/plain")
+    rules.check("http://ice.example/thin")
 
 
 def test_no_proxy_of_the_environment_is_used(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
