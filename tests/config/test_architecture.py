@@ -93,6 +93,20 @@ def test_no_files_import_each_other_in_a_circle():
     assert {"corpus.search.text", "judges.prompts.render"} <= set(circle(imports))
 
 
+def test_accounts_reach_no_room_that_reads_labels():
+    """The menu's layers let people's rooms import those of quality; sign-in and membership must not."""
+    imports, accounts = graph(), "annotation.people.accounts"
+    rooms = {f"annotation.quality.{name}" for name in ("costs", "label_errors", "label_quality", "panels", "policies")}
+    rooms |= {"annotation.exports", "annotation.home.campaigns", "annotation.home.overview"}
+
+    def reached() -> list[str]:
+        return sorted(room for room in rooms if imports.find_shortest_chains(accounts, room))
+
+    assert rooms <= imports.modules and reached() == []
+    imports.add_import(importer=f"{accounts}.members", imported="annotation.quality.policies.reading")
+    assert "annotation.quality.policies" in reached()
+
+
 def test_pure_modules_run_without_settings_and_database():
     code = f"import sys; [__import__(name) for name in {PURE}]; print('django.db' in sys.modules)"
     assert run(code) == "False"
