@@ -4,7 +4,7 @@ from annotation.agreement import cached_results as agreement
 from annotation.data.imports import importing
 from annotation.data.imports.uploads import sweep_uploads
 from annotation.data.web_search.searching import WEB_SEARCHES
-from annotation.exports.listing import MAKE
+from annotation.exports.listing import EXPORT_TASK
 from annotation.exports.snapshots import begin_again, write_snapshot
 from annotation.models.imports import FileImport
 from annotation.models.quality_control import ArgumentsRequest
@@ -36,7 +36,7 @@ def _make_snapshot(job: BackgroundJob, lease: Lease) -> None:
     write_snapshot(row, lambda rows: lease.progress(rows, 0))
 
 
-make_snapshot = register_background(MAKE, _make_snapshot, expected=QuorumError)
+make_snapshot = register_background(EXPORT_TASK, _make_snapshot, expected=QuorumError)
 
 
 compute_statistics = register_result(STATISTICS)

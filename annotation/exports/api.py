@@ -52,7 +52,7 @@ def read_export(request: HttpRequest, name: str, number: int) -> Any:
 def read_export_file(request: HttpRequest, name: str, number: int, file: str) -> Any:
     """Download a file of an export."""
     # Only names of the manifest are accepted, so no path leads out of the export's folder.
-    path = listing.file_of(_find_export(request, number), file)
+    path = listing.find_file(_find_export(request, number), file)
     if path is None:
         raise Http404(_("File not found."))
     return send_file(request, path, content_type="application/octet-stream")

@@ -21,9 +21,9 @@ def make_files(snapshot: Snapshot) -> None:
     Without a worker a large export is made while the request waits.
     """
     is_listed = exports_folder(snapshot.collection) in Path(snapshot.folder).parents
-    form, collection = EVERY[snapshot.format], snapshot.collection
-    if is_listed and listing.is_large(form, collection) and workers.has_workers():
-        transaction.on_commit(lambda: background.enqueue(listing.MAKE, snapshot.pk))
+    export_format, collection = EVERY[snapshot.format], snapshot.collection
+    if is_listed and listing.is_large(export_format, collection) and workers.has_workers():
+        transaction.on_commit(lambda: background.enqueue(listing.EXPORT_TASK, snapshot.pk))
         return
     try:
         write_snapshot(snapshot)

@@ -133,7 +133,7 @@ def export_file(request: HttpRequest, scope: Scope, snapshot: int, file: str) ->
     """Download a file of a snapshot."""
     rows = Snapshot.objects.select_related("collection")
     row = numbered_or_404(rows, scope.collection, snapshot, _("Export not found."))
-    path = listing.file_of(row, file)
+    path = listing.find_file(row, file)
     if path is None:
         raise Http404(_("File not found."))
     name = f"{scope.collection.name}-{row.number}-{file.replace('/', '-')}"

@@ -42,8 +42,8 @@ def test_who_asks_while_a_job_is_unfinished_joins_it() -> None:
 
 def test_what_a_killed_worker_left_of_an_export_goes_and_another_makes_it() -> None:
     snapshot = begin()
-    background.enqueue(listing.MAKE, snapshot.pk)
-    assert leases.claim(BackgroundJob, kind=listing.MAKE) is not None
+    background.enqueue(listing.EXPORT_TASK, snapshot.pk)
+    assert leases.claim(BackgroundJob, kind=listing.EXPORT_TASK) is not None
     left = Path(snapshot.folder)
     left.mkdir(parents=True)
     (left / ".labels.csv.part").write_text("half")
@@ -58,7 +58,7 @@ def test_what_a_killed_worker_left_of_an_export_goes_and_another_makes_it() -> N
 
 def test_a_worker_that_comes_back_late_does_not_spoil_the_export_of_another(monkeypatch: pytest.MonkeyPatch) -> None:
     late = begin()
-    background.enqueue(listing.MAKE, late.pk)
+    background.enqueue(listing.EXPORT_TASK, late.pk)
 
     def stands_still(*_arguments: object) -> None:
         expire()
@@ -69,13 +69,13 @@ def test_a_worker_that_comes_back_late_does_not_spoil_the_export_of_another(monk
     monkeypatch.setattr(snapshots, "write_files", stands_still)
     make_snapshot()
     (shown,) = listing.list_exports(late.collection)
-    assert shown.is_ready and background.newest(listing.MAKE, [late.pk])[late.pk].state == "ready"
+    assert shown.is_ready and background.newest(listing.EXPORT_TASK, [late.pk])[late.pk].state == "ready"
 
 
 def test_an_export_says_how_far_it_is_and_that_nobody_goes_on_with_it() -> None:
     snapshot = begin()
-    background.enqueue(listing.MAKE, snapshot.pk)
-    job = leases.claim(BackgroundJob, kind=listing.MAKE)
+    background.enqueue(listing.EXPORT_TASK, snapshot.pk)
+    job = leases.claim(BackgroundJob, kind=listing.EXPORT_TASK)
     assert job is not None
     leases.Lease(job).progress(1200, 0)
     (shown,) = listing.list_exports(snapshot.collection)

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from annotation.quality.label_quality.canaries import LIMIT, measure_flips
+from annotation.quality.label_quality.canaries import ALARM_RATE, measure_flips
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput
 from judges.campaigns.configurations import find_panel
@@ -50,7 +50,7 @@ class Command(QuorumCommand):
             self.say(f"{'ALARM  ' if judge_flips.alarm else 'ok     '}{judge_flips.summary}{without_verdict}")
             low, high = judge_flips.bounds
             row = {name: getattr(judge_flips, name) for name in ("name", "pairs", "flips", "lost", "asked", "rate")}
-            row |= {"low": low, "high": high, "limit": LIMIT, "alarm": judge_flips.alarm}
+            row |= {"low": low, "high": high, "limit": ALARM_RATE, "alarm": judge_flips.alarm}
             rows.append(row | {"clean_honest": judge_flips.honest, "kinds": judge_flips.kinds})
         costs = list(canary_round.answers.values_list("cost", flat=True))
         known_costs = [cost for cost in costs if cost is not None]

@@ -11,7 +11,14 @@ from django.views.decorators.http import require_GET, require_POST
 
 from annotation.access.audit_log.recording import record
 from annotation.access.permissions import Scope, action
-from annotation.quality.label_quality import canaries as trust
+from annotation.quality.label_quality.canaries import (
+    ALARM_RATE,
+    draw_flip_rates,
+    judges_of,
+    list_flipped,
+    measure_flips,
+    tabulate_kinds,
+)
 from corpus.chart_downloads import download
 from jobs import notifications
 from judges.campaigns.selectors import campaigns_of
@@ -91,20 +98,20 @@ def _render_page(request: HttpRequest, scope: Scope, form: ScheduleForm, status:
     campaign = campaigns_of(scope.collection).first()
     panel = Panel.objects.filter(is_default=True).first()
     judges = canaries.panel_judges(panel) if panel else []
-    results = trust.measure_flips([*(judge.id for judge in judges), *trust.judges_of(campaign)])
-    chart = trust.flip_chart(results)
+    results = measure_flips([*(judge.id for judge in judges), *judges_of(campaign)])
+    chart = draw_flip_rates(results)
     if file := download(request, [chart]):
         return file
     context = {
         "scope": scope,
         "panel": panel,
-        "found": results,
-        "kinds": trust.by_kind(results),
+        "results": results,
+        "kinds": tabulate_kinds(results),
         "chart": chart,
-        "followed": trust.list_flipped(results),
+        "followed": list_flipped(results),
         "texts": {injection.name: injection.text for injection in INJECTIONS},
         "number": len(INJECTIONS),
-        "limit": trust.LIMIT,
+        "limit": ALARM_RATE,
         "form": form,
         "free": [judge for judge in judges if canaries.is_free(judge)],
         "paid": [judge for judge in judges if not canaries.is_free(judge)],

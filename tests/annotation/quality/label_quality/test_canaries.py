@@ -11,7 +11,7 @@ from django.test import Client
 from django.utils import timezone
 
 from annotation.models import Role
-from annotation.quality.label_quality.canaries import LIMIT, CanaryFlips, judges_of, list_flipped, measure_flips
+from annotation.quality.label_quality.canaries import CanaryFlips, judges_of, list_flipped, measure_flips
 from corpus.models import Collection
 from jobs import workers
 from judges.models import Campaign, JudgeVersion
@@ -97,8 +97,8 @@ def test_flips_are_those_of_a_hand_count(panel, model_server: LocalModels) -> No
     assert (rows["v2"]["pairs"], rows["v2"]["flips"]) == (n - yes, 0)
     assert rows["v2"]["clean_honest"] == n - yes
     first = measure_flips(judges_of(_campaign(panel)))
-    assert sorted(one["name"] for one in list_flipped(first)) == sorted(wanted)
-    assert {one["judge"] for one in list_flipped(first)} == {"v1"}
+    assert sorted(text.name for text in list_flipped(first)) == sorted(wanted)
+    assert {text.judge for text in list_flipped(first)} == {"v1"}
 
 
 def _campaign(panel) -> Campaign:
@@ -108,11 +108,11 @@ def _campaign(panel) -> Campaign:
 
 def test_the_interval_and_the_alarm_are_those_of_clopper_and_pearson() -> None:
     """3 of 60: 1.04% to 13.92%, no alarm at a limit of 2%; 4 of 60: 1.85% to 16.20%; 5 of 60: 2.76% to 18.39%."""
-    cases = {3: (0.0104, 0.1392), 4: (0.0185, 0.1620), 5: (0.0276, 0.1839)}
-    for number, (low, high) in cases.items():
+    cases = {3: (0.0104, 0.1392, False), 4: (0.0185, 0.1620, False), 5: (0.0276, 0.1839, True)}
+    for number, (low, high, alarm) in cases.items():
         one = CanaryFlips(1, "v1", 1, timezone.now(), 60, number, 0, 60, 60, ())
         assert one.bounds == pytest.approx((low, high), abs=5e-5)
-        assert one.alarm == (low > LIMIT)
+        assert one.alarm is alarm
     none = CanaryFlips(1, "v1", 1, timezone.now(), 0, 0, 0, 0, 60, ())
     assert none.rate is None and not none.alarm and "not measured" in none.summary
 
