@@ -127,7 +127,7 @@ class Command(QuorumCommand):
             candidate, quality = recommendation.material.candidates[index], choice.qualities[index]
             state = "passes" if quality.passes else "FAILS "
             note = f"  ({candidate.note})" if candidate.note else ""
-            value, mean = recommendation.quality(index).value, choice.means[index]
+            value, mean = recommendation.quality(index).value, choice.mean_kappas[index]
             self.say(f"  {name:{width}}  {state}  {_number(value)}  {_number(mean)}  {_usd(candidate.cost)}{note}")
         for check in recommendation.checks.values():
             self.say(f"  Self-check of {check.judge}: {check.summary}")

@@ -1,8 +1,8 @@
-"""Choice of a panel from votes: the floor, copies, subsets and their quality. Pure."""
+"""Choice of the judges of a panel from stored votes: the most independent of those that are accurate enough. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from django.utils.translation import gettext as _
@@ -15,51 +15,61 @@ from annotation.quality.panels.quality import Floor, Groups, Quality, ReferenceG
 from annotation.quality.panels.subsets import SIZE, Subset
 from charts.translation import gettext_noop
 
-FEW_CANDIDATES = gettext_noop("there are %(candidates)s candidates: a panel has %(size)s")
-FEW_ELIGIBLE = gettext_noop("%(eligible)s of %(candidates)s candidates are above the floor: a panel has %(size)s")
-FEW_WITH_COPIES = gettext_noop(
-    "%(eligible)s of %(candidates)s candidates are above the floor, %(passed)s with copies: a panel has %(size)s"
+TOO_FEW_CANDIDATES = gettext_noop("a panel needs %(size)s judges, but there are only %(candidates)s candidates")
+TOO_FEW_ABOVE_FLOOR = gettext_noop(
+    "a panel needs %(size)s judges, but only %(passed)s of %(candidates)s candidates are above the floor"
 )
+TOO_FEW_WITHOUT_COPIES = gettext_noop(
+    "a panel needs %(size)s judges; %(passed)s of %(candidates)s candidates are above the floor, but only %(eligible)s"
+    " of them are not copies of each other"
+)
+
+
+class GoldCounts(NamedTuple):
+    """Numbers of pairs with a reference grade, by class."""
+
+    not_relevant: int
+    relevant: int
 
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A proposed panel, on which more than half of the votes decide."""
+    """A proposed panel. Its label is that of more than half of its votes."""
 
-    subset: Subset
-    correlation: float | None  # Mean correlation of the members' errors on gold.
-    effective: float | None  # Effective number of independent votes.
+    subset: Subset  # The members, and the kappas between them.
+    correlation: float | None  # Mean correlation of the members' errors on gold; None if a member makes no errors.
+    effective: float | None  # Effective number of independent votes; None if the correlation is.
     majority: Statistic  # Balanced accuracy of the majority on gold.
-    without: tuple[float | None, ...]  # Balanced accuracy without each member in turn; a tie counts half.
-    cost: float | None  # USD for a pair, all votes together.
+    accuracies_without: tuple[float | None, ...]  # The same without each member in turn; None without gold.
+    cost: float | None  # USD for the votes on one pair; None if the price of a member is unknown.
 
     @property
     def members(self) -> tuple[int, ...]:
-        """Positions of the candidates."""
+        """Positions of the members among the candidates."""
         return self.subset.members
 
 
 @dataclass(frozen=True, slots=True)
 class PanelChoice:
-    """The choice of a panel, with the figures of all candidates in their order."""
+    """The proposed panels, and the figures of all candidates. A candidate is named by its position in the votes."""
 
-    pairs: int
-    gold: tuple[int, int]  # Pairs with a reference grade: not relevant, relevant.
-    qualities: tuple[Quality, ...]
-    floor: Floor
-    pairwise: tuple[Pairwise, ...]
-    correlations: Kappas
-    means: tuple[float | None, ...]  # Mean kappa of each candidate with the others.
-    copies: tuple[tuple[int, ...], ...]
-    eligible: tuple[int, ...]  # Candidates above the floor; of copies only the first.
-    sets: int
-    by_mean: tuple[Proposal, ...]
-    by_largest: tuple[Proposal, ...]
-    reason: str  # Why there is no proposal; empty where there is one.
+    pairs: int  # Number of pairs on which all candidates voted.
+    gold: GoldCounts
+    qualities: tuple[Quality, ...]  # Of each candidate.
+    floor: Floor  # What the quality of a candidate must reach.
+    pairwise: tuple[Pairwise, ...]  # Agreement of any two candidates.
+    correlations: Kappas  # Correlation of the errors of any two candidates on gold.
+    mean_kappas: tuple[float | None, ...]  # Mean kappa of each candidate with the others; None if all are undefined.
+    copies: tuple[tuple[int, ...], ...]  # Groups of two or more candidates that are copies of each other.
+    eligible: tuple[int, ...]  # Candidates that may be proposed: those above the floor, but only one of each group.
+    subset_count: int  # Number of panels of the requested size that the eligible candidates could form.
+    by_mean: tuple[Proposal, ...]  # The best of these panels, smallest mean kappa between members first.
+    by_largest: tuple[Proposal, ...]  # The same, smallest largest kappa between two members first.
+    reason: str  # Why no panel is proposed; empty if one is.
 
     @property
     def proposed(self) -> Proposal | None:
-        """The set with the smallest mean kappa."""
+        """The panel with the smallest mean kappa; None if no panel is proposed."""
         return self.by_mean[0] if self.by_mean else None
 
 
@@ -68,77 +78,132 @@ def choose_judges(
     reference: ReferenceGrades,
     *,
     costs: Sequence[float | None] = (),
-    floor: float | None = None,
+    floor_value: float | None = None,
     bootstrap: int = 0,
     size: int = SIZE,
-    alike: Groups = (),
+    model_groups: Groups = (),
 ) -> PanelChoice:
-    """Measure the candidates and propose panels. Of copies only the first above the floor may be proposed.
+    """Measure the candidates, and propose panels of those that are above the floor.
 
-    `votes`: candidates x pairs of 0 and 1, at least two candidates and one pair; `reference`: the reference,
-    MISSING where there is none; `alike`: groups of candidates that are the same model. Raises ValueError
-    for more candidates above the floor than subsets.most_candidates.
+    1. Measure the agreement of any two candidates, and group those that are copies of each other.
+    2. Measure the quality of each candidate, and compare it with the floor.
+    3. Select the eligible candidates.
+    4. Rank the panels that they can form by the kappas between the members, and measure the best panels.
+
+    `votes` has a row for each candidate and a column for each pair, at least two rows and one column, with
+    values 0 and 1. `reference` contains the reference grade of each pair, or MISSING. `costs` are USD for a
+    vote of each candidate, None if unknown; without any, all are unknown. `floor_value` replaces the floor
+    that is derived from the candidates. `bootstrap` is the number of resamples for the intervals of kappa.
+    `model_groups` are candidates that are the same model, and so copies whatever they vote.
+
+    Raises ValueError if the number of eligible candidates exceeds subsets.most_candidates(size).
     """
+    # 1. Agreement and copies.
     pairwise = tuple(compute_measures(votes, bootstrap=bootstrap).pairwise)
-    kappas = np.full((len(votes), len(votes)), np.nan)
-    for pair in pairwise:
-        value = np.nan if pair.kappa.value is None else pair.kappa.value
-        kappas[pair.a, pair.b] = kappas[pair.b, pair.a] = value
-    groups = independence.group_copies(votes, reference, kappas, alike)
-    qualities, bound = quality.measure_candidates(votes, reference, groups, floor=floor)
-    first_passing = (next((position for position in group if qualities[position].passes), -1) for group in groups)
-    eligible = tuple(sorted(position for position in first_passing if position >= 0))
-    count, by_mean, by_largest = subsets.rank_subsets(kappas, eligible, size=size)
-    # Gold that is too little for the floor is too little here: the ranking would be luck.
-    gold = np.full_like(reference, MISSING) if bound.no_gold else reference
-    errors = independence.error_correlations(votes, gold)
+    kappas = np.full((len(votes), len(votes)), np.nan)  # The diagonal stays NaN.
+    for agreement in pairwise:
+        kappa = np.nan if agreement.kappa.value is None else agreement.kappa.value
+        kappas[agreement.a, agreement.b] = kappa
+        kappas[agreement.b, agreement.a] = kappa
+    groups = independence.group_copies(votes, reference, kappas, model_groups)
+
+    # 2. Quality.
+    qualities, floor = quality.measure_candidates(votes, reference, groups, floor=floor_value)
+    # If gold is too scarce for the floor, it is not used below either: the ranking would be a matter of luck.
+    usable_reference = np.full_like(reference, MISSING) if floor.no_gold else reference
+
+    # 3. Eligible candidates.
+    eligible: list[int] = []
+    for group in groups:
+        passing = [position for position in group if qualities[position].passes]
+        eligible += passing[:1]  # Of copies, only the first may be proposed.
+    eligible.sort()
+
+    # 4. Panels.
+    subset_count, subsets_by_mean, subsets_by_largest = subsets.rank_subsets(kappas, eligible, size=size)
+    correlations = independence.error_correlations(votes, usable_reference)
     vote_costs = tuple(costs) or (None,) * len(votes)
-    passed = sum(candidate.passes for candidate in qualities)
-    reason = FEW_WITH_COPIES if passed > len(eligible) else FEW_ELIGIBLE
-    counts = {"eligible": len(eligible), "candidates": len(votes), "passed": passed, "size": size}
-    build = partial(_build_proposal, votes=votes, reference=gold, errors=errors, costs=vote_costs)
-    defined = [row[np.isfinite(row)] for row in kappas]  # The diagonal is NaN.
+
+    def propose(subset: Subset) -> Proposal:
+        return _build_proposal(subset, votes, usable_reference, correlations, vote_costs)
+
     return PanelChoice(
         pairs=votes.shape[1],
-        gold=(int((reference == 0).sum()), int((reference == 1).sum())),
+        gold=GoldCounts(not_relevant=int((reference == 0).sum()), relevant=int((reference == 1).sum())),
         qualities=tuple(qualities),
-        floor=bound,
+        floor=floor,
         pairwise=pairwise,
-        correlations=errors,
-        means=tuple(float(row.mean()) if len(row) else None for row in defined),
+        correlations=correlations,
+        mean_kappas=tuple(_mean_of_defined(row) for row in kappas),
         copies=tuple(group for group in groups if len(group) > 1),
-        eligible=eligible,
-        sets=count,
-        by_mean=tuple(map(build, by_mean)),
-        by_largest=tuple(map(build, by_largest)),
-        reason="" if count else _(FEW_CANDIDATES if len(votes) < size else reason) % counts,
+        eligible=tuple(eligible),
+        subset_count=subset_count,
+        by_mean=tuple(propose(subset) for subset in subsets_by_mean),
+        by_largest=tuple(propose(subset) for subset in subsets_by_largest),
+        reason="" if subset_count else _explain_no_proposal(qualities, len(eligible), size),
     )
+
+
+def _mean_of_defined(kappas: Kappas) -> float | None:
+    """Return the mean of the values that are not NaN; None if all are."""
+    defined = kappas[np.isfinite(kappas)]
+    return float(defined.mean()) if len(defined) else None
+
+
+def _explain_no_proposal(qualities: Sequence[Quality], eligible_count: int, size: int) -> str:
+    """Return why the eligible candidates are too few for a panel, as a clause without a full stop."""
+    passed_count = sum(candidate.passes for candidate in qualities)
+    if len(qualities) < size:
+        message = TOO_FEW_CANDIDATES
+    elif passed_count > eligible_count:
+        message = TOO_FEW_WITHOUT_COPIES
+    else:
+        message = TOO_FEW_ABOVE_FLOOR
+    return _(message) % {
+        "size": size,
+        "candidates": len(qualities),
+        "passed": passed_count,
+        "eligible": eligible_count,
+    }
 
 
 def _build_proposal(
-    subset: Subset, votes: Votes, reference: ReferenceGrades, errors: Kappas, costs: Sequence[float | None]
+    subset: Subset,
+    votes: Votes,
+    reference: ReferenceGrades,
+    correlations: Kappas,
+    costs: Sequence[float | None],
 ) -> Proposal:
+    """Measure a panel: the accuracy of its majority with and without each member, its independence, and its cost."""
     members = subset.members
-    majority = 2 * votes[list(members)].sum(axis=0, dtype=np.int64) > len(members)  # The number is odd.
-    mean = independence.mean_between(errors, members)
-    prices = [costs[position] for position in members]
-    known_prices = [price for price in prices if price is not None]
-    remaining = [[member for member in members if member != absent] for absent in members]
+    # The number of members is odd, so there are no ties.
+    majority = 2 * votes[list(members)].sum(axis=0, dtype=np.int64) > len(members)
+    remaining_members = [[member for member in members if member != absent] for absent in members]
+    correlation = independence.mean_between(correlations, members)
+    member_costs = [costs[member] for member in members]
+    known_costs = [cost for cost in member_costs if cost is not None]
     return Proposal(
         subset=subset,
-        correlation=mean,
-        effective=independence.effective_votes(len(members), mean),
+        correlation=correlation,
+        effective=independence.effective_votes(len(members), correlation),
         majority=quality.balanced_accuracy(majority.astype(np.int8), reference),
-        without=tuple(_balanced_with_ties(votes[rows], reference) for rows in remaining),
-        cost=sum(known_prices) if len(known_prices) == len(members) else None,
+        accuracies_without=tuple(_balanced_accuracy_with_ties(votes[rows], reference) for rows in remaining_members),
+        cost=sum(known_costs) if len(known_costs) == len(members) else None,
     )
 
 
-def _balanced_with_ties(votes: Votes, reference: ReferenceGrades) -> float | None:
-    """Return the balanced accuracy of the majority of an even number of votes; a tie counts as half correct."""
-    yes = votes.sum(axis=0, dtype=np.int64)
-    says_yes = np.where(2 * yes == len(votes), 0.5, 2 * yes > len(votes))
-    if not ((reference == 0).any() and (reference == 1).any()):
+def _balanced_accuracy_with_ties(votes: Votes, reference: ReferenceGrades) -> float | None:
+    """Return the balanced accuracy of the majority of an even number of votes; a tie counts as half correct.
+
+    Returns None if the reference lacks one of the two classes.
+    """
+    is_relevant = reference == 1
+    is_not_relevant = reference == 0
+    if not (is_relevant.any() and is_not_relevant.any()):
         return None
-    recalls = says_yes[reference == 1].mean(), 1 - says_yes[reference == 0].mean()
-    return float(sum(recalls) / 2)
+    yes_votes = votes.sum(axis=0, dtype=np.int64)
+    # For each pair 1 if the majority says yes, 0 if it says no, and 0.5 if the votes tie.
+    decisions = np.where(2 * yes_votes == len(votes), 0.5, 2 * yes_votes > len(votes))
+    recall_of_relevant = decisions[is_relevant].mean()
+    recall_of_not_relevant = 1 - decisions[is_not_relevant].mean()
+    return float((recall_of_relevant + recall_of_not_relevant) / 2)

@@ -109,7 +109,7 @@ def _candidate_line(selection: PanelSelection, position: int) -> dict[str, Any]:
     return {
         "candidate": candidate,
         "quality": choice.qualities[position],
-        "mean": choice.means[position],
+        "mean": choice.mean_kappas[position],
         "copies": selection.names([member for member in group if member != position]),
         "proposed": choice.proposed is not None and position in choice.proposed.members,
         "check": selection.checks.get(candidate.judge),
@@ -123,7 +123,7 @@ def _proposed_set(selection: PanelSelection, proposal: Proposal) -> dict[str, An
         "names": names,
         "between": selection.names(proposal.subset.between),
         "proposal": proposal,
-        "without": list(zip(names, proposal.without, strict=True)),
+        "without": list(zip(names, proposal.accuracies_without, strict=True)),
         "query": urlencode(judges) if selection.usable(proposal) else "",
     }
 
@@ -153,7 +153,7 @@ def _candidates_chart(selection: PanelSelection, order: Sequence[int], source: s
     """Draw quality against mean kappa with the others: good candidates are at the upper left."""
     dots = []
     for position in order:
-        value, mean = selection.quality(position).value, selection.choice.means[position]
+        value, mean = selection.quality(position).value, selection.choice.mean_kappas[position]
         if value is not None and mean is not None:
             series = _("above the floor") if selection.choice.qualities[position].passes else _("below the floor")
             dots.append(Dot(mean, value, selection.name(position), series))

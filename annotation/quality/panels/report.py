@@ -90,10 +90,10 @@ def choose_panel(
         material.votes,
         material.reference,
         costs=costs,
-        floor=floor,
+        floor_value=floor,
         bootstrap=bootstrap,
         size=size,
-        alike=material.alike,
+        model_groups=material.alike,
     )
     checks = newest_self_checks(
         collection, dict.fromkeys(candidate.judge for candidate in material.candidates if candidate.usable)
@@ -108,7 +108,7 @@ def build_json_document(selection: PanelSelection) -> dict[str, Any]:
         "collection": selection.collection,
         "pairs": choice.pairs,
         "size": selection.size,
-        "gold": {"pairs": sum(choice.gold), "relevant": choice.gold[1], "unused": choice.floor.no_gold or None},
+        "gold": {"pairs": sum(choice.gold), "relevant": choice.gold.relevant, "unused": choice.floor.no_gold or None},
         "floor": {"measure": choice.floor.measure, "value": choice.floor.value, "given": choice.floor.given},
         "candidates": [_candidate_document(selection, position) for position in range(len(choice.qualities))],
         "left_out": [{"name": name, "reason": reason} for name, reason in selection.material.left_out],
@@ -124,7 +124,7 @@ def build_json_document(selection: PanelSelection) -> dict[str, Any]:
             for pair in choice.pairwise
         ],
         "copies": [selection.names(group) for group in choice.copies],
-        "subsets": choice.sets,
+        "subsets": choice.subset_count,
         "by_mean": [_proposal_document(selection, proposal) for proposal in choice.by_mean],
         "by_largest": [_proposal_document(selection, proposal) for proposal in choice.by_largest],
         "proposed": _proposal_document(selection, choice.proposed) if choice.proposed else None,
@@ -146,7 +146,7 @@ def _candidate_document(selection: PanelSelection, position: int) -> dict[str, A
         "chance": quality.chance,
         "passes": quality.passes,
         "why_not": quality.why or None,
-        "mean_kappa": selection.choice.means[position],
+        "mean_kappa": selection.choice.mean_kappas[position],
         "cost_per_pair": candidate.cost,
         "usable": candidate.usable,
         "self_check": check.document if check else None,
@@ -164,7 +164,7 @@ def _proposal_document(selection: PanelSelection, proposal: Proposal) -> dict[st
         "error_correlation": proposal.correlation,
         "effective_votes": proposal.effective,
         "balanced_accuracy": asdict(proposal.majority),
-        "without": dict(zip(names, proposal.without, strict=True)),
+        "without": dict(zip(names, proposal.accuracies_without, strict=True)),
         "cost_per_pair": proposal.cost,
         "usable": selection.usable(proposal),
     }
@@ -217,12 +217,12 @@ def _describe_proposal(selection: PanelSelection, best: Proposal) -> list[str]:
         "kappa %(mean)s, largest %(largest)s between %(between)s.",
         "The most independent of %(sets)s sets of %(size)s judges is %(members)s: mean "
         "kappa %(mean)s, largest %(largest)s between %(between)s.",
-        selection.choice.sets,
+        selection.choice.subset_count,
     )
     lines = [
         words
         % {
-            "sets": f"{selection.choice.sets:,}",
+            "sets": f"{selection.choice.subset_count:,}",
             "size": selection.size,
             "members": selection.listed(best.members),
             "mean": f"{best.subset.mean:.3f}",

@@ -189,7 +189,7 @@ def candidates() -> Collection:
 @pytest.mark.parametrize(("size", "sets", "majority"), [(3, 35, 2), (5, 21, 3), (7, 1, 4)])
 def test_a_panel_of_each_size_is_chosen(candidates: Collection, size: int, sets: int, majority: int) -> None:
     chosen = choose_panel(candidates, size=size)
-    assert (chosen.choice.sets, chosen.majority) == (sets, majority)
+    assert (chosen.choice.subset_count, chosen.majority) == (sets, majority)
     assert chosen.choice.proposed is not None and len(chosen.choice.proposed.members) == size
     assert chosen.choice.proposed.effective is not None and 1 <= chosen.choice.proposed.effective <= size
     out = StringIO()

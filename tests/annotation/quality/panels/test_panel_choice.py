@@ -52,7 +52,7 @@ def test_without_the_floor_noise_would_win(gold):
     """The trap: the random judge has the lowest kappas of all, so the order alone would take it."""
     votes, truth = field(1)
     choice = choose_judges(votes, truth if gold else unknown(truth))
-    assert min(range(9), key=lambda place: choice.means[place] or 0.0) == RANDOM
+    assert min(range(9), key=lambda place: choice.mean_kappas[place] or 0.0) == RANDOM
     kappas = np.array([[cohen_kappa_score(a, b) for b in votes] for a in votes])
     assert RANDOM in subsets.rank_subsets(kappas, range(9))[1][0].members
 
@@ -108,7 +108,7 @@ def test_five_random_judges_among_five_good_ones_leave_the_five_good_ones():
     for gold in (truth, unknown(truth)):
         choice = choose_judges(np.vstack([votes[:5], random.astype(np.int8)]), gold)
         assert choice.proposed.members == (0, 1, 2, 3, 4)
-        assert choice.sets == 1
+        assert choice.subset_count == 1
 
 
 def test_a_judge_that_is_half_noise_falls_far_behind_the_others_and_is_not_taken_for_independent():
@@ -124,10 +124,10 @@ def test_a_judge_that_is_half_noise_falls_far_behind_the_others_and_is_not_taken
 
 def test_too_few_good_judges_are_no_panel_and_the_reason_says_so():
     votes, truth = field(9)
-    assert re.findall(r"\d+", choose_judges(votes[:4], truth).reason) == ["4", "5"]
+    assert re.findall(r"\d+", choose_judges(votes[:4], truth).reason) == ["5", "4"]
     choice = choose_judges(votes[[0, 1, 2, 3, RANDOM, COPY]], truth)
     assert choice.proposed is None and choice.by_largest == ()
-    assert choice.reason == "4 of 6 candidates are above the floor, 5 with copies: a panel has 5"
+    assert re.findall(r"\d+", choice.reason) == ["5", "5", "6", "4"], "size, above the floor, candidates, eligible"
 
 
 # Quality
@@ -180,7 +180,7 @@ def test_a_handful_of_gold_ranks_no_set_and_says_nothing_of_errors():
     choice = choose_judges(votes, few)
     assert choice.gold == (int((few == 0).sum()), int((few == 1).sum())) and min(choice.gold) < 20
     assert choice.proposed.correlation is None and choice.proposed.effective is None
-    assert choice.proposed.majority.value is None and choice.proposed.without == (None,) * 5
+    assert choice.proposed.majority.value is None and choice.proposed.accuracies_without == (None,) * 5
     assert choice.qualities[0].balanced.n == 30, "it is shown, with its interval, and decides nothing"
 
 
@@ -189,7 +189,7 @@ def test_the_floor_follows_the_field_and_can_be_set():
     assert quality.floor_of("balanced_accuracy", [0.65, 0.62, None]) == 0.6, "never below"
     assert quality.floor_of("kappa_majority", [0.7, 0.6, 0.1]) == pytest.approx(0.4)
     votes, truth = field(12)
-    choice = choose_judges(votes, truth, floor=0.99)
+    choice = choose_judges(votes, truth, floor_value=0.99)
     assert choice.floor.given and choice.eligible == () and "0 of 9 candidates" in choice.reason
 
 
@@ -252,15 +252,15 @@ def test_a_proposals_majority_and_what_each_member_adds_by_hand():
     first = np.array([1, 1, 0, 0, 0], dtype=np.int8)
     votes = np.column_stack([first, *[np.full(5, grade, dtype=np.int8) for grade in truth[1:]]])
     times = 20  # gold needs twenty of each class
-    choice = choose_judges(np.tile(votes, times), np.tile(truth, times), floor=0.0)
+    choice = choose_judges(np.tile(votes, times), np.tile(truth, times), floor_value=0.0)
     assert choice.proposed is None, "three of them are equal: copies"
     from annotation.quality.panels.choosing import _build_proposal
 
     subset = subsets.Subset((0, 1, 2, 3, 4), 0.0, 0.0, (0, 1))
     found = _build_proposal(subset, votes, truth, np.zeros((5, 5)), [0.1, 0.2, 0.3, 0.4, None])
     assert found.majority.value == pytest.approx(5 / 6)
-    assert found.without[4] == pytest.approx(11 / 12)
-    assert found.without[0] == pytest.approx((2 / 3 + 1) / 2), "1 of 4 on the first pair: wrong"
+    assert found.accuracies_without[4] == pytest.approx(11 / 12)
+    assert found.accuracies_without[0] == pytest.approx((2 / 3 + 1) / 2), "1 of 4 on the first pair: wrong"
     assert found.cost is None
     priced = _build_proposal(subset, votes, truth, np.zeros((5, 5)), [0.1, 0.2, 0.3, 0.4, 0.5])
     assert priced.cost == pytest.approx(1.5)

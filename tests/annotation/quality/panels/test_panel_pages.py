@@ -88,7 +88,7 @@ def test_self_checks_stand_beside_the_candidates_and_before_the_question(client,
 
 def test_without_gold_the_page_says_by_what_it_measures(client, books, charlie):
     text = page(client, "?c=j0&c=j1")
-    assert "2 candidates: a panel has 5" in text
+    assert "5 judges, but there are only 2 candidates" in text
     Assessor.objects.filter(kind="reference").update(kind="human-import")
     text = page(client)
     assert "majority of the others" in text
