@@ -5,7 +5,6 @@ The cell `1y.5-0` counts pairs with "agreed on relevant in round 1, five votes y
 
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from annotation.agreement.measures import Statistic
 from annotation.agreement.proportions import Stratum, clopper_pearson, stratified_share
@@ -115,26 +114,42 @@ class SimulatedPeople:
         return hours * self.hourly_rate
 
 
+@dataclass(frozen=True, slots=True)
+class EscalationOutcome:
+    """What it costs if people judge some cells of the cross table, and how often the labels of the others are wrong."""
+
+    pairs: int
+    escalated: int  # Pairs that people judge.
+    escalation: float  # The same as a share of the pairs.
+    judgments: int
+    hours: float | None  # None if the time of a judgment is unknown.
+    cost: float | None  # USD; None if the time of a judgment or the hourly rate is unknown.
+    error: Statistic  # Expected share of wrong labels among the pairs that are not escalated.
+    wrong: float | None  # Expected number of wrong labels in the measured cells; None if no cell is measured.
+    unmeasured: int  # Pairs that are not escalated, in cells without a pair whose true label is known.
+
+
 def simulate_escalation(
-    cells: Sequence[CrossingCell], handed: Container[str], people: SimulatedPeople
-) -> dict[str, Any]:
-    """Return the cost and the error if people judge the cells in `handed` (keys) and those without a label."""
+    cells: Sequence[CrossingCell], cells_for_people: Container[str], people: SimulatedPeople
+) -> EscalationOutcome:
+    """Return the outcome if people judge the cells with the keys `cells_for_people`, and those without a label."""
     pairs = sum(cell.pairs for cell in cells)
-    labelled_cells = [cell for cell in cells if cell.label is not None and cell.key not in handed]
+    labelled_cells = [cell for cell in cells if cell.label is not None and cell.key not in cells_for_people]
     escalated = pairs - sum(cell.pairs for cell in labelled_cells)
-    judgments, error = escalated * people.overlap, expected_error(labelled_cells)
+    judgments = escalated * people.overlap
+    error = expected_error(labelled_cells)
     unmeasured = sum(cell.pairs for cell in labelled_cells if not cell.known)
-    return {
-        "pairs": pairs,
-        "escalated": escalated,
-        "escalation": escalated / pairs if pairs else 0.0,
-        "judgments": judgments,
-        "hours": people.hours(judgments),
-        "money": people.cost(judgments),
-        "error": error,
-        "wrong": None if error.value is None else error.value * (pairs - escalated - unmeasured),
-        "unmeasured": unmeasured,
-    }
+    return EscalationOutcome(
+        pairs=pairs,
+        escalated=escalated,
+        escalation=escalated / pairs if pairs else 0.0,
+        judgments=judgments,
+        hours=people.hours(judgments),
+        cost=people.cost(judgments),
+        error=error,
+        wrong=None if error.value is None else error.value * (pairs - escalated - unmeasured),
+        unmeasured=unmeasured,
+    )
 
 
 def expected_error(cells: Iterable[CrossingCell]) -> Statistic:

@@ -29,21 +29,20 @@ LISTED = 20  # Number of newest campaigns in the list; the address of the page t
 def policies(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Show every policy on a campaign's stored answers, and the cost of escalating other cells."""
     campaign = _get_campaign(scope, request.GET.get("campaign", ""))
-    context: dict[str, object] = {"scope": scope, "campaign": campaign, "page": None}
-    context["found"] = None
+    context: dict[str, object] = {"scope": scope, "campaign": campaign, "page": None, "comparison": None}
     # Cancelled campaigns are listed only where no other has answers.
     campaigns = answered_campaigns(scope.collection)
     active_campaigns = campaigns.exclude(state=Campaign.State.CANCELLED)
     context["campaigns"] = list((active_campaigns if active_campaigns.exists() else campaigns)[:LISTED])
     if campaign:
         comparison = cached_results.cached_comparison(scope.collection, campaign, lara="lara" in request.GET)
-        context["found"] = comparison
+        context["comparison"] = comparison
         if comparison["document"]:
-            page_context = page.build_page(comparison["document"], request.GET)
-            if file := send_file(request, page_context["charts"], [page_context["table"]]):
+            comparison_page = page.build_page(comparison["document"], request.GET)
+            if file := send_file(request, comparison_page.charts, [comparison_page.table]):
                 return file
-            is_left_out = any(line["reason"] == LEFT_OUT for line in page_context["lines"])
-            context |= {"page": page_context, "left_out": is_left_out}
+            is_left_out = any(line.unavailable_because == LEFT_OUT for line in comparison_page.lines)
+            context |= {"page": comparison_page, "left_out": is_left_out}
     return render(request, "policies/policies.html", context)
 
 

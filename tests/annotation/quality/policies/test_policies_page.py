@@ -114,10 +114,10 @@ def test_an_expected_error_weights_cells_by_their_sizes_and_leaves_out_what_nobo
     assert error.low < error.value < error.high and error.n == 110
     dark = CrossingCell("2y", "3-2", 50, 1, False, 0, 0)
     found = simulate_escalation([*CELLS, dark, CrossingCell("open", "2-2", 7, None, True, 3, 0)], {"1y.3-2"}, PRICED)
-    assert [found[key] for key in ("pairs", "escalated", "judgments", "unmeasured")] == [1057, 107, 214, 50]
-    assert found["error"].value == 0.0 and found["error"].high > 0.0
-    assert found["hours"] == pytest.approx(214 * 30 / 3600) and found["money"] is None
-    assert simulate_escalation([dark], set(), PRICED)["error"].value is None
+    assert [found.pairs, found.escalated, found.judgments, found.unmeasured] == [1057, 107, 214, 50]
+    assert found.error.value == 0.0 and found.error.high > 0.0
+    assert found.hours == pytest.approx(214 * 30 / 3600) and found.cost is None
+    assert simulate_escalation([dark], set(), PRICED).error.value is None
 
 
 def test_the_frontier_is_what_no_other_policy_beats() -> None:
@@ -127,7 +127,7 @@ def test_the_frontier_is_what_no_other_policy_beats() -> None:
 
     policies = [one("a", 0.9, 0.1), one("b", 0.9, 0.2), one("c", 0.95, 0.2), one("d", 0.8, 0.0), one("e", 0.7, 0.05),
                 one("f", None, 0.0), one("twin", 0.9, 0.1)]  # fmt: skip
-    assert page.pareto_frontier(policies) == {"a", "twin", "c", "d"}
+    assert page.find_pareto_frontier(policies) == {"a", "twin", "c", "d"}
 
 
 def test_the_page_names_what_is_not_available_and_serves_its_charts(
