@@ -59,7 +59,7 @@ class PolicyFigures:
     adjudicated: Statistic | None  # The same if an adjudicating judge resolves them; None if there is none.
     judges_cost: float | None  # USD; None if a price is unknown.
     people_cost: float | None  # USD; None if the time of a judgment or the hourly rate is unknown.
-    latency_ms: Mapping[str, float] | None  # As replay.measure_latency returns it; None if people judge every pair.
+    latency_ms: Mapping[str, float] | None  # As replay.measure_latency returns it; None if no pair has calls.
 
     @property
     def total_cost(self) -> float | None:
