@@ -257,10 +257,12 @@ def _measure_searches(
             ]
             for trace in graded_traces
         ]
-        pairs = [
+        ndcgs = [
             agent_ndcg(returned, sought[trace.query_id]) for returned, trace in zip(lists, graded_traces, strict=True)
         ]
-        return (fmean(ndcg for ndcg, _ in pairs), fmean(ndcg for _, ndcg in pairs)) if pairs else (None, None)
+        if not ndcgs:
+            return None, None
+        return fmean(ndcg.with_repeats for ndcg in ndcgs), fmean(ndcg.without_repeats for ndcg in ndcgs)
 
     if protocol == ADAPTIVE:
         ndcg, unique = mean_ndcg(None)

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 
 from benchmark.agents import grading, sampling
 from benchmark.agents.aspects import SoughtAspect, load_query_aspects
-from benchmark.agents.traces import read_searches, unreached_aspects
+from benchmark.agents.traces import measure_searches, unreached_aspects
 from benchmark.models import AgentJob, AnswerAssessment, Trace
 from charts import Chart
 from charts.downloads import DownloadTable
@@ -105,8 +105,8 @@ def _summarise_cell(
         query: {document for aspect in query_aspects for document in aspect.documents}
         for query, query_aspects in aspects.items()
     }
-    findings_by_trace = [(trace, read_searches(searched_lists(trace), gold[trace.query_id])) for trace in traces]
-    rounds = [len(findings.gold_share) for _trace, findings in findings_by_trace]
+    findings_by_trace = [(trace, measure_searches(searched_lists(trace), gold[trace.query_id])) for trace in traces]
+    rounds = [len(findings.gold_shares) for _trace, findings in findings_by_trace]
     slots = sum(findings.slots for _trace, findings in findings_by_trace)
     missed = [
         sum(weight for _aspect, weight in unreached_with_weights(trace, aspects[trace.query_id])) for trace in traces
@@ -118,17 +118,17 @@ def _summarise_cell(
         # A trace counts only up to its last round: a 0 would say that further searching finds nothing.
         "gold_by_round": [
             fmean(
-                findings.gold_share[position]
+                findings.gold_shares[position]
                 for _trace, findings in findings_by_trace
-                if position < len(findings.gold_share)
+                if position < len(findings.gold_shares)
             )
             for position in range(max(rounds, default=0))
         ],
-        "without_gold": sum(findings.without_gold for _trace, findings in findings_by_trace) / sum(rounds)
+        "without_gold": sum(findings.rounds_without_gold for _trace, findings in findings_by_trace) / sum(rounds)
         if sum(rounds)
         else None,
-        "repeated": sum(findings.repeated for _trace, findings in findings_by_trace) / slots if slots else None,
-        "after_last_gold": fmean(findings.after_last_gold for _trace, findings in findings_by_trace)
+        "repeated": sum(findings.repeated_slots for _trace, findings in findings_by_trace) / slots if slots else None,
+        "after_last_gold": fmean(findings.rounds_after_last_gold for _trace, findings in findings_by_trace)
         if findings_by_trace
         else None,
         "unreached": fmean(missed) if missed else None,

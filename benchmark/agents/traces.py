@@ -7,48 +7,69 @@ a repeated document takes up a slot and adds nothing (BRIGHT-Pro 6.3 and figure 
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from benchmark.measures.aspects import QueryAspects, alpha_ndcg
 
-TOP = 5  # Documents of a round.
+DOCUMENTS_PER_ROUND = 5  # The number of documents that an agent receives from one search.
 
 
 @dataclass(frozen=True, slots=True)
 class SearchFindings:
-    """Figures of one trace's searches; `gold_share` is by round, in order."""
+    """Figures of one trace's searches."""
 
-    gold_share: tuple[float, ...]  # Of the round's slots; 0 where it returned nothing.
-    without_gold: int  # Rounds.
-    slots: int
-    repeated: int  # Slots with a document of an earlier slot.
-    after_last_gold: int  # Rounds after the last one with new gold; all if none had any.
+    gold_shares: tuple[float, ...]  # Share of each round's slots with gold, in order; 0 if the round returned nothing.
+    rounds_without_gold: int  # Rounds that returned no gold, neither new nor repeated.
+    slots: int  # Slots of all rounds.
+    repeated_slots: int  # Slots whose document had already appeared in an earlier slot.
+    rounds_after_last_gold: int  # Rounds after the last one that returned new gold; all rounds if none did.
 
 
-def read_searches(rounds: Sequence[Sequence[str]], gold: AbstractSet[str]) -> SearchFindings:
-    """Measure the rounds of one trace; `rounds`: the documents that each search returned."""
-    shares, seen, last_gold, repeated = [], set[str](), 0, 0
-    for number, returned in enumerate(rounds, 1):
-        # Repeated gold counts here, in the share of slots with gold; `last_gold` moves only with new gold.
-        shares.append(sum(document in gold for document in returned) / len(returned) if returned else 0.0)
-        for document in returned:
-            if document in seen:
-                repeated += 1
+class AgentNdcg(NamedTuple):
+    """Alpha-nDCG of a trace's joined lists, of which repeated documents are a part or not."""
+
+    with_repeats: float  # Repeated documents keep their positions, where they gain nothing.
+    without_repeats: float  # Only the first occurrence of each document is counted.
+
+
+def measure_searches(rounds: Sequence[Sequence[str]], gold: AbstractSet[str]) -> SearchFindings:
+    """Return the figures of one trace. `rounds`: for each search, the ids of the documents that it returned."""
+    gold_shares: list[float] = []
+    seen_documents: set[str] = set()
+    repeated_slots = 0
+    last_gold_round = 0
+    for number, documents in enumerate(rounds, 1):
+        # The share also counts repeated gold, whereas only new gold moves `last_gold_round`.
+        gold_slots = sum(document in gold for document in documents)
+        gold_shares.append(gold_slots / len(documents) if documents else 0.0)
+        for document in documents:
+            if document in seen_documents:
+                repeated_slots += 1
             elif document in gold:
-                last_gold = number
-            seen.add(document)
-    without_gold = sum(not set(returned) & gold for returned in rounds)
-    return SearchFindings(tuple(shares), without_gold, sum(map(len, rounds)), repeated, len(rounds) - last_gold)
+                last_gold_round = number
+            seen_documents.add(document)
+    return SearchFindings(
+        gold_shares=tuple(gold_shares),
+        rounds_without_gold=sum(gold.isdisjoint(documents) for documents in rounds),
+        slots=sum(len(documents) for documents in rounds),
+        repeated_slots=repeated_slots,
+        rounds_after_last_gold=len(rounds) - last_gold_round,
+    )
 
 
 def unreached_aspects(rounds: Sequence[Sequence[str]], aspects: Mapping[str, AbstractSet[str]]) -> list[str]:
-    """Return the ids of the aspects none of whose documents was returned, in their order."""
-    returned_documents = {document for returned in rounds for document in returned}
-    return [name for name, documents in aspects.items() if not documents & returned_documents]
+    """Return the ids of the aspects of which no search returned a document, in the order of `aspects`.
+
+    `aspects` maps the id of each aspect to the ids of the documents that support it.
+    """
+    returned_documents = {document for documents in rounds for document in documents}
+    return [aspect for aspect, documents in aspects.items() if returned_documents.isdisjoint(documents)]
 
 
-def agent_ndcg(rounds: Sequence[Sequence[str]], sought: QueryAspects) -> tuple[float, float]:
-    """Return alpha-nDCG@5R of the rounds' joined lists: with repeated documents in their positions, and without."""
+def agent_ndcg(rounds: Sequence[Sequence[str]], aspects: QueryAspects) -> AgentNdcg:
+    """Return alpha-nDCG@5R of the joined lists of R rounds, with and without repeated documents."""
+    ranking = [document for documents in rounds for document in documents]
     # The depth grows with the rounds, so that an agent that searched more is measured over its whole list.
-    ranking = [document for returned in rounds for document in returned]
-    depth = TOP * max(1, len(rounds))
-    return alpha_ndcg(ranking, sought, depth), alpha_ndcg(list(dict.fromkeys(ranking)), sought, depth)
+    depth = DOCUMENTS_PER_ROUND * max(1, len(rounds))
+    unique_ranking = list(dict.fromkeys(ranking))
+    return AgentNdcg(alpha_ndcg(ranking, aspects, depth), alpha_ndcg(unique_ranking, aspects, depth))

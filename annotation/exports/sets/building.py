@@ -17,7 +17,7 @@ from annotation.exports.sets.benchmarks import BeirWriter, MtebWriter
 from annotation.exports.sets.choosing import LeftOutCounts, filter_queries
 from annotation.exports.sets.dividing import divide_queries
 from annotation.exports.sets.erank import ErankWriter, read_scored_rows
-from annotation.exports.sets.grouped import GROUPED, GroupedWriter
+from annotation.exports.sets.grouped import GROUPED_FORMATS, GroupedWriter
 from annotation.exports.sets.hard_negatives import add_assumed
 from annotation.exports.sets.parquet import ParquetWriter
 from annotation.exports.sets.prism import PrismWriter
@@ -182,7 +182,7 @@ def _drop_without_text(rows: list[SetRow], pairs: list[int], reason: str, left_o
 
 def _drop_rows_without_line(queries: list[SetQuery], options: ExportOptions, left_out: LeftOutCounts) -> list[SetQuery]:
     """Return the queries with only the rows of which the format's lines contain the document."""
-    if options.format in GROUPED:
+    if options.format in GROUPED_FORMATS:
         queries = _drop_copies_of_positives(queries, left_out)
     elif options.format != "sentence-transformers":
         return queries
@@ -190,8 +190,11 @@ def _drop_rows_without_line(queries: list[SetQuery], options: ExportOptions, lef
     too_few = gettext_noop("its query has too few relevant or other documents for a row of this shape")
 
     def choose(query: SetQuery) -> list[SetRow]:
-        has_both_labels = len({row.relevant for row in query.rows}) == 2
-        rows = (query.rows if has_both_labels else []) if options.format in GROUPED else rows_used(query.rows, options)
+        if options.format in GROUPED_FORMATS:
+            has_both_labels = len({row.relevant for row in query.rows}) == 2
+            rows = query.rows if has_both_labels else []
+        else:
+            rows = rows_used(query.rows, options)
         left_out[too_many if rows else too_few] += len(query.rows) - len(rows)
         return rows
 
@@ -285,7 +288,7 @@ def _create_writer(files: ExportFiles, options: ExportOptions, sources: list[Set
         )
     if name in BENCHMARKS:
         return (BeirWriter if name == "beir" else MtebWriter)(files, sources)
-    if name in GROUPED:
+    if name in GROUPED_FORMATS:
         return GroupedWriter(files, name, options)
     if name == "parquet":
         return ParquetWriter(files, options, sources[0].collection)

@@ -1,6 +1,7 @@
-"""Formats with a line for each query, with its relevant and its other documents.
+"""Training-set formats with one line per query, which contains its positive and its negative documents.
 
-RTriever (BRIGHT-Pro 5.2), FlagEmbedding, ms-swift and Tevatron, for training embedders and rerankers.
+The formats are those of RTriever (BRIGHT-Pro 5.2), FlagEmbedding, ms-swift and Tevatron, which train embedders and
+rerankers. Positive documents are relevant to the query; negative documents are not, or are assumed not to be.
 """
 
 from collections.abc import Callable, Iterator
@@ -12,7 +13,9 @@ from annotation.exports.options import ExportOptions
 from annotation.exports.sets.batches import FilledQuery, LinesWriter
 from annotation.exports.sets.rows import SetRow, newest_label
 
-Line = dict[str, Any]
+Line = dict[str, Any]  # One JSON object, whose keys are those that the training library reads.
+LineBuilder = Callable[[FilledQuery, list[SetRow], list[SetRow], ExportOptions], Line]
+"""Builds the line of a query from its positive rows, its negative rows and the options of the export."""
 
 
 def _rtriever_line(
@@ -40,7 +43,8 @@ def _flagembedding_line(
         "pos": [filled.documents[row.document].whole for row in positives],
         "neg": [filled.documents[row.document].whole for row in negatives],
     }
-    if options.teacher != "labels":  # Scores are for knowledge distillation only.
+    # FlagEmbedding uses scores for knowledge distillation, which needs a teacher other than the labels.
+    if options.teacher != "labels":
         line |= {"pos_scores": [row.teacher for row in positives], "neg_scores": [row.teacher for row in negatives]}
     return line | {"prompt": filled.instruction}
 
@@ -66,8 +70,15 @@ def _tevatron_line(
     filled: FilledQuery, positives: list[SetRow], negatives: list[SetRow], options: ExportOptions
 ) -> Line:
     def build_passages(rows: list[SetRow]) -> list[Line]:
-        texts = [(row.doc_id, filled.documents[row.document]) for row in rows]
-        return [{"docid": doc_id, "title": text.title, "text": text.text} for doc_id, text in texts]
+        # Tevatron joins title and text itself, so they are two fields.
+        return [
+            {
+                "docid": row.doc_id,
+                "title": filled.documents[row.document].title,
+                "text": filled.documents[row.document].text,
+            }
+            for row in rows
+        ]
 
     return {
         "query_id": filled.query.id,
@@ -77,23 +88,25 @@ def _tevatron_line(
     }
 
 
-GROUPED: dict[str, Callable[[FilledQuery, list[SetRow], list[SetRow], ExportOptions], Line]] = {
+GROUPED_FORMATS: dict[str, LineBuilder] = {
     "rtriever": _rtriever_line,
     "flagembedding": _flagembedding_line,
     "ms-swift": _swift_line,
-    # An embedder reads queries and documents in the same way, so both have the role of the user.
+    # An embedder reads queries and documents in the same way, so both have the role "user".
     "ms-swift-embedding": partial(_swift_line, role="user"),
     "tevatron": _tevatron_line,
 }
 
 
 class GroupedWriter(LinesWriter):
-    """Writer of a line for each query. All queries have a relevant and another document."""
+    """Writes one line per query. Callers pass only queries with at least one positive and one negative document."""
 
-    def __init__(self, files: ExportFiles, name: str, options: ExportOptions) -> None:
+    def __init__(self, files: ExportFiles, format_name: str, options: ExportOptions) -> None:
         super().__init__(files)
-        self.marks_rows = name == "rtriever"
-        self.build_line = GROUPED[name]
+        # Only RTriever's lines have a field `synthetic`. For the other formats of this module, the lines of synthetic
+        # queries are listed in synthetic.jsonl.
+        self.marks_rows = format_name == "rtriever"
+        self.build_line = GROUPED_FORMATS[format_name]
         self.options = options
 
     def lines(self, filled: FilledQuery) -> Iterator[Line]:
@@ -102,5 +115,5 @@ class GroupedWriter(LinesWriter):
         yield self.build_line(filled, positives, negatives, self.options)
 
     def end(self) -> dict[str, Any]:
-        """Return no details."""
+        """Return an empty dict, because these formats add no details to the manifest."""
         return {}

@@ -9,13 +9,15 @@ from annotation.models import Membership, ReservedFor, Study
 from annotation.work.experiments import votes as measures
 from annotation.work.experiments.paired import PairedTable, judged_pairs, paired_table
 from annotation.work.experiments.votes import (
+    Flips,
     Vote,
     count_flips,
     debate_gain,
-    flip_table,
+    flips_by_person,
+    flips_by_side,
+    measure_moments,
     paired_votes,
     seconds_saved,
-    side_by_side,
 )
 from charts.cells import csv_line
 from corpus.models import Collection
@@ -54,7 +56,7 @@ def measure_debate_effect(collection: Collection, since: date | None = None) -> 
     """
     votes = drawn_votes(collection, since)
     revealed = paired_votes(votes)
-    by_side, by_person = flip_table(revealed)
+    by_person = flips_by_person(revealed)
     names = dict(Membership.objects.filter(assessor__in=by_person).values_list("assessor", "user__username"))
     return {
         "collection": collection.name,
@@ -63,18 +65,28 @@ def measure_debate_effect(collection: Collection, since: date | None = None) -> 
         "votes": len(votes),
         "newest_only": len(votes) == MOST,
         "first_votes_not_blind": sum(not vote.blind for vote in votes if vote.step == "first"),
-        "moments": [asdict(side) | asdict(side.moment) | {"moment": side.moment.key} for side in side_by_side(votes)],
+        "moments": [
+            asdict(side) | asdict(side.moment) | {"moment": side.moment.key} for side in measure_moments(votes)
+        ],
         "shown_minus_hidden": {
             "accuracy": asdict(debate_gain(measures.accuracy, votes)),
             "balanced_accuracy": asdict(debate_gain(measures.balanced_accuracy, votes)),
         },
         "seconds_saved": asdict(seconds_saved(votes)),
         "flips": {
-            "all": asdict(count_flips(revealed)),
-            "by_side": {side: asdict(flips) for side, flips in by_side.items()},
-            "by_person": [{"name": names.get(person, "")} | asdict(flips) for person, flips in by_person.items()],
+            "all": _flip_figures(count_flips(revealed)),
+            "by_side": {side: _flip_figures(flips) for side, flips in flips_by_side(revealed).items()},
+            "by_person": [
+                {"name": names.get(person, "")} | _flip_figures(flips) for person, flips in by_person.items()
+            ],
         },
     }
+
+
+def _flip_figures(flips: Flips) -> dict[str, Any]:
+    """Return the figures for JSON, in which the numbers of pairs have the keys `n` and `known`."""
+    figures = asdict(flips)
+    return {"n": figures.pop("pairs"), "known": figures.pop("referenced_pairs"), **figures}
 
 
 def list_studies(collection: Collection, most: int = 5) -> list[StudyResult]:
@@ -102,7 +114,7 @@ def build_json_document(effect: Mapping[str, Any], studied: Sequence[StudyResult
             "ended": study_table.study.ended_at is not None,
             "pairs": study_table.pairs,
             "finished": study_table.table.pairs,
-            "with_reference": study_table.table.known,
+            "with_reference": study_table.table.referenced,
             "ties": study_table.table.ties,
             "with_debate": {"people": list(study_table.shown)} | asdict(study_table.table.shown),
             "without_debate": {"people": list(study_table.hidden)} | asdict(study_table.table.hidden),

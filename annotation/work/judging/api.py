@@ -9,7 +9,7 @@ from ninja.decorators import decorate_view
 
 from annotation.models import Assignment, Membership
 from annotation.work.judging import evidence, page, submitting
-from annotation.work.judging.evidence import LONGEST as LONGEST_TEXT
+from annotation.work.judging.evidence import MAX_TEXT_CHARACTERS
 from annotation.work.judging.forms import LONGEST, check_grade, check_spans
 from annotation.work.quality_control import onboarding
 from annotation.work.queue import assignment, undo
@@ -105,8 +105,8 @@ class JudgmentIn(HeldTask):
 class EvidenceTextsIn(HeldTask):
     """Contribution and evidence of a pair that asks for texts."""
 
-    contribution: CleanText = Field(max_length=LONGEST_TEXT)
-    evidence: CleanText = Field(max_length=LONGEST_TEXT)
+    contribution: CleanText = Field(max_length=MAX_TEXT_CHARACTERS)
+    evidence: CleanText = Field(max_length=MAX_TEXT_CHARACTERS)
     milliseconds: int | None = Field(None, ge=0, le=86_400_000, description="Time that the person spent on it.")
     rating: int | None = Field(None, ge=1, le=5, description="Of the texts as they were found.")
 
@@ -169,7 +169,7 @@ def judge_task(request: HttpRequest, name: str, body: JudgmentIn) -> Any:
 def write_texts(request: HttpRequest, name: str, body: EvidenceTextsIn) -> Any:
     """Write contribution and evidence of the pair, and claim the next."""
     member = scope_of(request).member
-    texts = evidence.SubmittedTexts(
+    submission = evidence.EvidenceSubmission(
         item=Assignment.item_of(member, body.item),
         token=body.token,
         writer=member.assessor.name,
@@ -177,7 +177,12 @@ def write_texts(request: HttpRequest, name: str, body: EvidenceTextsIn) -> Any:
         milliseconds=body.milliseconds,
         rating=body.rating,
     )
-    return _decide(request, lambda db, annotator: evidence.finish(db, annotator, evidence.check_texts(texts)))
+
+    def check_and_store(db: Any, annotator: AnnotatorContext) -> int | None:
+        evidence.check_submission(submission)
+        return evidence.store_and_claim(db, annotator, submission)
+
+    return _decide(request, check_and_store)
 
 
 @router.post("/collections/{slug:name}/task/skip", auth=may("judge", JUDGE), response=QueueOut)

@@ -18,7 +18,7 @@ from benchmark.agents.grades import (
     rate_completeness,
     weigh_coverage,
 )
-from benchmark.agents.traces import agent_ndcg, read_searches, unreached_aspects
+from benchmark.agents.traces import agent_ndcg, measure_searches, unreached_aspects
 from benchmark.measures.aspects import QueryAspects, alpha_ndcg
 from judges.prompts.answers.agents import find_citations
 
@@ -89,18 +89,18 @@ def test_a_repeated_document_takes_its_place_and_gains_nothing():
 def test_a_trace_says_where_gold_came_and_what_was_bought_for_nothing():
     """C12."""
     rounds = [["d1", "x"], ["x", "y"], ["d2", "d1"], ["z", "w"]]
-    found = read_searches(rounds, {"d1", "d2"})
-    assert found.gold_share == (0.5, 0, 1, 0)
-    assert (found.without_gold, found.repeated, found.slots, found.after_last_gold) == (2, 2, 8, 1)
+    found = measure_searches(rounds, {"d1", "d2"})
+    assert found.gold_shares == (0.5, 0, 1, 0)
+    assert (found.rounds_without_gold, found.repeated_slots, found.slots, found.rounds_after_last_gold) == (2, 2, 8, 1)
     assert unreached_aspects(rounds, {"a1": {"d1"}, "a2": {"d9"}, "a3": set()}) == ["a2", "a3"]
-    nothing = read_searches([["x"], []], {"d1"})
-    assert (nothing.gold_share, nothing.without_gold, nothing.after_last_gold) == ((0.0, 0.0), 2, 2)
+    nothing = measure_searches([["x"], []], {"d1"})
+    assert (nothing.gold_shares, nothing.rounds_without_gold, nothing.rounds_after_last_gold) == ((0.0, 0.0), 2, 2)
 
 
 def test_repeats_are_what_figure_9_counts():
     rounds = [[f"d{(at * 5 + place) % 28}" for place in range(5)] for at in range(12)]
-    found = read_searches(rounds, set())
-    assert found.repeated / found.slots == pytest.approx((60 - 28) / 60)
+    found = measure_searches(rounds, set())
+    assert found.repeated_slots / found.slots == pytest.approx((60 - 28) / 60)
 
 
 def test_citations_are_ids_in_brackets_each_once():

@@ -40,7 +40,7 @@ def test_what_experts_said_is_the_reference_on_every_page_although_qrels_were_im
     assert reference_grades(books) == {pair.pk: 0}
     assert truths_of(campaign)[pair.pk].gold == 0
     assert _count_gold(campaign) == (1, 0, 0, 0)
-    assert [vote.truth for vote in drawn_votes(books)] == [False]
+    assert [vote.reference for vote in drawn_votes(books)] == [False]
     (found,) = measure_annotators(books)
     assert (found.checks, found.missed) == (1, 0)
     assert study_scales(books, ["j"])["scales"][0]["queries"] == 0

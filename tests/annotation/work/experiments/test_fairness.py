@@ -14,7 +14,7 @@ from annotation.models import Assignment, Membership, Role, Study
 from annotation.quality.label_quality.kappas import measure_kappas, read_binary_votes
 from annotation.work.experiments import report
 from annotation.work.experiments.studies import end_study, groups_of, make_study
-from annotation.work.experiments.votes import NO_BOTH, NO_RIGHT
+from annotation.work.experiments.votes import NO_RIGHT_FIRST_VOTE, SINGLE_CLASS
 from annotation.work.quality_control.exclusion import exclude_judgments, reinstate_judgments
 from annotation.work.queue import assignment
 from annotation.work.queue.judging_time import median_seconds
@@ -203,13 +203,13 @@ def test_a_paired_study_lends_the_same_pairs_to_two_disjoint_groups(books):
     assert set(made.values_list("state", flat=True)) == {"settled"}
     assert list(Label.objects.values_list("pair", flat=True)) == [first_met]
     (found,) = report.list_studies(books)
-    assert (found.pairs, found.table.pairs, found.table.known) == (4, 4, 4)
+    assert (found.pairs, found.table.pairs, found.table.referenced) == (4, 4, 4)
     assert {*found.shown, *found.hidden} == {member.user.username for member in taking_part}
     assert found.table.shown.recall_relevant.value == 1.0
     assert (found.table.hidden.seconds.value, found.table.shown.seconds.value) == (8, 5)
     assert found.table.difference.seconds.value == 3
     assert found.table.shown.fleiss.value is None
-    assert found.table.shown.balanced_accuracy.reason == NO_BOTH
+    assert found.table.shown.balanced_accuracy.reason == SINGLE_CLASS
     end_study(None, study)
     assert claim(outsider).item.reason == "disagreement"
     assert not Item.objects.filter(reason="disagreement", reserved=True).exists()
@@ -276,7 +276,7 @@ def test_the_page_its_json_and_its_csv_say_the_same(books, admin):
     assert found["flips"]["all"]["wrong_to_right"]["value"] == 1.0
     rows = admin.get("/c/books/debate-effect.csv").text.splitlines()
     assert rows[0] == "part,row,measure,value,low,high,n,reason"
-    assert f"flips,all,right_to_wrong,,,,0,{NO_RIGHT}" in rows
+    assert f"flips,all,right_to_wrong,,,,0,{NO_RIGHT_FIRST_VOTE}" in rows
     assert any(row.startswith("flips by person,alice,wrong_to_right,1.0,0.02") for row in rows)
     svg = admin.get("/c/books/debate-effect/?chart=flips&as=svg")
     assert svg["Content-Type"].startswith("image/svg+xml")

@@ -10,15 +10,16 @@ from annotation.work.experiments import paired, votes
 from annotation.work.experiments.paired import ArmCell, JudgedPair, judged_pairs, paired_table
 from annotation.work.experiments.votes import (
     MOMENTS,
+    MeasureTerm,
     Vote,
     bootstrap_statistic,
     count_flips,
     debate_gain,
-    flip_table,
+    flips_by_side,
+    measure_moments,
     median_seconds,
     paired_votes,
     seconds_saved,
-    side_by_side,
 )
 
 T, F, NONE = True, False, None
@@ -54,7 +55,7 @@ def near(statistic, value, low, high, n):
 
 def test_the_flip_table_equals_a_count_by_hand():
     found = count_flips(paired_votes(cast()))
-    assert (found.n, found.known) == (8, 7)
+    assert (found.pairs, found.referenced_pairs) == (8, 7)
     counts = (found.right_right, found.right_wrong, found.wrong_right, found.wrong_wrong)
     assert counts == (2, 2, 2, 1)
     # Clopper and Pearson of 2 of 4, 2 of 3 and 5 of 8.
@@ -64,13 +65,19 @@ def test_the_flip_table_equals_a_count_by_hand():
 
 
 def test_flips_by_the_side_that_they_go_to():
-    by_side, _by_person = flip_table(paired_votes(cast()))
+    by_side = flips_by_side(paired_votes(cast()))
     to_for, to_against = by_side["for"], by_side["against"]
     # First said "not relevant": items 4, 5, 6 of P and 1, 4 of Q. Right were both on 4, one of them flips.
-    assert (to_for.n, to_for.right_wrong, to_for.right_right, to_for.wrong_right, to_for.wrong_wrong) == (5, 1, 1, 1, 1)
+    assert (to_for.pairs, to_for.right_wrong, to_for.right_right, to_for.wrong_right, to_for.wrong_wrong) == (
+        5,
+        1,
+        1,
+        1,
+        1,
+    )
     assert (to_for.right_to_wrong.value, to_for.wrong_to_right.value) == (1 / 2, 1 / 2)
     # First said "relevant": items 1, 2, 3 of P.
-    assert (to_against.n, to_against.right_wrong, to_against.right_right, to_against.wrong_right) == (3, 1, 1, 1)
+    assert (to_against.pairs, to_against.right_wrong, to_against.right_right, to_against.wrong_right) == (3, 1, 1, 1)
     assert (to_against.right_to_wrong.value, to_against.wrong_to_right.value) == (1 / 2, 1.0)
 
 
@@ -85,8 +92,8 @@ def test_without_votes_every_share_is_undefined_with_a_reason():
     none = count_flips([])
     found = [none.flipped, none.right_to_wrong, none.wrong_to_right]
     assert [(one.value, one.low, one.high, one.n) for one in found] == [(None, None, None, 0)] * 3
-    assert [one.reason for one in found] == [votes.NO_PAIR, votes.NO_RIGHT, votes.NO_WRONG]
-    for side in side_by_side([], bootstrap=20):
+    assert [one.reason for one in found] == [votes.NO_FINAL_VOTE, votes.NO_RIGHT_FIRST_VOTE, votes.NO_WRONG_FIRST_VOTE]
+    for side in measure_moments([], bootstrap=20):
         assert (side.accuracy.value, side.accuracy.reason) == (None, "no votes yet")
         assert side.agreement.value is None and side.agreement.reason
 
@@ -102,7 +109,7 @@ TIMED = [
 
 
 def test_seconds_saved_are_the_difference_of_the_medians():
-    found = {side.moment.key: side.seconds for side in side_by_side(TIMED, bootstrap=400)}
+    found = {side.moment.key: side.seconds for side in measure_moments(TIMED, bootstrap=400)}
     assert (found["hidden"].value, found["hidden"].n) == (20, 2)
     assert (found["shown"].value, found["shown"].n) == (10, 3)
     saved = seconds_saved(TIMED, bootstrap=400)
@@ -119,10 +126,10 @@ def test_items_are_drawn_with_all_their_votes():
 
 
 def test_one_item_has_a_value_and_no_interval_and_one_arm_saves_nothing():
-    hidden = side_by_side(TIMED[2:3], bootstrap=50)[0].seconds
+    hidden = measure_moments(TIMED[2:3], bootstrap=50)[0].seconds
     assert (hidden.value, hidden.low) == (30, None)
     saved = seconds_saved(TIMED[2:3], bootstrap=50)
-    assert (saved.value, saved.reason) == (None, votes.NO_TWO_ARMS)
+    assert (saved.value, saved.reason) == (None, votes.NO_TIME_IN_ARM)
 
 
 def known(arm: str, item: int, person: int, said: int, truth: bool) -> Vote:
@@ -136,7 +143,7 @@ def test_arms_side_by_side_by_hand():
         known("hidden", 2, P, 0, F), known("hidden", 2, Q, 1, F),
         known("shown", 3, P, 1, T), known("shown", 3, Q, 1, T), known("shown", 4, P, 1, F), known("shown", 4, Q, 0, F),
     ]  # fmt: skip
-    found = {side.moment.key: side for side in side_by_side(rows, bootstrap=200)}
+    found = {side.moment.key: side for side in measure_moments(rows, bootstrap=200)}
     hidden, shown = found["hidden"], found["shown"]
     assert (hidden.items, hidden.votes, hidden.people) == (2, 4, 2)
     near(hidden.accuracy, 2 / 4, 0.0676, 0.9324, 4)
@@ -154,7 +161,7 @@ def test_arms_side_by_side_by_hand():
 
 def test_agreement_of_the_reveal_arm_is_of_blind_votes_with_the_final_ones_apart():
     rows = cast([(1, P, NONE, 1, 1), (1, Q, NONE, 0, 1), (2, P, NONE, 0, 0), (2, Q, NONE, 0, 0)])
-    found = {side.moment.key: side for side in side_by_side(rows, bootstrap=0)}
+    found = {side.moment.key: side for side in measure_moments(rows, bootstrap=0)}
     assert (found["reveal-first"].percent.value, found["reveal-final"].percent.value) == (0.5, 1.0)
     assert [moment.key for moment in MOMENTS if moment.blind] == ["hidden", "reveal-first"]
 
@@ -172,7 +179,7 @@ STUDY = [
 def test_the_table_of_the_paired_study_by_hand():
     """Hidden: equal couples 1, 1/3, 1, 1/3, half yes: kappa (2/3 - 1/2) / (1/2). Shown: 1, 1/3, 1, 1; 5 of 12 yes."""
     table = paired_table(STUDY, 3, bootstrap=300)
-    assert (table.pairs, table.known, table.ties) == (4, 4, 0)
+    assert (table.pairs, table.referenced, table.ties) == (4, 4, 0)
     assert table.hidden.fleiss.value == pytest.approx(1 / 3)
     chance = (5 / 12) ** 2 + (7 / 12) ** 2
     assert table.shown.fleiss.value == pytest.approx((10 / 12 - chance) / (1 - chance))
@@ -203,7 +210,7 @@ def test_an_arm_has_fleiss_kappa_over_pairs_with_the_same_number_of_votes():
         for item in range(20)
         for place in range(3)
     ]
-    found = next(one for one in side_by_side(cast, bootstrap=0) if one.moment.key == "shown")
+    found = next(one for one in measure_moments(cast, bootstrap=0) if one.moment.key == "shown")
     cells = [ArmCell(tuple(vote.relevant for vote in cast if vote.item == item)) for item in range(20)]
     assert found.fleiss.n == 20
     assert isclose(found.fleiss.value, float(paired.fleiss_kappa(cells)(np.ones((1, 20)))[0]))
@@ -214,8 +221,8 @@ def test_pairs_that_a_group_has_not_finished_wait_and_ties_are_counted():
     assert paired_table([*STUDY, started], 3, bootstrap=0).pairs == 4
     tied = JudgedPair(6, ArmCell((T, F)), ArmCell((T, T)), T)
     table = paired_table([tied], 2, bootstrap=0)
-    assert (table.known, table.ties, table.hidden.recall_relevant.value) == (1, 1, None)
-    assert table.hidden.recall_relevant.reason == paired.NO_GOLD
+    assert (table.referenced, table.ties, table.hidden.recall_relevant.value) == (1, 1, None)
+    assert table.hidden.recall_relevant.reason == paired.NO_REFERENCE
 
 
 def test_a_study_without_votes_is_undefined_with_reasons():
@@ -249,4 +256,7 @@ def test_an_interval_covers_the_difference_that_was_planted():
 
 
 def test_a_difference_of_nothing_is_undefined():
-    assert bootstrap_statistic("nobody", (lambda w: w[:, 0], 1), (lambda w: w[:, 0], 0)).reason == "nobody"
+    assert (
+        bootstrap_statistic("nobody", MeasureTerm(lambda w: w[:, 0], 1), MeasureTerm(lambda w: w[:, 0], 0)).reason
+        == "nobody"
+    )
