@@ -1,8 +1,8 @@
-"""`measure_evidence NAME [FILE] [--judge J]`: measure contribution and evidence as P's table 2 and figure 5."""
+"""`measure_evidence NAME [FILE] [--judge J]` measures contribution and evidence as Prism's table 2 and figure 5 do."""
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.core.management.base import CommandParser
 
@@ -14,9 +14,18 @@ from corpus.search.lengths import length_counter
 from judges.campaigns.evidence_campaigns import judge_named
 from judges.costs.prices import price_for_judge
 from judges.evidence import measuring
-from judges.evidence.outputs import OutputRow, mean_scores, measures_table
+from judges.evidence.outputs import JudgedOutput, OutputRow, mean_scores, measures_table
+from judges.records import Judge
+from judges.workers.inline_runner import InlineResult
 
-Line = tuple[str, str, int | None, str]
+
+class OutputLine(NamedTuple):
+    """A line of the file: a model's answer about a pair."""
+
+    query: str  # The query's id.
+    document: str  # The document's id.
+    label: int | None  # 1, 0, or None if the line has none.
+    output: str
 
 
 class Command(QuorumCommand):
@@ -42,39 +51,39 @@ class Command(QuorumCommand):
         parser.add_argument("--max-calls", type=int, help="maximum number of calls; refuse to start if more are needed")
 
     def run(self, **options: Any) -> object:
+        """Measure the texts and return the document of their measures.
+
+        Raises BadInput for wrong options or lines, and Incomplete if the judge left texts without scores.
+        """
         collection = collection_named(options["name"])
-        rows = self.rows(collection, options["file"])
-        count, unit = length_counter(options["tokenizer"])
+        rows = self.read_rows(collection, options["file"])
+        count_tokens, unit = length_counter(options["tokenizer"])
         document = {"collection": collection.name, "source": str(options["file"] or "targets"), "tokens": unit}
         if options["entities_by"] and not options["judge"]:
             raise BadInput("--entities-by needs --judge, which scores the texts")
         if not options["judge"]:
-            return self.print_measures(
-                {**document, "entities_by": "patterns", **measures_table(rows, count=count), "judged": None}
-            )
+            table = measures_table(rows, count=count_tokens)
+            return self.print_measures({**document, "entities_by": "patterns", **table, "judged": None})
         judge = judge_named(options["judge"])
-        calls = 2 * sum(row.target is not None for row in rows)
-        if options["max_calls"] is not None and calls > options["max_calls"]:
-            raise BadInput(f"--max-calls {options['max_calls']}: up to {calls:,} calls would be needed")
+        # One call lists the entities of a text, and another scores it.
+        call_count = 2 * sum(row.target is not None for row in rows)
+        if options["max_calls"] is not None and call_count > options["max_calls"]:
+            raise BadInput(f"--max-calls {options['max_calls']}: up to {call_count:,} calls would be needed")
         lister = judge_named(options["entities_by"] or judge.name)
         prices = [price_for_judge(judge), price_for_judge(lister)]
         if any(price is None or not price.is_free for price in prices):
             names = " and ".join(dict.fromkeys([judge.name, lister.name]))
-            self.stderr.write(f"{names}: up to {calls:,} calls")
+            self.stderr.write(f"{names}: up to {call_count:,} calls")
         result = measuring.measure_rows(collection, judge.name, rows, lister=lister.name)
-        judged = {
-            "judge": judge.name,
-            "as": measuring.score_meaning(collection, judge),
-            "rows": sum(scores is not None for _named, scores in result.answers.values()),
-            "without_scores": sum(scores is None for _named, scores in result.answers.values()) + result.lost,
-            **mean_scores(result.answers),
-        }
-        cost = None if result.calls and result.unpriced == result.calls else result.cost
-        costs = {"campaign": result.campaign.number, "calls": result.calls, "calls_cached": result.cached, "cost": cost}
-        costs["calls_without_price"] = result.unpriced
-        document["entities_by"] = f"patterns and {lister.name}"
+        judged = describe_scores(collection, judge, result)
         report = self.print_measures(
-            {**document, **measures_table(rows, result.answers, count), "judged": judged, **costs}
+            {
+                **document,
+                "entities_by": f"patterns and {lister.name}",
+                **measures_table(rows, result.answers, count_tokens),
+                "judged": judged,
+                **describe_costs(result),
+            }
         )
         if judged["without_scores"] and not judged["rows"] and not result.lost:
             raise Incomplete(f"No text was judged: {judge.name} gave no answer that counts, see check_judges", report)
@@ -84,8 +93,11 @@ class Command(QuorumCommand):
             )
         return report
 
-    def rows(self, collection: Collection, file: Path | None) -> list[OutputRow]:
-        """Return the texts of the file, or the collection's own, with their pairs. Raises BadInput with the line."""
+    def read_rows(self, collection: Collection, file: Path | None) -> list[OutputRow]:
+        """Return the texts of the file with their pairs, or without a file the collection's own.
+
+        Raises BadInput, with the number of the line, for a line that is malformed or names an unknown pair.
+        """
         if file is None:
             return measuring.rows_of_targets(collection)
         lines = read_outputs(file)
@@ -93,7 +105,7 @@ class Command(QuorumCommand):
         for number, (line, row) in enumerate(zip(lines, rows, strict=True), 1):
             if row is None:
                 raise BadInput(
-                    f"{file}:{number}: {collection.name} has no pair of query {line[0]} and document {line[1]}"
+                    f"{file}:{number}: {collection.name} has no pair of query {line.query} and document {line.document}"
                 )
         pair_rows = [row for row in rows if row is not None]
         if len({row.pair for row in pair_rows}) < len(pair_rows):
@@ -105,16 +117,46 @@ class Command(QuorumCommand):
         if not self.as_json:
             judged = document["judged"] or {}
             for name, value in [*document.items(), *judged.items()]:
-                if isinstance(value, float | int | str) and not isinstance(value, bool):
-                    self.say(f"  {name:<24} {value if not isinstance(value, float) else format(value, '.3f')}")
+                if isinstance(value, float):
+                    self.say(f"  {name:<24} {value:.3f}")
+                elif isinstance(value, int | str) and not isinstance(value, bool):
+                    self.say(f"  {name:<24} {value}")
             self.say(f"  compression              {document['compression']}")
             for name, reason in document["reasons"].items():
                 self.say(f"  {name}: not measured, {reason}")
         return document
 
 
-def read_outputs(file: Path) -> list[Line]:
-    """Read a file of outputs. Raises BadInput with the line."""
+def describe_scores(collection: Collection, judge: Judge, result: InlineResult[JudgedOutput]) -> dict[str, Any]:
+    """Return who scored the texts, what the scores mean, how many texts have scores, and the mean of each dimension."""
+    scored_count = sum(scores is not None for _entities, scores in result.answers.values())
+    return {
+        "judge": judge.name,
+        "as": measuring.score_meaning(collection, judge),
+        "rows": scored_count,
+        # Without scores are the texts that the judge answered otherwise, and those without any answer.
+        "without_scores": len(result.answers) - scored_count + result.lost,
+        **mean_scores(result.answers),
+    }
+
+
+def describe_costs(result: InlineResult[JudgedOutput]) -> dict[str, Any]:
+    """Return the campaign of the calls, their number, and their cost in USD (None if no call has a known price)."""
+    has_no_price = result.calls > 0 and result.unpriced == result.calls
+    return {
+        "campaign": result.campaign.number,
+        "calls": result.calls,
+        "calls_cached": result.cached,
+        "cost": None if has_no_price else result.cost,
+        "calls_without_price": result.unpriced,
+    }
+
+
+def read_outputs(file: Path) -> list[OutputLine]:
+    """Return the lines of a file of outputs, without empty ones.
+
+    Raises BadInput, with the number of the line, for a malformed line, and for a file without lines.
+    """
     outputs = []
     for number, line in enumerate(read_text(file).split("\n"), 1):
         if not line.strip():
@@ -127,7 +169,7 @@ def read_outputs(file: Path) -> list[Line]:
         label = fields.get("label")
         if not all(isinstance(value, str) for value in (query, document, output)) or label not in (None, 0, 1):
             raise BadInput(f"{file}:{number}: ids and output are strings, label is 0, 1 or left out")
-        outputs.append((query, document, label, output))
+        outputs.append(OutputLine(query, document, label, output))
     if not outputs:
         raise BadInput(f"{file}: there is no line; each is {{query_id, doc_id, output}}")
     return outputs
