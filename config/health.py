@@ -18,9 +18,9 @@ from config.startup import read_schema
 from jobs import notifications
 
 log = logging.getLogger(__name__)
-STOPPING = "stopping"  # A file in the folder that the web processes share: `serve` is about to end.
-# Bytes of the next segment of PostgreSQL's log, without which it stops.
-LEAST_ROOM = 16 << 20
+# `serve` creates a file of this name, in the folder that the web processes share, when it is about to end.
+STOPPING_FILE = "stopping"
+MIN_FREE_BYTES = 16 << 20  # PostgreSQL stops if it cannot create the next segment of its write-ahead log.
 _is_migrated = False
 
 
@@ -30,7 +30,7 @@ class HealthMiddleware(MiddlewareMixin):
     def process_request(self, request: HttpRequest) -> JsonResponse | None:
         if request.path_info not in ("/healthz", "/readyz") or request.method not in ("GET", "HEAD"):
             return None
-        # /healthz checks no service: restarting this process would not help if PostgreSQL or Redis were away.
+        # /healthz checks no service: restarting this process would not help if PostgreSQL or Redis were unavailable.
         response = JsonResponse({"alive": True}) if request.path_info == "/healthz" else check_readiness()
         response.headers["Cache-Control"] = "no-store"
         return response
@@ -50,7 +50,7 @@ def check_readiness() -> JsonResponse:
             reasons.append("The folder VAR cannot be read")
         else:
             # File systems without a fixed number of files report 0 for both.
-            if disk.f_bavail * disk.f_frsize < LEAST_ROOM or (disk.f_files and not disk.f_favail):
+            if disk.f_bavail * disk.f_frsize < MIN_FREE_BYTES or (disk.f_files and not disk.f_favail):
                 log.warning("The disk of %s is full", settings.VAR)
                 reasons.append("The disk is full")
     # Pages work without Redis: the node is then degraded, but ready.
@@ -67,13 +67,13 @@ def check_readiness() -> JsonResponse:
 def is_shutting_down() -> bool:
     """Return whether this node asks proxies for no more requests; it still answers those that arrive."""
     folder = os.environ.get(web_metrics.FOLDER, "")
-    return bool(folder) and (Path(folder) / STOPPING).exists()
+    return bool(folder) and (Path(folder) / STOPPING_FILE).exists()
 
 
 def _unready_reasons() -> list[str]:
     global _is_migrated
     try:
-        # In each probe, because PostgreSQL may have gone away since the last one.
+        # PostgreSQL is asked at each probe, because it may have stopped since the last one.
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1")
         # Once the tables fit this code, this process does not check them again.

@@ -1,4 +1,4 @@
-"""Limits of requests: the size of a body, depending on its sender, and no NUL characters in names."""
+"""What requests may contain: a body up to a size that depends on its sender, and no NUL characters."""
 
 import psycopg
 from django.conf import settings
@@ -13,16 +13,16 @@ from annotation.data.imports.tus import PART_TYPE
 from api.problems import refuse
 from api.tokens import bearer_token
 
-STRANGER = 1_000_000  # Bytes that people may send without signing in: forms, but no files.
+MAX_ANONYMOUS_BYTES = 1_000_000  # The largest body without signing in: enough for forms, not for files.
 
 
 class BodyLimitMiddleware(MiddlewareMixin):
-    """Answers 413 if the header announces more than the sender may send, before Django spools it to the disk."""
+    """Answers 413 if Content-Length is more than the sender may send, before Django spools the body to the disk."""
 
     def process_request(self, request: HttpRequest) -> HttpResponse | None:
         length = request.META.get("CONTENT_LENGTH") or "0"
         size = int(length) if length.isdecimal() else 0
-        if size <= STRANGER:
+        if size <= MAX_ANONYMOUS_BYTES:
             return None
         # A token is looked up and a session read only for large bodies, so that small requests pay nothing.
         is_signed_in = bearer_token(request) is not None or SESSION_KEY in request.session
@@ -37,14 +37,14 @@ class BodyLimitMiddleware(MiddlewareMixin):
 
 
 NUL = "\x00"
-# In errors of psycopg about a text that PostgreSQL cannot store, and of Django about a field's value.
-REFUSED = "NUL (0x00)"
+# Part of psycopg's message about a text that PostgreSQL cannot store, and of Django's about the value of a field.
+NUL_ERROR_TEXT = "NUL (0x00)"
 
 
 class NoNulMiddleware(MiddlewareMixin):
-    """Answers 400 for a NUL character in an address, its query or a cookie, which PostgreSQL cannot store.
+    """Answers 400 for a NUL character in a path, a query string or a cookie, because PostgreSQL cannot store it.
 
-    Forms report or drop a NUL character in a field; one that reaches the database all the same gives a 400, too.
+    Forms report or drop a NUL character in a field. One that reaches the database nevertheless gives a 400 too.
     """
 
     def process_request(self, request: HttpRequest) -> HttpResponse | None:
@@ -55,7 +55,7 @@ class NoNulMiddleware(MiddlewareMixin):
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
         """Refuse a request with a NUL character that reached the database."""
-        if isinstance(error, ValueError | DataError | psycopg.DataError) and REFUSED in str(error):
+        if isinstance(error, ValueError | DataError | psycopg.DataError) and NUL_ERROR_TEXT in str(error):
             return refuse_nul(request)
         return None
 

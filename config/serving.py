@@ -20,7 +20,7 @@ from django.conf import settings
 
 from config import env
 from config.checks import count_connections
-from config.health import STOPPING
+from config.health import STOPPING_FILE
 from config.operating import web_metrics
 from corpus.errors import BadOption, QuorumError
 from embedded import are_embedded, start_keeper
@@ -251,7 +251,7 @@ class Children:
     def announce_shutdown(self) -> None:
         """Answer 503 at /readyz but keep serving for QUORUM_STOP_DELAY_S, until proxies send no more requests."""
         if self.counts is not None and settings.STOP_DELAY_SECONDS:
-            (self.counts / STOPPING).touch()
+            (self.counts / STOPPING_FILE).touch()
             time.sleep(settings.STOP_DELAY_SECONDS)
 
     def stop(self) -> None:

@@ -51,7 +51,7 @@ def test_a_node_that_can_store_nothing_is_not_ready(
     monkeypatch: pytest.MonkeyPatch, settings: Any, tmp_path: Path, reason: str
 ) -> None:
     if "full" in reason:
-        monkeypatch.setattr(health, "LEAST_ROOM", 1 << 62)
+        monkeypatch.setattr(health, "MIN_FREE_BYTES", 1 << 62)
     else:
         settings.VAR = tmp_path / "gone"
     answer = Client().get("/readyz")
@@ -74,7 +74,7 @@ def test_a_database_that_lacks_migrations_is_not_ready(monkeypatch: pytest.Monke
 def test_a_node_that_is_about_to_end_lives_and_is_not_ready(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv(web_metrics.FOLDER, str(tmp_path))
     assert Client().get("/readyz").status_code == 200
-    (tmp_path / health.STOPPING).touch()
+    (tmp_path / health.STOPPING_FILE).touch()
     answer = Client().get("/readyz")
     (reason,) = answer.json()["reasons"]
     assert answer.status_code == 503 and "stopping" in reason
