@@ -137,8 +137,12 @@ class RerankResult(BaseModel):
     is_cut: bool
     document: dict[str, Any] | None = None
     contribution: str | None = None
-    evidence: str | None = Field(None, description='"" where there is none; null where it was cut before it began')
-    evidence_cut: bool | None = Field(None, description="whether the model ran out of tokens before it was done")
+    evidence: str | None = Field(
+        default=None, description='"" where there is none; null where it was cut before it began'
+    )
+    evidence_cut: bool | None = Field(
+        default=None, description="whether the model ran out of tokens before it was done"
+    )
 
 
 class RerankAnswer(BaseModel):

@@ -6,7 +6,7 @@ from pathlib import Path
 from jobs.processes import end_with_server
 from training.published.embedder import is_embedder, open_embedder
 from training.published.opening import open_scorer
-from training.serving.app import Served, make_app
+from training.serving.app import ServedModel, make_app
 
 # If the server is killed, this process must not continue to occupy the model's memory.
 end_with_server()
@@ -19,11 +19,11 @@ model = (
     else open_scorer(folder, device, precision=precision, prompt=os.environ.get("QUORUM_MODEL_PROMPT", ""))
 )
 application = make_app(
-    Served(
+    ServedModel(
         folder.name,
         model,
         token=os.environ.get("QUORUM_RERANK_TOKEN", ""),
-        limit=int(os.environ.get("QUORUM_RERANK_LIMIT", "32")),
+        max_requests=int(os.environ.get("QUORUM_RERANK_LIMIT", "32")),
         max_new_tokens=int(os.environ.get("QUORUM_MODEL_NEW_TOKENS", "512")),
     )
 )

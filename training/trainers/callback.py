@@ -343,7 +343,7 @@ def device_rate(device: str) -> float:
         return 0.0
     name = torch.cuda.get_device_name()
     rate = next((rate for word, rate in RATES.items() if word in name), 0.0)
-    return rate * rank_and_size()[1]
+    return rate * rank_and_size().size
 
 
 def reserve_optimizer(optimizer: Any) -> None:

@@ -50,9 +50,9 @@ class Command(QuorumCommand):
         if importlib.util.find_spec("torch") is None or importlib.util.find_spec("fastapi") is None:
             raise BadInput("Serving a model needs the training extra: `make install-training` sets it up")
         if options["openapi"]:
-            from training.serving.app import Served, make_app
+            from training.serving.app import ServedModel, make_app
 
-            return self.stdout.write(json.dumps(make_app(Served("model", None)).openapi(), ensure_ascii=False))
+            return self.stdout.write(json.dumps(make_app(ServedModel("model", None)).openapi(), ensure_ascii=False))
         folder = check_folder(options["model"], options["prompt"], options["pooling"])
         for name in ("limit", "max_new_tokens"):
             if options[name] < 1:

@@ -26,7 +26,7 @@ from tests.tiny_models import tiny  # noqa: E402
 from tests.training.serving.served import serve_model  # noqa: E402
 from training.published.embedder import is_embedder, open_embedder, pooling_of  # noqa: E402
 from training.published.tiny_bases import tiny_encoder  # noqa: E402
-from training.serving.app import Served, make_app  # noqa: E402
+from training.serving.app import ServedModel, make_app  # noqa: E402
 
 TEXTS = [
     "A dictionary maps keys to values, and a mapping object maps hashable values.",
@@ -61,7 +61,7 @@ def plain(folder: Path, text: str, pooling: str) -> Any:
     return found / np.linalg.norm(found)
 
 
-def ask(served: Served, body: Any, path: str = "/v1/embeddings", method: str = "POST") -> tuple[int, Any]:
+def ask(served: ServedModel, body: Any, path: str = "/v1/embeddings", method: str = "POST") -> tuple[int, Any]:
     data = body if isinstance(body, bytes) else json.dumps(body).encode()
 
     async def send() -> Any:
@@ -75,7 +75,7 @@ def ask(served: Served, body: Any, path: str = "/v1/embeddings", method: str = "
 
 @pytest.mark.parametrize("pooling", ["mean", "last", "cls"])
 def test_texts_of_one_request_get_the_vectors_that_each_has_alone(encoder: Path, pooling: str) -> None:
-    service = Served("tiny", open_embedder(encoder, pooling=pooling))
+    service = ServedModel("tiny", open_embedder(encoder, pooling=pooling))
     status, found = ask(service, {"model": "tiny", "input": TEXTS})
     assert status == 200 and [one["index"] for one in found["data"]] == [0, 1, 2]
     for one, text in zip(found["data"], TEXTS, strict=True):
@@ -86,7 +86,7 @@ def test_texts_of_one_request_get_the_vectors_that_each_has_alone(encoder: Path,
 
 
 def test_base64_holds_the_same_numbers(encoder: Path) -> None:
-    service = Served("tiny", open_embedder(encoder))
+    service = ServedModel("tiny", open_embedder(encoder))
     plain_numbers = ask(service, {"input": "Wings"})[1]["data"][0]["embedding"]
     packed = ask(service, {"input": "Wings", "encoding_format": "base64"})[1]["data"][0]["embedding"]
     assert np.frombuffer(base64.b64decode(packed), dtype="<f4").tolist() == pytest.approx(plain_numbers)
@@ -105,12 +105,12 @@ def test_base64_holds_the_same_numbers(encoder: Path) -> None:
 def test_a_request_that_says_something_else_gets_one_clear_line(
     encoder: Path, body: Any, status: int, problem: str
 ) -> None:
-    found = ask(Served("tiny", open_embedder(encoder)), body)
+    found = ask(ServedModel("tiny", open_embedder(encoder)), body)
     assert found[0] == status and problem in found[1]["message"]
 
 
 def test_other_addresses_and_ways_of_asking_are_refused(encoder: Path) -> None:
-    service = Served("tiny", open_embedder(encoder))
+    service = ServedModel("tiny", open_embedder(encoder))
     assert ask(service, {"input": "a"}, path="/v1/rerank")[0] == 404
     assert ask(service, {"input": "a"}, method="GET")[0] == 405
 

@@ -42,7 +42,7 @@ from training.published.tokens import EncodedRow  # noqa: E402
 from training.recipes.calibration import Calibration  # noqa: E402
 from training.recipes.rendering import RenderedPair  # noqa: E402
 from training.serving import app  # noqa: E402
-from training.serving.app import Served, make_app, read_fields  # noqa: E402
+from training.serving.app import ServedModel, make_app, read_fields  # noqa: E402
 from training.serving.batcher import PASSES, Batcher  # noqa: E402
 
 QUERY = "what is a dictionary"
@@ -208,7 +208,7 @@ class Fake(Scorer):
         return [RenderedPair("yes\n<contribution>C</contribution>\n<evidence>E</evidence>") for _ in request.documents]
 
 
-def ask_app(served: Served, *bodies: Any, path: str = "/v1/rerank", **more: Any) -> list[Any]:
+def ask_app(served: ServedModel, *bodies: Any, path: str = "/v1/rerank", **more: Any) -> list[Any]:
     """Send bodies to the application at the same time, without a socket."""
 
     with BUILDING:  # FastAPI reads the addresses' signatures, in one thread at a time.
@@ -229,10 +229,10 @@ def test_beyond_the_limit_nothing_waits() -> None:
     """Three may be inside, the fourth is refused at once, and its place is free again afterwards."""
     scorer = Fake()
     scorer.go.clear()
-    served = Served("m", scorer, limit=3)
+    served = ServedModel("m", scorer, max_requests=3)
     with ThreadPoolExecutor(3) as pool:
         inside = [pool.submit(ask_app, served, rerank_body(n + 1)) for n in range(3)]
-        until(lambda: len(served.batcher.waiting) == 3)  # type: ignore[union-attr]
+        until(lambda: len(served.reranker.batcher.waiting) == 3)  # type: ignore[union-attr]
         (refused,) = ask_app(served, rerank_body(4))
         assert (refused.status_code, refused.headers["Retry-After"]) == (503, "1")
         scorer.go.set()
@@ -262,12 +262,12 @@ def test_what_waits_is_scored_together_and_a_small_request_does_not_wait_for_a_l
 def test_one_request_that_fails_does_so_alone() -> None:
     scorer = Fake()
     scorer.go.clear()
-    served = Served("m", scorer)
+    served = ServedModel("m", scorer)
     with ThreadPoolExecutor(1) as pool:
         holding = pool.submit(ask_app, served, rerank_body(1))
         until(lambda: bool(scorer.steps))
         several = ThreadPoolExecutor(1).submit(ask_app, served, rerank_body(2), rerank_body(66), {"query": "q"})
-        until(lambda: len(served.batcher.waiting) == 3)  # type: ignore[union-attr]
+        until(lambda: len(served.reranker.batcher.waiting) == 3)  # type: ignore[union-attr]
         scorer.go.set()
         good, failed, bad = several.result(PATIENCE)
         assert holding.result(PATIENCE)[0].status_code == 200
@@ -290,21 +290,21 @@ def test_who_gave_up_is_not_scored() -> None:
 
 
 def test_a_request_that_takes_too_long_is_told_so_and_not_scored_further(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(app, "PATIENCE_S", 0.2)
+    monkeypatch.setattr(app, "ANSWER_TIMEOUT_S", 0.2)
     scorer = Fake()
     scorer.go.clear()
-    served = Served("m", scorer)
+    served = ServedModel("m", scorer)
     late, too = ask_app(served, rerank_body(1), rerank_body(60, 60, 60, 60))
     assert late.status_code == too.status_code == 503 and "fewer texts" in late.json()["message"]
     scorer.go.set()
-    until(lambda: not served.batcher.waiting)  # type: ignore[union-attr]
+    until(lambda: not served.reranker.batcher.waiting)  # type: ignore[union-attr]
     assert sum(len(step) for step in scorer.steps) < 5
 
 
 def test_evidence_that_is_written_does_not_hold_up_scores() -> None:
     scorer = Fake()
     scorer.pen.clear()
-    served = Served("m", scorer)
+    served = ServedModel("m", scorer)
     with ThreadPoolExecutor(1) as pool:
         writing = pool.submit(ask_app, served, rerank_body(1, return_evidence=True))
         until(lambda: bool(scorer.steps))
@@ -318,7 +318,7 @@ def test_evidence_that_is_written_does_not_hold_up_scores() -> None:
 def test_the_margin_is_always_there_and_the_score_is_calibrated_or_raw() -> None:
     scorer = Fake()
     scorer.calibration = Calibration(a=0.5, b=-1.0)
-    served = Served("m", scorer)
+    served = ServedModel("m", scorer)
     calibrated, raw = ask_app(served, rerank_body(3), rerank_body(3, score="raw"))
     for answer, wanted in ((calibrated, 1 / (1 + math.exp(-0.5))), (raw, 1 / (1 + math.exp(-3)))):
         (result,) = answer.json()["results"]
@@ -327,7 +327,7 @@ def test_the_margin_is_always_there_and_the_score_is_calibrated_or_raw() -> None
 
 def test_documents_of_several_fields_are_scored_by_those_that_are_asked_for() -> None:
     documents = [{"title": "abc", "text": "defg", "id": 7}]
-    served = Served("m", Fake())
+    served = ServedModel("m", Fake())
     texts = [{}, {"rank_fields": ["title", "text"]}, {"rank_fields": ["title"]}, {"rank_fields": ["body"]}]
     answers = ask_app(served, *({"query": "q", "documents": documents, **more} for more in texts))
     assert [one.json()["results"][0]["margin"] for one in answers[:3]] == [4, 8, 3]
@@ -335,7 +335,7 @@ def test_documents_of_several_fields_are_scored_by_those_that_are_asked_for() ->
 
 
 def test_tei_asks_with_texts_at_an_address_without_a_version() -> None:
-    served = Served("m", Fake())
+    served = ServedModel("m", Fake())
     body = {"query": "q", "texts": ["a", "abc"], "raw_scores": True, "return_text": True}
     raw, plain = ask_app(served, body, {**body, "raw_scores": False}, path="/rerank")
     assert [(one["index"], one["score"], one["text"]) for one in raw.json()] == [(1, 3.0, "abc"), (0, 1.0, "a")]
@@ -354,7 +354,7 @@ def test_bodies_may_be_packed_and_come_in_parts() -> None:
             yield whole[at : at + 7]
 
     async def send(content: Any, **headers: str) -> Any:
-        transport = httpx2.ASGITransport(make_app(Served("m", Fake())))
+        transport = httpx2.ASGITransport(make_app(ServedModel("m", Fake())))
         async with httpx2.AsyncClient(transport=transport, base_url="http://model") as client:
             return await client.post("/v1/rerank", content=content, headers=headers)
 
@@ -396,7 +396,7 @@ def test_the_endpoint_describes_itself(encoder: Path) -> None:
 
 def test_contribution_and_evidence_come_when_asked_for(tmp_path: Path) -> None:
     folder, _, _ = tiny(tmp_path / "base", "qwen3")
-    served = Served("tiny", open_scorer(folder))
+    served = ServedModel("tiny", open_scorer(folder))
     body = {"query": QUERY, "documents": TEXTS, "top_n": 1, "return_evidence": True, "max_new_tokens": 5}
     (answer,) = ask_app(served, body)
     (result,) = answer.json()["results"]

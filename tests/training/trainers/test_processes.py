@@ -1,7 +1,9 @@
 """Two processes that share a training give the gradient of one, also when one of them runs out of memory once."""
 
+import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from tests.training.trainers.scored import export_scores  # noqa: E402
 from tests.training_sets import ask, write_set  # noqa: E402
 from training.published.tiny_bases import tiny_base, tiny_encoder  # noqa: E402
 from training.recipes.job_folder import JobFolder, read_lines  # noqa: E402
+from training.trainers import processes  # noqa: E402
 
 SHARED = """
 import sys
@@ -200,3 +203,41 @@ def test_a_retriever_in_two_processes_has_the_gradient_of_one_also_when_one_runs
         assert one["budget"] == 64 if fails == "no" else one["budget"] < 64
         for name, value in ours["grads"].items():
             assert torch.allclose(value, one["grads"][name], atol=1e-5), name
+
+
+def test_a_group_that_cannot_be_joined_leaves_no_process_watcher_or_variable_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
+    for name in names:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("GLOO_SOCKET_IFNAME", "lo")
+    children: list[subprocess.Popen[str]] = []
+    spawn_child = processes.spawn_child
+
+    def spawn(*args: Any) -> subprocess.Popen[str]:
+        children.append(spawn_child(*args))
+        return children[-1]
+
+    def fail(*_args: Any) -> None:
+        raise RuntimeError("the group cannot be joined")
+
+    monkeypatch.setattr(processes, "spawn_child", spawn)
+    monkeypatch.setattr(processes.dist, "init_process_group", fail)
+    threads = set(threading.enumerate())
+    try:
+        with (
+            pytest.raises(RuntimeError, match="cannot be joined"),
+            processes.share_training(tmp_path, 2, "cpu", program=["-c", "import time; time.sleep(600)"]),
+        ):
+            pytest.fail("the training began without its group")
+        assert len(children) == 1 and children[0].poll() is not None
+        assert not set(names) & set(os.environ)
+        for watcher in set(threading.enumerate()) - threads:
+            watcher.join(PATIENCE)
+            assert not watcher.is_alive()
+    finally:
+        for child in children:
+            child.kill()
+        for name in names:
+            os.environ.pop(name, None)

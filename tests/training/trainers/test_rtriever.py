@@ -14,7 +14,7 @@ from tests.training.serving.test_embeddings_service import ask as send  # noqa: 
 from tests.training_sets import ask  # noqa: E402
 from training.published.embedder import open_embedder, read_query_prefix  # noqa: E402
 from training.published.opening import open_scorer  # noqa: E402
-from training.serving.app import Served  # noqa: E402
+from training.serving.app import ServedModel  # noqa: E402
 from training.trainers.training import train_model  # noqa: E402
 
 torch.set_num_threads(1)
@@ -33,7 +33,7 @@ def test_it_trains_and_publishes_an_embedder_that_both_read_alike(tmp_path: Path
     theirs = SentenceTransformer(str(out)).encode(texts, prompt_name="query")
     assert ours == pytest.approx(theirs, abs=1e-5)
     body = {"input": [prefix + text for text in texts]}
-    status, answer = send(Served("out", open_embedder(out)), body)
+    status, answer = send(ServedModel("out", open_embedder(out)), body)
     assert status == 200 and [one["embedding"] for one in answer["data"]] == pytest.approx(theirs, abs=1e-5)
     with pytest.raises(BadInput, match=r"out .* embedding model"):
         open_scorer(out)
