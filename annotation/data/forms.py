@@ -6,8 +6,8 @@ from django.utils.translation import gettext_lazy as _
 from corpus.models import Collection
 
 
-class CollectionForm(forms.ModelForm):  # type: ignore[type-arg]
-    """Fields of a new collection."""
+class CollectionForm(forms.ModelForm):  # type: ignore[type-arg]  # ModelForm is generic only in Django's stubs.
+    """Fields of a new collection; its other settings keep their defaults."""
 
     class Meta:
         model = Collection
@@ -23,8 +23,8 @@ class CollectionForm(forms.ModelForm):  # type: ignore[type-arg]
             "name": _("Used in URLs and commands: lower-case letters, digits, - and _. Cannot be changed later."),
             "title": _("Shown at the top of each page."),
             "instruction": _(
-                "In one or two sentences: what makes a document relevant, for people and judges. Leave blank to use a "
-                "built-in rubric, which you can choose in the settings."
+                "What makes a document relevant, in one or two sentences; people and judges both read it. "
+                "Leave blank to use a built-in rubric, which you can choose in the settings."
             ),
-            "grades": _("1 for relevant / not relevant; 3 for grades from 0 to 3."),
+            "grades": _("1 to distinguish only relevant from not relevant, 3 for grades from 0 to 3."),
         }

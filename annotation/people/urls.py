@@ -1,4 +1,4 @@
-"""Addresses of a collection's members and invitations."""
+"""URLs of the People page: members, invitations, and the exclusion of a member's judgments."""
 
 from django.urls import URLPattern, path
 
@@ -9,16 +9,17 @@ urlpatterns: list[URLPattern] = [
     path("c/<slug:name>/members/", views.people, name="members"),
     path("c/<slug:name>/members/invite/", views.invite, name="invite"),
     path("c/<slug:name>/members/link/", views.make_reusable_link, name="make_reusable_link"),
-    path("c/<slug:name>/members/join/", views.join, name="join_as_owner"),
-    path("c/<slug:name>/members/<int:member>/role/", views.role, name="member_role"),
-    path("c/<slug:name>/members/<int:member>/active/", views.active, name="member_active"),
+    path("c/<slug:name>/members/join/", views.join_as_owner, name="join_as_owner"),
+    path("c/<slug:name>/members/<int:member>/role/", views.set_member_role, name="set_member_role"),
+    path("c/<slug:name>/members/<int:member>/active/", views.set_member_active, name="set_member_active"),
     path("c/<slug:name>/members/<int:member>/password/", member_password_link, name="member_password_link"),
-    path("c/<slug:name>/invitations/<int:invitation>/revoke/", views.revoke, name="revoke_invitation"),
+    path("c/<slug:name>/invitations/<int:invitation>/revoke/", views.revoke_invitation, name="revoke_invitation"),
     path("c/<slug:name>/people/<int:member>/", views.person, name="person"),
-    path("c/<slug:name>/people/<int:member>/pause/", views.person_pause, name="person_pause"),
+    path("c/<slug:name>/people/<int:member>/pause/", views.pause_member, name="pause_member"),
     path("c/<slug:name>/people/<int:member>/exclude/", views.exclude_judgments, name="exclude_judgments"),
+    # Under quality control, whose page lists the exclusions of all members.
     path(
-        "c/<slug:name>/quality-control/exclusions/<int:act>/reinstate/",
+        "c/<slug:name>/quality-control/exclusions/<int:exclusion>/reinstate/",
         views.reinstate_judgments,
         name="reinstate_judgments",
     ),

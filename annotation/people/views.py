@@ -20,7 +20,7 @@ from annotation.people.accounts import members
 from annotation.people.accounts.invitations import invitation_link, mail_invitations, may_hand_link
 from annotation.people.options import InvitationOptions, ReusableLinkOptions
 from annotation.quality.label_quality.statistics import PEOPLE_POPULATION, people_charts
-from annotation.work.quality_control import exclusion
+from annotation.work.quality_control import exclusion as exclusions
 from annotation.work.quality_control.forms import NoteForm
 from corpus.chart_downloads import download
 from corpus.errors import BadInput
@@ -62,7 +62,7 @@ def make_reusable_link(request: HttpRequest, scope: Scope) -> HttpResponse:
 
 
 @action("admin", "POST")
-def revoke(request: HttpRequest, scope: Scope, invitation: int) -> HttpResponse:
+def revoke_invitation(request: HttpRequest, scope: Scope, invitation: int) -> HttpResponse:
     """Revoke an invitation, whose link stops working."""
     row = get_object_or_404(Invitation, pk=invitation, collection=scope.collection)
     members.revoke_invitation(invitation=row, by=scope.user)
@@ -71,7 +71,7 @@ def revoke(request: HttpRequest, scope: Scope, invitation: int) -> HttpResponse:
 
 
 @action("admin", "POST")
-def join(request: HttpRequest, scope: Scope) -> HttpResponse:
+def join_as_owner(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Make an owner of the site a member, so that they can judge."""
     try:
         members.add_member(user=scope.user, collection=scope.collection, role=Role.ADMIN, by=scope.user)
@@ -144,7 +144,7 @@ def person(request: HttpRequest, scope: Scope, member: int) -> HttpResponse:
 
 
 @action("admin", "POST")
-def role(request: HttpRequest, scope: Scope, member: int) -> HttpResponse:
+def set_member_role(request: HttpRequest, scope: Scope, member: int) -> HttpResponse:
     """Change a member's role; a lower role needs the field `confirm`."""
     row, new_role = scope.find_member(member), request.POST.get("role", "")
     if new_role not in map(str, Role.values):
@@ -161,7 +161,7 @@ def role(request: HttpRequest, scope: Scope, member: int) -> HttpResponse:
 
 
 @action("admin", "POST")
-def active(request: HttpRequest, scope: Scope, member: int) -> HttpResponse:
+def set_member_active(request: HttpRequest, scope: Scope, member: int) -> HttpResponse:
     """End or renew a membership (`active` = 0 or 1)."""
     row = scope.find_member(member)
     renew = request.POST.get("active") == "1"
@@ -174,15 +174,15 @@ def active(request: HttpRequest, scope: Scope, member: int) -> HttpResponse:
 
 
 @action("admin", "POST")
-def person_pause(request: HttpRequest, scope: Scope, member: int) -> HttpResponse:
+def pause_member(request: HttpRequest, scope: Scope, member: int) -> HttpResponse:
     """Pause a member, or resume them with the field `on`."""
     row, form = scope.find_member(member), NoteForm(request.POST)
     if "on" in request.POST:
-        exclusion.resume(membership=row, by=scope.user)
+        exclusions.resume(membership=row, by=scope.user)
         text = _("%(name)s receives pairs again.")
     else:
         note = form.cleaned_data["note"] if form.is_valid() else ""
-        exclusion.pause(membership=row, by=scope.user, note=note)
+        exclusions.pause(membership=row, by=scope.user, note=note)
         text = _("%(name)s is paused. Open pairs returned to the queue.")
     messages.success(request, text % {"name": row.user.username})
     return redirect("person", scope.collection.name, row.pk)
@@ -196,22 +196,24 @@ def exclude_judgments(request: HttpRequest, scope: Scope, member: int) -> HttpRe
         return _render_person(request, scope, row, problem=_("Enter a date and a time, or leave the field blank."))
     options = form.cleaned_data
     try:
-        act = exclusion.exclude_judgments(membership=row, by=scope.user, note=options["note"], since=options["since"])
+        new_exclusion = exclusions.exclude_judgments(
+            membership=row, by=scope.user, note=options["note"], since=options["since"]
+        )
     except BadInput as error:
         return _render_person(request, scope, row, problem=str(error))
-    n = len(act.judgments)
+    n = len(new_exclusion.judgments)
     messages.success(request, ngettext("%(n)s row excluded.", "%(n)s rows excluded.", n) % {"n": n})
     return redirect("person", scope.collection.name, row.pk)
 
 
 @action("admin", "POST")
-def reinstate_judgments(request: HttpRequest, scope: Scope, act: int) -> HttpResponse:
+def reinstate_judgments(request: HttpRequest, scope: Scope, exclusion: int) -> HttpResponse:
     """Reinstate the judgments of an exclusion."""
     exclusion_row = get_object_or_404(
-        JudgmentExclusion.objects.select_related("membership"), pk=act, membership__collection=scope.collection
+        JudgmentExclusion.objects.select_related("membership"), pk=exclusion, membership__collection=scope.collection
     )
     try:
-        reinstatement = exclusion.reinstate_judgments(act=exclusion_row, by=scope.user)
+        reinstatement = exclusions.reinstate_judgments(act=exclusion_row, by=scope.user)
     except BadInput as error:
         return _render_person(request, scope, scope.find_member(exclusion_row.membership_id), problem=str(error))
     n = len(reinstatement.judgments)

@@ -58,12 +58,12 @@ def check_accounts() -> Iterator[Finding]:
     """Check that the accounts of judges answer, and that no campaign is paused because of one."""
     problem_count = 0
     rows = JudgeVersion.objects.filter(is_current=True).exclude(provider="offline")
-    for state in read_account_states(rows.values_list("provider", "base_url", "api_key_env")):
-        if state["is_open"]:
+    for state in read_account_states(rows.values_list("provider", "base_url", "api_key_env")).values():
+        if state.is_open:
             problem_count += 1
             yield problem(
                 "accounts",
-                f"{state['name']} does not answer: {state['errors']} errors in a row",
+                f"{state.name} does not answer: {state.errors} errors in a row",
                 "run `manage.py check_judges`, then mend the account; workers go on by themselves",
             )
     for campaign in Campaign.objects.filter(state=Campaign.State.PAUSED).exclude(paused_because="")[:MOST]:

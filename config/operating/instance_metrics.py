@@ -237,11 +237,11 @@ def redis_metrics(accounts: set[Account]) -> Iterator[Metric]:
     errors = GaugeMetricFamily("quorum_account_errors_in_a_row", "Errors since the last answer.", labels=["account"])
     circuits = GaugeMetricFamily("quorum_account_circuit_open", "1: one call at a time tries it.", labels=["account"])
     pause = GaugeMetricFamily("quorum_account_wait_seconds", "Until it is asked again.", labels=["account"])
-    for state in read_account_states(accounts):
-        calls_in_flight.add_metric([state["name"]], state["out"])
-        errors.add_metric([state["name"]], state["errors"])
-        circuits.add_metric([state["name"]], int(state["is_open"]))
-        pause.add_metric([state["name"]], max(state["paused_s"], state["open_s"]))
+    for state in read_account_states(accounts).values():
+        calls_in_flight.add_metric([state.name], state.calls_in_flight)
+        errors.add_metric([state.name], state.errors)
+        circuits.add_metric([state.name], int(state.is_open))
+        pause.add_metric([state.name], max(state.pause_seconds, state.open_seconds))
     yield from (calls_in_flight, errors, circuits, pause)
 
 

@@ -3,7 +3,7 @@
 import logging
 import time
 from collections.abc import Iterable
-from typing import Any
+from dataclasses import dataclass
 
 from django.conf import settings
 from redis.exceptions import RedisError
@@ -11,17 +11,25 @@ from redis.exceptions import RedisError
 from jobs.notifications import redis_client
 from judges.engine.limits import limit_keys
 
-Account = tuple[str, str, str]
+Account = tuple[str, str, str]  # Provider, base URL and the name of the key's environment variable.
 
 logger = logging.getLogger(__name__)
 
 
-def read_account_states(accounts: Iterable[Account]) -> list[dict[str, Any]]:
-    """Read the state of each account, ordered by name; an empty list while Redis is away.
+@dataclass(frozen=True, slots=True)
+class AccountState:
+    """State of a provider's account as the workers' limits keep it."""
 
-    `out` is the number of calls in flight, `errors` the errors in a row, and `paused_s` and `open_s` are the seconds
-    until the account is called again (0: now).
-    """
+    name: str
+    calls_in_flight: int
+    errors: int  # Errors in a row.
+    pause_seconds: int  # Seconds until the rate limit allows the next call; 0 if it is allowed now.
+    open_seconds: int  # Seconds until the open circuit breaker lets a call try the account; 0 for now.
+    is_open: bool  # Whether the circuit breaker is open, because the account does not respond.
+
+
+def read_account_states(accounts: Iterable[Account]) -> dict[Account, AccountState]:
+    """Return the state of each account, in the order of their names; an empty dict if Redis cannot be reached."""
     # Sorted, so that the page lists accounts in the same order each time it asks.
     accounts = sorted(set(accounts))
     # One round trip for all accounts. No transaction: the figures are only shown.
@@ -33,22 +41,20 @@ def read_account_states(accounts: Iterable[Account]) -> list[dict[str, Any]]:
             pipe.hvals(calls_out)
         replies = pipe.execute()
     except (RedisError, OSError):
-        return []
+        return {}
     now = time.time() * 1000
-    account_states = []
+    account_states = {}
     for index, account in enumerate(accounts):
         state, counts = replies[2 * index : 2 * index + 2]
         numbers = {key.decode(): float(value) for key, value in state.items()}
         seconds = {name: max(0, round((numbers.get(name, 0) - now) / 1000)) for name in ("paused_until", "open_until")}
-        account_states.append(
-            {
-                "name": " ".join(part for part in account if part),
-                "out": sum(map(int, counts)),
-                "errors": int(numbers.get("errors", 0)),
-                "paused_s": seconds["paused_until"],
-                "open_s": seconds["open_until"],
-                "is_open": numbers.get("opened", 0) > 0,
-            }
+        account_states[account] = AccountState(
+            name=" ".join(part for part in account if part),
+            calls_in_flight=sum(map(int, counts)),
+            errors=int(numbers.get("errors", 0)),
+            pause_seconds=seconds["paused_until"],
+            open_seconds=seconds["open_until"],
+            is_open=numbers.get("opened", 0) > 0,
         )
     return account_states
 

@@ -285,7 +285,7 @@ class World:
             pattern = pattern.replace(key, str(value))
         for key in (
             "<int:snapshot>",
-            "<int:act>",
+            "<int:exclusion>",
             "<int:gold_set>",
             "<int:pk>",
             "<path:file>",

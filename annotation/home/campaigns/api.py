@@ -9,7 +9,7 @@ from ninja import Field, Router, Schema
 from ninja.decorators import decorate_view
 
 from actions.services import Actor
-from annotation.home.campaigns.selectors import estimate_campaign
+from annotation.home.campaigns.selectors import CampaignEstimate, estimate_campaign
 from api.authentication import MANAGE, may, scope_of
 from api.estimates import JobEstimateOut, show_estimate
 from api.idempotency import once
@@ -76,10 +76,15 @@ def show_start(started: Started) -> dict[str, Any]:
     return {"campaign": number, "added": started.added, "joined": started.joined}
 
 
-def show_cost(estimate: dict[str, Any]) -> dict[str, Any]:
+def show_cost(estimate: CampaignEstimate) -> dict[str, Any]:
     people = estimate["people"]
-    about = {"pairs_to_people": people["pairs"], "hours_of_people": people["hours"], "people_by": people["basis"]}
-    return {"pairs": estimate["pairs"], **about, **show_estimate(estimate["estimate"])}
+    return {
+        "pairs": estimate["pairs"],
+        "pairs_to_people": people.pairs,
+        "hours_of_people": people.hours,
+        "people_by": people.share_basis,
+        **show_estimate(estimate["estimate"]),
+    }
 
 
 operation(router, start_judging, "POST", PATH, response=StartedOut, show=show_start, status=200)

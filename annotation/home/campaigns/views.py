@@ -156,8 +156,8 @@ def _render_campaigns(
     context = {
         "scope": scope,
         "form": form,
-        "rows": [row for row in rows if not row.is_closed_account],
-        "spending": [row for row in rows if row.is_closed_account],
+        "rows": [row for row in rows if not row.is_finished_cost_centre],
+        "spending": [row for row in rows if row.is_finished_cost_centre],
         "writing": writing or WriteForm(prefix="write"),
         "texts": evidence.target_coverage(scope.collection),
     }

@@ -93,10 +93,10 @@ def list_attention(
     campaigns = _address(collection, "campaigns")
     if campaign is not None and campaign.state == Campaign.State.RUNNING:
         for account in read_accounts(campaign):
-            since = silent_since(campaign, account["judges"]) if account["errors"] else None
+            since = silent_since(campaign, account.judges) if account.state.errors else None
             if since is not None and (timezone.now() - since).total_seconds() >= SILENT_S:
                 words = formats.date_format(timezone.localtime(since), "SECONDS_FORMAT")
-                items.append(AttentionItem("silent", campaigns, name=account["name"], words=words))
+                items.append(AttentionItem("silent", campaigns, name=account.state.name, words=words))
     for canary in flips:
         if canary.alarm:
             items.append(AttentionItem("canary", _address(collection, "canaries"), words=canary.summary))

@@ -1,9 +1,10 @@
-"""Accounts of the site, which owners list and change. An account's judgments stay in all cases."""
+"""What owners can do to accounts: close, reopen, sign out, promote, pseudonymise. None of it deletes judgments."""
 
 import re
 from collections.abc import Callable
 from functools import partial
-from itertools import chain, count
+from itertools import count
+from typing import NamedTuple
 
 import pgtrigger
 from allauth.mfa.models import Authenticator
@@ -20,48 +21,63 @@ from annotation.people.accounts import second_factor, sessions
 from annotation.people.accounts.withdrawing import Withdrawn, withdraw
 from annotation.work.queue.undo import end_lease
 from corpus.errors import BadInput
-from corpus.models import Assessor, Target
+from corpus.models import Assessor, Collection, Target
 
-PAGE = 50
+PAGE_SIZE = 50  # Number of accounts on a page of the list.
 
 
 def list_users(search: str, after: str) -> QuerySet[User]:
-    """Return a page of accounts by name after `after`, and one more where there is a next page."""
-    totp = Authenticator.objects.filter(user=OuterRef("pk"), type=Authenticator.Type.TOTP)
-    users = User.objects.filter(username__gt=after) if after else User.objects.all()
+    """Return a page of accounts in the order of their names, and one more account if there is a next page.
+
+    The page has only names that contain `search` and come after `after`; an empty text sets no condition. Each
+    account has `collection_count`, the number of its active memberships, and `has_factor`.
+    """
+    users = User.objects.order_by("username")
+    if after:
+        users = users.filter(username__gt=after)
     if search:
         users = users.filter(username__icontains=search)
-    joined = Count("memberships", filter=Q(memberships__is_active=True))
-    return users.annotate(joined=joined, has_factor=Exists(totp)).order_by("username")[: PAGE + 1]
+    active_memberships = Count("memberships", filter=Q(memberships__is_active=True))
+    totp = Authenticator.objects.filter(user=OuterRef("pk"), type=Authenticator.Type.TOTP)
+    return users.annotate(collection_count=active_memberships, has_factor=Exists(totp))[: PAGE_SIZE + 1]
 
 
 @transaction.atomic
 def close_account(person: User, *, by: User) -> Withdrawn:
-    """Close an account: it cannot sign in, and its open pairs return to the queue."""
+    """Close an account, so that it cannot sign in, and return what was withdrawn from it.
+
+    Its sessions end, and its open pairs return to the queue. Raises BadInput if owners close their own account.
+    """
     _refuse_oneself(person, by)
-    _set_active(person, False)
+    _deactivate(person)
     record(by, "account.stopped", concerns=person)
     return withdraw(person, by=by)
 
 
 @transaction.atomic
 def reopen_account(person: User, *, by: User) -> None:
-    """Reopen a closed account with its former password. Raises BadInput for a pseudonymised one."""
-    if not person.has_usable_password() and re.fullmatch(rf"person-{person.pk}(-[0-9]+)?", person.username):
+    """Reopen a closed account with its former password. Raises BadInput if the account is pseudonymised."""
+    is_pseudonym = re.fullmatch(rf"{_pseudonym(person)}(-[0-9]+)?", person.username)
+    if is_pseudonym and not person.has_usable_password():
         raise BadInput(_("A pseudonymised account cannot be reopened. Send a new invitation"))
-    _set_active(person, True)
+    person.is_active = True
+    person.save(update_fields=["is_active"])
     record(by, "account.started", concerns=person)
 
 
 @transaction.atomic
 def end_sessions(person: User, *, by: User) -> None:
     """End all sessions of an account."""
-    record(by, "session.ended", concerns=person, count=sessions.end_others(person, None))
+    session_count = sessions.end_all(person)
+    record(by, "session.ended", concerns=person, count=session_count)
 
 
 @transaction.atomic
 def remove_factor(person: User, *, by: User) -> None:
-    """Remove the second factor of a person who lost phone and codes. Raises BadInput where there is none."""
+    """Remove the second factor of a person who lost their phone and their recovery codes.
+
+    Raises BadInput if the account has no second factor, or if owners remove their own.
+    """
     _refuse_oneself(person, by)
     if not second_factor.remove(person):
         raise BadInput(_("%(name)s has not set up two-factor authentication") % {"name": person.username})
@@ -70,7 +86,11 @@ def remove_factor(person: User, *, by: User) -> None:
 
 @transaction.atomic
 def set_owner(person: User, *, by: User, owner: bool) -> Withdrawn:
-    """Give an account the owner role, with which it sees and changes everything, or remove it. Raises BadInput."""
+    """Give an account the owner role, with which it sees and changes everything, or remove the role.
+
+    Return what was withdrawn from a former owner. Raises BadInput if the account already is as requested, or if
+    owners remove their own role.
+    """
     if not owner:
         _refuse_oneself(person, by)
     if person.is_owner == owner:
@@ -83,71 +103,111 @@ def set_owner(person: User, *, by: User, owner: bool) -> Withdrawn:
 
 @transaction.atomic
 def pseudonymise(person: User, *, by: User) -> Withdrawn:
-    """Delete a person's name, email address, password and devices; their judgments stay under a new name.
+    """Delete a person's name, email address, password and devices, and return what was withdrawn from the account.
 
-    Files that were exported before contain the old name.
+    1. Close the account and remove its ways to sign in.
+    2. Replace the name wherever it is stored, so that the judgments stay under a pseudonym.
+    3. Rename the account.
+
+    Files that were exported before still contain the old name. Raises BadInput for owners, whose role must be removed
+    first.
     """
     _refuse_oneself(person, by)
     if person.is_owner:
         raise BadInput(_("Remove the owner role first"))
-    # With a number at the end where another account or assessor has the name already.
-    collections = Membership.objects.filter(user=person).values("collection")
-    others = Assessor.objects.filter(collection__in=collections, kind=Assessor.Kind.PERSON)
-    others = others.exclude(membership__user=person)
-    old_name, pseudonym = person.username, f"person-{person.pk}"
-    new_name = next(
-        name
-        for name in chain([pseudonym], (f"{pseudonym}-{number}" for number in count(2)))
-        if not User.objects.filter(username__iexact=name).exclude(pk=person.pk).exists()
-        and not others.filter(name=name).exists()
-    )
-    _set_active(person, False)
-    sessions.end_others(person, None)
+    old_name = person.username
+    new_name = _free_pseudonym(person)
+    _deactivate(person)
     second_factor.remove(person)
     SocialAccount.objects.filter(user=person).delete()
-    Assessor.objects.filter(membership__user=person).update(name=new_name)
-    # Stored figures, except those of agreement, contain names; they are computed again when a page needs them.
-    StoredResult.objects.filter(collection__in=collections).exclude(kind="agreement").delete()
-    Invitation.objects.filter(accepted_by=person).update(note="")
-    # Some tables name people by text. Texts are append-only with this exception.
-    with pgtrigger.ignore("corpus.Target:append_only"):
-        texts = Target.objects.filter(kind=Target.Kind.PERSON, writer=old_name, pair__collection__in=collections)
-        texts.update(writer=new_name)
-    # Found by their field, because most of these models are in apps that annotation must not import.
-    for model in apps.get_models():
-        if any(field.name == "made_by" and isinstance(field, CharField) for field in model._meta.concrete_fields):
-            model._default_manager.filter(made_by=old_name).update(made_by=new_name)
-    person.username, person.email = new_name, ""
+    _replace_name(person, old_name, new_name)
+    person.username = new_name
+    person.email = ""
     person.set_unusable_password()
     person.save(update_fields=["username", "email", "password"])
     record(by, "account.pseudonymised", concerns=person)
     return withdraw(person, by=by)
 
 
-# Actions of owners on an account by their name in the address, each with the message that confirms it.
-ACTS: dict[str, tuple[Callable[..., Withdrawn | None], str]] = {
-    "stop": (close_account, gettext_noop("%(name)s can no longer sign in. Existing judgments are kept.")),
-    "start": (reopen_account, gettext_noop("%(name)s can sign in again.")),
-    "end-sessions": (end_sessions, gettext_noop("%(name)s has been signed out on all devices.")),
-    "remove-second-factor": (
+def _pseudonym(person: User) -> str:
+    return f"person-{person.pk}"
+
+
+def _free_pseudonym(person: User) -> str:
+    """Return the person's pseudonym, with the first free number appended if somebody else already has this name.
+
+    Somebody else is another account, or another assessor of the person's collections.
+    """
+    other_users = User.objects.exclude(pk=person.pk)
+    assessors = Assessor.objects.filter(collection__in=_collections_of(person), kind=Assessor.Kind.PERSON)
+    other_assessors = assessors.exclude(membership__user=person)
+    pseudonym = _pseudonym(person)
+    name = pseudonym
+    for number in count(2):
+        if not (other_users.filter(username__iexact=name).exists() or other_assessors.filter(name=name).exists()):
+            break
+        name = f"{pseudonym}-{number}"
+    return name
+
+
+def _replace_name(person: User, old_name: str, new_name: str) -> None:
+    """Replace a person's name in all rows that contain it, except the account itself."""
+    collections = _collections_of(person)
+    Assessor.objects.filter(membership__user=person).update(name=new_name)
+    # Stored figures, except those of agreement, contain names; they are computed again when a page needs them.
+    StoredResult.objects.filter(collection__in=collections).exclude(kind="agreement").delete()
+    # The note of an invitation is usually the name of the invited person.
+    Invitation.objects.filter(accepted_by=person).update(note="")
+    # Texts name their writer, and are append-only with this one exception.
+    texts = Target.objects.filter(kind=Target.Kind.PERSON, writer=old_name, pair__collection__in=collections)
+    with pgtrigger.ignore("corpus.Target:append_only"):
+        texts.update(writer=new_name)
+    # Other rows name their maker. Their models are found by the field, because most of them are in apps that
+    # annotation must not import.
+    for model in apps.get_models():
+        if any(field.name == "made_by" and isinstance(field, CharField) for field in model._meta.concrete_fields):
+            model._default_manager.filter(made_by=old_name).update(made_by=new_name)
+
+
+def _collections_of(person: User) -> QuerySet[Collection]:
+    """Return the collections of which the person is or was a member."""
+    return Collection.objects.filter(pk__in=Membership.objects.filter(user=person).values("collection"))
+
+
+class AccountAction(NamedTuple):
+    """An action of owners on an account; `confirmation` is the message after it."""
+
+    perform: Callable[..., Withdrawn | None]
+    confirmation: str
+
+
+# By the name of the action in the URL.
+ACCOUNT_ACTIONS = {
+    "stop": AccountAction(close_account, gettext_noop("%(name)s can no longer sign in. Existing judgments are kept.")),
+    "start": AccountAction(reopen_account, gettext_noop("%(name)s can sign in again.")),
+    "end-sessions": AccountAction(end_sessions, gettext_noop("%(name)s has been signed out on all devices.")),
+    "remove-second-factor": AccountAction(
         remove_factor,
         gettext_noop("Two-factor authentication has been turned off for %(name)s. They sign in with a password only."),
     ),
-    "make-owner": (partial(set_owner, owner=True), gettext_noop("%(name)s is now an owner of this site.")),
-    "unmake-owner": (partial(set_owner, owner=False), gettext_noop("%(name)s is no longer an owner.")),
-    "pseudonymise": (pseudonymise, gettext_noop("%(old)s has been renamed %(new)s. Existing judgments are kept.")),
+    "make-owner": AccountAction(partial(set_owner, owner=True), gettext_noop("%(name)s is now an owner of this site.")),
+    "unmake-owner": AccountAction(partial(set_owner, owner=False), gettext_noop("%(name)s is no longer an owner.")),
+    "pseudonymise": AccountAction(
+        pseudonymise, gettext_noop("%(old)s has been renamed %(new)s. Existing judgments are kept.")
+    ),
 }
 
 
 def _refuse_oneself(person: User, by: User) -> None:
+    """Raise BadInput if owners would change their own account."""
     if person.pk == by.pk:
         raise BadInput(_("You would lose your own access. Ask another owner to make this change"))
 
 
-def _set_active(person: User, active: bool) -> None:
-    person.is_active = active
+def _deactivate(person: User) -> None:
+    """Deactivate an account, end its sessions, and return its open pairs to the queue."""
+    person.is_active = False
     person.save(update_fields=["is_active"])
-    if not active:
-        sessions.end_others(person, None)
-        for membership in Membership.objects.filter(user=person, is_active=True):
-            end_lease(membership)
+    sessions.end_all(person)
+    for membership in Membership.objects.filter(user=person, is_active=True):
+        end_lease(membership)

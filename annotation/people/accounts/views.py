@@ -43,7 +43,7 @@ def _render_account(
     context = {
         "scope": scope,
         "memberships": joined,
-        "sessions": sessions.sessions_of(scope.user, request.session.session_key),
+        "sessions": sessions.list_devices(scope.user, request.session.session_key),
         "second_factor": Authenticator.objects.filter(user=scope.user, type=Authenticator.Type.TOTP).exists(),
         "provider": single_sign_on.name_of_provider(),
         "connection": SocialAccount.objects.filter(user=scope.user).first() if settings.OIDC_URL else None,
@@ -56,7 +56,7 @@ def _render_account(
 def end_session(request: HttpRequest, scope: SiteScope, session: int) -> HttpResponse:
     """Sign out another device."""
     with transaction.atomic():
-        if not sessions.end_others(scope.user, None, only=session):
+        if not sessions.end_one(scope.user, session):
             raise Http404("No such session.")
         record(scope, "session.ended", count=1)
     messages.success(request, _("The device has been signed out."))
@@ -236,12 +236,12 @@ def people(request: HttpRequest, scope: SiteScope) -> HttpResponse:
     # User names have at most 150 characters.
     search, after = request.GET.get("search", "")[:150], request.GET.get("after", "")[:150]
     users = list(site_people.list_users(search, after))
-    rows = users[: site_people.PAGE]
+    rows = users[: site_people.PAGE_SIZE]
     context = {
         "scope": scope,
         "people": rows,
         "search": search,
-        "after": rows[-1].username if len(users) > site_people.PAGE else "",
+        "after": rows[-1].username if len(users) > site_people.PAGE_SIZE else "",
         "is_first": not after,
     }
     return render(request, "accounts/people.html", context)
@@ -249,15 +249,15 @@ def people(request: HttpRequest, scope: SiteScope) -> HttpResponse:
 
 @action("own-site", "POST")
 def control_account(request: HttpRequest, scope: SiteScope, user: int, act: str) -> HttpResponse:
-    """Perform an action of site_people.ACTS on an account."""
-    if act not in site_people.ACTS:
+    """Perform an action of site_people.ACCOUNT_ACTIONS on an account."""
+    if act not in site_people.ACCOUNT_ACTIONS:
         raise Http404("Unknown action.")
     person = get_object_or_404(User, pk=user)
-    change, confirmation = site_people.ACTS[act]
+    account_action = site_people.ACCOUNT_ACTIONS[act]
     name = person.username
     try:
-        withdrawn = change(person, by=scope.user)
-        message = _(confirmation) % {"name": name, "old": name, "new": person.username}
+        withdrawn = account_action.perform(person, by=scope.user)
+        message = _(account_action.confirmation) % {"name": name, "old": name, "new": person.username}
         messages.success(request, f"{message} {withdrawn or ''}".strip())
     except BadInput as error:
         messages.error(request, _("No changes made: %(reason)s.") % {"reason": error})

@@ -26,7 +26,7 @@ from judges.records import Inputs, Judge
 OWN = 8  # Number of queries in the collection's own probes.
 REPEATS = 2
 TASK = "annotation.self_check"
-LARGE = 1_000  # Number of pairs from which a campaign warns about judges that were not checked.
+LARGE_CAMPAIGN_PAIRS = 1_000  # A campaign of this many pairs or more warns about judges that were not checked.
 
 
 @dataclass(frozen=True, slots=True)

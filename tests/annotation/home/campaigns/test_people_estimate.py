@@ -2,7 +2,7 @@
 
 import pytest
 
-from annotation.home.campaigns.selectors import ESCALATED, PERSON_SECONDS, estimate_people
+from annotation.home.campaigns.selectors import DREAM_ESCALATED_SHARE, DREAM_JUDGMENT_SECONDS, estimate_people
 from annotation.models import Role
 from corpus.models import Collection
 from judges.campaigns.configurations import build_configuration
@@ -33,25 +33,25 @@ def earlier(books: Collection, policy: str, labelled: int, escalated: int) -> No
 
 def test_without_an_earlier_campaign_the_papers_share_and_seconds_are_assumed(books: Collection) -> None:
     found = estimate_people(books, build_configuration(policy="debate"), PAIRS, 800)
-    assert (found["basis"], found["share"], found["pairs"], found["judgments"]) == ("paper", ESCALATED, 7, 14)
-    assert not found["timed"] and found["hours"] == pytest.approx(14 * PERSON_SECONDS / 3600)
-    assert found["models_seconds"] > 0 and not found["models_timed"]
+    assert (found.share_basis, found.share, found.pairs, found.judgments) == ("paper", DREAM_ESCALATED_SHARE, 7, 14)
+    assert not found.is_timed and found.hours == pytest.approx(14 * DREAM_JUDGMENT_SECONDS / 3600)
+    assert found.model_seconds > 0 and not found.is_model_timed
 
 
 def test_the_share_is_that_of_earlier_campaigns_with_the_policy_else_of_any(books: Collection) -> None:
     earlier(books, "ensemble", 60, 40)
     found = estimate_people(books, build_configuration(policy="debate"), PAIRS, 800)
-    assert (found["basis"], found["pairs"], found["measured"]) == ("collection", 80, 100)
+    assert (found.share_basis, found.pairs, found.measured_pairs) == ("collection", 80, 100)
     earlier(books, "debate", 90, 10)
     found = estimate_people(books, build_configuration(policy="debate"), PAIRS, 800)
-    assert (found["basis"], found["pairs"], found["judgments"]) == ("policy", 20, 40)
+    assert (found.share_basis, found.pairs, found.judgments) == ("policy", 20, 40)
 
 
 def test_people_alone_judge_all_three_times_and_a_single_judge_leaves_nothing(books: Collection) -> None:
     earlier(books, "ensemble", 60, 40)
     alone = estimate_people(books, build_configuration(policy="human"), PAIRS, 0)
-    assert (alone["pairs"], alone["judgments"]) == (PAIRS, 3 * PAIRS)
-    assert estimate_people(books, build_configuration(policy="single"), PAIRS, PAIRS)["pairs"] == 0
+    assert (alone.pairs, alone.judgments) == (PAIRS, 3 * PAIRS)
+    assert estimate_people(books, build_configuration(policy="single"), PAIRS, PAIRS).pairs == 0
 
 
 def test_the_page_of_the_estimate_shows_pairs_and_hours_before_the_start(client, books: Collection) -> None:
@@ -62,8 +62,8 @@ def test_the_page_of_the_estimate_shows_pairs_and_hours_before_the_start(client,
     client.force_login(make_member(books, "charlie", Role.ADMIN).user)
     response = client.post("/c/books/campaigns/start/", START)
     people = response.context["people"]
-    assert response.status_code == 200 and (people["pairs"], people["judgments"]) == (10, 20)
-    assert "25.0%" in response.content.decode() and f"{people['hours']:.1f} h" in response.content.decode()
+    assert response.status_code == 200 and (people.pairs, people.judgments) == (10, 20)
+    assert "25.0%" in response.content.decode() and f"{people.hours:.1f} h" in response.content.decode()
     assert Campaign.objects.count() == 1, "nothing was started"
 
 

@@ -32,18 +32,20 @@ def test_a_running_campaign_shows_speed_time_left_and_an_open_circuit(client) ->
     counters.add(campaign.pk, "pairs", 180)
     counters.add(campaign.pk, "labelled:1", 60)
     client.force_login(make_member(books, "charlie", Role.ADMIN).user)
-    state = limit_keys(settings.PREFIX, ("openai", "", "OPENAI_API_KEY"))[0]
-    redis_client().hset(state, mapping={"opened": 2, "errors": 25, "open_until": int(time.time() * 1000) + 30_000})
+    state_key = limit_keys(settings.PREFIX, ("openai", "", "OPENAI_API_KEY"))[0]
+    redis_client().hset(state_key, mapping={"opened": 2, "errors": 25, "open_until": int(time.time() * 1000) + 30_000})
     try:
         response = client.get("/c/books/campaigns/")
         (row,) = response.context["rows"]
-        (account,) = row.accounts
+        (account,) = row.provider_accounts
     finally:
-        redis_client().delete(state)
+        redis_client().delete(state_key)
     assert row.per_minute == pytest.approx(1, rel=0.05) and row.seconds_left == pytest.approx(7200, rel=0.05)
-    assert account["is_open"] and account["errors"] == 25 and 20 <= account["open_s"] <= 30
+    state = account.state
+    assert account.judges == (judge.pk,)
+    assert state.is_open and state.errors == 25 and 20 <= state.open_seconds <= 30
     assert "openai OPENAI_API_KEY" in response.content.decode()
-    assert not row.accounts[0]["is_open"], "it answers again"
+    assert not row.provider_accounts[0].state.is_open, "it answers again"
 
 
 def test_calls_that_judge_no_pairs_stand_apart_and_never_as_0_of_0_pairs(client) -> None:

@@ -1,7 +1,6 @@
 """What people and providers do stands on the Overview, and no button of an annotator does nothing."""
 
 from datetime import timedelta
-from typing import Any
 
 import pytest
 from django.test import Client
@@ -12,6 +11,7 @@ from annotation.home.overview import attention
 from annotation.models import Assignment, Membership, Role
 from annotation.models.quality_control import ConsentText
 from corpus.models import Collection, Judgment
+from judges.engine.account_states import AccountState
 from judges.models import JudgeVersion
 from judges.models.costs import Ledger
 from tests.evidence import make_attempt, make_campaign
@@ -103,8 +103,8 @@ def test_a_provider_that_does_not_answer_stands_on_the_overview_with_since_when(
     campaign = make_campaign(books, [judge], state="running")
     at = timezone.now() - timedelta(seconds=ago)
     make_attempt(campaign, make_pair(books), judge, None, outcome="error", counts=False, created_at=at)
-    state: dict[str, Any] = {"name": "openai http://127.0.0.1:9", "errors": 3}
-    monkeypatch.setattr(selectors, "read_account_states", lambda accounts: [state])
+    state = AccountState("openai http://127.0.0.1:9", 0, 3, 0, 0, False)
+    monkeypatch.setattr(selectors, "read_account_states", lambda accounts: dict.fromkeys(accounts, state))
     page = charlie.get("/c/books/").text
     assert ("openai http://127.0.0.1:9 has" in page) == shown
     assert attention.SILENT_S == 15

@@ -7,9 +7,10 @@ import pytest
 from allauth.usersessions.models import UserSession
 from django.apps import apps
 from django.core.cache import cache
-from django.db import DatabaseError
+from django.db import DatabaseError, connection
 from django.db.models import CharField
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from annotation.models import Assignment, AuditEntry, Invitation, Membership, Role, User
 from annotation.models.imports import FileImport
@@ -49,6 +50,8 @@ def as_user(user: User) -> Client:
 
 FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
 SAFARI = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605 Version/18.0 Safari/604.1"
+IPHONE = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605 (KHTML, like Gecko) {} Safari/604.1"
+ANDROID = "Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537 (KHTML, like Gecko) Chrome/139.0.0.0 Mobile Safari/537{}"
 
 
 def test_sessions_are_listed_and_one_is_ended_from_elsewhere() -> None:
@@ -74,8 +77,8 @@ def test_nobody_ends_a_session_of_somebody_else() -> None:
     alice = make_user("alice")
     make_user("bob")
     desk = sign_in()
-    (session,) = sessions.sessions_of(alice, None)
-    assert sign_in("bob").post(f"/accounts/sessions/{session['pk']}/end/").status_code == 404
+    (device,) = sessions.list_devices(alice, None)
+    assert sign_in("bob").post(f"/accounts/sessions/{device.pk}/end/").status_code == 404
     assert inside(desk)
 
 
@@ -90,7 +93,18 @@ def test_a_changed_password_ends_the_other_sessions() -> None:
 
 @pytest.mark.parametrize(
     ("agent", "words"),
-    [(FIREFOX, "Firefox · Linux"), (SAFARI, "Safari · iPhone"), ("curl/8.5", ""), ("<script>alert(1)</script>", "")],
+    [
+        (FIREFOX, "Firefox · Linux"),
+        (SAFARI, "Safari · iPhone"),
+        (IPHONE.format("CriOS/139.0.7258.76 Mobile/15E148"), "Chrome · iPhone"),
+        (IPHONE.format("FxiOS/141.2 Mobile/15E148"), "Firefox · iPhone"),
+        (IPHONE.format("Version/18.0 EdgiOS/139.0.3405.86 Mobile/15E148"), "Edge · iPhone"),
+        (ANDROID.format(""), "Chrome · Android"),
+        (ANDROID.format(" EdgA/139.0.0.0"), "Edge · Android"),
+        (ANDROID.format(" OPR/90.0.0.0"), "Opera · Android"),
+        ("curl/8.5", ""),
+        ("<script>alert(1)</script>", ""),
+    ],
 )
 def test_a_browser_is_named_only_by_known_words(agent: str, words: str) -> None:
     assert sessions.describe_browser(agent) == words
@@ -292,6 +306,16 @@ def test_a_pseudonymised_person_is_gone_and_the_judgments_stay() -> None:
     assert person.username in page and "alice" not in page, "the audit log names people by reference"
     with pytest.raises(BadInput, match="Send a new invitation"):
         site_people.reopen_account(person, by=boss)
+
+
+def test_the_sessions_of_a_pseudonymised_person_are_ended_once() -> None:
+    alice, boss = make_user("alice"), make_user("boss", is_owner=True)
+    client = sign_in()
+    with CaptureQueriesContext(connection) as queries:
+        site_people.pseudonymise(alice, by=boss)
+    reads = [query for query in queries.captured_queries if query["sql"].startswith("SELECT")]
+    assert sum('FROM "usersessions_usersession"' in query["sql"] for query in reads) == 1
+    assert not inside(client)
 
 
 def test_a_pseudonym_that_somebody_has_already_gets_a_number() -> None:

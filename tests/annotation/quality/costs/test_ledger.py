@@ -237,7 +237,7 @@ def test_before_a_start_the_page_says_what_it_will_cost_and_what_the_caps_leave(
     Collection.objects.update(budget=1.0 + 1e-6)
     start = {"panel": "dear", "policy": "ensemble", "rounds": "2", "stance_order": "relevant-first"}
     asked = charlie.post(reverse("start_campaign", args=["books"]), start)
-    assert asked.context["short"] and "Remaining: $0.00" in asked.content.decode()
+    assert asked.context["exceeds_budget"] and "Remaining: $0.00" in asked.content.decode()
     wanted = {"write-writer": "one", "write-measure": ""}
     asked = charlie.post(reverse("write_evidence", args=["books"]), wanted)
     assert asked.context["short"] and "estimate (USD; $" in asked.content.decode()
