@@ -29,7 +29,7 @@ def home(collection: Collection) -> Any:
 
 def check_figures(page: Any, collection: Collection) -> None:
     """Compare the page's figures with the rows, counted without the counters that the page reads."""
-    story, status, audits = page["story"], page["status"], page["board"]["audits"]
+    overview, status, audits = page["overview"], page["status"], page["board"]["audits"]
     campaign = Campaign.judging.filter(collection=collection).latest("pk")
     work, drawn = Work.objects.filter(campaign=campaign), Audit.objects.filter(campaign=campaign).count()
     states = Counter(work.values_list("state", flat=True))
@@ -42,15 +42,15 @@ def check_figures(page: Any, collection: Collection) -> None:
     }
     assert status["pending"] + status["running"] == states["pending"] + states["running"]
     assert status["settled"] == states["escalated"] - waiting
-    assert story.resolved == states["labelled"] + status["settled"]
+    assert overview.resolved == states["labelled"] + status["settled"]
     assert (status["tokens"]["in"], status["tokens"]["out"]) == (spent["tokens"] or 0, spent["out"] or 0)
     assert (status["cost"] or 0) == pytest.approx(float(spent["cost"] or 0))
     labels = Counter(work.filter(state="labelled").values_list("label", flat=True))
-    assert story.labels == {"1": labels[1], "0": labels[0]}
+    assert overview.labels == {"1": labels[1], "0": labels[0]}
     rounds = Counter(work.exclude(agreed_in_round=None).values_list("agreed_in_round", flat=True))
-    assert {int(number): n for number, n in story.rounds} == dict(rounds)
+    assert {int(number): n for number, n in overview.rounds} == dict(rounds)
     reasons = Counter(work.filter(state="escalated").values_list("reason", flat=True))
-    assert {key: n for key, _words, n in story.reasons} == dict(+(reasons + Counter({"audit": drawn})))
+    assert {key: n for key, _words, n in overview.reasons} == dict(+(reasons + Counter({"audit": drawn})))
     assert audits.drawn == drawn and audits.settled == 0
 
 
@@ -78,7 +78,7 @@ def test_labels_that_nobody_checked_are_not_called_ready(worker) -> None:
     call_command("judge", collection.name, "--policy", "single", "--wait", stdout=StringIO(), stderr=StringIO())
     page = home(collection)
     check_figures(page, collection)
-    assert page["story"].resolved == 4 and page["board"]["attention"] == []
+    assert page["overview"].resolved == 4 and page["board"]["attention"] == []
     assert [reason.key for reason in page["board"]["quality"].reasons] == ["not-audited"]
     Item.objects.create(collection=collection, pair=collection.pair_set.first(), campaign=None, reason="hole", place=1)
     assert [(item.key, item.count) for item in home(collection)["board"]["attention"]] == [("others", 1)]
