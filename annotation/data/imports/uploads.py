@@ -60,7 +60,11 @@ def count_received(upload: Upload) -> int:
     path = path_of(upload)
     if is_shared():
         return shared_parts.count_published(path)
-    return path.stat().st_size if path.is_file() else 0
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        # Deleted by another request since the row was read.
+        return 0
 
 
 def fetch_upload(upload: Upload) -> Path:

@@ -39,7 +39,7 @@ NARROW = {"width": 320, "height": 640}
 PHONE = {"width": 390, "height": 844}
 WIDE = {"width": 1440, "height": 900}
 
-GOLDEN = Path(__file__).parents[2] / "benchmark" / "synthesis" / "golden_bundle.json"
+GOLDEN = Path(__file__).parents[3] / "benchmark" / "synthesis" / "golden_bundle.json"
 OPEN = "() => document.querySelectorAll('main details:not(.sheet)').forEach((one) => { one.open = true; })"
 
 SHIFT = """
