@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
+from statistics import median
 
 from django.utils.translation import gettext as _
 
@@ -34,6 +35,9 @@ HOLDS = {
 KINDS = tuple(HOLDS)
 SEVERAL = ("qrels", "judgments", "runs")  # Contents of which an import may have any number of files.
 LOOKED_AT = 100  # Texts that are inspected to tell queries from documents.
+TEXTS = ["documents", "queries"]  # Kinds that only the texts themselves tell apart.
+SHORT = 300  # Characters of a text that may be a query.
+SHORTER = 3  # Texts of documents are so many times as long as queries, where both come without titles.
 _QUESTION = re.compile(
     r"^\W*(?:what|which|who|whose|when|where|why|how|is|are|was|were|do|does|did|can|could|should|has|have)\b.{0,300}$"
     r"|^.{0,300}[?？؟]\W*$",
@@ -63,6 +67,12 @@ class DetectedFile:
     problem: str = ""  # Why it is left out.
     is_open: bool = False  # Whether a person has to solve the problem, instead of leaving the file out.
     unused: dict[str, str] = field(default_factory=dict)  # The columns of a table that are not read, with reasons.
+    text_length: int = 0  # Median characters of the texts, where only these tell documents from queries; else 0.
+
+    @property
+    def is_uncertain(self) -> bool:
+        """Whether the texts, short and without titles, could be documents as well as queries."""
+        return 0 < self.text_length <= SHORT and self.kind in TEXTS
 
 
 def list_sources(path: Path, name: str = "") -> list[FileSource]:
@@ -105,8 +115,24 @@ def detect(source: FileSource) -> DetectedFile:
         return DetectedFile("", problem=str(error))
 
 
-def find_conflicts(detections: Sequence[tuple[FileSource, DetectedFile]]) -> None:
-    """Mark files with the same content in different columns; files with the same columns are parts of one."""
+def compare_files(detections: Sequence[tuple[FileSource, DetectedFile]]) -> None:
+    """Correct what each file by itself seemed to contain, by the files beside it.
+
+    1. Short texts without titles beside longer documents are queries, if no other file contains queries.
+    2. Files with the same content in different columns are marked; those with the same columns are parts of one.
+    """
+    if not any("queries" in HOLDS.get(detection.kind, ()) for _source, detection in detections):
+        documents = [detection for _source, detection in detections if "documents" in HOLDS.get(detection.kind, ())]
+        shorter = [
+            detection
+            for detection in documents
+            if detection.is_uncertain
+            and any(
+                not other.is_uncertain or other.text_length >= SHORTER * detection.text_length for other in documents
+            )
+        ]
+        for detection in shorter:
+            detection.kind = "queries"
     reasons = {
         "documents": _("it holds documents, as %(file)s does, in other columns; leave one of them out"),
         "queries": _("it holds queries, as %(file)s does, in other columns; leave one of them out"),
@@ -153,15 +179,19 @@ def _detect_json_or_xml(source: FileSource) -> DetectedFile | None:
         return DetectedFile(kind, [kind], list(_COLUMNS[kind]), _first(_json_rows(source, _COLUMNS[kind])))
     is_named = tables.about_queries(source.name) and not row.get("title")
     is_query_file = bool({"answers", "instruction"} & row.keys()) or is_named
+    text_length = 0
     if not is_query_file:
         # Queries are mostly questions without a title; the questions of Quora, with titles, are documents.
         rows = [row for _number, row in islice(read_objects(source), LOOKED_AT)]
-        questions = sum(bool(_QUESTION.search(str(row.get("text", "")))) for row in rows)
-        is_query_file = 2 * questions > len(rows) and not any("title" in row for row in rows)
+        texts = [str(row.get("text", "")) for row in rows]
+        if not any("title" in row for row in rows):
+            text_length = max(1, int(median(map(len, texts))))
+            is_query_file = 2 * sum(bool(_QUESTION.search(text)) for text in texts) > len(texts)
     keys = ("_id", "text", "answers", "instruction") if is_query_file else ("_id", "title", "text")
     header = [name for name in keys if name in row]
     kind = "queries" if is_query_file else "documents"
-    return DetectedFile(kind, ["documents", "queries"], header, _first(_json_rows(source, header)))
+    first_rows = _first(_json_rows(source, header))
+    return DetectedFile(kind, list(TEXTS), header, first_rows, text_length=text_length)
 
 
 def _detect_trec(source: FileSource) -> DetectedFile | None:

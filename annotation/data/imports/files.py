@@ -13,7 +13,7 @@ from annotation.models.imports import FileImport, Upload
 from corpus.errors import BadInput
 from corpus.formats.files import FileSource
 from corpus.importing import confinement, tables
-from corpus.importing.detection import HOLDS, DetectedFile, detect, find_conflicts, list_sources
+from corpus.importing.detection import HOLDS, DetectedFile, compare_files, detect, list_sources
 from corpus.importing.options import ImportOptions
 from corpus.importing.service import ImportFiles, sort_files
 
@@ -59,7 +59,7 @@ def recognise_files(uploads: Iterable[Upload]) -> list[dict[str, Any]]:
             assert str(source) == name
             detected.append((source, holds))
             files.append(RecognisedFile(upload.pk, upload.name, member, holds))
-    find_conflicts(detected)
+    compare_files(detected)
     return [asdict(file) for file in files]
 
 

@@ -15,7 +15,7 @@ from corpus.errors import BadInput
 from corpus.formats.files import FileSource
 from corpus.importing import tables
 from corpus.importing.columns import COLUMN_HELP, parse_columns
-from corpus.importing.detection import detect, find_conflicts, list_sources
+from corpus.importing.detection import compare_files, detect, list_sources
 from corpus.importing.ir_datasets_cache import write_files
 from corpus.importing.options import ImportOptions
 from corpus.importing.service import PARTS, ImportFiles, import_collection, sort_files
@@ -88,7 +88,7 @@ class Command(QuorumCommand):
     def _recognise(self, sources: list[FileSource]) -> dict[str, list[FileSource]]:
         """Return the files by content. Raises BadInput for a file that is not recognised."""
         detections = [(source, detect(source)) for source in sources]
-        find_conflicts(detections)
+        compare_files(detections)
         for source, detection in detections:
             problem = (
                 detection.problem if detection.problem.startswith(str(source)) else f"{source}: {detection.problem}"
@@ -98,7 +98,11 @@ class Command(QuorumCommand):
                 raise BadInput(problem)
             if detection.is_open:
                 raise BadInput(f"{problem} (--leave-out {source.name.rpartition('/')[2]})")
-            self.stderr.write(f"{problem}; left out" if detection.problem else f"{source}: {detection.kind}")
+            guess = ""
+            if detection.is_uncertain and not source.is_part:
+                other = "--corpus" if detection.kind == "queries" else "--queries"
+                guess = f" (short texts without titles; if they are no {detection.kind}, name the file by {other})"
+            self.stderr.write(f"{problem}; left out" if detection.problem else f"{source}: {detection.kind}{guess}")
         return sort_files((source, detection.kind) for source, detection in detections)
 
 

@@ -78,6 +78,32 @@ def test_only_five_short_rows_are_kept(tmp_path: Path) -> None:
     assert len(found.rows) == 5 and max(len(cell) for row in found.rows for cell in row) == 200
 
 
+SHORT = "".join(f'{{"_id": "{n}", "text": "papers on flow number {n} past a slender wing ."}}\n' for n in range(9))
+LONG = "".join(f'{{"_id": "d{n}", "text": "{"The flow past a slender wing. " * 20}"}}\n' for n in range(9))
+
+
+@pytest.mark.parametrize("corpus", [("docs.jsonl", DOCUMENTS), ("docs.jsonl", LONG), ("docs.csv", "id,text\nd1,x\n")])
+def test_short_texts_without_titles_beside_documents_are_queries(
+    db: None, tmp_path: Path, corpus: tuple[str, str]
+) -> None:
+    """A name such as sq.jsonl says nothing, and these texts are no questions."""
+    documents, queries = tmp_path / corpus[0], tmp_path / "sq.jsonl"
+    documents.write_text(corpus[1])
+    queries.write_text(SHORT)
+    report, said = import_files("books", documents, queries)
+    assert report["new"]["queries"] == 9 and report["documents"] == len(corpus[1].splitlines()) - ("csv" in corpus[0])
+    assert f"{queries}: queries (" in said and "name the file by --corpus" in said
+
+
+def test_short_texts_alone_or_beside_queries_are_documents_and_the_option_is_named(db: None, tmp_path: Path) -> None:
+    (tmp_path / "sq.jsonl").write_text(SHORT)
+    (tmp_path / "queries.jsonl").write_text(QUERIES)
+    report, said = import_files("books", tmp_path / "queries.jsonl", tmp_path / "sq.jsonl")
+    assert report["documents"] == 9 and "sq.jsonl: documents (" in said and "name the file by --queries" in said
+    again, _said = import_files("birds", "--corpus", tmp_path / "sq.jsonl", "--queries", tmp_path / "queries.jsonl")
+    assert (again["documents"], again["queries"]) == (9, 2)
+
+
 # Archives
 
 

@@ -20,7 +20,7 @@ from corpus.errors import BadInput
 from corpus.formats import files, json_objects, parquet_rows, recognition, workbooks
 from corpus.formats.files import FileSource
 from corpus.importing import records, tables
-from corpus.importing.detection import HOLDS, detect, find_conflicts, list_sources
+from corpus.importing.detection import HOLDS, compare_files, detect, list_sources
 from corpus.importing.grades import read_grades
 from corpus.importing.run_lines import top_of_run
 from corpus.models import Assessor, Collection, Document, Judgment, Label, Pair, Query
@@ -325,7 +325,7 @@ SHEETS = {
 
 def test_the_sheets_of_a_workbook_are_files_of_their_own(tmp_path: Path) -> None:
     found = [(source, detect(source)) for source in list_sources(kept(tmp_path, "b.xlsx", workbook_of(**SHEETS)), "b")]
-    find_conflicts(found)
+    compare_files(found)
     assert {str(source): (one.kind, counted(source, one.kind)) for source, one in found} == {
         "b/Documents": ("documents", {"documents": 2}),
         "b/Queries": ("queries", {"queries": 1}),
