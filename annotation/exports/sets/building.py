@@ -15,7 +15,7 @@ from annotation.exports.query_splits.parts import DEV, TRAIN
 from annotation.exports.sets.batches import LinesWriter, SetWriter, build_batches
 from annotation.exports.sets.benchmarks import BeirWriter, MtebWriter
 from annotation.exports.sets.choosing import LeftOutCounts, filter_queries
-from annotation.exports.sets.dividing import divide_queries
+from annotation.exports.sets.dividing import count_shared_documents, divide_queries
 from annotation.exports.sets.erank import ErankWriter, read_scored_rows
 from annotation.exports.sets.grouped import GROUPED_FORMATS, GroupedWriter
 from annotation.exports.sets.hard_negatives import add_assumed
@@ -81,6 +81,9 @@ def make_set(
     # A second time, because dividing and balancing removed pairs.
     if TRAIN in sides:
         sides[TRAIN] = _drop_rows_without_line(sides[TRAIN], options, left_out)
+    if options.near is None and len(sides) > 1:
+        # Texts may be on both sides: the manifest says how many pairs that concerns.
+        details["shared_documents"] = count_shared_documents(sides)
     if not options.allow_incomplete:
         _check_completeness(sides, options, left_out)
     writer = _create_writer(files, options, sources)

@@ -50,4 +50,8 @@ class Command(ActionCommand):
             self.say(f"left out: {left_out['pairs']} ({left_out['reason']})")
         for reason, n in counts.get("left_out", {}).items():
             self.say(f"left out: {n} ({reason})")
+        if (shared := manifest.get("shared_documents")) is not None:
+            self.say(
+                f"{shared} pairs of train share a document with dev or test (--near-duplicates 0.8 leaves them out)"
+            )
         return manifest

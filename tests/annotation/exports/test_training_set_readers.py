@@ -1,9 +1,13 @@
 """Training sets load in the libraries that people train and measure with, and the same options give the same bytes."""
 
 import json
+from io import StringIO
 
 import pytest
+from django.core.management import call_command
 
+from tests.evidence import make_label
+from tests.factories import make_pair
 from tests.judged_books import export, lines, make_books, write_targets
 from tests.stages import first_slow
 
@@ -47,6 +51,18 @@ def test_beir_qrels_load_in_ir_measures_and_hold_the_grades(books, tmp_path):
     found = list(ir_measures.iter_calc([ir_measures.nDCG @ 10], rows["train"], run))
     assert {metric.query_id: metric.value for metric in found}[first] == 1.0
     assert not {row.query_id for row in rows["train"]} & {row.query_id for row in rows["dev"]}
+
+
+def test_a_benchmark_keeps_all_judgments_and_says_how_many_share_a_document_with_another_split(books, tmp_path):
+    document = books.document_set.get(external_id="d0-0")
+    for query in books.query_set.exclude(external_id="q0"):
+        make_label(make_pair(books, query, document), 0)
+    out = StringIO()
+    call_command("export", "books", "--format", "mteb", "--out", str(tmp_path / "whole"), stdout=out)
+    rows = [line for split in ("train", "dev") for line in lines(tmp_path / "whole" / "qrels" / f"{split}.jsonl")]
+    assert len(rows) == 39 and "9 pairs of train share a document with dev" in out.getvalue()
+    manifest = export(books, "mteb", tmp_path / "apart", near_duplicates=0.8)
+    assert "shared_documents" not in manifest and sum(manifest["counts"]["left_out"].values()) >= 9
 
 
 def test_the_parquet_folder_loads_as_a_data_set_with_its_card(books, tmp_path):
