@@ -48,6 +48,11 @@ def slot_columns(slot: Slot) -> dict[str, str | int]:
     return {"role": role, "round": 0, "agent_pair": 0, "generation": nth, "place": who}
 
 
+def limit_answer(parameters: Mapping[str, Any]) -> int:
+    """Return the most tokens of an answer by a judge's parameters; with a chain of reasoning, ERank's number (3.2)."""
+    return int(parameters.get("max_output_tokens", 2048 if parameters.get("prompt") == "score-chain" else 512))
+
+
 class Side(StrEnum):
     """Side of a debater, by its opening stance: for relevance, or against."""
 
@@ -183,8 +188,8 @@ class JudgeSettings:
 
     @property
     def max_output_tokens(self) -> int:
-        """The most tokens of an answer; with a chain of reasoning, ERank's number (3.2)."""
-        return int(self.parameters.get("max_output_tokens", 2048 if self.ballot == "score-chain" else 512))
+        """The most tokens of an answer."""
+        return limit_answer(self.parameters)
 
     @property
     def timeout_s(self) -> float:

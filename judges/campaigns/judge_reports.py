@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from judges.models import JudgeVersion
+from judges.records import limit_answer
 from store.sql import fetch_rows
 
 OUTCOMES = """
@@ -75,8 +76,7 @@ def judge_reports(campaigns: Iterable[int]) -> dict[int, list[JudgeReport]]:
     reports: dict[int, list[JudgeReport]] = defaultdict(list)
     for (campaign, judge_id), judge_counts in counts.items():
         judge = judges[judge_id]
-        max_output_tokens = int(judge.parameters.get("max_output_tokens", 512))
-        reports[campaign].append(JudgeReport(judge.name, judge.model, max_output_tokens, **judge_counts))
+        reports[campaign].append(JudgeReport(judge.name, judge.model, limit_answer(judge.parameters), **judge_counts))
     return {
         campaign: sorted(campaign_reports, key=lambda report: report.judge)
         for campaign, campaign_reports in reports.items()

@@ -69,7 +69,14 @@ def summary_lines(status: Status, *, whole: bool = False) -> Iterator[str]:
     yield (
         f"  labelled   {status['labelled']:>8,}   relevant {labels.get('1', 0):,}, not relevant {labels.get('0', 0):,}"
     )
-    reasons = ", ".join(f"{reason} {count:,}" for reason, count in status["escalations"].items() if reason != "audit")
+    truncated = sum(judge["truncated"] for judge in status.get("judges", []))
+    # Truncated answers are of this reason; the judges' notes below name the limit that cut them.
+    causes = {"unparsed": f" ({truncated:,} answers truncated at max_output_tokens)"} if truncated else {}
+    reasons = ", ".join(
+        f"{reason} {count:,}{causes.get(reason, '')}"
+        for reason, count in status["escalations"].items()
+        if reason != "audit"
+    )
     yield f"  to people  {status['escalated']:>8,}   {reasons}".rstrip()
     if status["audits"]:
         yield f"  audits     {status['audits']:>8,}   labelled pairs that two people check, blind"
@@ -77,8 +84,8 @@ def summary_lines(status: Status, *, whole: bool = False) -> Iterator[str]:
     if status["paused_because"]:
         yield f"  {'paused' if status['state'] == 'paused' else 'waits'}: {status['paused_because']}"
     yield (
-        f"  calls      {status['calls']:>8,}   {status['calls_failed']:,} failed, {status['calls_cached']:,} from the "
-        f"cache, cost {of_status(status).text}"
+        f"  calls      {status['calls']:>8,}   {status['calls_failed']:,} failed, {truncated:,} truncated, "
+        f"{status['calls_cached']:,} from the cache, cost {of_status(status).text}"
     )
     for line in status.get("judge_notes", []):
         yield f"  {line}"

@@ -28,7 +28,7 @@ from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
 from judges.engine.trials import Trials
-from judges.presets.own_servers import is_own_server
+from judges.presets.own_servers import advised_timeout, is_own_server
 from judges.rates import Rate
 from store.nodes import node_id
 
@@ -281,12 +281,12 @@ class AccountLimits:
         """Lower the concurrency after a call had no answer within `limit_s`; return the settings that would help."""
         self.news.late = int(limit_s * 1000)
         if permit.out == 1:
-            return f"set timeout_s = {_round_up(5 * limit_s)}"
+            return f"set timeout_s = {advised_timeout(5 * limit_s)}"
         fits = self.fits(limit_s)
         if fits and fits < permit.out:  # others were answered: this one waited for those before it
-            timeout = _round_up(self._median_duration() * permit.out / SERVED)
+            timeout = advised_timeout(self._median_duration() * permit.out / SERVED)
             return f"set max_concurrency = {fits}, or timeout_s = {timeout}: {permit.out} calls were out at once"
-        timeout = _round_up(limit_s * permit.out if self.is_local else 5 * limit_s)
+        timeout = advised_timeout(limit_s * permit.out if self.is_local else 5 * limit_s)
         concurrency = 1 if self.is_local else max(1, permit.out // 4)
         return f"set max_concurrency = {concurrency} and timeout_s = {timeout}: {permit.out} calls were out at once"
 
@@ -442,10 +442,6 @@ class AccountLimits:
         if len(waiters) == granted:
             return 0.0 if self.waiters and (self.accepted or self.held < FIRST) else LEASE_S
         return float(wait) / 1000
-
-
-def _round_up(seconds: float) -> int:
-    return max(30, 30 * -(-int(seconds) // 30))
 
 
 class RateLimits:

@@ -15,6 +15,7 @@ from corpus.importing.toml_files import Line, Switch, TomlTable, one_of, otherwi
 from judges.costs.price_entries import PriceKeys
 from judges.panels.judge_checks import BALLOTS, check, preset_defaults
 from judges.presets import PRESETS, SCHEMA_MODES, UNWRAPS
+from judges.presets.own_servers import LONGEST_S
 from judges.prompts.render import relevant_grade
 from judges.records import ALTERNATIVES, SCALES, JudgeSettings
 
@@ -138,7 +139,9 @@ Temperature = Annotated[
     Literal["default"] | Annotated[int | float, Field(ge=0, le=2)],
     otherwise(gettext_lazy('must be a number from 0 to 2, or "default": then none is sent')),
 ]
-Seconds = Annotated[int | float, Field(ge=0.1, le=3600), otherwise(gettext_lazy("must be a number from 0.1 to 3600"))]
+Seconds = Annotated[
+    int | float, Field(ge=0.1, le=LONGEST_S), otherwise(gettext_lazy("must be a number from 0.1 to 3600"))
+]
 Alternatives = Annotated[
     bool | Annotated[int, Field(ge=1, le=ALTERNATIVES)],
     otherwise(

@@ -9,6 +9,7 @@ KINDS = {"ollama", "llama-cpp", "vllm", "lm-studio", "sglang", "tgi"}
 OWN_NAMES = (".local", ".internal", ".lan", ".home.arpa", ".localhost", ".svc")
 # Time limits of a call: hosted models take up to a minute; the user's own computer is slower.
 HOSTED_S, OWN_S = 60.0, 300.0
+LONGEST_S = 3600  # The longest time limit that a judges file takes.
 
 
 def is_own_server(provider: str, base_url: str) -> bool:
@@ -27,3 +28,8 @@ def is_own_server(provider: str, base_url: str) -> bool:
 def default_timeout(provider: str, base_url: str) -> float:
     """Return the time limit of the account's calls in seconds, unless the judge sets one."""
     return OWN_S if is_own_server(provider, base_url) else HOSTED_S
+
+
+def advised_timeout(seconds: float) -> int:
+    """Return a time limit of at least `seconds` to advise: whole half minutes that a judges file takes."""
+    return min(LONGEST_S, max(30, 30 * -(-int(seconds) // 30)))

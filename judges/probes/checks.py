@@ -18,6 +18,7 @@ from judges.costs.prices import Price, answering_model, call_cost, cost_bound, p
 from judges.domain import prompt_sizes
 from judges.errors import ProviderError
 from judges.panels.judge_checks import ROOM_TO_THINK
+from judges.presets.own_servers import advised_timeout
 from judges.probes import remedies
 from judges.probes.catalogues import Catalogue, look_up
 from judges.probes.remedies import ProbeCall
@@ -207,6 +208,10 @@ async def _try_call(judge: Judge, role: str, inputs: Inputs = INPUTS) -> ProbeCa
     try:
         reply = await open_provider(judge).complete(probe_request(judge, role, inputs))
     except ProviderError as error:
+        if error.late:
+            # A busy machine takes minutes for what it answers in seconds when it is idle.
+            line = remedies.setting_line("timeout_s", advised_timeout(5 * judge.timeout_s))
+            error.args = (_("%(error)s: set %(wanted)s") % {"error": error, "wanted": line},)
         return ProbeCall(judge, role, inputs.document, error=error)
     return ProbeCall(judge, role, inputs.document, reply=reply)
 

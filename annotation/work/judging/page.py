@@ -43,7 +43,7 @@ WHY = {
     "disagreement": gettext_lazy("The two sides did not agree."),
     "conflict": gettext_lazy("The debate and the vote disagree."),
     "split": gettext_lazy("The panel is split: no answer has enough votes."),
-    "unparsed": gettext_lazy("A model's answer could not be parsed."),
+    "unparsed": gettext_lazy("A model's answer was cut off or could not be parsed."),
     "refused": gettext_lazy("A model declined to answer."),
     "error": gettext_lazy("A model could not be reached."),
     "long": gettext_lazy("Its document is longer than the models read."),

@@ -1,11 +1,16 @@
 """The summary counts what people must know: truncated, refused and unusable answers by judge, with what helps."""
 
+from io import StringIO
+
+from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
 from django.utils.html import escape
 
 from annotation.models import Role
 from corpus.models import Collection
+from judges.campaigns.judge_reports import judge_reports
+from judges.models import JudgeVersion
 from tests.engine_parts import judge, scene
 from tests.factories import make_member
 from tests.modelserver.fixtures import LocalModels
@@ -36,3 +41,17 @@ def test_a_campaign_without_losses_says_nothing(models: LocalModels) -> None:
     scene(models, 2, debate=(), votes=("yes",))
     done = judge("--policy", "single", check=True)
     assert done.json["judge_notes"] == [] and done.json["judges"][0]["usable"] == 2
+
+
+def test_a_debate_with_truncated_answers_counts_them_in_its_summary_and_status(models: LocalModels) -> None:
+    scene(models, 3, debate=("truncated", "yes"), votes=("yes",))
+    done = judge("--policy", "debate", check=True)
+    assert done.json["escalations"] == {"unparsed": 3} and done.json["calls_failed"] == 0
+    out = StringIO()
+    call_command("status", "books", stdout=out)
+    assert "unparsed 3 (3 answers truncated at max_output_tokens)" in out.getvalue()
+    assert "0 failed, 3 truncated, 0 from the cache" in out.getvalue()
+    # A judge with a chain of reasoning has a limit of its own, which the note names.
+    JudgeVersion.objects.update(parameters={"prompt": "score-chain"})
+    (reports,) = judge_reports(Collection.objects.get().campaigns.values_list("pk", flat=True)).values()
+    assert {report.max_output_tokens for report in reports} == {2048}

@@ -237,6 +237,8 @@ def test_a_call_that_is_late_names_values_that_would_have_served(instance: objec
         account = limits.account(("ollama", f"http://127.0.0.1/{uuid4().hex}", ""))
         first = account.timed_out(Permit(0, 1, out=32), 60.0)
         account.responded(Permit(0, 1, out=1), 2.0)
+        longest = account.timed_out(Permit(0, 1, out=32), 300.0)
+        assert "timeout_s = 3600:" in longest, "the most that a judges file takes"
         return [first, account.timed_out(Permit(0, 1, out=64), 60.0), account.timed_out(Permit(0, 1, out=1), 60.0)]
 
     unknown, measured, alone = asyncio.run(advice())

@@ -106,6 +106,14 @@ def test_an_answer_that_looser_reading_would_take_says_which_key_to_set(behaviou
     assert mended.problem == ""
 
 
+def test_a_judge_that_does_not_answer_in_time_is_told_the_key(alike: Any, model_server: LocalModels) -> None:
+    model_server.script({"m": {"verdict": "yes", "latency": 2.0}})
+    (slow,) = probe(alike("llama-cpp", "m", timeout_s=0.5))
+    assert "no whole answer within 0.5 s: set timeout_s = 30" in slow.problem
+    (patient,) = probe(alike("llama-cpp", "m", timeout_s=30))
+    assert patient.problem == ""
+
+
 def test_prose_around_an_answer_is_no_reading_setting(alike: Any, model_server: LocalModels) -> None:
     model_server.script({"m": {"text": 'Sure! {"reason": "", "response": "yes"}'}})
     (found,) = probe(alike("openai", "m"))
