@@ -1,6 +1,13 @@
 from importlib import import_module
+from typing import Any
 
 from django.apps import AppConfig
+
+
+def _store_sources(collection: Any, counts: Any) -> None:
+    from annotation.data.imports.candidate_sources import store_sources
+
+    store_sources(collection, counts)
 
 
 class AnnotationConfig(AppConfig):
@@ -14,5 +21,8 @@ class AnnotationConfig(AppConfig):
             import_module(f"annotation.models.{tables}")
 
     def ready(self) -> None:
-        """Connect receivers of signals about accounts, and give allauth a lock that waits."""
+        """Connect receivers of signals about accounts, give allauth a lock that waits, keep what imports count."""
         from annotation.people.accounts import auth_events, rate_limits  # noqa: F401
+        from corpus.importing import service
+
+        service.SOURCE_KEEPERS.append(_store_sources)

@@ -20,6 +20,7 @@ from corpus import bundled
 from corpus.importing.options import ImportOptions
 from corpus.importing.service import ImportFiles, import_collection
 from corpus.models import Collection
+from corpus.search import static_embeddings
 from jobs.models import JobState
 from judges.campaigns import configurations, forecasts
 from judges.panels.offline_panel import OFFLINE_REWRITER, OFFLINE_SEARCH
@@ -39,7 +40,7 @@ def load_collection(folder: Path, out: TextIO) -> tuple[Collection, dict[str, in
     """
     built = bundled.build(folder)
     files: dict[str, Any] = {name: [folder / f"{name}.jsonl"] for name in ("corpus", "queries", "pairs")}
-    call_command("import_collection", bundled.NAME, **files, bm25=bundled.BM25, grades=1, stdout=out)
+    call_command("import_collection", bundled.NAME, **files, **bundled.pool_depths(), grades=1, stdout=out)
     collection = Collection.objects.get(name=bundled.NAME)
     if not collection.title:  # Only once, so that later edits in the browser are kept.
         collection.rubric, collection.title = bundled.RUBRIC, bundled.TITLE
@@ -74,13 +75,14 @@ def estimate_line(collection: Collection, panel: str) -> str | None:
 DEPTH = 10  # Documents per query in the demo's runs.
 RUN_RECIPES: dict[str, tuple[str, dict[str, str]]] = {
     "bm25": (Run.Kind.BM25, {}),
+    **({"static": (Run.Kind.STATIC, {})} if static_embeddings.is_available() else {}),
     "hyde-offline": (Run.Kind.REWRITE, {"method": "hyde", "judge": OFFLINE_REWRITER}),
     "query2doc-offline": (Run.Kind.REWRITE, {"method": "query2doc", "judge": OFFLINE_REWRITER}),
 }
 
 
 def start_runs(collection: Collection) -> list[Run]:
-    """Start runs that need no key in the background: BM25, and BM25 with passages by the offline judge."""
+    """Start runs that need no key in the background: first stages, and BM25 with passages by the offline judge."""
     return [
         RUNS.start_or_join(collection, {**recipe, "name": name, "kind": kind, "depth": DEPTH})
         for name, (kind, recipe) in RUN_RECIPES.items()
@@ -92,6 +94,14 @@ def are_ready(runs: list[Run]) -> bool:
     return not Run.objects.filter(
         pk__in=[run.pk for run in runs], state__in=[JobState.WAITING, JobState.RUNNING]
     ).exists()
+
+
+def start_fusion(collection: Collection) -> None:
+    """Start the fusion of both first stages in the background, where there are two and they are ready."""
+    runs = ("bm25", "static")
+    if Run.objects.filter(collection=collection, name__in=runs, state=JobState.READY).count() == len(runs):
+        recipe = {"kind": Run.Kind.HYBRID, "method": "rrf", "runs": runs, "depth": DEPTH}
+        RUNS.start_or_join(collection, {**recipe, "name": "rrf"})
 
 
 def start_answers(collection: Collection) -> None:

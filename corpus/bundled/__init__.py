@@ -12,12 +12,21 @@ from typing import Any
 
 from corpus.bundled.passages import cut_passages
 from corpus.rubric import SUFFICIENCY
+from corpus.search import static_embeddings
 
 HERE = Path(__file__).parent
 NAME = "python-reference"
 TITLE = "Python language reference"
 RUBRIC = SUFFICIENCY.name
-BM25 = 8  # Candidates for each question.
+# Candidates for each question: the first of BM25 and of static embeddings; where these are missing, of BM25 alone.
+DEPTH, BM25_ALONE = 5, 8
+
+
+def pool_depths() -> dict[str, int]:
+    """Return the number of candidates for each question by search, as options of an import."""
+    if static_embeddings.is_available():
+        return {"bm25": DEPTH, "static": DEPTH}
+    return {"bm25": BM25_ALONE}
 
 
 def build(folder: Path, topics: dict[str, str] | None = None) -> dict[str, int]:

@@ -10,6 +10,7 @@ from corpus.formats.files import FileSource
 from corpus.importing import judgments, staging
 from corpus.importing.grades import GradeRow
 from corpus.importing.left_out import LeftOut
+from corpus.importing.sources import Source
 from corpus.importing.staging import ImportProgress, escape_copy_text, fetch_one
 from corpus.importing.table_records import CandidateRecord
 from corpus.models import Assessor, Collection, Query
@@ -18,7 +19,7 @@ from store.sql import execute, fetch_row, fetch_rows
 
 LINE = """line int, query text, document text, teacher_score float8, grade int, assessor text, kind text,
     step text DEFAULT 'import', said_at text DEFAULT ''"""
-CANDIDATE = "query_id bigint, document_id bigint, teacher_score float8"
+CANDIDATE = "query_id bigint, document_id bigint, teacher_score float8, source int"
 FOUND = "line int, query text, document text, teacher_score float8, grade int, assessor text, kind text, step text,\
     said_at text, query_id bigint, document_id bigint"
 FIND = """
@@ -29,7 +30,7 @@ LEFT JOIN corpus_document d ON d.collection_id = %(c)s AND d.is_current AND d.ex
 """
 # Pairs, runs and BM25 may name the same pair, and only pairs have a score: max ignores NULL.
 MERGE = """
-INSERT INTO import_named SELECT query_id, document_id, max(teacher_score) FROM import_candidate
+INSERT INTO import_named SELECT query_id, document_id, max(teacher_score), bit_or(source) FROM import_candidate
 GROUP BY query_id, document_id
 """
 # One grade for a pair with several rows in a file, unless an earlier file graded it.
@@ -112,7 +113,10 @@ class Stage:
         if number and (clash := fetch_one(OTHER_SCORE_BEFORE)):
             message = _("teacher_score %(score)s, but an earlier file has %(before)s for this pair; leave one file out")
             raise source.bad(clash[0], message % {"score": clash[1], "before": clash[2]})
-        execute("INSERT INTO import_candidate SELECT query_id, document_id, teacher_score FROM import_found")
+        statement = (
+            "INSERT INTO import_candidate SELECT query_id, document_id, teacher_score, %(source)s FROM import_found"
+        )
+        execute(statement, source=Source.FILES.value)
         if fetch_one("SELECT 1 FROM import_found WHERE grade IS NOT NULL LIMIT 1"):
             self.stage_grades(files, number, "gold")
         return unjudged
@@ -136,7 +140,8 @@ class Stage:
             """DELETE FROM import_found f USING import_self s
                WHERE s.query_id = f.query_id AND s.document_id = f.document_id"""
         )
-        execute("INSERT INTO import_candidate SELECT query_id, document_id FROM import_found")
+        statement = "INSERT INTO import_candidate SELECT query_id, document_id, NULL, %(source)s FROM import_found"
+        execute(statement, source=Source.RUNS.value)
 
     def stage_qrels(
         self, files: Sequence[FileSource], number: int, rows: Iterable[GradeRow], progress: ImportProgress
@@ -166,16 +171,21 @@ class Stage:
         from corpus.search.bm25 import index_for
 
         index = index_for(self.collection)
-        self._stage_ranked(k, lambda text, depth: [key for key, _score in index.search(text, depth)], "BM25 candidates")
+
+        def search(text: str, depth: int) -> list[int]:
+            return [key for key, _score in index.search(text, depth)]
+
+        self._stage_ranked(k, search, Source.BM25, "BM25 candidates")
 
     def stage_static(self, k: int) -> None:
         """Stage the nearest k documents of each current query by static embeddings. Raises BadOption without them."""
         if not static_embeddings.is_available():
             message = _("Static embeddings need wordllama, which is not installed on this machine.")
             raise BadOption("static", message)
-        self._stage_ranked(k, static_embeddings.StaticIndex(self.collection).search, "candidates by static embeddings")
+        search = static_embeddings.StaticIndex(self.collection).search
+        self._stage_ranked(k, search, Source.STATIC, "candidates by static embeddings")
 
-    def _stage_ranked(self, k: int, search: Callable[[str, int], list[int]], noun: str) -> None:
+    def _stage_ranked(self, k: int, search: Callable[[str, int], list[int]], source: Source, noun: str) -> None:
         """Stage the best k documents of each current query, without the query itself."""
         queries = Query.objects.filter(collection=self.collection, is_current=True).order_by("pk")
         selves = dict(fetch_rows("SELECT query_id, document_id FROM import_self"))
@@ -185,15 +195,16 @@ class Stage:
             ranked = search(text, k + (query in selves))
             others = [document for document in ranked if document != selves.get(query)]
             self.left_out.selves += len(ranked) - len(others)
-            lines += [f"{query}\t{document}\n" for document in others[:k]]
-        staging.copy_lines("import_candidate (query_id, document_id)", lines, noun, self.progress)
+            lines += [f"{query}\t{document}\t{source.value}\n" for document in others[:k]]
+        staging.copy_lines("import_candidate (query_id, document_id, source)", lines, noun, self.progress)
 
 
 def stage_graded_pairs() -> None:
     """Stage the pairs of the last qrels as candidates, except for unknown ids."""
     execute(
-        """INSERT INTO import_candidate SELECT query_id, document_id FROM import_found
-           WHERE query_id IS NOT NULL AND document_id IS NOT NULL"""
+        """INSERT INTO import_candidate SELECT query_id, document_id, NULL, %(source)s FROM import_found
+           WHERE query_id IS NOT NULL AND document_id IS NOT NULL""",
+        source=Source.FILES.value,
     )
 
 

@@ -19,6 +19,7 @@ from corpus.importing.grades import read_grades
 from corpus.importing.left_out import LeftOut
 from corpus.importing.options import ImportOptions
 from corpus.importing.run_lines import top_of_run
+from corpus.importing.sources import count_sources
 from corpus.importing.staging import ImportProgress, ignore_progress
 from corpus.importing.table_records import TextRecord
 from corpus.long_documents import count_long_documents
@@ -57,6 +58,8 @@ class ImportFiles:
 # The benchmark registers here, to store runs: (collection, files, options) -> the number of new
 # runs, and the names that were in use.
 RUN_KEEPERS: list[Callable[[Collection, list[FileSource], ImportOptions], tuple[int, list[str]]]] = []
+# The pages register here, to store the numbers of candidates by source (corpus.importing.sources).
+SOURCE_KEEPERS: list[Callable[[Collection, dict[str, int]], None]] = []
 
 
 def open_files(files: Files) -> list[FileSource]:
@@ -81,8 +84,8 @@ def import_collection(name: str, files: ImportFiles, progress: ImportProgress = 
 
     The document has the contents of the collection after the import (`pairs`: candidates;
     `judgments`: reference grades, of qrels and gold, and all other imported ones) and the changes
-    (`grades_below_zero`: not judged and left out; `qrels`: grades by file of qrels;
-    `labels_changed`: labels that imported people's grades resolved).
+    (`sources`: candidates by what found them; `grades_below_zero`: not judged and left out;
+    `qrels`: grades by file of qrels; `labels_changed`: labels that imported people's grades resolved).
 
     Raises BadInput, with file and line if possible; then nothing is changed.
     """
@@ -134,6 +137,9 @@ class _Import:
         staging.create_temporary_table("import_grade", judgments.GRADE)
         unjudged, graded_rows = self.stage_files()
         pairs = candidates.write_pairs(self.collection, update=self.options.update)
+        sources = count_sources()
+        for keep_sources in SOURCE_KEEPERS if sources else ():
+            keep_sources(self.collection, sources)
         graded, labels = self.write_grades()
         # Files of pairs may also name the assessors of their grades.
         pair_tables = ((source, tables.read_table(source)) for source in self.sources["pairs"])
@@ -170,6 +176,7 @@ class _Import:
             "updated": updated,
             "unchanged": unchanged,
             **self.left_out.report(),
+            "sources": sources,
             "runs": runs,
             "runs_taken": runs_taken,
             "empty_documents": len(self.empty),

@@ -10,6 +10,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from annotation.data.imports.candidate_sources import read_sources
 from annotation.home.overview.attention import list_attention
 from annotation.home.overview.overview import CollectionOverview
 from annotation.quality.costs.labels import PerLabel
@@ -20,6 +21,7 @@ from annotation.quality.label_quality.loading import LabelQuality
 from annotation.quality.label_quality.records import Audits, Kappa, RouteQuality
 from annotation.quality.label_quality.statistics import StoredStatistics
 from charts import Bar, Chart, Link, Node, draw_bars, draw_flow
+from corpus.importing.sources import describe_sources, has_one_search
 from corpus.models import Collection
 from judges.campaigns import selectors
 from judges.models import Campaign
@@ -49,6 +51,7 @@ def build_dashboard(
         ]
         nodes = [Node("pairs", _("pairs"), status["pairs"], 0), *ends]
         links = [Link("pairs", node.key, node.count) for node in ends if node.count > 0]
+    sources = read_sources(collection)
     per_label: PerLabel | None = None
     if status["labelled"] and audits is not None:
         people = HumanCost.of(collection, costs.own, costs.median_seconds)
@@ -56,6 +59,8 @@ def build_dashboard(
         per_label = of_judges if costs.hourly_rate is None else of_all
     return {
         "attention": list_attention(overview, quality, flips, collection, judges=judges, adjudicates=adjudicates),
+        "sources": describe_sources(sources),
+        "has_one_search": has_one_search(sources),
         "quality": quality,
         "audits": audits,
         "routes": largest_routes(audits.routes) if audits else [],

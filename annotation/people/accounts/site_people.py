@@ -154,8 +154,9 @@ def _replace_name(person: User, old_name: str, new_name: str) -> None:
     """Replace a person's name in all rows that contain it, except the account itself."""
     collections = _collections_of(person)
     Assessor.objects.filter(membership__user=person).update(name=new_name)
-    # Stored figures, except those of agreement, contain names; they are computed again when a page needs them.
-    StoredResult.objects.filter(collection__in=collections).exclude(kind="agreement").delete()
+    # Stored figures contain names, except these; they are computed again when a page needs them.
+    nameless = ["agreement", "candidate-sources"]
+    StoredResult.objects.filter(collection__in=collections).exclude(kind__in=nameless).delete()
     # The note of an invitation is usually the name of the invited person.
     Invitation.objects.filter(accepted_by=person).update(note="")
     # Texts name their writer, and are append-only with this one exception.

@@ -125,6 +125,7 @@ class Command(QuorumCommand):
         try:
             runs = demo.start_runs(collection)
             children.wait_until(lambda: demo.are_ready(runs), "the runs")
+            demo.start_fusion(collection)
             demo.start_answers(collection)
             demo.start_synthesis(collection)
         except QuorumError as error:

@@ -19,6 +19,7 @@ from corpus.importing.detection import compare_files, detect, list_sources
 from corpus.importing.ir_datasets_cache import write_files
 from corpus.importing.options import ImportOptions
 from corpus.importing.service import PARTS, ImportFiles, import_collection, sort_files
+from corpus.importing.sources import describe_sources
 from corpus.importing.staging import ProgressLine
 
 
@@ -128,6 +129,8 @@ def summarise_import(report: Mapping[str, Any]) -> list[str]:
     for verb, counts in (("New", report["new"]), ("Updated", report["updated"])):
         if any(counts.values()):
             lines.append(f"{verb}: " + ", ".join(f"{n:,} {part}" for part, n in counts.items() if n))
+    sources = describe_sources(report["sources"]) if len(report["sources"]) > 1 else []
+    numbers = ", ".join(f"{pairs:,} by {source}" for source, pairs in sources)
     n = {name: f"{count:,}" for name, count in report.items() if isinstance(count, int)}
     repeated = ", ".join(f"{count:,} of {part}" for part, count in report["repeated"].items() if count)
     unknown = "; ".join(report["unknown_first"])
@@ -135,6 +138,7 @@ def summarise_import(report: Mapping[str, Any]) -> list[str]:
     runs = ", ".join(report["runs_taken"])
     grades = ", ".join(f"{count:,} in {name}" for name, count in report["qrels"].items())
     notes = {
+        f"Candidates found: {numbers}.": numbers,
         "Nothing changed: the collection holds all of this already.": not report["changed"],
         "0 pairs: name candidates with --pairs, --runs, --bm25 K, --static K or --qrels.": not report["pairs"],
         f"{n['labels_changed']} labels were settled by imported grades.": report["labels_changed"],
