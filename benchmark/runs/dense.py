@@ -12,7 +12,7 @@ from benchmark.runs.builders import RUNS, Progress, ShouldStop
 from benchmark.runs.rankings import RankedQuery
 from benchmark.runs.shared_vectors import publish_vectors
 from benchmark.runs.vector_index import keep_facts
-from benchmark.runs.vector_search import AHEAD, SEARCHED, IndexedVectors
+from benchmark.runs.vector_search import AHEAD, SEARCHED, IndexedVectors, next_ahead
 from benchmark.runs.vectors import NearestDocuments, Store, text_digest, vectors_folder
 from corpus.errors import Incomplete
 from corpus.models import Collection, Document, Query
@@ -29,7 +29,6 @@ from judges.retrieval.model_requests import QueryRequests, RetrievalReply, Retri
 
 ROLE = "embed"
 TOGETHER = 32  # Documents in one call.
-STEP_S = 5.0  # Seconds between updates of the progress.
 # The prefix of queries for instruction-tuned embedders (E5-Mistral, Qwen3-Embedding).
 INSTRUCTED = "Instruct: {instruction}\nQuery: "
 
@@ -57,7 +56,9 @@ def make(run: Run, progress: Progress, should_stop: ShouldStop) -> None:
         depths = {query.pk: run.depth + len(excluded.get(query.pk, ())) for query in batch}
         return searcher.search({query.pk: query.text for query in batch}, depths)
 
-    llm_budget.rank_batches(run, work, progress, should_stop, _("searching"), size=SEARCHED)
+    # Each query is a call of its own: no more of them than the model does documents in a few seconds.
+    size = min(SEARCHED, searcher.ahead)
+    llm_budget.rank_batches(run, work, progress, should_stop, _("searching"), size=size)
     publish_vectors(searcher.store)  # The queries' vectors; those of documents are published already.
 
 
@@ -86,15 +87,15 @@ class Pace:
     def measure(self, documents: int, seconds: float) -> None:
         """Adapt the sizes to the seconds that so many documents took, in however many parallel calls."""
         if not self.is_own:
+            # The seconds of a hosted model are those of its rate limits, too: after a timeout the sizes grow again.
+            self.together, self.ahead = min(TOGETHER, 2 * self.together), min(AHEAD, 4 * self.ahead)
             return
-        seconds_per_document = seconds / documents
-        self.together = max(1, min(TOGETHER, int(self.limit_s / 4 / seconds_per_document)))
-        # At most four times as many as before: the first call of a server loads its model.
-        self.ahead = max(self.together, min(AHEAD, 4 * self.ahead, int(STEP_S / seconds_per_document)))
+        self.together = max(1, min(TOGETHER, int(self.limit_s / 4 * documents / seconds)))
+        self.ahead = max(self.together, next_ahead(self.ahead, documents, seconds))
 
     def shrink_after_timeout(self, reply: RetrievalReply) -> bool:
-        """Make calls smaller if every call timed out and smaller ones can be tried; return whether they were."""
-        if any(answer is not None for answer in reply.answers) or LATE not in reply.error or self.together == 1:
+        """Make calls smaller if one timed out and smaller ones can be tried; return whether they were."""
+        if LATE not in reply.error or self.together == 1:
             return False
         self.ahead = self.together = max(1, self.together // 4)
         return True
@@ -131,15 +132,13 @@ class Dense(IndexedVectors):
 
     def add(self, texts: Sequence[str]) -> bool:
         """Request documents' vectors, with as many documents per call as the model can take. Raises Incomplete."""
-        started_at, size = perf_counter(), self.pace.together
+        size = self.pace.together
         reply = self.ask([(0, texts[start : start + size]) for start in range(0, len(texts), size)])
         if reply.stopped:
             return False
         if self.pace.shrink_after_timeout(reply):
             self.ahead = self.pace.ahead
             return False
-        self.pace.measure(len(texts), perf_counter() - started_at)
-        self.ahead = self.pace.ahead
         # A query may remain without a vector; a document may not, or the search would not be exact.
         failed = sum(answer is None for answer in reply.answers)
         if reply.spent:
@@ -151,6 +150,11 @@ class Dense(IndexedVectors):
             raise Incomplete(message % {"failed": failed, "error": reply.error})
         self.has_answers = True
         return True
+
+    def follow_pace(self, documents: int, seconds: float) -> None:
+        """Adapt the size of calls, and their number."""
+        self.pace.measure(documents, seconds)
+        self.ahead = self.pace.ahead
 
     def search(
         self, texts: Mapping[int, str], depths: Mapping[int, int]

@@ -20,12 +20,20 @@ from corpus.models import Collection, Document
 
 SEARCHED = 512  # Queries in one pass over all vectors; each pass reads them from the file.
 AHEAD = 1024  # The most documents that are embedded between updates of the progress.
+FIRST = 64  # Documents that a model in this process embeds before the first update.
+STEP_S = 5.0  # Seconds between updates of the progress.
 StoreType = TypeVar("StoreType", bound=TextStore)
 
 # In trec_eval's order of ties: of equal scores the search prefers the earlier document, trec_eval the higher id.
 KEYS = """
 SELECT id FROM corpus_document WHERE collection_id = %s AND is_current ORDER BY external_id COLLATE "C" DESC
 """
+
+
+def next_ahead(ahead: int, documents: int, seconds: float) -> int:
+    """Return how many documents take STEP_S, as many took `seconds`: at most four times `ahead`, and at most AHEAD."""
+    # At most four times as many as before: the first documents may have waited for a model to be loaded.
+    return max(1, min(AHEAD, 4 * ahead, int(STEP_S * documents / max(seconds, 1e-6))))
 
 
 def texts_of(keys: Sequence[int]) -> dict[int, str]:
@@ -47,6 +55,9 @@ class VectorSearch(ABC, Generic[StoreType]):
     def add(self, texts: Sequence[str]) -> bool | None:
         """Compute and store documents' vectors. Return False when some are missing and should be tried again."""
 
+    def follow_pace(self, documents: int, seconds: float) -> None:
+        """Adapt `ahead` to the seconds that so many documents took."""
+
     def open_index(
         self, collection: Collection, probed: int | None, progress: Progress, should_stop: ShouldStop
     ) -> bool:
@@ -66,19 +77,26 @@ class VectorSearch(ABC, Generic[StoreType]):
                 cursor.execute(KEYS, [collection.pk])
                 self.keys = np.array([key for (key,) in cursor.fetchall()], dtype=np.int64)
             digests: list[bytes] = []
-            progress(0, len(self.keys), _("document embeddings"))
+            phase = _("document embeddings")
+            progress(0, len(self.keys), phase)
             while len(digests) < len(self.keys):
                 if should_stop():
                     return False
-                batch = self.keys[len(digests) : len(digests) + self.ahead].tolist()
+                batch = self.keys[len(digests) : len(digests) + AHEAD].tolist()
                 text_of = texts_of(batch)
                 texts = [self.recipe.get("document_prefix", "") + text_of[key] for key in batch]
                 # A text is embedded once, however many documents it occurs in.
-                missing = [text for text in dict.fromkeys(texts) if text_digest(text) not in self.store.positions]
-                if missing and self.add(missing) is False:
-                    continue
+                while missing := [
+                    text for text in dict.fromkeys(texts) if text_digest(text) not in self.store.positions
+                ]:
+                    started_at, step = perf_counter(), missing[: self.ahead]
+                    if self.add(step) is not False:
+                        self.follow_pace(len(step), perf_counter() - started_at)
+                        progress(len(digests) + len(texts) - len(missing) + len(step), len(self.keys), phase)
+                    if should_stop():
+                        return False
                 digests += map(text_digest, texts)
-                progress(len(digests), len(self.keys), _("document embeddings"))
+                progress(len(digests), len(self.keys), phase)
             self.positions = self.store.find(digests)
             return self.open_index(collection, probed, progress, should_stop)
         finally:
@@ -88,8 +106,13 @@ class VectorSearch(ABC, Generic[StoreType]):
 class FolderVectors(VectorSearch[StoreType]):
     """A search whose model is in a folder and runs in this process."""
 
+    ahead = FIRST
     together = SEARCHED  # Queries that are ranked in one pass.
     measuring_s = 0.0  # Seconds spent on measuring the recall.
+
+    def follow_pace(self, documents: int, seconds: float) -> None:
+        """Embed what takes STEP_S before the next update."""
+        self.ahead = next_ahead(self.ahead, documents, seconds)
 
     @abstractmethod
     def rank_texts(self, texts: Sequence[str], depths: Sequence[int]) -> list[NearestDocuments]:

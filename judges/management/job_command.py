@@ -110,7 +110,7 @@ class JobCommand(JudgingCommand):
 
     def wait_for(self, job: LeasedJob, name: str) -> None:
         """Wait until a job is over, with a worker of our own if no other serves the queue. `name`: for people."""
-        progress, checked_at, start = ShownProgress(self), 0.0, (time.monotonic(), job.done)
+        progress, checked_at, start, phase = ShownProgress(self), 0.0, (time.monotonic(), job.done), job.phase
         try:
             with worker_pool.WorkerPool(1) as pool:
                 while not job.is_over:
@@ -119,6 +119,8 @@ class JobCommand(JudgingCommand):
                         # A running job has a worker, which only seems to be busy.
                         if job.state != job.RUNNING or not workers.live_workers():
                             pool.serves()
+                    if job.phase != phase:  # Each phase counts other things, from 0.
+                        start, phase = (time.monotonic(), job.done), job.phase
                     progress.show(format_progress(job, name, start, pool.waits))
                     time.sleep(LOOK_S)
                     job.refresh_from_db()
@@ -132,7 +134,7 @@ class JobCommand(JudgingCommand):
 
 
 def format_progress(job: LeasedJob, name: str, start: tuple[float, int], reason: str = "") -> str:
-    """Return a line on a job's progress, and its rate since `start` (clock, done); `waits`: what it waits for."""
+    """Return a line on a job's progress, and its rate since `start` (clock, done); `reason`: what it waits for."""
     if job.state == job.WAITING and reason:
         return f"{name}: waiting: {reason}"
     seconds, done = time.monotonic() - start[0], job.done - start[1]
