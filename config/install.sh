@@ -1,8 +1,9 @@
 #!/bin/sh
-# Sets up .venv (VENV=folder: another one) with the pinned, hashed packages: `sh config/install.sh base|dev|cloud|tracing|training`.
+# Sets up .venv (VENV=folder: another one) with the pinned, hashed packages: `sh config/install.sh base|dev|cloud|tracing|training|models`.
 # Quick when nothing changed.
 # base: the site. cloud: what judges behind Amazon Bedrock and Vertex AI need beside base. tracing: what QUORUM_TRACES
 # needs. dev: base, cloud, tracing and what tests need. training: what the trainer and the scorer need beside base.
+# models: small real models for the tests, and llama.cpp.
 set -eu
 cd "$(dirname "$0")/.."
 kind=${1:-base}
@@ -94,7 +95,8 @@ case $kind in
         install_packages -r requirements-training.txt
         install_torch
         ;;
-    *) say "$kind is none of base, cloud, dev, tracing and training" && exit 2 ;;
+    models) install_packages -r requirements-models.txt ;;
+    *) say "$kind is none of base, cloud, dev, models, tracing and training" && exit 2 ;;
 esac
 # Tools that do not start in this folder (pytest, celery, granian) find the project all the same.
 "$venv"/bin/python -c 'import pathlib, sysconfig; pathlib.Path(sysconfig.get_path("purelib"), "quorum.pth").write_text(str(pathlib.Path.cwd()) + "\n")'
@@ -106,4 +108,5 @@ case $kind in
     tracing) touch "$venv"/.tracing ;;
     dev) touch "$venv"/.base "$venv"/.cloud "$venv"/.tracing "$venv"/.dev ;;
     training) touch "$venv"/.training ;;
+    models) touch "$venv"/.models ;;
 esac

@@ -73,11 +73,16 @@ def needs_database(item: pytest.Item) -> bool:
 
 
 def group_of(item: pytest.Item) -> str:
-    """Those that need the standing worker are one group; of any other file those with a fixture of the module."""
+    """Those that ask llama.cpp are one group, and those that need the standing worker.
+
+    Of any other file those with a fixture of the module are one.
+    """
     found = getattr(item, "_fixtureinfo", None)
     apart = "-browser" if item.get_closest_marker("browser") else ""
     if found is None:
         return ""
+    if "llama_server" in found.names_closure:
+        return f"llama-server{apart}"
     if STANDING in found.names_closure:
         return f"a-worker{apart}"
     shares = any(one[-1].scope == "module" for one in found.name2fixturedefs.values())

@@ -30,11 +30,12 @@ DAYS = [*"1234567"]  # of ISO: Monday is 1
 def is_left_out(item: pytest.Item, slow: bool, weekly: str) -> bool:
     """Return whether a test waits for another run.
 
-    `slow` asks for the slow tests and those in a browser, `weekly` for the weekly ones of a day in `DAYS`, or for all.
+    `slow` asks for the slow tests, those in a browser and those of real models, `weekly` for the weekly ones of a day
+    in `DAYS`, or for all.
     """
     if item.get_closest_marker("weekly"):
         return weekly not in ("all", _day(item))
-    return not slow and bool(item.get_closest_marker("slow") or item.get_closest_marker("browser"))
+    return not slow and any(map(item.get_closest_marker, ("slow", "browser", "models")))
 
 
 def first_quick(values: Iterable[Any], count: int = 1) -> list[Any]:
