@@ -4,7 +4,9 @@ import html
 import json
 import re
 import sys
+from codecs import getincrementaldecoder
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -125,15 +127,20 @@ def storable_text(value: object, limit: int | None = None) -> str:
 def read_tokens(
     text: str, entries: list[Any], name: str, logprob: str, alternatives: list[list[Any]]
 ) -> tuple[Token, ...]:
-    """Return tokens with their log-probabilities; () if one is unreadable, or if they do not add up to the text.
+    """Return the text's tokens with their log-probabilities; () if one is unreadable, or if the text is not in them.
 
     `name`, `logprob`: the fields of an entry with its text and number. `alternatives`: in the order of the tokens.
     """
     tokens: list[Token] = []
+    decoder = getincrementaldecoder("utf-8")("replace")
     for position, entry in enumerate(entries):
         word, value = get_path(entry, name), finite_number(get_path(entry, logprob))
         if not isinstance(word, str) or value is None:
             return ()
+        # A character may be several tokens, whose bytes are right and whose texts are not.
+        byte_values = get_list(entry, "bytes")
+        if byte_values and all(type(value) is int and 0 <= value < 256 for value in byte_values):
+            word = decoder.decode(bytes(byte_values))
         others = alternatives[position] if position < len(alternatives) else []
         pairs = [(get_path(other, name), finite_number(get_path(other, logprob))) for other in others]
         tokens.append(
@@ -147,7 +154,26 @@ def read_tokens(
                 },
             )
         )
-    return tuple(tokens) if "".join(token.text for token in tokens) == text else ()
+    return _tokens_of_text(text, tokens)
+
+
+def _tokens_of_text(text: str, tokens: list[Token]) -> tuple[Token, ...]:
+    """Return the tokens of the text alone, cut where it begins and ends; () if it is not in them.
+
+    Servers that read the model's output themselves leave out what stands around the answer: llama.cpp a Markdown
+    fence, vLLM the reasoning. The answer comes last.
+    """
+    position = -"".join(token.text for token in tokens).rfind(text)
+    if not text or position > 0:
+        return ()
+    own_tokens = []
+    for token in tokens:
+        # `position` is the token's in the text.
+        part = token.text[max(-position, 0) : max(len(text) - position, 0)]
+        position += len(token.text)
+        if part:
+            own_tokens.append(replace(token, text=part))
+    return tuple(own_tokens)
 
 
 def likeliest_grade(probabilities: dict[Any, Any], grades: int) -> tuple[str, dict[str, float]] | None:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from judges.domain.ensemble import nearest_to_mean
 from judges.domain.probabilities import of_answer
+from judges.providers.replies import read_tokens
 from judges.records import Token
 
 
@@ -60,6 +61,49 @@ def test_tokens_that_are_not_the_texts_tell_nothing():
     assert of_answer(text, (), 1, 3) is None
     assert of_answer(text, tokens(('{"score": ', 1.0), ("3", 0.5)), 1, 3) is None
     assert of_answer(text, (Token(text, math.log(0.5)),), 1, 2) is None
+
+
+def entries(*words: str | bytes) -> list[dict[str, object]]:
+    """Entries of an answer's log-probabilities as OpenAI has them; bytes are a part of a character."""
+    return [
+        {"token": word if isinstance(word, str) else repr(word), "logprob": -0.1, "bytes": list(raw)}
+        for word in words
+        for raw in [word.encode() if isinstance(word, str) else word]
+    ]
+
+
+@pytest.mark.parametrize(
+    ("around", "words"),
+    [
+        (
+            "a fence, as llama.cpp's grammar allows",
+            ["```", "json", "\n", "{", '"response": "', "yes", '"}\n', "```", ""],
+        ),
+        (
+            "thoughts, as vLLM counts them",
+            ["<think>", '{"response": "yes"}', "?</think>", '{"response": "', "yes", '"}'],
+        ),
+    ],
+)
+def test_tokens_around_an_answer_that_the_server_took_out_are_left_out(around: str, words: list[str]) -> None:
+    text = '{"response": "yes"}'
+    tokens = read_tokens(text, entries(*words), "token", "logprob", [])
+    assert "".join(token.text for token in tokens) == text
+    assert of_answer(text, tokens, 1, None) == {
+        "yes": pytest.approx(math.exp(-0.1)),
+        "no": pytest.approx(1 - math.exp(-0.1)),
+    }
+
+
+def test_a_character_of_several_tokens_is_put_together_from_their_bytes() -> None:
+    text = '{"reason": "𠮷", "response": "no"}'
+    first, second = "𠮷".encode()[:3], "𠮷".encode()[3:]
+    tokens = read_tokens(
+        text, entries('{"reason": "', first, second, '", "response": "', "no", '"}'), "token", "logprob", []
+    )
+    assert of_answer(text, tokens, 0, None) is not None
+    for wrong in ([300], ["a"], [1.5]):
+        assert read_tokens("no", [{"token": "no", "logprob": -0.1, "bytes": wrong}], "token", "logprob", [])
 
 
 @given(st.integers(0, 10), st.lists(st.integers(1, 7), min_size=1, max_size=12), st.text(max_size=12))
