@@ -27,6 +27,7 @@ MEASURES = {
 PRECISIONS = {"tf32": "TF32", "bf16": "bf16"}
 # Names of model folders that do not say which model they contain.
 NAMELESS = re.compile(r"models?|(final|merged|trained|best)([-_]?model)?|out|output|checkpoint-\d+", re.IGNORECASE)
+NUMBERED = re.compile(r"[0-9a-f]{32}")  # The folder of a model that a page or a program trained.
 RANDOM_HEAD = "random head"  # The heading of a base that had no scoring head, and is no baseline.
 # Placeholders for query, document and instruction, with NULs, which no text contains.
 MARK = ("\x00q\x00", "\x00d\x00", "\x00i\x00")
@@ -47,6 +48,7 @@ class Record:
     options: Mapping[str, Any]
     evaluation: Mapping[str, Any]
     calibration: Calibration
+    base_source: str = ""  # Where the base's name comes from: its id, its folder or its model card.
     dataset: str = ""
     dataset_sha256: str = ""
     synthetic_queries: int = 0  # The number in the training data's manifest.
@@ -111,9 +113,25 @@ def base_name(base: str) -> str:
     return next((part for part in reversed(parts) if not NAMELESS.fullmatch(part)), parts[-1] if parts else "unknown")
 
 
+def name_base(base: str, folder: Path) -> tuple[str, str]:
+    """Return a base's name for readers elsewhere, and where the name comes from; `folder` is where the base lies.
+
+    Where the folder's own name says nothing ("model"), the first heading of its model card names it. Its configuration
+    is not asked: `_name_or_path` there is the model that the base itself was made of.
+    """
+    own_name = Path(base).name
+    if not (NAMELESS.fullmatch(own_name) or NUMBERED.fullmatch(own_name)):
+        return base_name(base), "its folder" if Path(base).is_absolute() else "its id"
+    card = folder / "README.md"
+    text = card.read_text(encoding="utf-8", errors="replace") if card.exists() else ""
+    if heading := re.search(r"^# +(\S.{0,98}\S)\s*$", text, re.MULTILINE):
+        return heading[1], "its model card"
+    return base_name(base), "the folder that it lies in"
+
+
 def model_title(folder: str, record: Record) -> str:
     """Return the title of a model's card: its folder's name, or base and recipe if that is a random name."""
-    if not re.fullmatch(r"[0-9a-f]{32}", folder):
+    if not NUMBERED.fullmatch(folder):
         return folder
     return f"{base_name(record.base).replace('/', '-').replace(':', '-')}-{record.recipe}"
 
@@ -230,6 +248,7 @@ def model_card(record: Record, name: str) -> str:
         provenance={
             "recipe": record.recipe,
             "sft_reduction": record.sft_reduction,
+            "base": f"{base_name(record.base)}, named by {record.base_source}" if record.base_source else None,
             "teacher": record.teacher,
             "dataset sha256": record.dataset_sha256 or None,
             "synthetic queries in the data (a model wrote them)": record.synthetic_queries or None,

@@ -257,9 +257,12 @@ class EmbedderTrained:
     def published_margins(self, folder: Path, rows: Sequence[Any]) -> list[float]:
         """Return the margins of the written model, computed by the serving code."""
         served, prefix = open_embedder(folder, self.task.device), read_query_prefix(folder)
-        queries, _tokens = served.encode([prefix + row.query for row in rows])
-        documents, _tokens = served.encode([row.document for row in rows])
-        return [float(cosine) for cosine in (queries * documents).sum(1)]
+
+        def encode(side: str, texts: list[str]) -> Any:
+            vectors, _tokens = served.encode([prefix + text for text in texts] if side == "query" else texts)
+            return vectors
+
+        return cosines_of(rows, encode)
 
     def _load_trained(self, device: str) -> SentenceTransformer:
         if not self.has_adapter:
@@ -274,12 +277,23 @@ class EmbedderTrained:
 
 def cosines(model: SentenceTransformer, rows: Sequence[Any]) -> list[float]:
     """Return the cosine of the query, with its prefix, and the document of each row."""
+    return cosines_of(rows, lambda side, texts: _encode(model, texts, side).cpu().numpy())
+
+
+def cosines_of(rows: Sequence[Any], encode: Callable[[str, list[str]], Any]) -> list[float]:
+    """Return the cosine of query and document of each row, with every text encoded once.
+
+    `encode` returns the vectors of texts, shape (texts, dimensions), of the side "query" or "document".
+    """
     # Without a dev split there are no rows, for which the library would return a tensor of one dimension.
     if not rows:
         return []
-    queries = _encode(model, [row.query for row in rows], "query")
-    documents = _encode(model, [row.document for row in rows], "document")
-    return [float(cosine) for cosine in (queries * documents).sum(1)]
+    vectors = {}
+    for side in ("query", "document"):
+        # The rows of a dev split and of a first stage name a document many times.
+        texts = list(dict.fromkeys(getattr(row, side) for row in rows))
+        vectors[side] = dict(zip(texts, encode(side, texts), strict=True))
+    return [float((vectors["query"][row.query] * vectors["document"][row.document]).sum()) for row in rows]
 
 
 def _encode(model: SentenceTransformer, texts: Sequence[str], prompt_name: str, batch_size: int = 32) -> torch.Tensor:

@@ -12,7 +12,7 @@ import torch
 from corpus.errors import BadInput, BadOption
 from training.jobs.first_stage import read_first_stage
 from training.published.base import find_base, is_tiny
-from training.published.publication import Record, describe_setup
+from training.published.publication import Record, describe_setup, name_base
 from training.published.torch_memory import free_memory, is_out_of_memory
 from training.recipes import table
 from training.recipes.calibration import Calibration
@@ -67,9 +67,11 @@ def train_model(folder: JobFolder, asked_to_stop: Callable[[], bool]) -> dict[st
 def publish_model(folder: JobFolder, recipe: Recipe, out: Path, step: int, reason: str) -> Record:
     """Publish the checkpoint of a step, chosen for this reason; on the CPU if it does not fit on the GPU."""
     task = recipe.task
+    base, base_source = name_base(task.base_name, task.base)
     record = Record(
         recipe=task.recipe,
-        base=task.base_name,
+        base=base,
+        base_source=base_source,
         options=asdict(task.options),
         evaluation={},
         calibration=Calibration(),

@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -14,6 +15,7 @@ from training.published.publication import (
     chat_template,
     model_card,
     model_title,
+    name_base,
     reranker_json,
     sentence_transformers_files,
 )
@@ -148,6 +150,19 @@ def test_reranker_json_carries_what_the_scorer_checks():
 def test_a_base_is_named_by_its_hub_id_or_its_folder_and_one_called_model_by_what_it_lies_in(folder: str, name: str):
     assert base_name(folder) == name
     assert f"base_model: {json.dumps(name)}" in model_card(record(base=folder), "mine")
+
+
+def test_the_card_says_what_named_a_base_and_a_folder_called_model_is_named_by_its_own_card(tmp_path: Path) -> None:
+    folder = tmp_path / "wheel" / "model"
+    folder.mkdir(parents=True)
+    (folder / "config.json").write_text('{"_name_or_path": "someone/what-it-was-made-of"}')
+    assert name_base(str(folder), folder) == ("wheel", "the folder that it lies in")
+    (folder / "README.md").write_text("---\nlicense: mit\n---\n\n# all-MiniLM-L6-v2\nText.\n# Later\n")
+    name, source = name_base(str(folder), folder)
+    card = model_card(record(base=name, base_source=source), "mine")
+    assert 'base_model: "all-MiniLM-L6-v2"' in card and "| base | all-MiniLM-L6-v2, named by its model card |" in card
+    assert name_base("Qwen/Qwen3-0.6B", folder) == ("Qwen/Qwen3-0.6B", "its id")
+    assert name_base(str(folder.parent), folder.parent) == ("wheel", "its folder")
 
 
 def test_a_model_in_a_numbered_folder_is_named_by_base_and_recipe():
