@@ -18,8 +18,8 @@ PAGE = ROOT / "docs" / "reference.md"
 HEAD = """# Reference
 
 Options of actions, export formats and training recipes. Written from the program's own records by
-`make docs`; do not edit. The keys of the judges file are on
-[their own page](judges-file.md#every-key-of-a-judge), figures under [Performance figures](benchmarks.md).
+`make docs`; do not edit. The keys of the judges file are under
+[Judge](judge.md#every-key-of-a-judge), figures under [Performance figures](benchmarks.md).
 
 ## Exit codes
 

@@ -33,7 +33,7 @@ NAMES = r"""
     scores votes labels resolved people machine negative_ prism tiny qwen\S* rerank
     (?:Hole|Judged|Unjudged)@\d+ (?:Hit|Recall)(?:@\d+)? Kendall Holm tau LaTeX HyDE query2doc MuGI BRIDGE FollowIR
     Pyserini BRIGHT-Pro QUORUM_BASE_MODELS tokenizer\.json owner/name filled
-    Gzip gzip zip trec min-max z-score docs/judges-file\.md cross-encoder Qwen3\S* hub none sum mean
+    Gzip gzip zip trec min-max z-score docs/judge\.md cross-encoder Qwen3\S* hub none sum mean
     genai-prices Qrels bootstrap Enter Hole@k
     ERank RTriever FlagEmbedding ms-swift Tevatron MTEB TensorBoard LoRA dropout wandb mlflow synthesize_scores pos neg
     erank-sft erank-grpo rtriever prism-extend ablation point list rank base all-linear cosine constant hybrid bce mse

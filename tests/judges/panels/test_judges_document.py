@@ -1,4 +1,4 @@
-"""docs/judges-file.md and docs/judges-example.toml: every block is read from the document and run."""
+"""docs/judge.md and docs/judges-example.toml: every block is read from the document and run."""
 
 import asyncio
 import re
@@ -20,7 +20,7 @@ from tests.modelserver.fixtures import KEY, KEY_ENV, LocalModels
 from tests.modelserver.presets import LOOK_ALIKES
 
 DOCS = Path(__file__).parents[3] / "docs"
-DOCUMENT = (DOCS / "judges-file.md").read_text()
+DOCUMENT = (DOCS / "judge.md").read_text()
 BLOCKS = re.findall(r"^```toml\n(\[\[judge\]\]\n.*?)^```$", DOCUMENT, re.DOTALL | re.MULTILINE)
 
 
@@ -62,7 +62,7 @@ def test_a_block_judges_as_it_stands(model_server: LocalModels, monkeypatch: pyt
 
 
 def test_every_key_is_in_the_table_and_the_table_has_no_other() -> None:
-    table = DOCUMENT.partition("## Every key of a judge")[2].partition("\n## ")[0]
+    table = DOCUMENT.partition("### Every key of a judge")[2].partition("\n### ")[0]
     named = {key for cell in re.findall(r"^\| (`.*?) \|", table, re.MULTILINE) for key in re.findall(r"`(\w+)`", cell)}
     assert named == JUDGE_KEYS - {"name", "provider", "model"}
 
