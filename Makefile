@@ -7,7 +7,7 @@ PY := $(VENV)/bin/python
 INSTALL := VENV="$(VENV)" sh config/install.sh
 CODE := manage.py config embedded actions jobs store corpus judges annotation benchmark training charts api client/quorum_client
 PRODUCTION := QUORUM_PRODUCTION=1 ALLOWED_HOSTS=quorum.example
-.PHONY: docs help install install-dev install-cloud install-tracing install-training install-models demo test test-all test-pythons check bench bench-gpu messages sbom
+.PHONY: docs help install install-dev install-cloud install-tracing install-training install-models demo test test-all test-pythons check bench bench-gpu proof messages sbom
 .DEFAULT_GOAL := help
 
 help:
@@ -18,6 +18,7 @@ help:
 	@echo "make check     format, types, templates, import direction, declared packages, migrations, deployment settings"
 	@echo "make bench     measure, and write docs/benchmarks.md"
 	@echo "make bench-gpu measure the recipes on one GPU (without one: say what it would measure)"
+	@echo "make proof     show what Quorum does with real text and small real models, and write docs/proof.md (OPTIONS=...)"
 	@echo "make docs      build the pages of docs/ as a site, strictly, into site/"
 	@echo "make messages  collect the strings of all pages into locale/ and compile the catalogues"
 	@echo "make sbom      write down what a release consists of: sbom.json, and one for each extra (CycloneDX)"
@@ -76,6 +77,10 @@ bench: install-dev install-training
 
 bench-gpu: install-dev install-training
 	$(PY) -m tools.bench.gpu $(PARTS)
+
+# One core for the model, one for the rest: what it computes then does not depend on how many there are.
+proof: install-dev install-training install-models
+	OMP_NUM_THREADS=1 $(PY) -W ignore -m tools.proof $(OPTIONS)
 
 # The reference page is made from the program's records first.
 docs: install-dev install-training

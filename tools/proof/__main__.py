@@ -49,7 +49,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tools.proof", description=__doc__)
     add = parser.add_argument
     add("--cranfield", type=Path, default=CRANFIELD, help="folder of Cranfield's files")
-    add("--queries", type=int, default=22, help="sampled queries that are judged (default: 22, about 200 pairs)")
+    add("--queries", type=int, default=16, help="sampled queries that are judged (default: 16, about 160 pairs)")
     add("--depth", type=int, default=5, help="first documents of each run that are judged (default: 5)")
     add("--seed", type=int, default=0)
     add("--train-steps", type=int, default=70, help="steps of the training (default: 70)")
@@ -99,7 +99,7 @@ def facts(options: steps.Options, seconds: Mapping[str, float]) -> dict[str, Any
         "machine": f"{machine()}, {processor}",
         "seed": options.seed,
         "depth": options.depth,
-        "size": f"--queries {options.queries} --depth {options.depth} --train-steps {options.train_steps}",
+        "size": f"--queries {options.queries} --depth {options.depth} --train-steps {options.train_steps}{'' if options.models else ' --no-models'}",
         "models": ", ".join(f"{words} ({name} {version(name)})" for name, words in packages.items()),
         "times": f"{times}; {sum(seconds.values()) / 60:.0f} minutes in all",
     }

@@ -24,14 +24,3 @@ def exact_share(right: int, total: int) -> dict[str, Any]:
         return {"value": None, "low": None, "high": None, "n": 0}
     interval = binomtest(right, total).proportion_ci(0.95, "exact")
     return {"value": right / total, "low": float(interval.low), "high": float(interval.high), "n": total}
-
-
-def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float:
-    """Return the share of pairs of judges that both orders put the same way round; ties of one count half."""
-    agreeing = total = 0.0
-    for at in range(len(first)):
-        for other in range(at):
-            total += 1
-            product = (first[at] - first[other]) * (second[at] - second[other])
-            agreeing += 1.0 if product > 0 else 0.5 if product == 0 else 0.0
-    return agreeing / total if total else 1.0

@@ -105,7 +105,7 @@ def campaigns(figures: Figures) -> str:
 
 
 def judges_table(figures: Figures) -> str:
-    """Return the table of judges: by the qrels, by Dawid-Skene without them, and by the panel study."""
+    """Return the table of judges: by the qrels, and what the panel study says."""
     rows = [
         (
             f"`{row['name']}`",
@@ -113,12 +113,11 @@ def judges_table(figures: Figures) -> str:
             f"{row['relevant']:.2f}",
             interval(row["kappa"]),
             interval(row["percent"]),
-            "-" if row["dawid_skene"] is None else f"{row['dawid_skene']:.3f}",
             "passes" if row["passes"] else row["why_not"],
         )
         for row in figures["agreement"]["judges"]
     ]
-    header = ("judge", "what it is", "says yes", "kappa with the qrels", "accuracy", "Dawid-Skene", "panel study")
+    header = ("judge", "what it is", "says yes", "kappa with the qrels", "accuracy", "panel study")
     return table(header, rows)
 
 

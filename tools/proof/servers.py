@@ -19,6 +19,8 @@ from typing import Any
 from urllib.error import URLError
 from urllib.request import urlopen
 
+from tools.proof.cranfield import squeeze
+
 LOCAL = "smollm2"
 YES, COPY = "always-yes", "noisy-copy"
 START_S = 120
@@ -38,11 +40,6 @@ def package_file(package: str, pattern: str) -> Path:
     if not paths:
         raise ModelMissing(f"{package} is not installed: `make install-models` sets it up")
     return paths[0]
-
-
-def squeeze(text: str) -> str:
-    """Return a text with single spaces, as pages, prompts and files of one text are compared."""
-    return " ".join(text.split())
 
 
 class ScriptedJudges(ThreadingHTTPServer):
