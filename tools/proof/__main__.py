@@ -93,13 +93,15 @@ def facts(options: steps.Options, seconds: Mapping[str, float]) -> dict[str, Any
     processors = [line for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")]
     processor = processors[0].partition(":")[2].strip() if processors else "unknown processor"
     packages = MODELS if options.models else {"wordllama": MODELS["wordllama"]}
+    size = [f"--queries {options.queries} --depth {options.depth} --train-steps {options.train_steps}"]
+    size += [] if options.models else ["--no-models"]
     times = ", ".join(f"{name} {duration:.0f} s" for name, duration in seconds.items())
     return {
         "date": f"{datetime.now(UTC):%Y-%m-%d}",
         "machine": f"{machine()}, {processor}",
         "seed": options.seed,
         "depth": options.depth,
-        "size": f"--queries {options.queries} --depth {options.depth} --train-steps {options.train_steps}{'' if options.models else ' --no-models'}",
+        "size": " ".join(size),
         "models": ", ".join(f"{words} ({name} {version(name)})" for name, words in packages.items()),
         "times": f"{times}; {sum(seconds.values()) / 60:.0f} minutes in all",
     }
