@@ -19,8 +19,8 @@ INTRODUCTION = """\
 # What each provider can do
 
 Written by `manage.py presets --markdown`; do not edit. [The judges file](judge.md#the-judges-file) has a block for
-each. The first schema mode is used unless the judges file names another. "Batches" are those that `judge --batch` can use.
-"Reasoning" names the judge keys that ask for it. "Documentation silent" means that nothing was found, not
+each. The first schema mode is used unless the judges file names another. "Batches" are those that `judge --batch`
+can use. "Reasoning" names the judge keys that ask for it. "Documentation silent" means that nothing was found, not
 that the provider lacks it. A date is the day on which the source was read, or the page's own.
 """
 
