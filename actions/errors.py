@@ -18,7 +18,7 @@ class BadInput(QuorumError):
 class BadOption(BadInput):
     """Wrong options of an action: the name of each with a sentence, which each door shows in its way.
 
-    A page shows the sentence at the field, the API in `errors`, a command as `--budget: ...`.
+    A page shows the sentence at the field, the API in `errors`, a command with the name of its argument.
     """
 
     def __init__(self, option: str, sentence: object, *, others: Iterable[tuple[str, str]] = ()) -> None:
@@ -45,7 +45,7 @@ class Deleted(QuorumError):
 
 
 class Incomplete(QuorumError):
-    """Work that is incomplete (failed pairs, budget): exit code 3; --json prints `document`."""
+    """Work that is incomplete (failed pairs, budget): exit code 3; a command with JSON output prints `document`."""
 
     exit_code = 3
 

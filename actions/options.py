@@ -49,7 +49,7 @@ Names = Annotated[tuple[str, ...], BeforeValidator(split_names)]
 
 @dataclass(frozen=True)
 class OptionText:
-    """Texts of an option for pages, --help and the OpenAPI document, and how a form shows it."""
+    """Texts of an option for pages, the help of commands and the OpenAPI document, and how a form shows it."""
 
     title: Any
     help: Any

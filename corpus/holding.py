@@ -1,5 +1,6 @@
 """Locks on rows before they change, and errors for rows that were deleted meanwhile."""
 
+from pathlib import Path
 from typing import Any, TypeVar
 
 from django.core.exceptions import ObjectDoesNotExist
@@ -9,6 +10,7 @@ from django.utils.translation import gettext as _
 from psycopg.errors import DeadlockDetected, ForeignKeyViolation, SerializationFailure
 
 from corpus.errors import Deleted
+from store.paths import name_below_var
 
 M = TypeVar("M", bound=Model)
 
@@ -44,6 +46,9 @@ def explain_race(error: BaseException) -> tuple[int, str] | None:
         return 404, str(error)
     if isinstance(error, ObjectDoesNotExist) or (isinstance(error, DatabaseError) and NOT_THERE in str(error)):
         return 404, str(deleted_meanwhile())
+    if isinstance(error, FileNotFoundError) and isinstance(error.filename, str | Path):
+        # Files of VAR are deleted with what they belong to, also while a page reads them.
+        return None if name_below_var(Path(error.filename)) is None else (404, str(deleted_meanwhile()))
     if not isinstance(error, DatabaseError):
         return None
     if isinstance(error.__cause__, ForeignKeyViolation):

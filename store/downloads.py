@@ -1,6 +1,7 @@
 """Responses with a file from the disk or the store: byte ranges and conditions by ETag (ADR 0094)."""
 
 import re
+import stat
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -50,11 +51,14 @@ def find_version(path: Path, *, grows: bool = False) -> FileVersion | None:
         fetch(path, newest=True)
     elif is_shared() and (row := stored_files(path).filter(name=name_below_var(path)).first()) is not None:
         return FileVersion(path, row.content.size, f'"{row.content_id}"')
-    if not path.is_file():
+    try:
+        status = path.stat()
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return None
+    if not stat.S_ISREG(status.st_mode):
         return None
     # Time and size stand for the content, since hashing gigabytes would take too long.
-    stat = path.stat()
-    return FileVersion(path, stat.st_size, f'"{stat.st_mtime_ns:x}-{stat.st_size:x}"')
+    return FileVersion(path, status.st_size, f'"{status.st_mtime_ns:x}-{status.st_size:x}"')
 
 
 def _send_bytes(request: HttpRequest, version: FileVersion, name: str, content_type: str) -> HttpResponseBase:

@@ -200,13 +200,14 @@ def _fetch_file(row: StoredFile, newest: bool) -> None:
 
 
 def _is_current(target: Path, row: StoredFile, newest: bool) -> bool:
-    if not target.is_file():
-        return False
-    # A file that this machine published last is current here, even if it has grown since.
-    if row.node == node_id():
-        return True
-    has_size = target.stat().st_size == row.content.size
-    return has_size and (not newest or hash_file(target) == row.content_id)
+    try:
+        size = target.stat().st_size
+        # A file that this machine published last is current here, even if it has grown since.
+        if row.node == node_id():
+            return True
+        return size == row.content.size and (not newest or hash_file(target) == row.content_id)
+    except FileNotFoundError:
+        return False  # Not here, or deleted meanwhile.
 
 
 @contextmanager

@@ -5,17 +5,13 @@ It is marked synthetic, so that it never enters dev or qrels; a keyword form nam
 (`rewritten_from`).
 """
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from django.conf import settings
 from django.db.models import Count
-from django.utils import timezone
 from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 
@@ -24,6 +20,7 @@ from benchmark.runs.rankings import EXCLUDED, excluded_documents
 from benchmark.synthesis.bundles import draw_seeds, query_id_of
 from benchmark.synthesis.conversation import SeedOutcome, describe_model
 from benchmark.synthesis.seeds import Seed, collection_seeds
+from corpus.collections.exported_sets import read_manifests
 from corpus.errors import BadInput
 from corpus.formats.files import FileSource
 from corpus.formats.json_objects import json_lines
@@ -37,7 +34,7 @@ from judges.domain.verdicts import NoVerdict
 from judges.prompts.answers.formats import FORMATS, schema_of
 from judges.prompts.synthesis import ask_prompt, query_prompt
 from judges.records import Judge, Prompt
-from store.files import fetch, fetch_matching
+from store.files import fetch
 
 SAMPLED = 50  # Prompts that an estimate looks at.
 WITH_QUERY_IDS = ("prism", "rtriever", "erank-sft")  # Formats of training sets whose rows name their query.
@@ -77,21 +74,14 @@ def choose_sources(
 def list_training_sets(collection: Collection) -> list[tuple[Path, str]]:
     """Return folder and label of the collection's exports whose queries can be rewritten, the newest first."""
     training_sets = []
-    paths = fetch_matching(Path(settings.VAR) / "exports" / collection.name, "*/manifest.json")
-    for path in sorted(paths, key=lambda path: -path.stat().st_mtime):
-        try:
-            manifest = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            # Exports that are being written, or were removed meanwhile, are not listed.
-            continue
+    for folder, manifest, exported_at in read_manifests(collection):
         # Queries that a model wrote are not rewritten again.
         if manifest.get("format") not in WITH_QUERY_IDS or manifest.get("synthetic"):
             continue
-        exported_at = datetime.fromtimestamp(path.stat().st_mtime, timezone.get_current_timezone())
         label_values = {"self": date_format(exported_at, "MONTH_DAY_TIME_FORMAT"), "format": manifest["format"]}
         label_values |= {name: f"{manifest.get('counts', {}).get(name, 0):,}" for name in ("rows", "queries")}
         label = _("%(self)s: format %(format)s, %(rows)s rows from %(queries)s queries") % label_values
-        training_sets.append((path.parent, label))
+        training_sets.append((folder, label))
     return training_sets
 
 

@@ -39,14 +39,21 @@ def confine(path: Path, name: str, work: Callable[[], Iterable[T]]) -> Iterator[
     if look is None:
         yield from work()
         return
+    deleted = BadInput(_("%(file)s: the file was deleted while it was read; add it again") % {"file": name})
 
-    def work_here() -> Iterable[T]:
+    def work_here() -> Iterator[T]:
         _is_confined.set(None)
-        return work()
+        try:
+            yield from work()
+        except FileNotFoundError:
+            raise deleted from None
 
-    seconds = SECONDS + SECONDS_A_MEGABYTE * path.stat().st_size / 1e6
     try:
-        yield from run_confined(work_here, Limits(seconds, MEMORY), BadInput, look)
+        size = path.stat().st_size
+    except FileNotFoundError:
+        raise deleted from None
+    try:
+        yield from run_confined(work_here, Limits(SECONDS + SECONDS_A_MEGABYTE * size / 1e6, MEMORY), BadInput, look)
     except LimitPassed as error:
         if error.limit == "seconds":
             message = _("%(file)s: reading it takes longer than a file of its size should; look at it yourself")

@@ -1,5 +1,7 @@
 """The files of a published model, for downloads and for pushing to a hub."""
 
+import stat
+from contextlib import suppress
 from pathlib import Path
 
 from store.files import is_shared, stored_files
@@ -15,12 +17,14 @@ def list_model_files(model: Model) -> dict[str, int]:
     folder = Path(model.folder)
     if (top := name_below_var(folder)) is None:
         return {}
-    sizes = {
-        path.relative_to(folder).as_posix(): path.stat().st_size
-        for path in folder.rglob("*")
-        # A link may point to a file outside the folder, which was not published.
-        if path.is_file() and not path.is_symlink()
-    }
+    sizes = {}
+    for path in folder.rglob("*"):
+        # The model may be deleted meanwhile.
+        with suppress(FileNotFoundError):
+            status = path.lstat()
+            # A link may point to a file outside the folder, which was not published.
+            if stat.S_ISREG(status.st_mode):
+                sizes[path.relative_to(folder).as_posix()] = status.st_size
     if is_shared():
         sizes |= {row.name.removeprefix(f"{top}/"): row.content.size for row in stored_files(folder)}
     hidden = {name for name in sizes if any(part.startswith(".") for part in name.split("/"))}

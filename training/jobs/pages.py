@@ -2,22 +2,22 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.utils import timezone
 from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, gettext_noop
 from redis.exceptions import RedisError
 
 from charts import Bar, Chart, Dot, draw_bars, draw_lines, draw_scatter
+from corpus.collections.exported_sets import read_manifests
 from corpus.models import Collection
 from jobs import workers
-from store.files import exists, fetch, fetch_matching
+from store.files import exists, fetch
 from training.jobs import rollouts, worker_pool
 from training.jobs.first_stage import BM25
 from training.jobs.outcomes import CAVEAT, MEASURES
@@ -105,17 +105,11 @@ def why_not_now() -> str:
 def training_sets(collection: Collection) -> list[tuple[str, str]]:
     """Return the folder and label of each export that a training can learn from, newest first."""
     sets = []
-    paths = fetch_matching(Path(settings.VAR) / "exports" / collection.name, "*/manifest.json")
-    for path in sorted(paths, key=lambda path: -path.stat().st_mtime):
-        try:
-            manifest = json.loads(path.read_text())
-        except (OSError, ValueError):
-            continue
+    for folder, manifest, created_at in read_manifests(collection):
         export_format = manifest.get("format")
         if export_format not in {entry.format for entry in RECIPES.values()}:
             continue
         counts = manifest.get("counts", {})
-        created_at = datetime.fromtimestamp(path.stat().st_mtime, timezone.get_current_timezone())
         label = _("%(self)s: %(rows)s rows from %(queries)s queries, target score %(teacher)s")
         if export_format != "prism":
             label = _("%(self)s: format %(format)s, %(rows)s rows from %(queries)s queries")
@@ -128,7 +122,7 @@ def training_sets(collection: Collection) -> list[tuple[str, str]]:
             "queries": f"{counts.get('queries', 0):,}",
             "teacher": (manifest.get("options") or {}).get("teacher") or "none",
         }
-        sets.append((str(path.parent), label))
+        sets.append((str(folder), label))
     return sets
 
 
