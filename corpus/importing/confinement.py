@@ -39,19 +39,16 @@ def confine(path: Path, name: str, work: Callable[[], Iterable[T]]) -> Iterator[
     if look is None:
         yield from work()
         return
-    deleted = BadInput(_("%(file)s: the file was deleted while it was read; add it again") % {"file": name})
 
-    def work_here() -> Iterator[T]:
+    def work_here() -> Iterable[T]:
         _is_confined.set(None)
-        try:
-            yield from work()
-        except FileNotFoundError:
-            raise deleted from None
+        return work()
 
     try:
         size = path.stat().st_size
     except FileNotFoundError:
-        raise deleted from None
+        message = _("%(file)s: the file was deleted while it was read; add it again")
+        raise BadInput(message % {"file": name}) from None
     try:
         yield from run_confined(work_here, Limits(SECONDS + SECONDS_A_MEGABYTE * size / 1e6, MEMORY), BadInput, look)
     except LimitPassed as error:

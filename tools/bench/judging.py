@@ -28,7 +28,6 @@ from corpus.collections.removal import delete_collection
 from corpus.models import Assessor, Collection, Judgment
 from jobs.processes import spawn_child, stop_children
 from judges.models import JudgeVersion, PromptVersion
-from store.sql import read_sql
 from tests.evidence import make_campaign, make_judge
 from tests.judging_clients import Annotator, run, run_at
 from tests.plugin_browser import free_port
@@ -41,7 +40,46 @@ SECONDS = 8.0
 OFFERED_PER_S = 50
 NAME = "bench-judging"
 
-TABLES = read_sql(__file__, "fill_judging")
+TABLES = (
+    """
+    INSERT INTO corpus_query (collection_id, external_id, version, is_current, text, metadata, content_hash, answers,
+                              instruction)
+    SELECT %(collection)s, 'q' || n, 1, true, 'Which words does text ' || n || ' repeat?', '{}', md5('q' || n),
+           ARRAY['The words of the text.', 'A sentence that comes again.'], ''
+    FROM generate_series(1, 200) n
+    """,
+    """
+    INSERT INTO corpus_document (collection_id, external_id, version, is_current, text, metadata, content_hash, title)
+    SELECT %(collection)s, 'd' || n, 1, true, 'This sentence stands in text ' || n || '. '
+           || repeat('A sentence of eight words comes again here. ', 16), '{}', md5('d' || n), 'Text ' || n
+    FROM generate_series(1, %(pairs)s) n
+    """,
+    """
+    INSERT INTO corpus_pair (collection_id, query_id, document_id, uncertainty)
+    SELECT %(collection)s, q.id, d.id, 0
+    FROM (SELECT id, row_number() OVER (ORDER BY id) AS n FROM corpus_document WHERE collection_id = %(collection)s) d
+    JOIN (SELECT id, row_number() OVER (ORDER BY id) AS n FROM corpus_query WHERE collection_id = %(collection)s) q
+      ON q.n = d.n %% 200 + 1
+    """,
+    """
+    INSERT INTO corpus_item (collection_id, pair_id, campaign, reason, seq, state, priority, overlap, taken, done)
+    SELECT %(collection)s, id, %(campaign)s, 'disagreement', 0, 'open', 0, 1, 0, 0
+    FROM corpus_pair WHERE collection_id = %(collection)s
+    """,
+    """
+    INSERT INTO judges_attempt (campaign_id, pair_id, judge_id, prompt_id, role, round, agent_pair, number, outcome,
+                                counts, cached, verdict, reason, quotes, error, finish_reason, tokens_in, tokens_cached,
+                                tokens_out, tokens_reasoning, milliseconds, cache_key, started_at)
+    SELECT %(campaign)s, p.id, %(judge)s, %(prompt)s, side, round, 0, 1, 'labelled', true, false, (side = 'for')::int,
+           'The ' || side || ' side says in round ' || round || ' what a reason ' || repeat('of some words says, ', 6),
+           '[{"text": "This sentence stands", "start": 0, "end": 20}, {"text": "gone", "start": null, "end": null}]',
+           '', 'stop', 400, 0, 80, 0, 900, '', now()
+    FROM (SELECT pair_id AS id FROM corpus_item WHERE collection_id = %(collection)s
+          ORDER BY priority, place LIMIT %(debated)s) p,
+         unnest(ARRAY['for', 'against']) side, generate_series(1, 2) round
+    """,
+    "ANALYZE corpus_query, corpus_document, corpus_pair, corpus_item, judges_attempt",
+)
 
 # Otherwise autovacuum would run during the measurement.
 SWEEP = "VACUUM corpus_query, corpus_document, corpus_pair, corpus_item, judges_attempt"
@@ -122,8 +160,11 @@ def scene(pairs: int) -> Iterator[tuple[Collection, list[str]]]:
     _clear()  # The rows of a run that was killed.
     collection = Collection.objects.create(name=NAME, grades=1, title="Bench", min_judgment_ms=0)
     try:
-        _execute(TABLES, {"collection": collection.pk, "pairs": pairs, "debated": DEBATED, **_debate(collection)})
-        _execute(SWEEP, {})
+        values = {"collection": collection.pk, "pairs": pairs, "debated": DEBATED, **_debate(collection)}
+        with connection.cursor() as cursor:
+            for statement in TABLES:
+                cursor.execute(statement, values)
+            cursor.execute(SWEEP)
         yield collection, [_sign_in(_member(collection, number)) for number in range(ANNOTATORS)]
     finally:
         _clear()
@@ -200,8 +241,3 @@ def _fetch(port: int, path: str, session: str) -> tuple[str, int]:
         body = answer.read()
         plain = "" if answer.headers.get("Content-Encoding") else body.decode()
         return plain, len(body) + len(str(answer.headers))
-
-
-def _execute(statements: str, values: dict[str, Any]) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(statements, values)
