@@ -60,7 +60,26 @@ def run_confined(
         child = os.fork()
     if not child:
         os.close(read_end)
-        _work_in_child(work, write_end, expected, parent)
+        # The child sends the results of the work, and ends without the parent's cleanup.
+        code = 1
+        try:
+            die_with_parent(parent)
+            for kind in (signal.SIGTERM, signal.SIGINT):
+                signal.signal(kind, signal.SIG_DFL)
+            try:
+                results = iter(work())
+                while batch := list(islice(results, BATCH)):
+                    _send(write_end, SOME, batch)
+                _send(write_end, END, None)
+            except expected as error:
+                _send(write_end, ERROR, error)
+            except MemoryError:
+                _send(write_end, CRASH, "")
+            except BaseException:
+                _send(write_end, CRASH, traceback.format_exc())
+            code = 0
+        finally:
+            os._exit(code)
     os.close(write_end)
     try:
         yield from _receive(child, read_end, limits, look)
@@ -70,29 +89,6 @@ def run_confined(
             os.kill(child, signal.SIGKILL)
         with contextlib.suppress(ChildProcessError):
             os.waitpid(child, 0)
-
-
-def _work_in_child(work: Callable[[], Iterable[Any]], pipe: int, expected: type[Exception], parent: int) -> None:
-    """Send the results of the work, and end this process without the parent's cleanup."""
-    code = 1
-    try:
-        die_with_parent(parent)
-        for kind in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(kind, signal.SIG_DFL)
-        try:
-            results = iter(work())
-            while batch := list(islice(results, BATCH)):
-                _send(pipe, SOME, batch)
-            _send(pipe, END, None)
-        except expected as error:
-            _send(pipe, ERROR, error)
-        except MemoryError:
-            _send(pipe, CRASH, "")
-        except BaseException:
-            _send(pipe, CRASH, traceback.format_exc())
-        code = 0
-    finally:
-        os._exit(code)
 
 
 def _send(pipe: int, kind: int, value: Any) -> None:

@@ -157,7 +157,25 @@ def build_board(job: AgentJob) -> AgentBoard:
     fields = ("trace_id", "round", "overall_quality", "completeness", "problem")
     for row in AnswerAssessment.objects.filter(job=newest_grading).only(*fields) if newest_grading else ():
         grades[row.trace_id][row.round] = row
-    costs = _load_costs(job)
+    # The cost and the tokens of a job's calls, by topic.
+    if not job.campaign:
+        costs = {}
+    else:
+        sums = (
+            RetrievalCall.objects.filter(campaign=job.campaign)
+            .values("topic")
+            .annotate(
+                # Cached calls cost nothing, so only the others can have an unknown price.
+                usd=Sum("cost"),
+                calls=Count("pk", filter=Q(cached=False)),
+                unknown=Count("pk", filter=Q(cached=False, cost=None)),
+                tokens=Sum("tokens_in", default=0) + Sum("tokens_out", default=0),
+            )
+        )
+        costs = {
+            row["topic"]: (of_calls(row["usd"] or 0.0, row["calls"], row["unknown"]), int(row["tokens"]))
+            for row in sums
+        }
     query_of = {trace.pk: trace.query_id for cell_traces in traces.values() for trace in cell_traces}
     # A query that one cell lacks would make the means of the others easier or harder than its own.
     ungraded = {query_of[trace] for trace, rows in grades.items() if any(row.problem for row in rows.values())}
@@ -176,26 +194,6 @@ def build_board(job: AgentJob) -> AgentBoard:
     by_name: dict[str, dict[str, Any]] = {str(line["retriever"]): line for line in lines}
     means = {name: mean_of([cell.values[key] for cell in line["cells"]]) for name, line in by_name.items()}
     return AgentBoard(job, newest_grading, common, columns, [by_name[name] for name in order_by_mean(means)])
-
-
-def _load_costs(job: AgentJob) -> dict[str, tuple[Paid, int]]:
-    """Return the cost and the tokens of a job's calls, by topic."""
-    if not job.campaign:
-        return {}
-    sums = (
-        RetrievalCall.objects.filter(campaign=job.campaign)
-        .values("topic")
-        .annotate(
-            # Cached calls cost nothing, so only the others can have an unknown price.
-            usd=Sum("cost"),
-            calls=Count("pk", filter=Q(cached=False)),
-            unknown=Count("pk", filter=Q(cached=False, cost=None)),
-            tokens=Sum("tokens_in", default=0) + Sum("tokens_out", default=0),
-        )
-    )
-    return {
-        row["topic"]: (of_calls(row["usd"] or 0.0, row["calls"], row["unknown"]), int(row["tokens"])) for row in sums
-    }
 
 
 def _build_cell(

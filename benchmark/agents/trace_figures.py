@@ -185,19 +185,6 @@ def show_trace(trace: Trace) -> dict[str, Any]:
     paid_calls = [call for call in calls if not call.cached]
     total_cost = sum(call.cost or 0.0 for call in paid_calls)
     others = Trace.objects.filter(job=trace.job, query=trace.query_id).order_by("retriever", "agent")
-    return {
-        "rounds": _show_rounds(trace, aspects),
-        "answers": answers,
-        "unreached": unreached_with_weights(trace, aspects),
-        "aspects": aspects,
-        "paid": of_calls(total_cost, len(paid_calls), sum(call.cost is None for call in paid_calls)),
-        "tokens": sum(call.tokens_in + call.tokens_out for call in calls),
-        "calls": len(calls),
-        "others": others,
-    }
-
-
-def _show_rounds(trace: Trace, aspects: Sequence[SoughtAspect]) -> list[dict[str, Any]]:
     names = {document for search_round in trace.rounds for document in search_round["returned"]}
     rows = Document.objects.filter(collection=trace.job.collection, external_id__in=names, is_current=True)
     documents, seen = {document.external_id: document for document in rows}, set[str]()
@@ -217,7 +204,16 @@ def _show_rounds(trace: Trace, aspects: Sequence[SoughtAspect]) -> list[dict[str
             )
             seen.add(name)
         rounds.append({"number": number, "search": search_round["search"], "returned": returned})
-    return rounds
+    return {
+        "rounds": rounds,
+        "answers": answers,
+        "unreached": unreached_with_weights(trace, aspects),
+        "aspects": aspects,
+        "paid": of_calls(total_cost, len(paid_calls), sum(call.cost is None for call in paid_calls)),
+        "tokens": sum(call.tokens_in + call.tokens_out for call in calls),
+        "calls": len(calls),
+        "others": others,
+    }
 
 
 def unreached_with_weights(trace: Trace, aspects: Sequence[SoughtAspect]) -> list[tuple[SoughtAspect, float]]:

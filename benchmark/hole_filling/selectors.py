@@ -12,7 +12,7 @@ from benchmark.hole_filling import stages
 from benchmark.models import Filling, Run
 from benchmark.report import tables
 from benchmark.report.systems import chosen
-from charts import Chart, Link, Node, draw_flow
+from charts import Link, Node, draw_flow
 from charts.downloads import DownloadTable
 from corpus.models import Collection
 from corpus.numbered import numbered_or_404
@@ -76,7 +76,34 @@ def fillings_page(collection: Collection, *, with_table: bool) -> tuple[dict[str
 def filling_page(filling: Filling) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the context of the page of a filling, and its files."""
     funnel = stages.current_funnel(filling).document
-    chart = funnel_chart(funnel, filling)
+    # Draw the funnel as a flow from the pool to the outcomes of its pairs.
+    people = {"people": funnel["to_people"], "settled": funnel["people_settled"], "open": funnel["people_open"]}
+    count = {**funnel, **people}
+    nodes = [
+        Node("pool", _("in the pool"), count["pool"], 0),
+        Node("judged", _("already judged"), count["judged"], 1, "quiet"),
+        Node("known", _("already labelled"), count["known"], 1, "quiet"),
+        Node("asked", _("unjudged"), count["asked"], 1, "plain"),
+        Node("filtered", _("dropped by the filter"), count["filtered"], 2, "quiet"),
+        Node("labelled", _("labelled by judges"), count["labelled"], 2, "data"),
+        Node("people", _("sent to people"), count["people"], 2, "warn"),
+        Node("failed", _("failed"), count["failed"], 2, "danger"),
+        Node("pending", _("not started"), count["pending"], 2),
+        Node("settled", _("settled by people"), count["settled"], 3, "data"),
+        Node("open", _("waiting for people"), count["open"], 3, "warn"),
+    ]
+    links = [Link("pool", key, count[key]) for key in ("judged", "known", "asked")]
+    links += [Link("asked", key, count[key]) for key in ("filtered", "labelled", "people", "failed", "pending")]
+    links += [Link("people", key, count[key]) for key in ("settled", "open")]
+    if number := number_of(filling.campaign):
+        address = f"{reverse('pairs', args=[filling.collection.name])}?campaign={number}&state="
+        states = {"people": "escalated"} | {key: key for key in ("labelled", "failed", "pending", "settled", "open")}
+        nodes = [replace(node, address=address + states[node.key]) if node.key in states else node for node in nodes]
+    source = _("%(collection)s, hole filling %(number)s") % {
+        "collection": filling.collection.name,
+        "number": filling.number,
+    }
+    chart = draw_flow("funnel-flow", _("Outcome of the pool"), nodes, links, source=source)
     context: dict[str, Any] = {
         "filling": filling,
         "runs": filling.runs.order_by("name"),
@@ -158,34 +185,3 @@ def funnel_steps(funnel: dict[str, Any]) -> list[tuple[str, int, str]]:
     ]
     # Steps without pairs are left out, except for the first four and the last two.
     return [row for position, row in enumerate(rows) if row[1] or position < 4 or position >= len(rows) - 2]
-
-
-def funnel_chart(funnel: dict[str, Any], filling: Filling) -> Chart:
-    """Draw the funnel as a flow from the pool to the outcomes of its pairs."""
-    people = {"people": funnel["to_people"], "settled": funnel["people_settled"], "open": funnel["people_open"]}
-    count = {**funnel, **people}
-    nodes = [
-        Node("pool", _("in the pool"), count["pool"], 0),
-        Node("judged", _("already judged"), count["judged"], 1, "quiet"),
-        Node("known", _("already labelled"), count["known"], 1, "quiet"),
-        Node("asked", _("unjudged"), count["asked"], 1, "plain"),
-        Node("filtered", _("dropped by the filter"), count["filtered"], 2, "quiet"),
-        Node("labelled", _("labelled by judges"), count["labelled"], 2, "data"),
-        Node("people", _("sent to people"), count["people"], 2, "warn"),
-        Node("failed", _("failed"), count["failed"], 2, "danger"),
-        Node("pending", _("not started"), count["pending"], 2),
-        Node("settled", _("settled by people"), count["settled"], 3, "data"),
-        Node("open", _("waiting for people"), count["open"], 3, "warn"),
-    ]
-    links = [Link("pool", key, count[key]) for key in ("judged", "known", "asked")]
-    links += [Link("asked", key, count[key]) for key in ("filtered", "labelled", "people", "failed", "pending")]
-    links += [Link("people", key, count[key]) for key in ("settled", "open")]
-    if number := number_of(filling.campaign):
-        address = f"{reverse('pairs', args=[filling.collection.name])}?campaign={number}&state="
-        states = {"people": "escalated"} | {key: key for key in ("labelled", "failed", "pending", "settled", "open")}
-        nodes = [replace(node, address=address + states[node.key]) if node.key in states else node for node in nodes]
-    source = _("%(collection)s, hole filling %(number)s") % {
-        "collection": filling.collection.name,
-        "number": filling.number,
-    }
-    return draw_flow("funnel-flow", _("Outcome of the pool"), nodes, links, source=source)

@@ -1,6 +1,6 @@
 """The leaderboard: every ready run by the newest qrels, computed once for each combination of runs and qrels."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -96,6 +96,19 @@ def build_leaderboard(stored: StoredReport, measure: str, sort: str) -> dict[str
     is_reversed = sort.startswith("-") and column == sort.removeprefix("-")
     rows_with_value.sort(key=lambda row: row["sorted"][column], reverse=(column in LOW_FIRST) == is_reversed)
     rows = rows_with_value + [row for row in rows if row["sorted"].get(column) is None]
+    label = label_in(result, measure)
+    intervals = (_("95% from"), _("95% to")), (_("difference, 95% from"), _("difference, 95% to"))
+    tests = (_("difference from the best"), *intervals[1], "p", _("p (Holm)"))
+    measures = (*(label_in(result, key) for key in others), label_in(result, "unjudged"))
+    header = (_("system"), label, *intervals[0], *tests, *measures, _("seconds per query"), _("cost (USD)"))
+    names = ("value", "low", "high", "p", "p_holm")
+    lines = tuple(
+        (row["name"], Figure(row["value"], letters=row["letters"]), row["low"], row["high"],
+         *((row["best"] or {}).get(name) for name in names), *(row["values"][key] for key in others),
+         row["values"]["unjudged"], row["cost"]["seconds"], row["cost"]["usd"])
+        for row in rows
+    )  # fmt: skip
+    title = _("Leaderboard by %(measure)s") % {"measure": label}
     return {
         "measure": measure,
         "label": label_in(result, measure),
@@ -109,7 +122,7 @@ def build_leaderboard(stored: StoredReport, measure: str, sort: str) -> dict[str
         "queries": len(result["queries"]),
         "judged": result["judged"]["after"],
         "pairs": len(rows) * (len(rows) - 1) // 2,
-        "table": _leaderboard_table(result, measure, others, rows),
+        "table": DownloadTable("leaderboard", title, header, lines, best=frozenset({1})),
     }
 
 
@@ -163,22 +176,3 @@ def difference_of(result: Mapping[str, Any], measure: str, first: int, second: i
     value = systems[first]["values"][measure]["after"] - systems[second]["values"][measure]["after"]
     is_significant = corrected < LEVEL
     return {"value": value, "low": low, "high": high, "p": p, "p_holm": corrected, "is_significant": is_significant}
-
-
-def _leaderboard_table(
-    result: Mapping[str, Any], measure: str, others: Sequence[str], rows: Sequence[Mapping[str, Any]]
-) -> DownloadTable:
-    label = label_in(result, measure)
-    intervals = (_("95% from"), _("95% to")), (_("difference, 95% from"), _("difference, 95% to"))
-    tests = (_("difference from the best"), *intervals[1], "p", _("p (Holm)"))
-    measures = (*(label_in(result, key) for key in others), label_in(result, "unjudged"))
-    header = (_("system"), label, *intervals[0], *tests, *measures, _("seconds per query"), _("cost (USD)"))
-    names = ("value", "low", "high", "p", "p_holm")
-    lines = tuple(
-        (row["name"], Figure(row["value"], letters=row["letters"]), row["low"], row["high"],
-         *((row["best"] or {}).get(name) for name in names), *(row["values"][key] for key in others),
-         row["values"]["unjudged"], row["cost"]["seconds"], row["cost"]["usd"])
-        for row in rows
-    )  # fmt: skip
-    title = _("Leaderboard by %(measure)s") % {"measure": label}
-    return DownloadTable("leaderboard", title, header, lines, best=frozenset({1}))

@@ -41,26 +41,6 @@ class SuiteForm(forms.Form):
         self.fields["members"].choices = choices  # type: ignore[attr-defined]
 
 
-def show_suite(suite: Suite, measure_name: str, *, work: bool) -> dict[str, Any]:
-    """Return a suite by a measure, by default nDCG@k; `work`: run even the tests that a page cannot wait for."""
-    measure = measure_name if measure_name in MEASURES else MEASURE
-    columns = services.suite_columns(suite, K)
-    lines = services.suite_lines(columns, measure, work=work)
-    has_letters = any(line["tests"] for line in lines)
-    return {
-        "measure": measure,
-        "label": measure_label(measure, K),
-        "measures": [(key, measure_label(key, K)) for key in MEASURES],
-        "columns": columns,
-        "lines": lines,
-        "table": services.suite_table(suite, columns, lines, measure, K),
-        # Letters show tests of the means against each other, the others are tests of their changes.
-        "lettered": has_letters,
-        "untested": measure in RANKING and not has_letters and any(line["mean"] for line in lines),
-        "has_change_tests": any("p" in line["tests"] for line in lines),
-    }
-
-
 @action("site")
 @require_http_methods(["GET", "POST"])
 def suites(request: HttpRequest, scope: AccessSiteScope) -> HttpResponse:
@@ -98,7 +78,24 @@ def get_suite(scope: AccessSiteScope, suite: int) -> Suite:
 def suite(request: HttpRequest, scope: AccessSiteScope, suite: int) -> HttpResponse:
     """Show the systems of a suite by member, by one measure, and their unweighted mean."""
     suite_row = get_suite(scope, suite)
-    shown = show_suite(suite_row, request.GET.get("measure", ""), work="tests" in request.GET)
+    # By nDCG@k by default; with "tests" even those run that a page cannot wait for.
+    measure_name = request.GET.get("measure", "")
+    measure = measure_name if measure_name in MEASURES else MEASURE
+    columns = services.suite_columns(suite_row, K)
+    lines = services.suite_lines(columns, measure, work="tests" in request.GET)
+    has_letters = any(line["tests"] for line in lines)
+    shown = {
+        "measure": measure,
+        "label": measure_label(measure, K),
+        "measures": [(key, measure_label(key, K)) for key in MEASURES],
+        "columns": columns,
+        "lines": lines,
+        "table": services.suite_table(suite_row, columns, lines, measure, K),
+        # Letters show tests of the means against each other, the others are tests of their changes.
+        "lettered": has_letters,
+        "untested": measure in RANKING and not has_letters and any(line["mean"] for line in lines),
+        "has_change_tests": any("p" in line["tests"] for line in lines),
+    }
     funnel = funnel_table(suite_row)
     if (file := send_file(request, [], [shown["table"], funnel])) is not None:
         return file

@@ -50,7 +50,28 @@ def split_bundles(bundles: Sequence[Bundle], dev: float, seed: int) -> dict[str,
     """
     if not dev:
         return {"train": list(bundles)}
-    groups = _group_bundles(bundles)
+    # The group of each bundle; bundles of one seed or with near-duplicate texts share a group.
+    queries = near.groups_of(
+        {position: bundle["query"] for position, bundle in enumerate(bundles)}, SIMILAR, near.QUERY_WORDS
+    )
+    owners = [position for position, bundle in enumerate(bundles) for _ in texts_of(bundle)]
+    texts = {key: text for key, text in enumerate(text for bundle in bundles for text in texts_of(bundle))}
+    documents = near.groups_of(texts, SIMILAR, near.DOCUMENT_WORDS)
+    shared = [(position, ("seed", bundle["seed"]["query_id"])) for position, bundle in enumerate(bundles)]
+    shared += [(position, ("query", group)) for position, group in queries.items()]
+    shared += [(owners[key], ("document", group)) for key, group in documents.items()]
+    # Positions that share a value, directly or through others, are one group.
+    root = list(range(len(bundles)))
+
+    def find_root(position: int) -> int:
+        while root[position] != position:
+            position = root[position]
+        return position
+
+    first: dict[object, int] = {}
+    for position, shared_value in shared:
+        root[find_root(position)] = find_root(first.setdefault(shared_value, position))
+    groups = [find_root(position) for position in range(len(bundles))]
     gathered = defaultdict(list)
     hashes = [sha256(f"{seed}\0{bundle['query_id']}".encode()).digest() for bundle in bundles]
     for position in sorted(range(len(bundles)), key=hashes.__getitem__):
@@ -69,32 +90,3 @@ def split_bundles(bundles: Sequence[Bundle], dev: float, seed: int) -> dict[str,
 def texts_of(bundle: Mapping[str, Any]) -> list[str]:
     """Return the passages of a bundle, positives first."""
     return [passage["text"] for side in ("positives", "negatives") for passage in bundle[side]]
-
-
-def _group_bundles(bundles: Sequence[Bundle]) -> list[int]:
-    """Return the group of each bundle; bundles of one seed or with near-duplicate texts share a group."""
-    queries = near.groups_of(
-        {position: bundle["query"] for position, bundle in enumerate(bundles)}, SIMILAR, near.QUERY_WORDS
-    )
-    owners = [position for position, bundle in enumerate(bundles) for _ in texts_of(bundle)]
-    texts = {key: text for key, text in enumerate(text for bundle in bundles for text in texts_of(bundle))}
-    documents = near.groups_of(texts, SIMILAR, near.DOCUMENT_WORDS)
-    shared = [(position, ("seed", bundle["seed"]["query_id"])) for position, bundle in enumerate(bundles)]
-    shared += [(position, ("query", group)) for position, group in queries.items()]
-    shared += [(owners[key], ("document", group)) for key, group in documents.items()]
-    return _join_groups(len(bundles), shared)
-
-
-def _join_groups(count: int, shared: Iterable[tuple[int, object]]) -> list[int]:
-    """Number the groups of the positions that share a value, directly or through others."""
-    root = list(range(count))
-
-    def find_root(position: int) -> int:
-        while root[position] != position:
-            position = root[position]
-        return position
-
-    first: dict[object, int] = {}
-    for position, shared_value in shared:
-        root[find_root(position)] = find_root(first.setdefault(shared_value, position))
-    return [find_root(position) for position in range(count)]

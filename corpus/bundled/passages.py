@@ -5,7 +5,7 @@ and the first characters of its content hash, so that equal passages have equal 
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 
@@ -53,7 +53,22 @@ def cut_topic(topic: str) -> Iterator[tuple[str, str]]:
     for heading, paragraphs in split_sections(topic):
         title = title or heading
         name = title if heading in ("", title) else f"{title}: {heading}"
-        for text in pack_paragraphs(paragraphs):
+        # Join whole paragraphs until a passage has about WORDS words.
+        packed: list[list[str]] = []
+        size = 0
+        for paragraph in paragraphs:
+            words = len(paragraph.split())
+            # A paragraph is added as long as it brings the passage closer to the intended size.
+            if packed and abs(size + words - WORDS) <= abs(size - WORDS):
+                packed[-1].append(paragraph)
+                size += words
+            else:
+                packed.append([paragraph])
+                size = words
+        if len(packed) > 1 and size < SHORTEST:
+            packed[-2:] = [packed[-2] + packed[-1]]
+        texts = ["\n\n".join(parts) for parts in packed]
+        for text in [text for text in texts if 12 <= len(text.split()) <= LONGEST]:
             yield name, text
 
 
@@ -75,22 +90,3 @@ def split_sections(topic: str) -> Iterator[tuple[str, list[str]]]:
             is_code = _CODE.search(text) or len(indents) > 2
             paragraphs.append(text if is_code else " ".join(text.split()))
     yield heading, paragraphs
-
-
-def pack_paragraphs(paragraphs: Iterable[str]) -> list[str]:
-    """Join whole paragraphs until a passage has about WORDS words."""
-    packed: list[list[str]] = []
-    size = 0
-    for paragraph in paragraphs:
-        words = len(paragraph.split())
-        # A paragraph is added as long as it brings the passage closer to the intended size.
-        if packed and abs(size + words - WORDS) <= abs(size - WORDS):
-            packed[-1].append(paragraph)
-            size += words
-        else:
-            packed.append([paragraph])
-            size = words
-    if len(packed) > 1 and size < SHORTEST:
-        packed[-2:] = [packed[-2] + packed[-1]]
-    texts = ["\n\n".join(parts) for parts in packed]
-    return [text for text in texts if 12 <= len(text.split()) <= LONGEST]

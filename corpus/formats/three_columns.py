@@ -47,7 +47,24 @@ def kind_of(source: FileSource, first: Sequence[str]) -> str:
     if " " in query or " " in second:
         return ""
     if third.isdigit():
-        return _kind_of_integers(source)
+        last: dict[str, int] = {}
+        is_rising, has_several, highest = True, False, 0
+        for columns in _first_columns(source):
+            if len(columns) != 3 or not columns[2].isdigit():
+                break  # The reader will report the line.
+            query, value = columns[0], int(columns[2])
+            highest = max(highest, value)
+            if query in last:
+                has_several, is_rising = True, is_rising and value == last[query] + 1
+            else:
+                is_rising = is_rising and value in (0, 1)
+            last[query] = value
+        name = source.name.rpartition("/")[2].lower()
+        if has_several and is_rising and "qrel" not in name:
+            return RUN
+        if highest > _MOST or "triple" in name:
+            return TRIPLES
+        return RUN if is_rising and "qrel" not in name and _RUN_NAME.search(name) else QRELS
     if is_decimal(third):
         return _kind_of_decimals(source)
     # "relevant" may be a header; next to an id it is a grade, and most ids contain a digit.
@@ -77,24 +94,3 @@ def _first_columns(source: FileSource) -> Iterator[list[str]]:
     """Return the columns of the first lines, without the comments of trec_eval."""
     lines = (text for _number, text in source.texts() if not text.startswith("#"))
     return (text.split() for text in islice(lines, LOOKED_AT))
-
-
-def _kind_of_integers(source: FileSource) -> str:
-    last: dict[str, int] = {}
-    is_rising, has_several, highest = True, False, 0
-    for columns in _first_columns(source):
-        if len(columns) != 3 or not columns[2].isdigit():
-            break  # The reader will report the line.
-        query, value = columns[0], int(columns[2])
-        highest = max(highest, value)
-        if query in last:
-            has_several, is_rising = True, is_rising and value == last[query] + 1
-        else:
-            is_rising = is_rising and value in (0, 1)
-        last[query] = value
-    name = source.name.rpartition("/")[2].lower()
-    if has_several and is_rising and "qrel" not in name:
-        return RUN
-    if highest > _MOST or "triple" in name:
-        return TRIPLES
-    return RUN if is_rising and "qrel" not in name and _RUN_NAME.search(name) else QRELS

@@ -42,7 +42,25 @@ class _Workbook:
         from openpyxl import load_workbook  # A slow import, which other formats do not need.
 
         self.archive = files.open_archive(source.path)
-        _refuse_large_parts(source, self.archive.zip)
+        # Refuse parts that are read at once and larger than in any real workbook.
+        archive = self.archive.zip
+        sizes = {member.filename: member.file_size for member in archive.infolist()}
+        if sizes.get(_TEXTS, 0) > MAX_TEXTS:
+            message = _("%(file)s: its texts are more than %(most)s MB; save its sheets as CSV in UTF-8")
+            raise BadInput(message % {"file": source, "most": MAX_TEXTS >> 20})
+        parts = [name for name in sizes if _PARTS.match(name)]
+        tags = _MAX_TAGS + 1 if sum(sizes[name] for name in parts) > _MAX_PARTS else 0
+        for name in parts if not tags else ():
+            tags += archive.read(name).count(b"<")
+        if tags > _MAX_TAGS:
+            message = _(
+                "%(file)s: its formats and settings are larger than its texts need; save its sheets as CSV in UTF-8"
+            )
+            raise BadInput(message % {"file": source})
+        sheets = len(_SHEET.findall(archive.read("xl/workbook.xml")))
+        if sheets > MAX_SHEETS:
+            message = _("%(file)s: %(n)s sheets in it; a workbook has at most %(most)s here")
+            raise BadInput(message % {"file": source, "n": f"{sheets:,}", "most": MAX_SHEETS})
         # An open file, because openpyxl checks the endings of file names.
         file = source.path.open("rb")
         finalize(self, file.close)
@@ -150,27 +168,6 @@ def _open_workbook(source: FileSource) -> Iterator[Any]:
         yield workbook.book
     except (zipfile.BadZipFile, SyntaxError, KeyError, ValueError, EOFError) as error:
         raise _refusal(source) from error
-
-
-def _refuse_large_parts(source: FileSource, archive: zipfile.ZipFile) -> None:
-    """Raise BadInput for parts that are read at once and larger than in any real workbook."""
-    sizes = {member.filename: member.file_size for member in archive.infolist()}
-    if sizes.get(_TEXTS, 0) > MAX_TEXTS:
-        message = _("%(file)s: its texts are more than %(most)s MB; save its sheets as CSV in UTF-8")
-        raise BadInput(message % {"file": source, "most": MAX_TEXTS >> 20})
-    parts = [name for name in sizes if _PARTS.match(name)]
-    tags = _MAX_TAGS + 1 if sum(sizes[name] for name in parts) > _MAX_PARTS else 0
-    for name in parts if not tags else ():
-        tags += archive.read(name).count(b"<")
-    if tags > _MAX_TAGS:
-        message = _(
-            "%(file)s: its formats and settings are larger than its texts need; save its sheets as CSV in UTF-8"
-        )
-        raise BadInput(message % {"file": source})
-    sheets = len(_SHEET.findall(archive.read("xl/workbook.xml")))
-    if sheets > MAX_SHEETS:
-        message = _("%(file)s: %(n)s sheets in it; a workbook has at most %(most)s here")
-        raise BadInput(message % {"file": source, "n": f"{sheets:,}", "most": MAX_SHEETS})
 
 
 def _refusal(source: FileSource) -> BadInput:

@@ -130,7 +130,18 @@ def stage_judgments(
     3. Move the good rows into `import_grade`.
     """
     bad, unjudged = _stage_grades(collection, source, assessor, kind, progress)
-    assessors = _ensure_assessors(collection)
+    # Create the assessors that the file names.
+    assessors = fetch_rows("SELECT DISTINCT kind, assessor FROM import_found ORDER BY 1, 2")
+    for kind, name in assessors:
+        if len(name) > 150:
+            raise BadInput(_("The assessor's name is longer than 150 characters: %(name)r") % {"name": name[:40]})
+        judgments.ensure_assessor(collection, Assessor.Kind(kind), name)
+    staging.create_temporary_table("import_assessor", "kind text, name text, assessor_id bigint")
+    execute(
+        """INSERT INTO import_assessor SELECT kind, name, id FROM corpus_assessor a
+           WHERE collection_id = %(c)s AND (kind, name) IN (SELECT DISTINCT kind, assessor FROM import_found)""",
+        c=collection.pk,
+    )
     _find_bad(source, bad)
     settles = any(Assessor.Kind(kind) in _SETTLE for kind, _name in assessors)
     names = sorted({name for _kind, name in assessors})
@@ -169,22 +180,6 @@ def _stage_grades(
 
     columns = "line, grade, query, document, assessor, kind, step, said_at"
     return bad, candidates.stage_lines(collection, lines(), columns, "judgments", progress)
-
-
-def _ensure_assessors(collection: Collection) -> list[tuple[str, str]]:
-    """Create the assessors that the file names; return (kind, name) of each, in order."""
-    assessors = fetch_rows("SELECT DISTINCT kind, assessor FROM import_found ORDER BY 1, 2")
-    for kind, name in assessors:
-        if len(name) > 150:
-            raise BadInput(_("The assessor's name is longer than 150 characters: %(name)r") % {"name": name[:40]})
-        judgments.ensure_assessor(collection, Assessor.Kind(kind), name)
-    staging.create_temporary_table("import_assessor", "kind text, name text, assessor_id bigint")
-    execute(
-        """INSERT INTO import_assessor SELECT kind, name, id FROM corpus_assessor a
-           WHERE collection_id = %(c)s AND (kind, name) IN (SELECT DISTINCT kind, assessor FROM import_found)""",
-        c=collection.pk,
-    )
-    return assessors
 
 
 COMPARED = """line int, grade smallint, query_id bigint, document_id bigint, assessor_id bigint, step text,

@@ -46,10 +46,7 @@ class Shingles:
             keys.append(key)
             runs.append([word_numbers.setdefault(word, len(word_numbers)) for word in tokenize_text(text)])
         self._keys += keys
-        self._sets += self._hashed(runs)
-
-    def _hashed(self, runs: list[list[int]]) -> list[Hashes]:
-        """Return one sorted array of distinct hashes for each run of word numbers."""
+        # One sorted array of distinct hashes for each run of word numbers.
         lengths = np.array([len(run) for run in runs], dtype=np.int64)
         flat = _mix_hashes(np.fromiter((w for run in runs for w in run), dtype=np.uint64, count=int(lengths.sum())))
         ends = np.cumsum(lengths)
@@ -66,7 +63,7 @@ class Shingles:
                 # Without any shingle a text would not even be similar to its own copy.
                 shingles = sampled if len(sampled) else _whole_text_shingle(words)
             hashes.append(np.unique(shingles))
-        return hashes
+        self._sets += hashes
 
     def groups(self, least: float) -> dict[int, int]:
         """Return the group of each text by its key; texts with a similarity of at least `least` share a group."""
@@ -157,21 +154,15 @@ def _candidate_pairs(matrix: csr_matrix, least: float) -> Iterator[tuple[NDArray
         end = int(np.searchsorted(np.cumsum(partners[start:]), AT_ONCE, side="right")) + start
         # At least one entry, even if its pairs alone are too many: the loop has to end.
         end = max(end, start + 1)
-        yield _distinct_pairs(text, sizes, partners, start, end, least)
+        # The distinct pairs of the entries [low, high) with the entries after each in its shingle.
+        counts = partners[start:end]
+        first = np.repeat(np.arange(start, end), counts)
+        offset = np.arange(len(first)) - np.repeat(np.cumsum(counts) - counts, counts)
+        a, b = text[first], text[first + 1 + offset]
+        # Sets of very different sizes cannot be similar.
+        possible = sizes[a] >= least * sizes[b] - 1e-9
+        a, b = np.minimum(a, b)[possible], np.maximum(a, b)[possible]
+        # A pair may share several shingles of the prefix, but is compared once.
+        keys = np.unique(a * np.int64(len(sizes)) + b)
+        yield (keys // len(sizes), keys % len(sizes))
         start = end
-
-
-def _distinct_pairs(
-    text: NDArray[np.int64], sizes: NDArray[np.int64], partners: NDArray[np.int64], low: int, high: int, least: float
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the distinct pairs of the entries [low, high) with the entries after each in its shingle."""
-    counts = partners[low:high]
-    first = np.repeat(np.arange(low, high), counts)
-    offset = np.arange(len(first)) - np.repeat(np.cumsum(counts) - counts, counts)
-    a, b = text[first], text[first + 1 + offset]
-    # Sets of very different sizes cannot be similar.
-    possible = sizes[a] >= least * sizes[b] - 1e-9
-    a, b = np.minimum(a, b)[possible], np.maximum(a, b)[possible]
-    # A pair may share several shingles of the prefix, but is compared once.
-    keys = np.unique(a * np.int64(len(sizes)) + b)
-    return keys // len(sizes), keys % len(sizes)

@@ -141,7 +141,17 @@ def fetch_page(url: str, limits: FetchLimits | None = None, progress: Progress =
     for _step in range(limits.redirects + 1):
         with _send_request(check_url(url), clock) as response:
             if response.status not in REDIRECTS:
-                return _read_response(url, response, limits, clock, progress)
+                if response.status != 200:
+                    raise NoPage("status", status=response.status)
+                media = response.headers.get_content_type()
+                if media not in TYPES:
+                    raise NoPage("media", media=media)
+                declared = response.getheader("Content-Length", "")
+                # Digits are counted first: Python refuses to parse a number of more than 4,300.
+                if declared.isdecimal() and (len(declared) > LONGEST_LENGTH or int(declared) > limits.bytes):
+                    raise _too_large(limits)
+                body = b"".join(_decode_body(response, limits, clock, progress))
+                return FetchedPage(url, media, response.headers.get_content_charset() or "", body)
             location = response.getheader("Location")
         if not location:
             raise NoPage("nowhere")
@@ -182,22 +192,6 @@ def _send_request(parts: SplitResult, clock: _Clock) -> Iterator[http.client.HTT
     finally:
         timer.cancel()
         connection.close()
-
-
-def _read_response(
-    url: str, response: http.client.HTTPResponse, limits: FetchLimits, clock: _Clock, progress: Progress
-) -> FetchedPage:
-    if response.status != 200:
-        raise NoPage("status", status=response.status)
-    media = response.headers.get_content_type()
-    if media not in TYPES:
-        raise NoPage("media", media=media)
-    declared = response.getheader("Content-Length", "")
-    # Digits are counted first: Python refuses to parse a number of more than 4,300.
-    if declared.isdecimal() and (len(declared) > LONGEST_LENGTH or int(declared) > limits.bytes):
-        raise _too_large(limits)
-    body = b"".join(_decode_body(response, limits, clock, progress))
-    return FetchedPage(url, media, response.headers.get_content_charset() or "", body)
 
 
 def _decode_body(

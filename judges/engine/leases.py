@@ -233,25 +233,22 @@ def _load_pairs(
         parts = pairs[row["pair_id"]].parts
         part = next((part for part in parts if part.window == row["window"]), None)
         if part is not None:  # else tried in vain before the collection asked for windows, or no longer did
-            _restore_attempt(part, row)
+            slot, outcome = (row["role"], row["nth"], row["who"]), row["outcome"]
+            if row["counts"]:
+                part.ended[slot] = stored_turn(row) if outcome == "labelled" else NoVerdict(outcome)
+            elif row["status"] == TOO_MANY and outcome == "error":
+                part.last_error = row["error"]  # no try of the question
+            elif row["number"] > part.attempt_base:  # tries before the last retry-failed no longer count
+                part.tries[slot] = max(row["number"], part.tries.get(slot, 0))
+                is_unusable = outcome in ("unparsed", "out_of_range")
+                # Under `single` an answer that is no vote does not count, so that a retry may ask again; nothing else
+                # may.
+                if outcome in FINAL or (is_unusable and slot in part.problems):
+                    part.ended[slot] = NoVerdict(outcome)
+                elif is_unusable:
+                    part.problems[slot] = row["error"]
+                part.last_error = row["error"] or part.last_error
     return list(pairs.values())
-
-
-def _restore_attempt(claimed: Claimed, row: dict[str, Any]) -> None:
-    slot, outcome = (row["role"], row["nth"], row["who"]), row["outcome"]
-    if row["counts"]:
-        claimed.ended[slot] = stored_turn(row) if outcome == "labelled" else NoVerdict(outcome)
-    elif row["status"] == TOO_MANY and outcome == "error":
-        claimed.last_error = row["error"]  # no try of the question
-    elif row["number"] > claimed.attempt_base:  # tries before the last retry-failed no longer count
-        claimed.tries[slot] = max(row["number"], claimed.tries.get(slot, 0))
-        is_unusable = outcome in ("unparsed", "out_of_range")
-        # Under `single` an answer that is no vote does not count, so that a retry may ask again; nothing else may.
-        if outcome in FINAL or (is_unusable and slot in claimed.problems):
-            claimed.ended[slot] = NoVerdict(outcome)
-        elif is_unusable:
-            claimed.problems[slot] = row["error"]
-        claimed.last_error = row["error"] or claimed.last_error
 
 
 def renew(connection: Connection[Any], pairs: list[Claimed], lease: float) -> set[int]:

@@ -44,7 +44,16 @@ class PendingAnswerLog:
         """Append a line, and return its file, to pass to `done` after the commit. Raises OSError on a full disk."""
         # A new file from time to time, since a file is deleted only when all of its answers are committed.
         if not self.segments or self.segments[-1].size > ROOM:
-            self._begin()
+            self.folder.mkdir(parents=True, exist_ok=True)
+            path = self.folder / f"{self.name}-{self.number}.jsonl"
+            # Created under another name and renamed once locked: `orphaned_files` never sees it unlocked.
+            temporary = path.with_suffix(".new")
+            file = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
+            fcntl.flock(file, fcntl.LOCK_EX)
+            temporary.rename(path)
+            self.number += 1
+            with self.lock:
+                self.segments.append(Segment(path, file))
         segment = self.segments[-1]
         # One write for a line: with O_APPEND it follows the last one without a gap.
         size = os.write(segment.file, line + b"\n")
@@ -88,18 +97,6 @@ class PendingAnswerLog:
                 os.close(segment.file)
             else:
                 self._end(segment)
-
-    def _begin(self) -> None:
-        self.folder.mkdir(parents=True, exist_ok=True)
-        path = self.folder / f"{self.name}-{self.number}.jsonl"
-        # Created under another name and renamed once locked: `orphaned_files` never sees it unlocked.
-        temporary = path.with_suffix(".new")
-        file = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
-        fcntl.flock(file, fcntl.LOCK_EX)
-        temporary.rename(path)
-        self.number += 1
-        with self.lock:
-            self.segments.append(Segment(path, file))
 
     def _end(self, segment: Segment) -> None:
         segment.path.unlink(missing_ok=True)

@@ -89,14 +89,7 @@ def check(keys: dict[str, Any]) -> None:
         if key not in keys:
             words = _(NEEDED[key]) if key in NEEDED else _("is missing: provider %(provider)s needs it") % provider
             raise problem(words, key)
-    _check_grading(keys, preset)
-    _check_ballot(keys)
-    _check_request_options(keys, preset)
-    _check_offline(keys)
-
-
-def _check_grading(keys: dict[str, Any], preset: Preset) -> None:
-    """Check that scale, generations and endpoint fit each other."""
+    # Check that scale, generations and endpoint fit each other.
     highest = SCALES[keys.get("scale", "binary")]
     if "relevant_from" in keys and (highest == 1 or keys["relevant_from"] > highest):
         words = _("must be a grade of the judge's scale, from 1 to %(highest)s")
@@ -114,10 +107,7 @@ def _check_grading(keys: dict[str, Any], preset: Preset) -> None:
         raise problem(words % {"endpoint": endpoint, "provider": preset.name}, "endpoint")
     if endpoint == "decisions" and (unsupported_keys := sorted(keys.keys() & NO_DECISION)):
         raise problem(_(NOT_TAKEN_BY_DECISIONS), unsupported_keys[0])
-
-
-def _check_ballot(keys: dict[str, Any]) -> None:
-    """Check that the prompt of the votes fits the scale and the endpoint."""
+    # Check that the prompt of the votes fits the scale and the endpoint.
     prompt, scale = keys.get("prompt", "rubric"), keys.get("scale", "binary")
     if scale not in BALLOTS[prompt]:
         words = _('"%(prompt)s" needs scale = "%(scale)s"')
@@ -126,6 +116,16 @@ def _check_ballot(keys: dict[str, Any]) -> None:
         raise problem(_(NOT_TAKEN_BY_DECISIONS), "prompt")
     if prompt == "score-chain" and "relevant_from" not in keys:
         raise problem(_('is missing: "score-chain" names no grade that counts as relevant'), "relevant_from")
+    _check_request_options(keys, preset)
+    # Check that an offline judge has an offline model, and that no other judge has the name of a built-in one.
+    models = {f"offline-{model}": model for model in (*ASSESSORS, *Side)}
+    is_offline = keys["provider"] == "offline"
+    if is_offline and keys["model"] not in models.values():
+        words = _('"%(model)s" is no offline model; use one of %(known)s')
+        raise problem(words % {"model": keys["model"], "known": ", ".join(models.values())}, "model")
+    if keys["name"] in models and (not is_offline or models[keys["name"]] != keys["model"]):
+        words = _('"%(name)s" is a judge of the built-in panel; choose another name')
+        raise problem(words % {"name": keys["name"]}, "name")
 
 
 def _check_request_options(keys: dict[str, Any], preset: Preset) -> None:
@@ -157,15 +157,3 @@ def _check_request_options(keys: dict[str, Any], preset: Preset) -> None:
     if not isinstance(budget, bool) and budget >= room:
         words = _("must leave room for the answer: fewer than max_output_tokens (%(room)s)")
         raise problem(words % {"room": room}, "thinking")
-
-
-def _check_offline(keys: dict[str, Any]) -> None:
-    """Check that an offline judge has an offline model, and that no other judge has the name of a built-in one."""
-    models = {f"offline-{model}": model for model in (*ASSESSORS, *Side)}
-    is_offline = keys["provider"] == "offline"
-    if is_offline and keys["model"] not in models.values():
-        words = _('"%(model)s" is no offline model; use one of %(known)s')
-        raise problem(words % {"model": keys["model"], "known": ", ".join(models.values())}, "model")
-    if keys["name"] in models and (not is_offline or models[keys["name"]] != keys["model"]):
-        words = _('"%(name)s" is a judge of the built-in panel; choose another name')
-        raise problem(words % {"name": keys["name"]}, "name")

@@ -65,18 +65,6 @@ def _refuse(status: int, reason: str, **headers: str) -> HttpResponse:
     return HttpResponse(reason, status=status, content_type="text/plain; charset=utf-8", headers=fields)
 
 
-def read_metadata(header: str) -> dict[str, str]:
-    """Return Upload-Metadata as a dict, without entries that cannot be decoded."""
-    metadata = {}
-    for entry in header.split(","):
-        key, _space, value = entry.strip().partition(" ")
-        try:
-            metadata[key] = b64decode(value, validate=True).decode()
-        except (Error, ValueError):
-            continue
-    return metadata
-
-
 def read_checksum(header: str) -> Checksum | None:
     """Return Upload-Checksum, None where it is absent. Raises BadInput for a malformed one or an unknown algorithm."""
     if not header:
@@ -104,7 +92,15 @@ def create_upload(request: HttpRequest, scope: Scope) -> HttpResponse:
     size = _number(request, "Upload-Length")
     if size is None:
         return _refuse(400, _("Upload-Length is missing."))
-    metadata = read_metadata(request.headers.get("Upload-Metadata", ""))
+    # Entries that cannot be decoded are left out.
+    header = request.headers.get("Upload-Metadata", "")
+    metadata = {}
+    for entry in header.split(","):
+        key, _space, value = entry.strip().partition(" ")
+        try:
+            metadata[key] = b64decode(value, validate=True).decode()
+        except (Error, ValueError):
+            continue
     try:
         upload = begin_upload(
             scope.collection, scope.user, metadata.get("filename", ""), size, metadata.get("modified", "")

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from django.utils.translation import gettext as _
-from numpy.typing import NDArray
 
 from annotation.agreement.aggregates import fit_matrix
 from annotation.agreement.grade_matrix import choose_assessors, known_assessors, load_grade_matrix
@@ -69,7 +68,17 @@ def aggregate_labels(collection: Collection, how: str, assessors: Sequence[str] 
         origins, ties = list(columns[2]), 0
     else:
         if how == "majority":
-            pairs, grades = _count_majority(matrix.pairs, matrix.grades)
+            # The pairs on which one grade has more votes than any other, and that grade.
+            grades = matrix.grades
+            classes = np.unique(grades[grades != MISSING])
+            votes = (
+                np.stack([(grades == grade).sum(axis=0) for grade in classes])
+                if len(classes)
+                else np.zeros((1, len(matrix.pairs)))
+            )
+            largest = votes.max(axis=0)
+            has_majority = (largest > 0) & ((votes == largest).sum(axis=0) == 1)
+            pairs, grades = matrix.pairs[has_majority], classes[votes.argmax(axis=0)[has_majority]].astype(np.int64)
         elif is_usable:
             pairs, grades = fit.pairs, fit.labels
         else:
@@ -84,14 +93,3 @@ def aggregate_labels(collection: Collection, how: str, assessors: Sequence[str] 
     posteriors = fit.posterior_of(pairs, grades) if is_usable else np.full(len(pairs), np.nan)
     rounded = [None if np.isnan(posterior) else round(float(posterior), PLACES) for posterior in posteriors]
     return AggregatedLabels(pairs.tolist(), grades.tolist(), origins, rounded, ties, described)
-
-
-def _count_majority(pairs: NDArray[np.int64], grades: NDArray[np.int16]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the pairs on which one grade has more votes than any other, and that grade."""
-    classes = np.unique(grades[grades != MISSING])
-    votes = (
-        np.stack([(grades == grade).sum(axis=0) for grade in classes]) if len(classes) else np.zeros((1, len(pairs)))
-    )
-    largest = votes.max(axis=0)
-    has_majority = (largest > 0) & ((votes == largest).sum(axis=0) == 1)
-    return pairs[has_majority], classes[votes.argmax(axis=0)[has_majority]].astype(np.int64)

@@ -88,7 +88,22 @@ def score_pairs(
     3. Store each answer in this thread as it arrives, and send its missing pairs again.
     """
     with closing(Client(teacher)) as client, ThreadPoolExecutor(THREADS) as pool:
-        batches = _missing_pairs(collection, teacher, labelled=labelled, replace=replace, limit=limit)
+        # The pairs to score, in batches of at most BATCH pairs of one query.
+        values: dict[str, str | int] = {
+            "collection": collection.pk,
+            "labelled": labelled,
+            "replace": replace,
+            "api": teacher.api.name,
+            "url": teacher.url,
+            "model": teacher.model,
+        }
+        with connection.cursor() as cursor:
+            cursor.execute(FIND_UNSCORED, values)
+            rows = cursor.fetchall()[:limit]
+        batches = []
+        for _, group in groupby(rows, key=lambda row: row[0]):
+            pairs = [pair for _, pair in group]
+            batches += [pairs[start : start + BATCH] for start in range(0, len(pairs), BATCH)]
         report = ScoringReport(pairs=sum(len(pairs) for pairs in batches))
         requests = _rerank_requests(batches)
         futures: set[Future[Outcome]] = {
@@ -105,28 +120,6 @@ def score_pairs(
                 elif (request := next(requests, None)) is not None:
                     futures.add(pool.submit(_call_api, client, request, 0.0))
     return report
-
-
-def _missing_pairs(
-    collection: Collection, teacher: Teacher, *, labelled: bool, replace: bool, limit: int | None
-) -> list[list[int]]:
-    """Return the pairs to score, in batches of at most BATCH pairs of one query."""
-    values: dict[str, str | int] = {
-        "collection": collection.pk,
-        "labelled": labelled,
-        "replace": replace,
-        "api": teacher.api.name,
-        "url": teacher.url,
-        "model": teacher.model,
-    }
-    with connection.cursor() as cursor:
-        cursor.execute(FIND_UNSCORED, values)
-        rows = cursor.fetchall()[:limit]
-    batches = []
-    for _, group in groupby(rows, key=lambda row: row[0]):
-        pairs = [pair for _, pair in group]
-        batches += [pairs[start : start + BATCH] for start in range(0, len(pairs), BATCH)]
-    return batches
 
 
 def _rerank_requests(batches: Sequence[list[int]]) -> Iterator[RerankRequest]:

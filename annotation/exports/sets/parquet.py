@@ -2,7 +2,7 @@
 
 from bisect import bisect_right
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from annotation.exports.files import ExportFiles
 from annotation.exports.options import ExportOptions
@@ -10,9 +10,6 @@ from annotation.exports.sets.batches import Batch, FilledQuery
 from annotation.exports.sets.rows import SetQuery, SetRow, newest_label
 from corpus.models import Collection
 from corpus.search.text import detect_language
-
-if TYPE_CHECKING:
-    import pyarrow
 
 SHARD = 500_000
 GROUP = 20_000  # Number of rows in a row group; SHARD: in a file.
@@ -34,23 +31,6 @@ SAMPLED = 200  # Number of queries whose languages are detected for the card.
 LANGUAGE_SHARE = 0.05  # Least share of a language in them: a query with a foreign word does not count.
 
 
-def column_schema(*, posterior: bool = False) -> "pyarrow.Schema":
-    """Return the columns, the same for every collection. `posterior`: whether with that of aggregated labels."""
-    import pyarrow as pa
-
-    text = ("query_id", "doc_id", "query", "title", "text", "instruction")
-    columns = [(name, pa.string()) for name in text]
-    columns += [("grade", pa.int16()), ("relevant", pa.bool_()), ("score", pa.float64())]
-    columns += [("yes_votes", pa.int16()), ("votes", pa.int16()), ("contribution_evidence", pa.string())]
-    columns += [("source", pa.string()), ("origin", pa.string()), ("assumed", pa.bool_())]
-    columns += [
-        ("synthetic", pa.bool_()),
-        ("labelled_at", pa.string()),
-        *([("posterior", pa.float64())] if posterior else []),
-    ]
-    return pa.schema(columns)
-
-
 class ParquetWriter:
     """Writer of data/<split>-00000-of-0000N.parquet and README.md."""
 
@@ -58,7 +38,20 @@ class ParquetWriter:
         self.files = files
         self.options = options
         self.collection = collection
-        self.schema = column_schema(posterior=options.aggregate is not None)
+        import pyarrow as pa
+
+        # The columns, the same for every collection; aggregated labels have a posterior too.
+        text = ("query_id", "doc_id", "query", "title", "text", "instruction")
+        columns = [(name, pa.string()) for name in text]
+        columns += [("grade", pa.int16()), ("relevant", pa.bool_()), ("score", pa.float64())]
+        columns += [("yes_votes", pa.int16()), ("votes", pa.int16()), ("contribution_evidence", pa.string())]
+        columns += [("source", pa.string()), ("origin", pa.string()), ("assumed", pa.bool_())]
+        columns += [
+            ("synthetic", pa.bool_()),
+            ("labelled_at", pa.string()),
+            *([("posterior", pa.float64())] if options.aggregate is not None else []),
+        ]
+        self.schema = pa.schema(columns)
         self.card = files.open("README.md")
         self.splits: dict[str, int] = {}
         self.languages: Counter[str] = Counter()

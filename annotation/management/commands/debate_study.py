@@ -63,7 +63,13 @@ class Command(QuorumCommand):
             for campaign in document["campaigns"]:
                 self.show(campaign)
             for table in document["orders"]:
-                self.show_orders(table)
+                (no_no, no_yes), (yes_no, yes_yes) = (row.values() for row in table["counts"].values())
+                self.say(
+                    f"order of the stances, campaign {table['relevant_first']} against "
+                    f"{table['irrelevant_first']}: both not relevant {no_no:,}, both relevant {yes_yes:,}, "
+                    f"relevant only with relevant first {yes_no:,}, only with irrelevant first {no_yes:,}; "
+                    f"same {_format_share(table['same'])} of {table['pairs']:,}"
+                )
         if options["out"] is not None:
             write_tables(options["out"], study_tables(document))
         return document
@@ -105,16 +111,6 @@ class Command(QuorumCommand):
                 f"({_format_share(last['persistence'])}), {last['kept']:,} on the same label; "
                 f"wrong {last['spurious']:,} of {last['known']:,} ({_format_share(last['spurious_rate'])})"
             )
-
-    def show_orders(self, table: Mapping[str, Any]) -> None:
-        """Print the table of labels by order of the stances."""
-        (no_no, no_yes), (yes_no, yes_yes) = (row.values() for row in table["counts"].values())
-        self.say(
-            f"order of the stances, campaign {table['relevant_first']} against "
-            f"{table['irrelevant_first']}: both not relevant {no_no:,}, both relevant {yes_yes:,}, "
-            f"relevant only with relevant first {yes_no:,}, only with irrelevant first {no_yes:,}; "
-            f"same {_format_share(table['same'])} of {table['pairs']:,}"
-        )
 
 
 def _list_settings(options: dict[str, Any]) -> Iterator[list[str]]:

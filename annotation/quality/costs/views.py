@@ -89,7 +89,24 @@ def price(request: HttpRequest, scope: Scope, version: int) -> HttpResponse:
     new_prices = {} if is_removal else form.prices
     # A price applies to all judges of the model on the site, which the page has listed before.
     if "confirm" in request.POST:
-        return _save_price(request, scope, judge, new_prices, "" if is_removal else form.cleaned_data["note"])
+        try:
+            with transaction.atomic():
+                change = enter_price(
+                    provider=judge.provider,
+                    base_url=judge.base_url,
+                    model=judge.model,
+                    prices=new_prices,
+                    source=PriceRow.Source.PAGE,
+                    note="" if is_removal else form.cleaned_data["note"],
+                )
+                price_texts = [f"{key} {value:g}" for key, value in new_prices.items()]
+                record(scope, "price.changed", provider=judge.provider, model=judge.model, prices=price_texts)
+        except BadInput as error:
+            messages.error(request, _("Nothing was changed: %(error)s.") % {"error": error})
+        else:
+            message = _("Nothing was changed.") if change == "unchanged" else _("Saved. Applies to new calls.")
+            messages.success(request, message)
+        return redirect("prices", scope.collection.name)
     # After a removal the price applies that the entered one replaced.
     row = taken_over(provider=judge.provider, base_url=judge.base_url, model=judge.model) if is_removal else None
     replaced = {key: value for key in PRICES if row and (value := getattr(row, key)) is not None}
@@ -102,29 +119,6 @@ def price(request: HttpRequest, scope: Scope, version: int) -> HttpResponse:
         "hidden": [(name, request.POST.get(name, "")) for name in form.fields],
     }
     return render(request, "costs/price_confirm.html", context)
-
-
-def _save_price(
-    request: HttpRequest, scope: Scope, judge: Judge, new_prices: dict[str, float], note: str
-) -> HttpResponse:
-    try:
-        with transaction.atomic():
-            change = enter_price(
-                provider=judge.provider,
-                base_url=judge.base_url,
-                model=judge.model,
-                prices=new_prices,
-                source=PriceRow.Source.PAGE,
-                note=note,
-            )
-            price_texts = [f"{key} {value:g}" for key, value in new_prices.items()]
-            record(scope, "price.changed", provider=judge.provider, model=judge.model, prices=price_texts)
-    except BadInput as error:
-        messages.error(request, _("Nothing was changed: %(error)s.") % {"error": error})
-    else:
-        message = _("Nothing was changed.") if change == "unchanged" else _("Saved. Applies to new calls.")
-        messages.success(request, message)
-    return redirect("prices", scope.collection.name)
 
 
 def _render_price(request: HttpRequest, scope: Scope, judge: Judge, form: PriceForm, status: int = 200) -> HttpResponse:

@@ -36,7 +36,26 @@ def quality(request: HttpRequest, scope: Scope) -> HttpResponse:
     context, heat = describe_agreement(request, scope)
     if file := download(request, [heat]):
         return file
-    context |= _audits_context(request, scope)
+    # The audits of the campaign that the address names, or else of all current automatic labels.
+    collection = scope.collection
+    number = request.GET.get("campaign", "")
+    requested = find_campaign(collection, number) if number else None
+    audits = None if requested else measure_collection_audits(collection)
+    campaign = requested or (find_numbered(Campaign.judging, collection, audits.campaign) if audits else None)
+    ended = campaign is not None and campaign.state in audit_sampling.ENDED
+    if campaign is not None:
+        # A running campaign draws its audits by itself: more are offered once it has ended.
+        left = audit_sampling.remaining_by_stratum(campaign.pk) if ended else None
+        audits = measure_audits(collection, campaign, counters.read(campaign.pk), left)
+    labelling = Campaign.judging.filter(collection=collection, tallies__key__startswith="route:", tallies__value__gt=0)
+    campaigns = list(labelling.distinct().order_by("-pk"))
+    context |= {
+        "campaign": campaign,
+        "chosen": requested,
+        "campaigns": campaigns if len(campaigns) > 1 or requested else [],
+        "audits": audits,
+        "ended": ended,
+    }
     # The pairs on which Dawid-Skene and the majority differ.
     rows: list[dict[str, Any]] = context["second"]["rows"] if context["second"] else []  # type: ignore[index]
     pairs = Pair.objects.select_related("query", "document").in_bulk([row["pair"] for row in rows])
@@ -54,29 +73,6 @@ def readiness(request: HttpRequest, scope: Scope) -> HttpResponse:
         return redirect("quality", scope.collection.name)
     context = {"scope": scope, "quality": load_readiness(scope.collection)}
     return render(request, "label_quality/_readiness.html", context)
-
-
-def _audits_context(request: HttpRequest, scope: Scope) -> dict[str, object]:
-    """Return the audits of the campaign that the address names, or else of all current automatic labels."""
-    collection = scope.collection
-    number = request.GET.get("campaign", "")
-    requested = find_campaign(collection, number) if number else None
-    audits = None if requested else measure_collection_audits(collection)
-    campaign = requested or (find_numbered(Campaign.judging, collection, audits.campaign) if audits else None)
-    ended = campaign is not None and campaign.state in audit_sampling.ENDED
-    if campaign is not None:
-        # A running campaign draws its audits by itself: more are offered once it has ended.
-        left = audit_sampling.remaining_by_stratum(campaign.pk) if ended else None
-        audits = measure_audits(collection, campaign, counters.read(campaign.pk), left)
-    labelling = Campaign.judging.filter(collection=collection, tallies__key__startswith="route:", tallies__value__gt=0)
-    campaigns = list(labelling.distinct().order_by("-pk"))
-    return {
-        "campaign": campaign,
-        "chosen": requested,
-        "campaigns": campaigns if len(campaigns) > 1 or requested else [],
-        "audits": audits,
-        "ended": ended,
-    }
 
 
 @action("admin")

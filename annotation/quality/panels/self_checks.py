@@ -85,14 +85,8 @@ def current_versions(names: Iterable[str]) -> list[JudgeVersion]:
 def collection_probes(collection: Collection) -> tuple[Probe, ...]:
     """Return the built-in probes and the collection's own."""
     answers = Query.objects.filter(collection=collection, is_current=True).exclude(answers=[]).exists()
-    return (*built_in(answers=answers), *_own_probes(collection))
-
-
-def _own_probes(collection: Collection) -> list[Probe]:
-    """Return a relevant and a not relevant pair of each of the first queries that have both.
-
-    The first by id, so that every self-check asks the same.
-    """
+    # A relevant and a not relevant pair of each of the first queries that have both. The first by id, so that every
+    # self-check asks the same.
     reference = Q(assessor__kind=Assessor.Kind.REFERENCE, aspect=None)
     graded = CurrentJudgment.objects.filter(reference, pair__collection=collection, pair__query__is_current=True)
     graded = graded.filter(pair__document__is_current=True)
@@ -124,7 +118,7 @@ def _own_probes(collection: Collection) -> list[Probe]:
             )
             documents.append((level, inputs))
         probes.append(Probe(f"query-{query_id}", tuple(documents), own=True))
-    return probes
+    return (*built_in(answers=answers), *probes)
 
 
 def self_check(

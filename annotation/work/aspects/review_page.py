@@ -46,7 +46,20 @@ def describe_review(review: AspectReview, post: QueryDict, *, mine: bool) -> dic
             {"key": key, "name": name, "chosen": post.get(f"v-{key}", ""), "reason": post.get(f"r-{key}", "")}
             for key, name in CRITERIA.items()
         ]
-        context["weights"] = _show_weights(review, steps, entries, post)
+        # Each aspect with the importances of the first person, the reviewer and the form.
+        first = {entry.id: entry.importance for entry in load_aspects(review.revision.aspects)}
+        own = steps[Kind.WEIGHTS].answers["importances"]
+        weights = importance_weights([entry.importance for entry in entries])
+        context["weights"] = [
+            {
+                "entry": entry,
+                "weight": weight,
+                "first": first.get(entry.id),
+                "own": own.get(entry.id),
+                "chosen": _read_importance(post, entry.id, entry.importance),
+            }
+            for entry, weight in zip(entries, weights, strict=True)
+        ]
     elif step == Kind.DOCUMENTS:
         context["cards"] = _show_documents(review, entries, post)
     elif not step:
@@ -57,25 +70,6 @@ def describe_review(review: AspectReview, post: QueryDict, *, mine: bool) -> dic
 def _read_importance(post: QueryDict, aspect: str, default: int) -> int:
     value = post.get(f"w-{aspect}", "")
     return int(value) if value in {"1", "2", "3", "4", "5"} else default
-
-
-def _show_weights(
-    review: AspectReview, steps: dict[str, ReviewStep], entries: Entries, post: QueryDict
-) -> list[dict[str, Any]]:
-    """Return each aspect with the importances of the first person, the reviewer and the form."""
-    first = {entry.id: entry.importance for entry in load_aspects(review.revision.aspects)}
-    own = steps[Kind.WEIGHTS].answers["importances"]
-    weights = importance_weights([entry.importance for entry in entries])
-    return [
-        {
-            "entry": entry,
-            "weight": weight,
-            "first": first.get(entry.id),
-            "own": own.get(entry.id),
-            "chosen": _read_importance(post, entry.id, entry.importance),
-        }
-        for entry, weight in zip(entries, weights, strict=True)
-    ]
 
 
 def _show_documents(review: AspectReview, entries: Entries, post: QueryDict) -> list[dict[str, Any]]:

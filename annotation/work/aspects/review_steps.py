@@ -86,32 +86,12 @@ def judge_aspects(
         if name not in verdicts:
             raise BadInput(_("Choose “Accept” or “Change” for: %(criterion)s.") % {"criterion": title})
         _require_reason(verdicts[name], str(title))
-    _check_changes(review, held.entries, verdicts, importances)
-    # Compared with the current weights, so that unchanged weights make no revision.
-    changed = {entry.id for entry in held.entries if importances.get(entry.id, entry.importance) != entry.importance}
-    revision = None
-    if changed:
-        note = f"weights: {verdicts['weights'].reason}"
-        revision = revising.apply_review(review.query, review.reviewer, importances=importances, note=note, base=base)
-    final = load_aspects(revision.aspects) if revision else held.entries
-    answers = {
-        "criteria": {name: asdict(verdicts[name]) for name in CRITERIA},
-        "importances": {entry.id: entry.importance for entry in final},
-        # The judged wordings: judge_documents refuses the step if they were changed afterwards.
-        "set": _wordings(final),
-    }
-    return _append_step(review, member, Kind.ASPECTS, answers, revision)
-
-
-def _check_changes(
-    review: AspectReview, entries: Entries, verdicts: Mapping[str, Verdict], importances: Mapping[str, int]
-) -> None:
-    """Raise BadInput unless the criteria with a changed verdict are those that the reviewer changed."""
+    # The criteria with a changed verdict must be those that the reviewer changed.
     # Compared with the revision under review, because the reviewer may have edited the aspects on the query's page.
     first = {entry.id: entry.importance for entry in load_aspects(review.revision.aspects)}
-    reworded = _wordings(load_aspects(review.revision.aspects)) != _wordings(entries)
+    reworded = _wordings(load_aspects(review.revision.aspects)) != _wordings(held.entries)
     reweighed = any(
-        importances.get(entry.id, entry.importance) != first[entry.id] for entry in entries if entry.id in first
+        importances.get(entry.id, entry.importance) != first[entry.id] for entry in held.entries if entry.id in first
     )
     if verdicts["weights"].accept and reweighed:
         raise BadInput(_("Some weights differ from the first ones. Choose “Change” for the weights and say why."))
@@ -127,6 +107,20 @@ def _check_changes(
             _("The aspects are as they were. Change them on the page of the query first, or accept: %(criterion)s.")
             % {"criterion": CRITERIA[unchanged[0]]}
         )
+    # Compared with the current weights, so that unchanged weights make no revision.
+    changed = {entry.id for entry in held.entries if importances.get(entry.id, entry.importance) != entry.importance}
+    revision = None
+    if changed:
+        note = f"weights: {verdicts['weights'].reason}"
+        revision = revising.apply_review(review.query, review.reviewer, importances=importances, note=note, base=base)
+    final = load_aspects(revision.aspects) if revision else held.entries
+    answers = {
+        "criteria": {name: asdict(verdicts[name]) for name in CRITERIA},
+        "importances": {entry.id: entry.importance for entry in final},
+        # The judged wordings: judge_documents refuses the step if they were changed afterwards.
+        "set": _wordings(final),
+    }
+    return _append_step(review, member, Kind.ASPECTS, answers, revision)
 
 
 def _wordings(entries: Entries) -> dict[str, list[str]]:

@@ -1,6 +1,5 @@
 """Context of a query's workspace: its aspects with weights, and its open, kept and discarded documents."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,9 +56,22 @@ def load_workspace(query: Query) -> dict[str, Any]:
     others = Query.objects.filter(collection_id=query.collection_id, is_current=True)
     is_undone = Exists(AspectRevision.objects.filter(undoes=OuterRef("pk")))
     history = AspectRevision.objects.filter(query=query).select_related("author").annotate(taken_back=is_undone)
+    # The aspects with weights, keys, cards, and groups of passages that can be joined.
+    by_weight = importance_weights([entry.importance for entry in entries])
+    shown = []
+    for number, (entry, weight) in enumerate(zip(entries, by_weight, strict=True), 1):
+        own_cards = [card for card in cards if entry.id in card.aspects]
+        key = str(number) if number <= KEYS else ""
+        # Only the numbers of chunks are compared, because whole texts are not loaded; joining checks them again.
+        for card in own_cards:
+            card.document.text = card.text
+        by_id = {card.document.external_id: card.document for card in own_cards}
+        groups = joinable_groups([as_passage(document) for document in by_id.values()])
+        joinable = [[by_id[passage.id] for passage in group] for group in groups]
+        shown.append({"entry": entry, "weight": weight, "key": key, "cards": own_cards, "joinable": joinable})
     return {
         "number": newest.number if newest else 0,
-        "aspects": _build_aspects(entries, cards),
+        "aspects": shown,
         "to_review": [card for card in cards if card.state == "open"],
         "discarded": [card for card in cards if card.state == "discarded"],
         "kept": sum(card.state == "kept" for card in cards),
@@ -129,20 +141,3 @@ def _load_cards(query: Query) -> list[AspectCard]:
         )
         for pk, document, shown, length in rows
     ]
-
-
-def _build_aspects(entries: Sequence[AspectSnapshot], cards: Sequence[AspectCard]) -> list[dict[str, Any]]:
-    """Return the aspects with weights, keys, cards, and groups of passages that can be joined."""
-    by_weight = importance_weights([entry.importance for entry in entries])
-    shown = []
-    for number, (entry, weight) in enumerate(zip(entries, by_weight, strict=True), 1):
-        own_cards = [card for card in cards if entry.id in card.aspects]
-        key = str(number) if number <= KEYS else ""
-        # Only the numbers of chunks are compared, because whole texts are not loaded; joining checks them again.
-        for card in own_cards:
-            card.document.text = card.text
-        by_id = {card.document.external_id: card.document for card in own_cards}
-        groups = joinable_groups([as_passage(document) for document in by_id.values()])
-        joinable = [[by_id[passage.id] for passage in group] for group in groups]
-        shown.append({"entry": entry, "weight": weight, "key": key, "cards": own_cards, "joinable": joinable})
-    return shown

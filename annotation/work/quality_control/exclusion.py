@@ -234,7 +234,35 @@ def _store_act(
     counted: Sequence[LockedItem],
 ) -> None:
     """Update items (from `locked` to `counted`), labels and counters after the new rows of an act; store the act."""
-    _update_items(locked, counted, shard=act.membership_id % SHARDS)
+    # Store the items' new counts and the states that follow from their judgments; update the campaigns' counters.
+    shard = act.membership_id % SHARDS
+    ids = one_array(item.pk for item in locked)
+    grades: dict[int, list[int]] = defaultdict(list)
+    adjudicated = set()
+    for item_id, step, grade in CurrentJudgment.objects.filter(
+        item__in=ids, step__in=[Step.FINAL, Step.ADJUDICATION]
+    ).values_list("item_id", "step", "grade"):
+        if step == Step.ADJUDICATION:
+            adjudicated.add(item_id)
+        elif item_id is not None:
+            grades[item_id].append(grade)
+    flags = Assignment.objects.filter(item__in=ids, flagged=True, state=Assignment.State.DONE)
+    flagged = set(flags.values_list("item_id", flat=True))
+    resolved_changes: dict[tuple[int, str], int] = defaultdict(int)
+    changed = []
+    for before, now in zip(locked, counted, strict=True):
+        state = _item_state(now, grades[now.pk], now.pk in flagged, now.pk in adjudicated)
+        if state != now.state or now != before:
+            changed.append((now.pk, now.taken, now.done, now.overlap, state))
+        # Items that measure people are no part of a campaign's progress.
+        if state != now.state and now.campaign is not None and now.reason not in MEASURING:
+            change = int(state == Item.State.SETTLED) - int(now.state == Item.State.SETTLED)
+            resolved_changes[now.campaign, resolved_counter(now.reason)] += change
+    if changed:
+        with connection.cursor() as cursor:
+            cursor.execute(_UPDATE_ITEMS, [timezone.now(), *map(list, zip(*changed, strict=True))])
+    for (campaign, key), change in resolved_changes.items():
+        counters.add(campaign, key, change, on=shard)
     aspects = {row.pair_id for row in rows if row.aspect_id is not None}
     resolve_pairs({item.pair_id for item in locked} | aspects)
     act.judgments, act.texts = [row.pk for row in rows], [text.pk for text in texts]
@@ -268,37 +296,6 @@ def _update_assignments(
     values: dict[str, Any] = {"items": items, "judgments": judgments, "steps": steps, "membership": membership.pk}
     values |= {"before": before.value, "after": after.value}
     return {item for item, has_moved in fetch_rows(_UPDATE_ASSIGNMENTS, **values) if has_moved}
-
-
-def _update_items(locked: Sequence[LockedItem], counted: Sequence[LockedItem], *, shard: int) -> None:
-    """Store the items' new counts and the states that follow from their judgments; update the campaigns' counters."""
-    ids = one_array(item.pk for item in locked)
-    grades: dict[int, list[int]] = defaultdict(list)
-    adjudicated = set()
-    for item_id, step, grade in CurrentJudgment.objects.filter(
-        item__in=ids, step__in=[Step.FINAL, Step.ADJUDICATION]
-    ).values_list("item_id", "step", "grade"):
-        if step == Step.ADJUDICATION:
-            adjudicated.add(item_id)
-        elif item_id is not None:
-            grades[item_id].append(grade)
-    flags = Assignment.objects.filter(item__in=ids, flagged=True, state=Assignment.State.DONE)
-    flagged = set(flags.values_list("item_id", flat=True))
-    resolved_changes: dict[tuple[int, str], int] = defaultdict(int)
-    changed = []
-    for before, now in zip(locked, counted, strict=True):
-        state = _item_state(now, grades[now.pk], now.pk in flagged, now.pk in adjudicated)
-        if state != now.state or now != before:
-            changed.append((now.pk, now.taken, now.done, now.overlap, state))
-        # Items that measure people are no part of a campaign's progress.
-        if state != now.state and now.campaign is not None and now.reason not in MEASURING:
-            change = int(state == Item.State.SETTLED) - int(now.state == Item.State.SETTLED)
-            resolved_changes[now.campaign, resolved_counter(now.reason)] += change
-    if changed:
-        with connection.cursor() as cursor:
-            cursor.execute(_UPDATE_ITEMS, [timezone.now(), *map(list, zip(*changed, strict=True))])
-    for (campaign, key), change in resolved_changes.items():
-        counters.add(campaign, key, change, on=shard)
 
 
 def _item_state(item: LockedItem, grades: list[int], flagged: bool, adjudicated: bool) -> str:

@@ -139,17 +139,6 @@ class Command(QuorumCommand):
         tests = [asdict(compare_runs(name, result.per_query[name], other.per_query[name])) for name in averaged]
         return {"run": str(path), "missing_queries": len(other.missing), "measures": other.means, "paired": tests}
 
-    def print_queries(self, per_query: dict[str, dict[str, float]]) -> None:
-        """Print the values of every query, a column for each measure, "-" for a missing value."""
-        queries = list(dict.fromkeys(query for values in per_query.values() for query in values))
-        first = max(map(len, ["query", *queries]))
-        widths = {name: max(len(name), 6) for name in per_query}
-        self.say(" ".join([f"  {'query':<{first}}", *(f"{name:>{width}}" for name, width in widths.items())]))
-        for query in queries:
-            values = [f"{per_query[name][query]:.4f}" if query in per_query[name] else "-" for name in per_query]
-            cells = [f"{value:>{width}}" for value, width in zip(values, widths.values(), strict=True)]
-            self.say(" ".join([f"  {query:<{first}}", *cells]))
-
     def tell(self, document: dict[str, Any]) -> None:
         """Print the document as text."""
         missing = f", {document['missing_queries']} missing in the run count 0" if document["missing_queries"] else ""
@@ -160,7 +149,15 @@ class Command(QuorumCommand):
         for name, value in document["measures"].items():
             self.say(f"  {name:<18} {value:.4f}")
         if per_query := document.get("per_query"):
-            self.print_queries(per_query)
+            # A column for each measure, "-" for a missing value.
+            queries = list(dict.fromkeys(query for values in per_query.values() for query in values))
+            first = max(map(len, ["query", *queries]))
+            widths = {name: max(len(name), 6) for name in per_query}
+            self.say(" ".join([f"  {'query':<{first}}", *(f"{name:>{width}}" for name, width in widths.items())]))
+            for query in queries:
+                values = [f"{per_query[name][query]:.4f}" if query in per_query[name] else "-" for name in per_query]
+                cells = [f"{value:>{width}}" for value, width in zip(values, widths.values(), strict=True)]
+                self.say(" ".join([f"  {query:<{first}}", *cells]))
         if following := document.get("following"):
             documents = f"{following['documents']} documents of {following['queries']} queries became irrelevant"
             self.say(f"  {'p-MRR':<18} {following['p-MRR']:+.4f}  ({documents})")

@@ -60,13 +60,41 @@ class Command(JudgingCommand):
         """
         collection = collection_named(arguments["name"])
         options = read_arguments(FillingOptions, arguments, **({"policy": "people"} if arguments["people"] else {}))
-        check_options(collection, options, arguments)
+        # The options are checked before anything is stored.
+        only_filling = ("people", "wait", "with_what_there_is", "out", "retry_failed", "failed_to_people")
+        if not arguments["fill"] and (unused := [name for name in only_filling if arguments[name]]):
+            raise BadOption(unused[0], "this needs --fill")
+        if arguments["out"] is not None and arguments["out"].exists():
+            raise BadOption("out", f"{arguments['out']} exists already: name a new file")
+        check_workers_option(arguments["workers"])
+        if arguments["fill"]:
+            configuration = planning.judging_configuration(options)
+            if configuration is not None:
+                # A budget that is too small is reported before a run is imported.
+                lifecycle.check_budget(collection, configuration, options.budget, options.max_calls, None)
         # Looked up before files are imported: a mistyped number of a version imports nothing.
         before = planning.version_before(collection, options, shell_user()) if options.qrels else None
         runs = self.runs_of(collection, options.runs)
         options = options.model_copy(update={"runs": [run.name for run in runs]})
         before = before or planning.version_before(collection, options, shell_user())
-        document = inspect_pool(collection, runs, options.depth, before, options.first or 0)
+        # Counts of the pool, the bounds of each run, unsettled orders, and the first pairs.
+        depth, first = options.depth, options.first or 0
+        counts = planning.preview_filling(collection, runs, depth, before)
+        loaded = rankings.load([run.pk for run in runs], depth)
+        bounds = order.compute_bounds(loaded, reading.load(before), collection.grades, depth)
+        names = {run.pk: run.name for run in runs}
+        systems = [{"name": names[system["run"]], **system} for system in bounds["systems"]]
+        document = {
+            "collection": collection.name,
+            "qrels": before.number,
+            "depth": depth,
+            **counts,
+            # By name: primary keys of runs mean nothing to a reader.
+            "runs": [{key: value for key, value in system.items() if key != "run"} for system in systems],
+            "unsettled": [[names[run], names[other_run]] for run, other_run in bounds["unsettled"]],
+            **({"first": by_name(bounds["first"][:first])} if first else {}),
+            "filling": None,
+        }
         filling = self.begin(collection, runs, before, document, options, arguments) if arguments["fill"] else None
         for line in format_lines(document):
             self.say(line)
@@ -162,41 +190,6 @@ class Command(JudgingCommand):
         return pool_runs
 
 
-def check_options(collection: Collection, options: FillingOptions, arguments: dict[str, Any]) -> None:
-    """Check the options before anything is stored. Raises BadInput."""
-    only_filling = ("people", "wait", "with_what_there_is", "out", "retry_failed", "failed_to_people")
-    if not arguments["fill"] and (unused := [name for name in only_filling if arguments[name]]):
-        raise BadOption(unused[0], "this needs --fill")
-    if arguments["out"] is not None and arguments["out"].exists():
-        raise BadOption("out", f"{arguments['out']} exists already: name a new file")
-    check_workers_option(arguments["workers"])
-    if arguments["fill"]:
-        configuration = planning.judging_configuration(options)
-        if configuration is not None:
-            # A budget that is too small is reported before a run is imported.
-            lifecycle.check_budget(collection, configuration, options.budget, options.max_calls, None)
-
-
-def inspect_pool(collection: Collection, runs: Sequence[Run], depth: int, before: Qrels, first: int) -> dict[str, Any]:
-    """Return the JSON document of a pool: its counts, the bounds of each run, unsettled orders, and the first pairs."""
-    counts = planning.preview_filling(collection, runs, depth, before)
-    loaded = rankings.load([run.pk for run in runs], depth)
-    bounds = order.compute_bounds(loaded, reading.load(before), collection.grades, depth)
-    names = {run.pk: run.name for run in runs}
-    systems = [{"name": names[system["run"]], **system} for system in bounds["systems"]]
-    return {
-        "collection": collection.name,
-        "qrels": before.number,
-        "depth": depth,
-        **counts,
-        # By name: primary keys of runs mean nothing to a reader.
-        "runs": [{key: value for key, value in system.items() if key != "run"} for system in systems],
-        "unsettled": [[names[run], names[other_run]] for run, other_run in bounds["unsettled"]],
-        **({"first": by_name(bounds["first"][:first])} if first else {}),
-        "filling": None,
-    }
-
-
 def by_name(pairs: Sequence[order.Influence]) -> list[dict[str, Any]]:
     """Return the pairs by their external ids, with the influence of each."""
     queries = dict(Query.objects.filter(pk__in={pair[0] for pair in pairs}).values_list("pk", "external_id"))
@@ -208,7 +201,7 @@ def by_name(pairs: Sequence[order.Influence]) -> list[dict[str, Any]]:
 
 
 def format_lines(document: dict[str, Any]) -> Iterator[str]:
-    """Yield the document of `inspect_pool` as lines of text."""
+    """Yield the document of a pool as lines of text."""
     runs, depth, labelled = document["runs"], document["depth"], document["known"]
     yield (
         f"{document['collection']}: pool of {len(runs)} runs to depth {depth}: {document['pool']:,} pairs of "

@@ -42,7 +42,12 @@ class Command(QuorumCommand):
     def run(self, **options: Any) -> object:
         """Make, list, report or delete a suite."""
         if options["what"] == "list":
-            return self.list_suites()
+            documents = [describe_suite(suite) for suite in Suite.objects.order_by("name")]
+            for document in documents:
+                self.say(f"{document['suite']}: {', '.join(document['members'])}")
+            if not documents:
+                self.say("no suite yet: suite make NAME COLLECTION...")
+            return {"suites": documents}
         if not options["suite"]:
             raise BadInput(f"Name the suite: suite {options['what']} NAME")
         if options["what"] == "make":
@@ -56,33 +61,25 @@ class Command(QuorumCommand):
             self.say(f"suite {suite.name} is gone; its collections stay")
             return {"suite": options["suite"], "deleted": True}
         if options["what"] == "funnel":
-            return self.show_funnels(suite, options)
-        return self.report(suite, options)
-
-    def show_funnels(self, suite: Suite, options: dict[str, Any]) -> object:
-        """Print the funnels of the members' newest fillings."""
-        table = funnels.funnel_table(suite)
-        if table is None:
-            raise BadInput(f"No member of {suite.name} has had its holes filled: start with holes NAME --fill")
-        _write_table(table, options)
-        for name, *steps in table.rows:
-            step_counts = [
-                f"{step} {count:,}" for step, count in zip(table.header[1:], steps, strict=True) if count is not None
+            table = funnels.funnel_table(suite)
+            if table is None:
+                raise BadInput(f"No member of {suite.name} has had its holes filled: start with holes NAME --fill")
+            _write_table(table, options)
+            for name, *steps in table.rows:
+                step_counts = [
+                    f"{step} {count:,}"
+                    for step, count in zip(table.header[1:], steps, strict=True)
+                    if count is not None
+                ]
+                self.say(f"{name}: {', '.join(step_counts) or 'nothing filled yet'}")
+            members = [
+                (collection.name, funnel and funnel.document) for collection, funnel in funnels.member_funnels(suite)
             ]
-            self.say(f"{name}: {', '.join(step_counts) or 'nothing filled yet'}")
-        members = [
-            (collection.name, funnel and funnel.document) for collection, funnel in funnels.member_funnels(suite)
-        ]
-        return {"suite": suite.name, "members": [{"collection": name, "funnel": funnel} for name, funnel in members]}
-
-    def list_suites(self) -> object:
-        """Print all suites with their members."""
-        documents = [describe_suite(suite) for suite in Suite.objects.order_by("name")]
-        for document in documents:
-            self.say(f"{document['suite']}: {', '.join(document['members'])}")
-        if not documents:
-            self.say("no suite yet: suite make NAME COLLECTION...")
-        return {"suites": documents}
+            return {
+                "suite": suite.name,
+                "members": [{"collection": name, "funnel": funnel} for name, funnel in members],
+            }
+        return self.report(suite, options)
 
     def report(self, suite: Suite, options: dict[str, Any]) -> object:
         """Make the missing reports of the members, then print the table."""

@@ -76,13 +76,21 @@ class Command(QuorumCommand):
             self.stderr.write(f"{names}: up to {call_count:,} calls")
         result = measuring.measure_rows(collection, judge.name, rows, lister=lister.name)
         judged = describe_scores(collection, judge, result)
+        # The cost in USD is None if no call has a known price.
+        has_no_price = result.calls > 0 and result.unpriced == result.calls
         report = self.print_measures(
             {
                 **document,
                 "entities_by": f"patterns and {lister.name}",
                 **measures_table(rows, result.answers, count_tokens),
                 "judged": judged,
-                **describe_costs(result),
+                **{
+                    "campaign": result.campaign.number,
+                    "calls": result.calls,
+                    "calls_cached": result.cached,
+                    "cost": None if has_no_price else result.cost,
+                    "calls_without_price": result.unpriced,
+                },
             }
         )
         if judged["without_scores"] and not judged["rows"] and not result.lost:
@@ -137,18 +145,6 @@ def describe_scores(collection: Collection, judge: Judge, result: InlineResult[J
         # Without scores are the texts that the judge answered otherwise, and those without any answer.
         "without_scores": len(result.answers) - scored_count + result.lost,
         **mean_scores(result.answers),
-    }
-
-
-def describe_costs(result: InlineResult[JudgedOutput]) -> dict[str, Any]:
-    """Return the campaign of the calls, their number, and their cost in USD (None if no call has a known price)."""
-    has_no_price = result.calls > 0 and result.unpriced == result.calls
-    return {
-        "campaign": result.campaign.number,
-        "calls": result.calls,
-        "calls_cached": result.cached,
-        "cost": None if has_no_price else result.cost,
-        "calls_without_price": result.unpriced,
     }
 
 
