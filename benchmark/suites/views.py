@@ -84,7 +84,7 @@ def suite(request: HttpRequest, scope: AccessSiteScope, suite: int) -> HttpRespo
     columns = services.suite_columns(suite_row, K)
     lines = services.suite_lines(columns, measure, work="tests" in request.GET)
     has_letters = any(line["tests"] for line in lines)
-    shown = {
+    shown: dict[str, Any] = {
         "measure": measure,
         "label": measure_label(measure, K),
         "measures": [(key, measure_label(key, K)) for key in MEASURES],

@@ -69,10 +69,9 @@ def aggregate_labels(collection: Collection, how: str, assessors: Sequence[str] 
     else:
         if how == "majority":
             # The pairs on which one grade has more votes than any other, and that grade.
-            grades = matrix.grades
-            classes = np.unique(grades[grades != MISSING])
+            classes = np.unique(matrix.grades[matrix.grades != MISSING])
             votes = (
-                np.stack([(grades == grade).sum(axis=0) for grade in classes])
+                np.stack([(matrix.grades == grade).sum(axis=0) for grade in classes])
                 if len(classes)
                 else np.zeros((1, len(matrix.pairs)))
             )

@@ -72,13 +72,11 @@ class Command(QuorumCommand):
                     if count is not None
                 ]
                 self.say(f"{name}: {', '.join(step_counts) or 'nothing filled yet'}")
-            members = [
-                (collection.name, funnel and funnel.document) for collection, funnel in funnels.member_funnels(suite)
+            documents = [
+                {"collection": collection.name, "funnel": funnel and funnel.document}
+                for collection, funnel in funnels.member_funnels(suite)
             ]
-            return {
-                "suite": suite.name,
-                "members": [{"collection": name, "funnel": funnel} for name, funnel in members],
-            }
+            return {"suite": suite.name, "members": documents}
         return self.report(suite, options)
 
     def report(self, suite: Suite, options: dict[str, Any]) -> object:
