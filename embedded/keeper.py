@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 from embedded import addresses, locks
-from embedded.postgres import Failed, Postgres, check_version
+from embedded.postgres import MAJOR, Failed, Postgres
 from embedded.redis_server import Redis
 
 TICK = 0.25
@@ -160,7 +160,14 @@ def main(var: Path, lock: int) -> None:
     failure = var / "keeper.error"
     failure.unlink(missing_ok=True)
     try:
-        check_version(var)
+        # Data of another major version is left alone.
+        mark = var / "postgres" / "data" / "PG_VERSION"
+        if mark.exists() and (version := mark.read_text().strip()) != MAJOR:
+            raise Failed(
+                f"{mark.parent} was written by PostgreSQL {version}, and this Quorum brings {MAJOR}: "
+                "restore a backup into a new QUORUM_VAR.",
+                2,
+            )
         keeper = Keeper(var, lock)
     except Failed as error:
         sys.stderr.write(f"{error}\n")

@@ -34,17 +34,6 @@ def binaries_folder() -> Path:
 MAJOR = "18"
 
 
-def check_version(var: Path) -> None:
-    """Raise Failed if another major version wrote the data."""
-    mark = var / "postgres" / "data" / "PG_VERSION"
-    if mark.exists() and (version := mark.read_text().strip()) != MAJOR:
-        raise Failed(
-            f"{mark.parent} was written by PostgreSQL {version}, and this Quorum brings {MAJOR}: "
-            "restore a backup into a new QUORUM_VAR.",
-            2,
-        )
-
-
 class Postgres:
     """A server over VAR/postgres/data, which the keeper starts, polls and stops."""
 

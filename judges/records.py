@@ -9,7 +9,7 @@ from corpus.document_limit import SHOWN, Window, cut_windows
 from corpus.evidence.measures import EvidenceTarget
 from corpus.rubric import BY_QUERY, Definition
 from judges.presets import PRESETS, Preset
-from judges.presets.own_servers import default_timeout
+from judges.presets.own_servers import HOSTED_S, OWN_S, is_own_server
 from judges.rates import Rate
 
 SCALES = {"binary": 1, "0-3": 3, "0-10": 10}  # Highest grade by the name of a scale.
@@ -194,7 +194,8 @@ class JudgeSettings:
     @property
     def timeout_s(self) -> float:
         """Seconds within which an answer must be complete."""
-        return float(self.parameters.get("timeout_s", default_timeout(self.provider, self.base_url)))
+        default = OWN_S if is_own_server(self.provider, self.base_url) else HOSTED_S
+        return float(self.parameters.get("timeout_s", default))
 
     @property
     def grades(self) -> int:

@@ -7,8 +7,10 @@ from celery import shared_task, signals
 from django.conf import settings
 from django.db import InterfaceError, OperationalError, connection
 from django.db.models import Exists, OuterRef, Q, QuerySet
+from structlog.contextvars import bind_contextvars
 
 from jobs import notifications, workers
+from jobs.notifications import redis_client, redis_key
 from jobs.processes import watch_parent
 from jobs.tasks import CHORES, TICKS, is_shutting_down
 from judges.engine import budget, leases
@@ -32,7 +34,10 @@ def _judge_campaign(campaign_id: int, generation: int) -> None:
     if not _in_work().filter(pk=campaign_id).exists():
         return
     try:
-        wakeups.bind_request(campaign_id)
+        # Let log lines name the request that last started the campaign.
+        request_id: Any = redis_client().get(redis_key("request", campaign_id))
+        if request_id is not None:
+            bind_contextvars(request_id=request_id.decode())
         plan = plans.load_plan(campaign_id)
         connection.close()
         if plan is None:

@@ -113,24 +113,6 @@ def fit_matrix(matrix: GradeMatrix, names: tuple[str, ...]) -> SecondAggregate:
     )
 
 
-def differing_pairs(report: AgreementReport, second: SecondAggregate, limit: int = 200) -> list[list[Any]]:
-    """Return the pairs on which the aggregates differ, the most probable first.
-
-    A row has the pair, the majority, Dawid-Skene's label, its probability, and (position of the
-    assessor, grade) for each of the pair's grades.
-    """
-    differing = np.flatnonzero(second.differs)
-    differing = differing[np.lexsort((second.pairs[differing], -second.probability[differing]))][:limit]
-    pairs, probabilities = second.pairs[differing], second.probability[differing]
-    labels = np.stack([pairs, second.majority[differing], second.labels[differing]], axis=1).tolist()
-    # The pairs of a report are sorted by their ids.
-    grades_of_pair = report.found.grades[:, np.searchsorted(report.found.pairs, pairs)].T
-    return [
-        [*ids, probability, [(assessor, int(grade)) for assessor, grade in enumerate(grades) if grade != MISSING]]
-        for ids, probability, grades in zip(labels, probabilities.tolist(), grades_of_pair, strict=True)
-    ]
-
-
 def dawid_skene_document(second: SecondAggregate) -> dict[str, Any]:
     """Return the value of `dawid_skene` in the JSON of the command agreement."""
     solution = second.solution

@@ -16,7 +16,7 @@ from django.db import Error, transaction
 from django.http import Http404
 from django.utils.translation import gettext as _
 
-from annotation.agreement.aggregates import differing_pairs, fit_dawid_skene
+from annotation.agreement.aggregates import fit_dawid_skene
 from annotation.agreement.clusters import cluster_assessors
 from annotation.agreement.grade_matrix import (
     GradeMatrix,
@@ -28,7 +28,7 @@ from annotation.agreement.grade_matrix import (
 from annotation.agreement.measures import MANY, AgreementMeasures, Couples, Statistic
 from annotation.agreement.page import AgreementFilters
 from annotation.agreement.report import AgreementReport, AssessorCounts, agreement_report
-from annotation.agreement.resampling import RESAMPLES
+from annotation.agreement.resampling import MISSING, RESAMPLES
 from annotation.models import StoredResult
 from corpus.errors import QuorumError
 from corpus.models import Assessor, Collection
@@ -157,6 +157,18 @@ def compute_figures(collection: Collection, filters: AgreementFilters) -> dict[s
         collection, filters.chosen, binarize=filters.binarize, bootstrap=RESAMPLES, population=filters.population
     )
     measures, second = report.measures, fit_dawid_skene(report)
+    # The pairs on which the aggregates differ, the most probable first. A row has the pair, the majority, Dawid-Skene's
+    # label, its probability, and (position of the assessor, grade) for each of the pair's grades.
+    differing = np.flatnonzero(second.differs)
+    differing = differing[np.lexsort((second.pairs[differing], -second.probability[differing]))][:200]
+    pairs, probabilities = second.pairs[differing], second.probability[differing]
+    labels = np.stack([pairs, second.majority[differing], second.labels[differing]], axis=1).tolist()
+    # The pairs of a report are sorted by their ids.
+    grades_of_pair = report.found.grades[:, np.searchsorted(report.found.pairs, pairs)].T
+    rows = [
+        [*ids, probability, [(assessor, int(grade)) for assessor, grade in enumerate(grades) if grade != MISSING]]
+        for ids, probability, grades in zip(labels, probabilities.tolist(), grades_of_pair, strict=True)
+    ]
     return {
         "assessors": [_assessor_key(assessor) for assessor in report.found.assessors],
         "graded": [[assessor.n, assessor.relevant] for assessor in report.assessors],
@@ -170,7 +182,7 @@ def compute_figures(collection: Collection, filters: AgreementFilters) -> dict[s
             "solution": {name: getattr(second.solution, name) for name in SOLUTION} if second.solution else None,
             **{name: getattr(second, name) for name in ("reason", "items", "differing", "ties")},
             "shares": [[share, *rates] for _name, share, rates in second.accuracies],
-            "rows": differing_pairs(report, second),
+            "rows": rows,
         },
         "clusters": cluster_assessors(report) if len(report.assessors) > MANY else [],
     }

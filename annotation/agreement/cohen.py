@@ -114,19 +114,6 @@ def _compute_kappas(sums: Sums) -> Cohen:
     return Cohen(sums.n, plain, linear, quadratic, percent)
 
 
-def find_overlaps(grades: Grades) -> Overlaps:
-    """Find the items that two assessors graded; the left one is always in the smaller row."""
-    item, row = (indices.astype(np.int32) for indices in np.nonzero((grades != MISSING).T))
-    parts = [(row[:0], row[:0], item[:0])]
-    # The grades are sorted by item, so two of them `step` positions apart may be on the same item.
-    most_grades = int(np.bincount(item, minlength=1).max(initial=0))
-    for step in range(1, most_grades):
-        same = item[step:] == item[:-step]
-        parts.append((row[:-step][same], row[step:][same], item[:-step][same]))
-    left, right, items = (np.concatenate(column) for column in zip(*parts, strict=True))
-    return left, right, items
-
-
 class Sparse:
     """The measures from sparse counts of common items; the work is in proportion to their number."""
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from annotation.agreement.cohen import Sparse, cohen_kappas, find_overlaps
+from annotation.agreement.cohen import Sparse, cohen_kappas
 from annotation.agreement.resampling import (
     CELLS,
     MISSING,
@@ -138,14 +138,22 @@ def compute_measures(grades: NDArray[np.integer], *, bootstrap: int = 0, seed: i
     reason = ONE_ASSESSOR if assessors < 2 else NO_DOUBLE
     nominal, ordinal, interval = (build_statistic(value, low, high, double, reason) for value, low, high in alphas)
     rows = np.vstack([patterns.grades, majority_of_others(patterns)])
-    overlaps = find_overlaps(patterns.grades)
+    # The items that two assessors graded; the left one is always in the smaller row.
+    graded, row = (indices.astype(np.int32) for indices in np.nonzero((patterns.grades != MISSING).T))
+    parts = [(row[:0], row[:0], graded[:0])]
+    # The grades are sorted by item, so two of them `step` positions apart may be on the same item.
+    most_grades = int(np.bincount(graded, minlength=1).max(initial=0))
+    for step in range(1, most_grades):
+        same = graded[step:] == graded[:-step]
+        parts.append((row[:-step][same], row[step:][same], graded[:-step][same]))
+    left, right, items = (np.concatenate(column) for column in zip(*parts, strict=True))
     all_couples = np.stack(np.triu_indices(assessors, 1), axis=1)
-    left, right, item = overlaps
     with_overlap = np.unique(left.astype(np.int64) * assessors + right)
     # Of many assessors most couples have no common item.
     couples = all_couples if assessors <= MANY else np.stack(np.divmod(with_overlap, assessors), axis=1)
-    is_sparse = len(item) * SPARSE < len(couples) * rows.shape[1]
-    pairwise = _measure_couples(rows, couples, draws, Sparse(rows, couples, overlaps) if is_sparse else None)
+    is_sparse = len(items) * SPARSE < len(couples) * rows.shape[1]
+    overlaps = Sparse(rows, couples, (left, right, items)) if is_sparse else None
+    pairwise = _measure_couples(rows, couples, draws, overlaps)
     with_majority = np.stack([np.arange(assessors), np.arange(assessors) + assessors], axis=1)
     assessor, item = np.nonzero((rows[:assessors] != MISSING) & (rows[assessors:] != MISSING))
     sparse = Sparse(rows, with_majority, (assessor, assessor + assessors, item)) if is_sparse else None

@@ -3,7 +3,7 @@
 from typing import Any
 from urllib.parse import urlencode
 
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import BooleanField, Exists, OuterRef, Q, QuerySet
 from django.db.models.expressions import RawSQL
 from django.db.models.functions import Left
 
@@ -16,6 +16,7 @@ from annotation.work.queue.skipped import skipped_by_all
 from annotation.work.queue.statements import one_array
 from corpus.labels import reference_grades
 from corpus.models import Assessor, Collection, CurrentJudgment, Document, Item, Label, Pair, Query
+from corpus.models.search import DocumentTerms
 from corpus.search import full_text
 from judges.campaigns.pair_states import PairState, states_of
 from judges.models import Audit, Campaign, Work
@@ -105,7 +106,9 @@ def _query_condition(collection: Collection, q: str) -> Q:
 def _document_condition(collection: Collection, q: str) -> Q:
     documents = list(Document.objects.filter(collection=collection, external_id=q).values_list("pk", flat=True))
     if search := full_text.write_search(q):
-        matches = full_text.find_documents(collection.pk, search)
+        # A cast instead of to_tsquery, whose parser would split some of our terms.
+        matching = RawSQL("terms @@ %s::tsquery", [search], output_field=BooleanField())
+        matches = DocumentTerms.objects.filter(matching, collection=collection.pk)
         documents += matches.values_list("pk", flat=True)[: LISTED_DOCUMENTS + 1]
         if len(documents) > LISTED_DOCUMENTS:
             # With so many matches a walk over pairs by their key soon fills the page.

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchmark.agents.cutting import cut_text
-from benchmark.measures.aspects import QueryAspects
 from corpus.models import Collection, Document, Label
 from corpus.models.aspects import Aspect
-from judges.prompts.agents import aspect_fields
+from judges.prompts.render import TEXT_LIMIT
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +23,7 @@ class SoughtAspect:
     @property
     def in_prompt(self) -> dict[str, Any]:
         """The aspect as it appears in prompts."""
-        return aspect_fields(self.id, self.text, self.importance)
+        return {"id": self.id, "aspect": self.text[:TEXT_LIMIT], "weight": self.importance}
 
 
 def load_query_aspects(collection: Collection, queries: Iterable[int]) -> dict[int, list[SoughtAspect]]:
@@ -41,11 +40,6 @@ def load_query_aspects(collection: Collection, queries: Iterable[int]) -> dict[i
         aspect = SoughtAspect(row.external_id, row.text, row.importance, frozenset(documents[row.pk]))
         query_aspects[row.query_id].append(aspect)
     return dict(query_aspects)
-
-
-def sought_by(aspects: Sequence[SoughtAspect]) -> QueryAspects:
-    """The aspects as the measures of rankings take them."""
-    return QueryAspects.of([(aspect.importance, sorted(aspect.documents)) for aspect in aspects])
 
 
 def load_passages(collection: Collection, aspects: Sequence[SoughtAspect]) -> Mapping[str, tuple[str, tuple[str, ...]]]:

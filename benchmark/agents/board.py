@@ -16,10 +16,11 @@ from django.db.models import Count, Q, Sum
 from django.utils.translation import gettext as _
 
 from benchmark.agents import grading, sampling
-from benchmark.agents.aspects import SoughtAspect, load_query_aspects, sought_by
+from benchmark.agents.aspects import SoughtAspect, load_query_aspects
 from benchmark.agents.grades import UP, efficiency_quality, mean_of, mean_over_agents, order_by_mean
 from benchmark.agents.protocol import ADAPTIVE, FIXED
 from benchmark.agents.traces import agent_ndcg
+from benchmark.measures.aspects import QueryAspects
 from benchmark.models import AgentJob, AnswerAssessment, Trace
 from charts.downloads import Cell, DownloadTable, Figure
 from judges.costs.accounting import Paid, of_calls
@@ -239,7 +240,7 @@ def _measure_searches(
     """Return alpha-nDCG over the queries whose aspects have documents, and the mean number of searches."""
     # No retriever can find an aspect without documents: its query would count 0 for all of them.
     sought = {
-        query: sought_by(query_aspects)
+        query: QueryAspects.of([(aspect.importance, sorted(aspect.documents)) for aspect in query_aspects])
         for query, query_aspects in aspects.items()
         if any(aspect.documents for aspect in query_aspects)
     }

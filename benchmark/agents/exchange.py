@@ -7,9 +7,10 @@ from typing import Any
 
 from django.db.models import Sum
 
-from benchmark.agents import grading, jobs, sampling
+from benchmark.agents import grading, jobs
 from benchmark.agents.references import describe_references
 from benchmark.models import AgentJob, AnswerAssessment, Trace
+from corpus.models import Collection, Query
 from judges.models.retrieval import RetrievalCall
 
 
@@ -68,7 +69,18 @@ def write_files(job: AgentJob, folder: Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     files = [_write_lines(folder / "traces.jsonl", describe_traces(job))]
     if job.sample is not None:
-        (folder / "sample.json").write_text(json.dumps(sampling.describe_sample(job.sample), indent=2) + "\n")
+        sample = job.sample
+        names = dict(Collection.objects.filter(pk__in=sample.queries).values_list("pk", "name"))
+        rows = Query.objects.in_bulk([key for keys in sample.queries.values() for key in keys])
+        queries = [
+            {"collection": names[int(member)], "query_id": rows[key].external_id}
+            for member, keys in sample.queries.items()
+            if int(member) in names
+            for key in keys
+            if key in rows
+        ]
+        document = {"seed": sample.seed, "per_domain": sample.per_member, "queries": queries}
+        (folder / "sample.json").write_text(json.dumps(document, indent=2) + "\n")
         files.append(folder / "sample.json")
     if (grading_job := grading.newest_grading(job)) is not None:
         files.append(_write_lines(folder / "judgments.jsonl", describe_judgments(grading_job)))

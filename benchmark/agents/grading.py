@@ -15,8 +15,7 @@ from benchmark.agents.aspects import SoughtAspect, load_query_aspects
 from benchmark.agents.grades import EVEN, UP, rate_completeness, weigh_coverage
 from benchmark.agents.jobs import AgentJobs
 from benchmark.agents.options import GradeOptions
-from benchmark.agents.references import load_references
-from benchmark.models import AgentJob, AnswerAssessment, Trace
+from benchmark.models import AgentJob, AnswerAssessment, ReferenceAnswer, Trace
 from benchmark.report.inputs import aspects_mark
 from corpus.errors import BadInput
 from corpus.models import Collection, Query
@@ -154,7 +153,10 @@ def _load_answers(search: AgentJob, references: AgentJob | None) -> list[GradedA
     traces = list(Trace.objects.filter(job=search).order_by("retriever", "agent", "query"))
     queries = Query.objects.in_bulk({trace.query_id for trace in traces})
     # In bulk: traces of all retrievers and agents share their queries.
-    reference_answers, aspects = load_references(references), load_query_aspects(search.collection, queries)
+    # Without the reference answers that could not be written.
+    rows = ReferenceAnswer.objects.filter(job=references, problem="") if references else ReferenceAnswer.objects.none()
+    reference_answers = dict(rows.values_list("query", "answer"))
+    aspects = load_query_aspects(search.collection, queries)
     answers = []
     for trace in traces:
         query = queries[trace.query_id]

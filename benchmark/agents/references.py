@@ -143,12 +143,6 @@ def _build_step(
     return step, passages
 
 
-def load_references(job: AgentJob | None) -> dict[int, str]:
-    """Load the reference answers of a job, by query, without those that could not be written."""
-    rows = ReferenceAnswer.objects.filter(job=job, problem="") if job else ReferenceAnswer.objects.none()
-    return dict(rows.values_list("query", "answer"))
-
-
 def describe_references(job: AgentJob) -> list[dict[str, Any]]:
     """Return the rows of `references.jsonl`, in the order of the query ids."""
     rows = ReferenceAnswer.objects.filter(job=job, problem="").select_related("query").order_by("query__external_id")

@@ -80,19 +80,5 @@ def sampled_queries(sample: AgentSample, collection: Collection) -> Sequence[Que
     return [rows[key] for key in keys if key in rows]
 
 
-def describe_sample(sample: AgentSample) -> dict[str, Any]:
-    """Return the document `sample.json`: the ids of the sampled queries, by collection."""
-    names = dict(Collection.objects.filter(pk__in=sample.queries).values_list("pk", "name"))
-    rows = Query.objects.in_bulk([key for keys in sample.queries.values() for key in keys])
-    queries = [
-        {"collection": names[int(member)], "query_id": rows[key].external_id}
-        for member, keys in sample.queries.items()
-        if int(member) in names
-        for key in keys
-        if key in rows
-    ]
-    return {"seed": sample.seed, "per_domain": sample.per_member, "queries": queries}
-
-
 def _of(target: Suite | Collection) -> dict[str, Any]:
     return {"suite": target} if isinstance(target, Suite) else {"collection": target}

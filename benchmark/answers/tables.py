@@ -25,16 +25,6 @@ def test_names(k: int) -> tuple[str, ...]:
     )
 
 
-def result_tables(result: Mapping[str, Any]) -> list[DownloadTable]:
-    """Return the tables of an evaluation: RAGAlign, and Hit@k of each system by both versions with its ranks."""
-    label = f"Hit@{result['k']}"
-    versions = _("%(measure)s, original"), _("%(measure)s, filled")
-    header = (_("system"), *(name % {"measure": label} for name in versions), _("rank before"), _("rank after"))
-    columns = ("name", "before", "after", "rank_before", "rank_after")
-    rows = tuple(tuple(system[name] for name in columns) for system in result["systems"])
-    return [alignment_table(result), DownloadTable("rag-retrieval", _("Retrieval by system"), header, rows)]
-
-
 def alignment_table(result: Mapping[str, Any]) -> DownloadTable:
     """Return RAGAlign by system and generator, and the mean over systems once all queries are answered."""
     graded = _("graded, original"), _("graded, filled")

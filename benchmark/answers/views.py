@@ -5,16 +5,19 @@ from urllib.parse import urlencode
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods
 
 from benchmark.answers import figures, listing, results, suites
 from benchmark.answers import tables as downloads
 from benchmark.answers.evaluations import ANSWERS, answered_queries, runs_in
 from benchmark.answers.results import VersionPair
+from benchmark.answers.tables import alignment_table
 from benchmark.models import AnswerEvaluation, GeneratedAnswer
 from benchmark.report.systems import chosen
 from benchmark.suites.groups import collections_of
 from benchmark.suites.views import get_suite
+from charts.downloads import DownloadTable
 from corpus.access import AccessScope, AccessSiteScope, action
 from corpus.chart_downloads import send_file
 from corpus.errors import BadInput
@@ -67,7 +70,16 @@ def _render_evaluation(request: HttpRequest, scope: AccessScope, evaluation_row:
         context["problem"] = str(error)
     else:
         result = results.load_result(evaluation_row, pair)
-        files = {"charts": figures.draw_versions(result), "tables": downloads.result_tables(result)}
+        # The tables of an evaluation: RAGAlign, and Hit@k of each system by both versions with its ranks.
+        label = f"Hit@{result['k']}"
+        versions = _("%(measure)s, original"), _("%(measure)s, filled")
+        header = (_("system"), *(name % {"measure": label} for name in versions), _("rank before"), _("rank after"))
+        columns = ("name", "before", "after", "rank_before", "rank_after")
+        rows = tuple(tuple(system[name] for name in columns) for system in result["systems"])
+        files = {
+            "charts": figures.draw_versions(result),
+            "tables": [alignment_table(result), DownloadTable("rag-retrieval", _("Retrieval by system"), header, rows)],
+        }
         context["reasons"] = [
             {"system": cell["system"], "generator": cell["generator"], "when": when, "why": reason}
             for cell in result["cells"]

@@ -5,27 +5,11 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from benchmark.models import Run
-from benchmark.qrels.versions import latest_version
-from benchmark.report.systems import chosen, figures
+from benchmark.report.systems import figures
 from benchmark.report.systems.chosen import StoredReport
 from charts.downloads import DownloadTable
-from corpus.models import Collection
 
 SHOWN = 60  # Pairs of systems on the page; the downloaded table has all.
-
-
-def bounds_context(collection: Collection, runs: list[Run]) -> dict[str, Any]:
-    """Return the section's context: the newest stored bounds, and a newer version of the qrels."""
-    stored = chosen.stored_report(chosen.newest_report(collection, compares=False), runs)
-    latest = latest_version(collection)
-    return {
-        "stored": stored,
-        "shown": show_bounds(stored) if stored and stored.is_ready else None,
-        "runs": runs,
-        "newer": latest if stored and latest and latest.pk != stored.report.before_id else None,
-        "unattended": chosen.is_unattended(stored.report if stored else None),
-    }
 
 
 def show_bounds(stored: StoredReport) -> dict[str, Any]:

@@ -7,9 +7,10 @@ from django.db.models import QuerySet
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from benchmark.bounds.page import bounds_context
+from benchmark.bounds.page import show_bounds
 from benchmark.hole_filling import stages
-from benchmark.models import Filling, Run
+from benchmark.models import Filling
+from benchmark.qrels.versions import latest_version
 from benchmark.report import tables
 from benchmark.report.systems import chosen
 from charts import Link, Node, draw_flow
@@ -52,19 +53,19 @@ def send_form(collection: Collection) -> dict[str, Any]:
     return {"choices": judging_choices(collection), "auto_id": "send_%s"}
 
 
-def ranking_of(collection: Collection) -> dict[str, Any] | None:
-    """Return runs, depth and qrels of the newest ranking uncertainty; None if it was never computed."""
-    stored = chosen.stored_report(chosen.newest_report(collection, compares=False), [])
-    if stored is None or not stored.is_ready:
-        return None
-    # Runs that have been deleted since have no pairs to send.
-    runs = Run.objects.filter(pk__in=stored.report.options["runs"], is_deleted=False)
-    return {"runs": list(runs.values_list("name", flat=True)), "depth": stored.k, "qrels": stored.report.before.number}
-
-
 def fillings_page(collection: Collection, *, with_table: bool) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the context of the page of all fillings, and its files; the downloaded table has all rows."""
-    bounds = bounds_context(collection, chosen.runs_of(collection))
+    # The newest stored bounds, and a newer version of the qrels.
+    runs = chosen.runs_of(collection)
+    stored = chosen.stored_report(chosen.newest_report(collection, compares=False), runs)
+    latest = latest_version(collection)
+    bounds: dict[str, Any] = {
+        "stored": stored,
+        "shown": show_bounds(stored) if stored and stored.is_ready else None,
+        "runs": runs,
+        "newer": latest if stored and latest and latest.pk != stored.report.before_id else None,
+        "unattended": chosen.is_unattended(stored.report if stored else None),
+    }
     rows, shown = fillings_of(collection).order_by("-pk"), bounds["shown"]
     files: dict[str, Any] = {"charts": [shown["chart"]], "tables": [*shown["tables"]]} if shown else {"tables": []}
     if with_table:

@@ -14,7 +14,8 @@ from actions.pages import answer_action, form_of
 from actions.services import Actor
 from benchmark.hole_filling import selectors, services
 from benchmark.hole_filling.planning import estimate_filling
-from benchmark.models import Filling
+from benchmark.models import Filling, Run
+from benchmark.report.systems import chosen
 from corpus.access import AccessScope, action
 from corpus.chart_downloads import answer_page
 from corpus.errors import BadInput
@@ -40,10 +41,18 @@ def fillings(request: HttpRequest, scope: AccessScope) -> HttpResponse:
 @require_POST
 def send_pairs(request: HttpRequest, scope: AccessScope) -> HttpResponse:
     """Send the most informative pairs to people, or to the judges of a policy."""
-    ranking = selectors.ranking_of(scope.collection)
-    if ranking is None:
+    # The newest ranking uncertainty.
+    stored = chosen.stored_report(chosen.newest_report(scope.collection, compares=False), [])
+    if stored is None or not stored.is_ready:
         messages.error(request, _("Compute the ranking uncertainty first."))
         return redirect("hole_fillings", scope.collection.name)
+    # Runs that have been deleted since have no pairs to send.
+    runs = Run.objects.filter(pk__in=stored.report.options["runs"], is_deleted=False)
+    ranking = {
+        "runs": list(runs.values_list("name", flat=True)),
+        "depth": stored.k,
+        "qrels": stored.report.before.number,
+    }
     form_options = {**selectors.send_form(scope.collection), "fixed": ranking}
     form = form_of(services.start_filling, request, only=TO_SEND, **form_options)
 

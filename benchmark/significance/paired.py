@@ -9,7 +9,6 @@ columns.
 
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import combinations
 from math import ceil
 
 import numpy as np
@@ -129,13 +128,3 @@ def holm_levels(p: Sequence[float]) -> list[float]:
             final_level = level
         levels[index] = level if final_level is None else final_level
     return levels
-
-
-def significant_differences(tests: Tests, columns: Sequence[int]) -> "np.ndarray[tuple[int, int], np.dtype[np.bool_]]":
-    """Return (systems, systems) whether two differ, after Holm's correction over all their pairs."""
-    pairs = list(combinations(range(len(columns)), 2))
-    corrected = holm_correction([tests.p(columns[first], columns[second]) for first, second in pairs])
-    is_different = np.zeros((len(columns), len(columns)), dtype=np.bool_)
-    for (first, second), p in zip(pairs, corrected, strict=True):
-        is_different[first, second] = is_different[second, first] = p < LEVEL
-    return is_different

@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.significance.compact_letter_display import compact_letter_display
-from benchmark.significance.paired import Floats, Tests, holm_correction, holm_levels, significant_differences
+from benchmark.significance.paired import LEVEL, Floats, Tests, holm_correction, holm_levels
 
 MeasureRows = Mapping[str, list[dict[str, Any]]]  # By measure, a row for each system.
 SAME = 1e-12  # Means nearer than this share a rank.
@@ -84,7 +85,13 @@ def add_tests(
     tests = Tests(np.concatenate(blocks, axis=1), seed, weights)
     for (key, when), columns in columns_of.items():
         means = [row[when] for row in rows[key]]
-        letters = compact_letter_display(significant_differences(tests, columns), order_systems(means, names))
+        # (systems, systems): whether two differ, after Holm's correction over all their pairs.
+        pairs = list(combinations(range(len(columns)), 2))
+        p_holm = holm_correction([tests.p(columns[first], columns[second]) for first, second in pairs])
+        is_different = np.zeros((len(columns), len(columns)), dtype=np.bool_)
+        for (first, second), corrected_p in zip(pairs, p_holm, strict=True):
+            is_different[first, second] = is_different[second, first] = corrected_p < LEVEL
+        letters = compact_letter_display(is_different, order_systems(means, names))
         # Rows and letters are both in the order of the systems.
         for row, rank, letter in zip(rows[key], rank_means(means), letters, strict=True):
             row |= {f"rank_{when}": rank, f"letters_{when}": letter}

@@ -72,17 +72,6 @@ def _record_act(by: Any, act: str, suite: Suite, **details: object) -> None:
     record_act(by, act, None, suite=suite.name, **origin, **details)
 
 
-def find_suite(name: str) -> Suite:
-    """Return the suite of this name. Raises BadInput that lists the existing ones."""
-    suite_row = Suite.objects.filter(name=name).first()
-    if suite_row is None:
-        names = ", ".join(Suite.objects.order_by("name").values_list("name", flat=True)[:20])
-        raise BadInput(
-            _("There is no suite %(name)s; there are: %(known)s") % {"name": name, "known": names or _("none yet")}
-        )
-    return suite_row
-
-
 def collections_of(suite: Suite) -> list[Collection]:
     """Return the collections of a suite, in their order."""
     return [collection.collection for collection in suite.members.select_related("collection").order_by("place")]

@@ -29,12 +29,6 @@ Every query and every passage in this folder was written by a model. Nobody judg
 """
 
 
-def check_new_folder(folder: Path) -> None:
-    """Check that a folder does not exist or is empty. Raises BadInput."""
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise BadInput(f"{folder} is not empty: name a new folder")
-
-
 def write_folder(synthesis: Synthesis, folder: Path) -> dict[str, Any]:
     """Write the files of a synthesis, the manifest last, and return the manifest.
 

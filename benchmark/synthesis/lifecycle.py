@@ -19,6 +19,7 @@ from benchmark.synthesis.bundles import draw_personas
 from benchmark.synthesis.conversation import SeedOutcome, SeedTask, write_bundle
 from benchmark.synthesis.estimates import estimate_synthesis
 from benchmark.synthesis.options import AskOptions, BundleOptions, KeywordOptions
+from benchmark.synthesis.queries import choose_documents, choose_training_queries, list_training_sets
 from benchmark.synthesis.seeds import Seed, bundled_personas, choose_seeds, read_personas
 from corpus.errors import BadInput
 from corpus.models import Collection
@@ -74,8 +75,15 @@ class Syntheses(ModelJobKind[Synthesis]):
             settings |= {"dev": options.get("dev", 0.0), "personas": list(personas)}
             seeds = choose_seeds(collection, options["source"], seed=seed, limit=settings["limit"])
         else:
-            kind_settings, seeds = queries.choose_sources(collection, kind, options, seed)
-            settings |= kind_settings
+            settings["pairs"] = options.get("pairs", 20)
+            if kind == Synthesis.Product.KEYWORDS:
+                share, source = options.get("share", 0.3), options["source"]
+                # A page sends the name of a training set, a command its path.
+                folders = {folder.name: folder for folder, _label in list_training_sets(collection)}
+                seeds = choose_training_queries(collection, folders.get(source) or Path(source), share=share, seed=seed)
+                settings["share"] = share
+            else:
+                seeds = choose_documents(collection, limit=options["limit"], seed=seed)
         # The job depends on the texts of the seeds, not on the path or name of their source.
         texts = [(source.id, source.text, source.query is None) for source in seeds]
         return JobPlan(

@@ -57,20 +57,6 @@ ASK = WritingMethod("ask", "document", ask_prompt, "asked_of", 40)
 METHODS = {Synthesis.Product.KEYWORDS.value: KEYWORDS, Synthesis.Product.ASK.value: ASK}
 
 
-def choose_sources(
-    collection: Collection, kind: str, options: Mapping[str, Any], seed: int
-) -> tuple[dict[str, Any], list[Seed]]:
-    """Return the completed options of a kind, and the sources of its queries. Raises BadInput."""
-    pairs = options.get("pairs", 20)
-    if kind == Synthesis.Product.KEYWORDS:
-        share, source = options.get("share", 0.3), options["source"]
-        # A page sends the name of a training set, a command its path.
-        folders = {folder.name: folder for folder, _label in list_training_sets(collection)}
-        seeds = choose_training_queries(collection, folders.get(source) or Path(source), share=share, seed=seed)
-        return {"pairs": pairs, "share": share}, seeds
-    return {"pairs": pairs}, choose_documents(collection, limit=options["limit"], seed=seed)
-
-
 def list_training_sets(collection: Collection) -> list[tuple[Path, str]]:
     """Return folder and label of the collection's exports whose queries can be rewritten, the newest first."""
     training_sets = []

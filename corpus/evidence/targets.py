@@ -39,17 +39,6 @@ def _current_targets(targets: QuerySet[Target]) -> QuerySet[Target]:
     return Target.objects.filter(pk__in=first.values("pk")).order_by("pair")
 
 
-def last_text(pair: Pair | int) -> Target | None:
-    """Return the newest text of a pair, good or not, for a person to edit."""
-    texts = Target.objects.filter(pair=pair, withdraws=None).exclude(withdrawn_by__measures=SET_ASIDE)
-    return texts.order_by("-version").first()
-
-
-def last_of_judge(pair: Pair | int) -> Target | None:
-    """Return the newest text by a judge, with its problems."""
-    return Target.objects.filter(pair=pair, kind=Target.Kind.JUDGE).order_by("-version").first()
-
-
 def withdraw(item: Item, writer: str) -> None:
     """Withdraw this item's text by appending a row; earlier texts can still be edited."""
     pair = locked_pair(item.pair_id)

@@ -1,7 +1,6 @@
 """Documents and queries in cells: texts, objects, lists of either, and turns of a chat. Pure."""
 
 import re
-from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from corpus.formats.cell_values import as_cell, parse_cell
@@ -73,17 +72,6 @@ def read_values(cell: str) -> list[str]:
     if isinstance(values, list):
         return [as_cell(value) for value in values]
     return [cell]
-
-
-def unread_keys(cells: Iterable[str]) -> list[str]:
-    """Return the distinct ignored keys of the objects in cells."""
-    names: dict[str, None] = {}
-    for cell in cells:
-        try:
-            names.update(dict.fromkeys(name for passage in read_passages(cell) for name in passage.unread))
-        except NoPassageError:
-            continue
-    return list(names)
 
 
 def simplify(name: str) -> str:

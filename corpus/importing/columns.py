@@ -11,6 +11,7 @@ from corpus.formats import passages
 from corpus.formats.cell_values import as_cell, parse_cell
 from corpus.formats.files import MAX_COLUMNS
 from corpus.formats.grade_values import is_grade
+from corpus.formats.passages import NoPassageError, read_passages
 from corpus.formats.tool_exports import JUDGMENTS
 
 # The fields that a column can be, with their headers, in lower case and with "_" for other characters.
@@ -487,6 +488,12 @@ def find_unused(
         elif field != METADATA and field not in read_fields:
             reasons[name] = _("the file is read for its %(parts)s") % {"parts": ", ".join(sorted(parts))}
         elif field in ("positive", "negative", "passages"):
-            for key in passages.unread_keys(row[position] for row in rows if position < len(row)):
+            ignored_keys: dict[str, None] = {}
+            for cell in (row[position] for row in rows if position < len(row)):
+                try:
+                    ignored_keys.update(dict.fromkeys(key for passage in read_passages(cell) for key in passage.unread))
+                except NoPassageError:
+                    continue
+            for key in ignored_keys:
                 reasons[f"{name}.{key}"] = _("it is neither id, title, text, label nor score of a document")
     return reasons

@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 
 from django.db import connection, transaction
-from django.db.models import BooleanField, Exists, OuterRef, QuerySet
-from django.db.models.expressions import RawSQL
+from django.db.models import Exists, OuterRef
 from django.db.models.functions import Left
 
 from corpus.models import Document
@@ -74,13 +73,6 @@ def write_search(text: str) -> str:
     """
     terms = dict.fromkeys(_short_terms(text))
     return " & ".join(f"'{term}':*" if len(term) >= PREFIX_FROM else f"'{term}'" for term in terms)
-
-
-def find_documents(collection: int, search: str) -> QuerySet[DocumentTerms]:
-    """Return the terms of a collection's documents that match what `write_search` returned."""
-    # A cast instead of to_tsquery, whose parser would split some of our terms.
-    matches = RawSQL("terms @@ %s::tsquery", [search], output_field=BooleanField())
-    return DocumentTerms.objects.filter(matches, collection=collection)
 
 
 def _short_terms(text: str) -> Iterable[str]:

@@ -15,7 +15,6 @@ from django.utils.translation import gettext as _
 from corpus.errors import BadInput
 from judges.costs.price_entries import PRICES, incomplete_price
 from judges.costs.prices import Price, price_for_judge
-from judges.models import JudgeVersion
 from judges.models.prices import PriceRow
 from judges.records import Judge
 from store.sql import fetch_row
@@ -54,11 +53,6 @@ def prices_of_others(judge: Judge, rows: Sequence[PriceRow]) -> dict[str, Price]
             other_judge = replace(judge, model=row.model, **{key: getattr(row, key) for key in PRICES})
             prices[row.model] = price_for_judge(other_judge)
     return {model: price for model, price in prices.items() if price is not None}
-
-
-def newest_number() -> int:
-    """Return the primary key of the newest row; 0 if there is none."""
-    return PriceRow.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
 
 
 def history_of(judge: Judge) -> list[PriceRow]:
@@ -100,13 +94,6 @@ def taken_over(*, provider: str, base_url: str, model: str) -> PriceRow | None:
         return None
     earlier = same.exclude(source=PriceRow.Source.PAGE).first()
     return earlier if earlier is not None and earlier.input_price is not None else None
-
-
-def judges_sharing(judge: Judge) -> list[str]:
-    """Return the names of the other current judges to which a price of this judge's model and address applies."""
-    same = JudgeVersion.objects.filter(is_current=True, provider=judge.provider, model=judge.model)
-    same = same.filter(base_url=judge.base_url) if judge.base_url else same
-    return list(same.exclude(name=judge.name).order_by("name").values_list("name", flat=True))
 
 
 def _row_matches(row: PriceRow, judge: Judge) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 
 import kombu.exceptions
 from redis.exceptions import RedisError
-from structlog.contextvars import bind_contextvars, get_contextvars
+from structlog.contextvars import get_contextvars
 
 from jobs.notifications import is_away, message_sender, redis_client, redis_key
 from jobs.workers import LIVE_S, live_workers, work_in_progress
@@ -45,13 +45,6 @@ def notify_workers(campaign: int) -> None:
             queue_run(campaign, generation)
     except (kombu.exceptions.OperationalError, RedisError, OSError) as error:
         logger.warning("Redis is away, workers were not told of a campaign: %s", error)
-
-
-def bind_request(campaign: int) -> None:
-    """Let log lines name the request that last started the campaign."""
-    request_id: Any = redis_client().get(redis_key("request", campaign))
-    if request_id is not None:
-        bind_contextvars(request_id=request_id.decode())
 
 
 def queue_run(campaign: int, generation: int) -> None:

@@ -10,7 +10,7 @@ from django.db.models import Min
 from corpus.document_limit import SHOWN, WHOLE
 from corpus.models import Assessor
 from corpus.rubric import BY_QUERY, Rubric
-from judges.costs import counters, price_rows
+from judges.costs import counters
 from judges.costs.judge_records import judges_of, price_tables
 from judges.costs.prices import Price, price_for_judge
 from judges.domain import copies, routing
@@ -18,6 +18,7 @@ from judges.domain.protocol import Protocol
 from judges.engine import route_breakers
 from judges.engine.limits import Limit
 from judges.models import Campaign, JudgeVersion, PromptVersion
+from judges.models.prices import PriceRow
 from judges.prompts import answering
 from judges.records import DebateAgent, Judge
 
@@ -122,7 +123,8 @@ def load_plan(campaign_id: int) -> Plan | None:
         names |= {"adjudicator": routing.ORIGINS["adjudicator"]} if protocol.adjudicator else {}
         find_assessor = partial(Assessor.objects.get_or_create, collection=collection, kind=Assessor.Kind.POLICY)
         assessors = {route: find_assessor(name=name)[0].pk for route, name in names.items()}
-    priced_at = price_rows.newest_number()  # Before the prices: one that is added in between is read again.
+    # Before the prices: one that is added in between is read again.
+    priced_at = PriceRow.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
     judges = (*debaters, *voters, *filters, *((adjudicator,) if adjudicator else ()))
     return Plan(
         campaign=campaign.pk,

@@ -33,12 +33,6 @@ def write_judges_text(panel: Panel | None) -> str:
     return "\n".join(tables)
 
 
-def append_judge(text: str, keys: Mapping[str, object], extra_lines: str = "") -> str:
-    """Return the text with another [[judge]] at its end. `extra_lines`: further lines of its table, as typed."""
-    table = "\n".join(["[[judge]]", render_keys(keys).rstrip(), extra_lines.strip()]).rstrip()
-    return "\n\n".join([text.rstrip(), table]).lstrip() + "\n"
-
-
 def judge_keys(row: JudgeVersion) -> dict[str, Any]:
     """Return the keys of the row's [[judge]] that differ from its preset."""
     values = asdict(JudgeSettings(**{name: getattr(row, name) for name in JudgeSettings.__dataclass_fields__}))

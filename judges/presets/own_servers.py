@@ -25,11 +25,6 @@ def is_own_server(provider: str, base_url: str) -> bool:
         return bool(host) and ("." not in host or host.endswith(OWN_NAMES))
 
 
-def default_timeout(provider: str, base_url: str) -> float:
-    """Return the time limit of the account's calls in seconds, unless the judge sets one."""
-    return OWN_S if is_own_server(provider, base_url) else HOSTED_S
-
-
 def advised_timeout(seconds: float) -> int:
     """Return a time limit of at least `seconds` to advise: whole half minutes that a judges file takes."""
     return min(LONGEST_S, max(30, 30 * -(-int(seconds) // 30)))

@@ -144,6 +144,7 @@ async def check_one(judge: Judge, role: str, *, at_length: bool = True) -> Check
         logprobs_problem = _(
             "it was asked for log-probabilities and gave none: LARA and its grades would go without them"
         )
+    # Calls that were sent: not if a key is missing or no connection was made.
     return CheckedJudge(
         judge,
         role,
@@ -152,7 +153,7 @@ async def check_one(judge: Judge, role: str, *, at_length: bool = True) -> Check
         answered_as=answering_model(judge, reply) if reply else "",
         usage=Usage(**{name: sum(getattr(call, name) for call in usages) for name in counts}),
         seconds=seconds,
-        calls=sum(call.was_sent for call in probe_calls),
+        calls=sum(call.error is None or call.error.status is not None or call.error.billed for call in probe_calls),
         cost=add_costs(cost_of_result(call.judge, call.reply or call.error, price) for call in probe_calls),
         warnings=tuple([*_list_warnings(first, None if cut_problem else context, catalogue), *long_error]),
         found=_found_abilities(first, informative_second, context)

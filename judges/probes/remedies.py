@@ -65,11 +65,6 @@ class ProbeCall:
     error: ProviderError | None = None
 
     @property
-    def was_sent(self) -> bool:
-        """Whether the request was sent: not if a key is missing or no connection was made."""
-        return self.error is None or self.error.status is not None or self.error.billed
-
-    @property
     def unusable(self) -> str:
         """Why the reply is no verdict; "" if it is one, or if this kind of judge gives none."""
         assert self.reply is not None

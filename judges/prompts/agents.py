@@ -27,11 +27,6 @@ def document_fields(name: str, text: str, *, is_cut: bool = False, earlier: int 
     return {"id": name, "text": text, **({"note": "cut: only its beginning"} if is_cut else {})}
 
 
-def aspect_fields(name: str, text: str, importance: int) -> dict[str, Any]:
-    """Return an aspect as writers and graders of answers see it."""
-    return {"id": name, "aspect": text[:TEXT_LIMIT], "weight": importance}
-
-
 def render_question(question: str) -> str:
     """Return the fenced question, with which every step begins."""
     return delimit_content(dump_json(truncated_field("question", question, TEXT_LIMIT)))
@@ -70,7 +65,7 @@ def evidence_prompt(question: str, evidence: Sequence[str]) -> Prompt:
 def assess_prompt(question: str, aspects: Sequence[Mapping[str, Any]], reference: str, answer: str) -> Prompt:
     """Return the prompt that grades an answer without naming its system; parts shared by all answers come first.
 
-    `aspects`: see `aspect_fields`.
+    `aspects`: each with its id, aspect and weight.
     """
     shared_fields = {
         **truncated_field("question", question, TEXT_LIMIT),

@@ -18,7 +18,14 @@ from judges.errors import BadAnswer, Declined, NotSent, ProviderError, Refused, 
 from judges.presets.thinking import THINKING
 from judges.providers.connections import http_client, is_loopback, only_loopback, route_to
 from judges.providers.received import MAX_BODY, SECRET, Received
-from judges.providers.replies import error_code, get_path, parse_body, read_bill, refusal_error, storable_text
+from judges.providers.replies import (
+    error_code,
+    finite_number,
+    get_path,
+    parse_body,
+    refusal_error,
+    storable_text,
+)
 from judges.providers.tokens import Tokens, from_command
 from judges.records import Body, Judge, ModelRequest, Reply
 
@@ -160,7 +167,15 @@ class SdkProvider(ABC):
     def billed(self, reply: Reply, answer: dict[str, Any], body: Body) -> Reply:
         """Return the reply with its raw text, and with the model, cost and service tier that the answer names."""
         counts, preset = answer.get("usage"), self.preset
-        bill = read_bill(counts, preset.bill, preset.bill_units)
+        # The USD that the answer's usage reports, in `units` per dollar; None if it reports no cost.
+        charge = finite_number(get_path(counts, *preset.bill.split("."))) if preset.bill else None
+        if charge is None or charge < 0:
+            bill = None
+        else:
+            # OpenRouter with the user's own key at the provider: the provider's charge is reported beside the fee.
+            upstream = finite_number(get_path(counts, "cost_details", "upstream_inference_cost"))
+            uses_own_key = get_path(counts, "is_byok") is True and upstream is not None and upstream > 0
+            bill = (charge + (upstream or 0.0 if uses_own_key else 0.0)) / preset.bill_units
         return replace(
             reply,
             raw=body.text,

@@ -224,17 +224,6 @@ def count_tokens(counts: object, paths_by_count: Mapping[str, str], needed: Sequ
     )
 
 
-def read_bill(counts: object, path: str, units: float) -> float | None:
-    """Return the USD that the answer's usage reports, in `units` per dollar; None if it reports no cost."""
-    charge = finite_number(get_path(counts, *path.split("."))) if path else None
-    if charge is None or charge < 0:
-        return None
-    # OpenRouter with the user's own key at the provider: the provider's charge is reported beside the fee.
-    upstream = finite_number(get_path(counts, "cost_details", "upstream_inference_cost"))
-    uses_own_key = get_path(counts, "is_byok") is True and upstream is not None and upstream > 0
-    return (charge + (upstream or 0.0 if uses_own_key else 0.0)) / units
-
-
 def refusal_error(
     host: str, status: int, raw: str, retry_after: float | None, body: dict[str, Any] | None = None
 ) -> ProviderError:

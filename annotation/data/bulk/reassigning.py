@@ -4,7 +4,6 @@ A pair is never reserved for a member who has seen it. The reservation ends when
 flags the pair, is paused or leaves (annotation.work.queue), or by undo.
 """
 
-from collections.abc import Iterable
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -40,15 +39,6 @@ def list_choices(collection: Collection, pairs: list[int]) -> dict[str, tuple[st
         if may_get_pairs(member)
     }
     return {ANYONE: (_("anyone"), assigned)} | {key: choice for key, choice in people.items() if choice[1]}
-
-
-def name_recipients(acts: Iterable[BulkAct]) -> dict[int, str]:
-    """Return, by the id of an act that reassigned pairs, to whom they went."""
-    options = {act.pk: act.option for act in acts if act.kind == BulkAct.Kind.REASSIGN}
-    members = Membership.objects.filter(pk__in=[option for option in options.values() if option.isdecimal()])
-    names = {str(pk): name for pk, name in members.values_list("pk", "user__username")} | {ANYONE: _("anyone")}
-    label = _("to %(who)s")
-    return {act: label % {"who": names[option]} for act, option in options.items() if option in names}
 
 
 def may_get_pairs(member: Membership) -> bool:

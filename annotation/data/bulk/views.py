@@ -11,11 +11,13 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from actions.services import Actor
 from annotation.access.permissions import Scope, action
-from annotation.data.bulk import reassigning, selectors, services
+from annotation.data.bulk import selectors, services
 from annotation.data.bulk.kinds import KINDS
 from annotation.data.bulk.options import ActOptions
+from annotation.data.bulk.reassigning import ANYONE
 from annotation.data.pair_filters import PairFilters
 from annotation.data.views.pairs import get_campaign, render_pairs
+from annotation.models import Membership
 from annotation.models.pair_table import BulkAct
 from corpus.errors import BadInput
 
@@ -53,8 +55,12 @@ def bulk_acts(request: HttpRequest, scope: Scope) -> HttpResponse:
 
 def _name_options(acts: list[BulkAct]) -> dict[int, Any]:
     """Return, by act, the title of its option, or to whom its pairs went."""
-    names = reassigning.name_recipients(acts)
-    return {act.pk: names.get(act.pk) or KINDS[act.kind].options.get(act.option, "") for act in acts}
+    options = {act.pk: act.option for act in acts if act.kind == BulkAct.Kind.REASSIGN}
+    members = Membership.objects.filter(pk__in=[option for option in options.values() if option.isdecimal()])
+    names = {str(pk): name for pk, name in members.values_list("pk", "user__username")} | {ANYONE: _("anyone")}
+    label = _("to %(who)s")
+    recipients = {act: label % {"who": names[option]} for act, option in options.items() if option in names}
+    return {act.pk: recipients.get(act.pk) or KINDS[act.kind].options.get(act.option, "") for act in acts}
 
 
 @action("admin")

@@ -62,9 +62,3 @@ def publish_part(path: Path, offset: int, end: int) -> None:
         files.publish_once(part)
     finally:
         part.unlink(missing_ok=True)
-
-
-def delete_parts(path: Path) -> None:
-    """Delete the parts of an upload."""
-    files.delete(parts_folder(path))
-    shutil.rmtree(parts_folder(path), ignore_errors=True)

@@ -19,10 +19,12 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from annotation.data.imports import shared_parts
+from annotation.data.imports.shared_parts import parts_folder
 from annotation.models import User
 from annotation.models.imports import FileImport, Upload
 from corpus.errors import BadInput
 from corpus.models import Collection
+from store import files
 from store.files import is_shared
 
 RETENTION = timedelta(days=1)
@@ -214,8 +216,10 @@ def free_uploads(collection: Collection, owner: User) -> QuerySet[Upload]:
 
 def delete_upload(upload: Upload) -> None:
     """Delete an upload and its file."""
-    shared_parts.delete_parts(path_of(upload))
-    path_of(upload).unlink(missing_ok=True)
+    path = path_of(upload)
+    files.delete(parts_folder(path))
+    shutil.rmtree(parts_folder(path), ignore_errors=True)
+    path.unlink(missing_ok=True)
     upload.delete()
 
 

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.core.paginator import Page, Paginator
-from django.db.models import Count, Prefetch, QuerySet
+from django.db.models import Prefetch, QuerySet
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, pgettext
 
 from annotation.data.web_search.searching import describe_search
 from annotation.models.web_search import SearchedQuery, WebSearch, WebSearchResult
 from charts.downloads import Cell, DownloadTable
-from corpus.models import Collection, Pair
+from corpus.models import Pair
 from corpus.url_fetch.problems import describe_problem, read_problem
 from judges.panels.offline_panel import OFFLINE_SEARCH
 
@@ -70,16 +70,6 @@ class WebSearchPage:
         return bool(self.search.options.get("judge") == OFFLINE_SEARCH)
 
 
-def list_searches(collection: Collection) -> QuerySet[WebSearch]:
-    """Return the web searches of a collection, the newest first, with their numbers of results and documents."""
-    return (
-        WebSearch.objects.filter(collection=collection)
-        # Distinct, since pages with the same text are one document.
-        .annotate(results=Count("queries__results"), documents=Count("queries__results__document", distinct=True))
-        .order_by("-pk")
-    )
-
-
 def show_search(search: WebSearch, number: str | None) -> WebSearchPage:
     """Return a web search with the page `number` of its queries."""
     summary = describe_search(search)
@@ -128,7 +118,7 @@ def searches_table(rows: Iterable[WebSearch]) -> DownloadTable:
         pgettext("column", "web search"), _("search service"), pgettext("column", "by"), _("state"),
         pgettext("column", "created"), pgettext("column", "queries"), _("results"), _("documents"),
     )  # fmt: skip
-    counted: Iterable[Any] = rows  # annotated by `list_searches`
+    counted: Iterable[Any] = rows  # annotated by the view
     lines = tuple(
         (str(search.number), str(search.options["judge"]), search.made_by, str(search.get_state_display()),
          search.created_at.isoformat(), search.total, search.results, search.documents)

@@ -1,5 +1,6 @@
 """Pages of web searches: the list with the form of a new one, and one search with its results."""
 
+from django.db.models import Count
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_GET, require_http_methods
 
@@ -7,6 +8,7 @@ from actions.pages import form_of
 from annotation.access.permissions import Scope, action
 from annotation.data.web_search import page
 from annotation.data.web_search.searching import WEB_SEARCHES
+from annotation.models.web_search import WebSearch
 from judges.model_jobs.pages import job_page, start_page
 from judges.panels.offline_panel import OFFLINE_SEARCH
 
@@ -16,7 +18,12 @@ from judges.panels.offline_panel import OFFLINE_SEARCH
 def web_searches(request: HttpRequest, scope: Scope) -> HttpResponse:
     """List the web searches, with the form of a new one; POST shows its estimate, then starts it."""
     form = form_of(WEB_SEARCHES.start, request, **WEB_SEARCHES.shown_in(scope.collection))
-    searches = list(page.list_searches(scope.collection))
+    searches = list(
+        WebSearch.objects.filter(collection=scope.collection)
+        # Distinct, since pages with the same text are one document.
+        .annotate(results=Count("queries__results"), documents=Count("queries__results__document", distinct=True))
+        .order_by("-pk")
+    )
     names = "web_search/searches.html", "web_search/_searches.html"
     context = {"offline": OFFLINE_SEARCH}
     return start_page(

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+from django.db import connection
 from django.utils.translation import gettext as _
 
 from annotation.exports.files import Counts, ExportFiles
@@ -27,7 +28,6 @@ from annotation.exports.sets.source import (
     SetSource,
     check_teacher,
     in_pieces,
-    mark_synthetic,
     read_digests,
     read_documents,
     teacher_answers,
@@ -136,7 +136,17 @@ def _choose_queries(sources: list[SetSource], options: ExportOptions, left_out: 
         for source_queries in queries_by_source
         for query in _draw_queries(source_queries, quota, options.seed, left_out, fixed)
     ]
-    mark_synthetic(queries, {source.collection.name: source.prefix for source in sources})
+    # Queries that a model wrote are marked, with their seeds.
+    prefixes = {source.collection.name: source.prefix for source in sources}
+    by_key = {query.key: query for query in queries}
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT id, metadata ->> 'seed_query' FROM corpus_query WHERE id = ANY(%s) AND metadata @> %s::jsonb",
+            [list(by_key), '{"synthetic": true}'],
+        )
+        for key, seed in cursor:
+            query = by_key[key]
+            query.synthetic, query.seed = True, f"{prefixes[query.source]}{seed}" if seed else ""
     if not queries:
         reason = _format_reasons(left_out) or _("no pair has such a label yet")
         raise BadInput(_("Nothing is left to train on (%(why)s)") % {"why": reason})

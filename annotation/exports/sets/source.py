@@ -2,7 +2,7 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -17,7 +17,7 @@ from annotation.exports.label_sources.failed_routes import list_unsettled_pairs
 from annotation.exports.options import ExportOptions
 from annotation.exports.rows import fetch_batches
 from annotation.exports.sets.choosing import SETTLED, LeftOutCounts
-from annotation.exports.sets.rows import SetQuery, SetRow
+from annotation.exports.sets.rows import SetRow
 from charts.translation import gettext_noop
 from corpus.errors import BadOption
 from corpus.models import Collection
@@ -180,19 +180,6 @@ def read_digests(keys: Sequence[int]) -> dict[int, str]:
 def read_queries(keys: Sequence[int]) -> dict[int, SetText]:
     """Read queries by primary key; `title` is the query's own instruction."""
     return _read_texts(QUERIES, keys)
-
-
-def mark_synthetic(queries: Iterable[SetQuery], prefixes: Mapping[str, str]) -> None:
-    """Set `synthetic` and `seed` of queries that a model wrote. `prefixes`: of ids, by collection."""
-    by_key = {query.key: query for query in queries}
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT id, metadata ->> 'seed_query' FROM corpus_query WHERE id = ANY(%s) AND metadata @> %s::jsonb",
-            [list(by_key), '{"synthetic": true}'],
-        )
-        for key, seed in cursor:
-            query = by_key[key]
-            query.synthetic, query.seed = True, f"{prefixes[query.source]}{seed}" if seed else ""
 
 
 READ_ANSWERS = """

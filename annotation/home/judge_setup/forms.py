@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from annotation.home.judge_setup.loading import FILE, LONGEST, OWN_KEY, may_name
 from corpus.errors import BadInput
 from judges.models import JudgeVersion, Panel
-from judges.panels.file_text import append_judge
+from judges.panels.file_text import render_keys
 from judges.panels.offline_panel import OFFLINE_DEBATE, judges_that_vote
 from judges.presets import PRESETS
 
@@ -126,7 +126,9 @@ class JudgesFileForm(forms.Form):
             "model": model,
         }
         keys |= {key: fields[key].strip() for key in ("base_url", "api_key_env") if fields[key].strip()}
-        return append_judge(text, keys, fields["more"].replace("\r\n", "\n"))
+        further_lines = fields["more"].replace("\r\n", "\n").strip()
+        table = "\n".join(["[[judge]]", render_keys(keys).rstrip(), further_lines]).rstrip()
+        return "\n\n".join([text.rstrip(), table]).lstrip() + "\n"
 
 
 class MembersForm(forms.Form):

@@ -24,6 +24,7 @@ from charts import Bar, Chart, Link, Node, draw_bars, draw_flow
 from corpus.importing.sources import describe_sources, has_one_search
 from corpus.models import Collection
 from judges.campaigns import selectors
+from judges.campaigns.pair_states import IMPORTED
 from judges.models import Campaign
 
 DEBATES = ("debate", "debate+ensemble")
@@ -40,7 +41,8 @@ def build_dashboard(
     flips = canaries.measure_flips(canaries.judges_of(campaign))
     dropped = selectors.count_filtered(campaign) if campaign else 0
     # Pairs of several campaigns took different routes, so only their outcomes are drawn.
-    if campaign and overview.is_of_one:
+    has_others = overview.campaigns or overview.status["escalations"].get(IMPORTED)
+    if campaign and (overview.selected is not None or not has_others):
         nodes, links = _build_flow(overview, dropped)
     else:
         ends = [

@@ -102,11 +102,6 @@ class CollectionOverview:
         return f"campaign={self.selected.number}&" if self.selected else ""
 
     @property
-    def is_of_one(self) -> bool:
-        """Return whether all outcomes come from one campaign, so that its flow can be drawn."""
-        return self.selected is not None or not (self.campaigns or self.status["escalations"].get(IMPORTED))
-
-    @property
     def open_filter(self) -> str:
         """Query string of the pairs that wait for people; in a collection, pairs without a label."""
         return f"{self.filter}state=open" + ("" if self.selected else "&label=none")

@@ -19,7 +19,7 @@ from judges.costs.judge_records import judge_of, records_of
 from judges.costs.ledger import FEW_CALLS, ledger_rows
 from judges.costs.listed_prices import list_version
 from judges.costs.price_entries import PRICES
-from judges.costs.price_rows import enter_price, history_of, judges_sharing, taken_over
+from judges.costs.price_rows import enter_price, history_of, taken_over
 from judges.costs.prices import PAID_BY_CALL
 from judges.models import Campaign, JudgeVersion
 from judges.models.prices import PriceRow
@@ -110,12 +110,15 @@ def price(request: HttpRequest, scope: Scope, version: int) -> HttpResponse:
     # After a removal the price applies that the entered one replaced.
     row = taken_over(provider=judge.provider, base_url=judge.base_url, model=judge.model) if is_removal else None
     replaced = {key: value for key in PRICES if row and (value := getattr(row, key)) is not None}
+    # The other current judges to which a price of this judge's model and address applies.
+    same = JudgeVersion.objects.filter(is_current=True, provider=judge.provider, model=judge.model)
+    same = same.filter(base_url=judge.base_url) if judge.base_url else same
     context = {
         "scope": scope,
         "judge": judge,
         "away": is_removal,
         "changes": price_changes(judge, replaced if is_removal else new_prices),
-        "others": judges_sharing(judge),
+        "others": list(same.exclude(name=judge.name).order_by("name").values_list("name", flat=True)),
         "hidden": [(name, request.POST.get(name, "")) for name in form.fields],
     }
     return render(request, "costs/price_confirm.html", context)

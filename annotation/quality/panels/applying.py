@@ -20,11 +20,6 @@ def chosen_name(collection: Collection) -> str:
     return f"{collection.name}{OWN_PANEL}"
 
 
-def has_chosen(collection: Collection) -> str | None:
-    """Return the name of a collection's own panel, or None."""
-    return Panel.objects.filter(name=chosen_name(collection)).values_list("name", flat=True).first()
-
-
 def offered_panels(collection: Collection) -> QuerySet[Panel]:
     """Return the panels that a collection's pages may name, the default of the site first.
 

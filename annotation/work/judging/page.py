@@ -21,10 +21,10 @@ from annotation.work.queue.aggregation import UNDO_WITHIN
 from annotation.work.queue.assignment import EVIDENCE, read_rows
 from corpus.collections.arm_allocation import ALL_ROUNDS, FINAL_ROUND, REVEAL
 from corpus.evidence.measures import DIMENSIONS
-from corpus.evidence.targets import last_of_judge, last_text
+from corpus.evidence.targets import SET_ASIDE
 from corpus.holding import deleted_meanwhile
 from corpus.labels import grade_label, name_grade
-from corpus.models import Collection, Item
+from corpus.models import Collection, Item, Target
 from corpus.search.text import find_terms
 from store.sql import read_sql
 
@@ -236,7 +236,10 @@ def _read_one(statement: str, **values: int | None) -> dict[str, Any]:
 def draft_of(item: int) -> dict[str, Any]:
     """Return the texts to edit on an item that asks for evidence, with the judge's problems and scores of them."""
     pair = Item.objects.values_list("pair", flat=True).get(pk=item)
-    newest, judge = last_text(pair), last_of_judge(pair)
+    # The newest text, good or not, for a person to edit.
+    texts = Target.objects.filter(pair=pair, withdraws=None).exclude(withdrawn_by__measures=SET_ASIDE)
+    newest = texts.order_by("-version").first()
+    judge = Target.objects.filter(pair=pair, kind=Target.Kind.JUDGE).order_by("-version").first()
     measures: dict[str, Any] = judge.measures if judge else {}
     judged = measures.get("judged") or {}
     scores = judged.get("scores") or {}

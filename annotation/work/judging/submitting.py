@@ -11,10 +11,12 @@ from typing import Any, NamedTuple
 
 from psycopg import Connection
 
+from annotation.models import new_token
 from annotation.work.quality_control import batches, onboarding
 from annotation.work.queue import assignment
 from annotation.work.queue import statements as sql
 from annotation.work.queue.annotators import AnnotatorContext, SubmittedAnswer
+from annotation.work.queue.assignment import run_statement
 from annotation.work.queue.check_scheduling import QUALIFICATION
 
 # One claim in so many ignores the watermark, because judges add items that belong before it.
@@ -60,7 +62,19 @@ def claim_query(db: Connection[Any], annotator: AnnotatorContext) -> int | None:
     open_lease = assignment.lock_open_lease(db, annotator)
     lease = claim(db, annotator, catches_up=True)
     if open_lease is None and lease is not None:
-        assignment.claim_lease_group(db, annotator, lease)
+        # Assign the member the other open pairs of a new lease's query, at most 20 with it.
+        arms = [annotator.arm_at(annotator.drawn + number) for number in range(sql.GROUP_SIZE)]
+        run_statement(
+            db,
+            sql.GROUP,
+            assignment=lease,
+            collection=annotator.collection,
+            membership=annotator.membership,
+            minutes=annotator.minutes,
+            drawn=annotator.drawn,
+            arms=arms,
+            tokens=[new_token() for _ in arms],
+        )
     return lease
 
 

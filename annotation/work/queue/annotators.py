@@ -106,11 +106,6 @@ class AnnotatorContext:
         return schedule_item(**self._position, checks=checks, repeats=repeats, size=size)
 
     @property
-    def batch_begins(self) -> int:
-        """Return the number of the first item in the batch of the next item."""
-        return self.lent - (self.lent - self.closed_to) % self.shares[0]
-
-    @property
     def skipped_checks(self) -> int:
         """Return how many scheduled checks of this batch lie before the next item or soon after it."""
         size, checks, _repeats = self.shares

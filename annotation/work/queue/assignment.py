@@ -348,9 +348,9 @@ def claim_next_task(
     kind = annotator.next_kind
     # Lease groups skip the scheduled positions of checks; the next single pair makes up for one.
     if catches_up and kind != CHECK and annotator.skipped_checks:
-        (assigned_checks,) = fetch_tuples(
-            db, sql.CHECKS_LENT, {"membership": annotator.membership, "begin": annotator.batch_begins}
-        )[0]
+        # From the first item in the batch of the next item.
+        begin = annotator.lent - (annotator.lent - annotator.closed_to) % annotator.shares[0]
+        (assigned_checks,) = fetch_tuples(db, sql.CHECKS_LENT, {"membership": annotator.membership, "begin": begin})[0]
         kind = CHECK if assigned_checks < annotator.skipped_checks else kind
     if kind:
         # If no check or repeat is left, an item of the queue comes instead.
@@ -366,22 +366,6 @@ def claim_next_task(
     run_statement(db, sql.EXPIRE, membership=annotator.membership)
     lease = claim_above(BEGINNING)
     return claim_above(BEGINNING, again=True) if lease is None else lease
-
-
-def claim_lease_group(db: psycopg.Connection[Any], annotator: AnnotatorContext, lease: int) -> None:
-    """Assign the member the other open pairs of a new lease's query, at most 20 with it."""
-    arms = [annotator.arm_at(annotator.drawn + number) for number in range(sql.GROUP_SIZE)]
-    run_statement(
-        db,
-        sql.GROUP,
-        assignment=lease,
-        collection=annotator.collection,
-        membership=annotator.membership,
-        minutes=annotator.minutes,
-        drawn=annotator.drawn,
-        arms=arms,
-        tokens=[new_token() for _ in arms],
-    )
 
 
 def claim_lease(db: psycopg.Connection[Any], statement: str, annotator: AnnotatorContext, **values: Any) -> int | None:

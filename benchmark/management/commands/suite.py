@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandParser
+from django.utils.translation import gettext as _
 
 from benchmark.measures.arrays import BY_VERSION
 from benchmark.models import Suite
@@ -52,10 +53,14 @@ class Command(QuorumCommand):
             raise BadInput(f"Name the suite: suite {options['what']} NAME")
         if options["what"] == "make":
             members = [collection_named(name) for name in options["collections"]]
-            suite = groups.make_suite(name=options["suite"], collections=members, title=options["title"])
-            self.say(f"suite {suite.name}: {', '.join(collection.name for collection in members)}")
-            return describe_suite(suite)
-        suite = groups.find_suite(options["suite"])
+            new_suite = groups.make_suite(name=options["suite"], collections=members, title=options["title"])
+            self.say(f"suite {new_suite.name}: {', '.join(collection.name for collection in members)}")
+            return describe_suite(new_suite)
+        suite = Suite.objects.filter(name=options["suite"]).first()
+        if suite is None:
+            names = ", ".join(Suite.objects.order_by("name").values_list("name", flat=True)[:20])
+            message = _("There is no suite %(name)s; there are: %(known)s")
+            raise BadInput(message % {"name": options["suite"], "known": names or _("none yet")})
         if options["what"] == "delete":
             groups.delete_suite(suite)
             self.say(f"suite {suite.name} is gone; its collections stay")

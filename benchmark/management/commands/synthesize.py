@@ -35,7 +35,9 @@ class Command(JobCommand):
         if arguments["out"] is None and not (arguments["into"] or arguments["estimate"]):
             raise BadInput("Name an output folder (--out DIR), or ask for --import")
         if arguments["out"] is not None:
-            files.check_new_folder(arguments["out"])
+            folder = arguments["out"]
+            if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+                raise BadInput(f"{folder} is not empty: name a new folder")
         return super().wanted(arguments)
 
     def summarise(self, job: Synthesis) -> tuple[str, dict[str, Any]]:

@@ -11,14 +11,14 @@ from annotation.access.audit_log.recording import record
 from annotation.access.permissions import Scope, action
 from annotation.agreement.grade_matrix import JUDGES, known_assessors
 from annotation.quality.panels import page, self_checks
-from annotation.quality.panels.applying import has_chosen, make_panel, offered_panels, preview_change
+from annotation.quality.panels.applying import chosen_name, make_panel, offered_panels, preview_change
 from annotation.quality.panels.report import choose_panel
 from annotation.quality.panels.subsets import SIZES_TO_CHOOSE
 from corpus.chart_downloads import download
 from corpus.errors import BadInput
 from jobs import background
 from judges.costs.judge_records import records_of
-from judges.models import JudgeVersion
+from judges.models import JudgeVersion, Panel
 from judges.probes.self_check import forecast
 
 
@@ -32,7 +32,7 @@ def panel(request: HttpRequest, scope: Scope) -> HttpResponse:
         "scope": scope,
         "asked": filters,
         "everybody": [assessor for assessor in assessors if assessor.kind in JUDGES],
-        "current": has_chosen(scope.collection),
+        "current": Panel.objects.filter(name=chosen_name(scope.collection)).values_list("name", flat=True).first(),
         "sizes": SIZES_TO_CHOOSE,
         "checking": background.last(self_checks.TASK, scope.collection.pk),
     }
