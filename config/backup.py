@@ -96,7 +96,16 @@ def _write_archive(file: IO[bytes], dump: Path, var: Path, say: Say) -> dict[str
     if line := unsupported_reason(version):
         raise BadInput(line)
     say("dumping the database ...")
-    rows = _dump_database(dump)
+    # The rows of all tables are counted in the snapshot that pg_dump writes.
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        cursor.execute("SELECT pg_export_snapshot()")
+        (snapshot,) = cursor.fetchone()
+        # pg_dump reads the snapshot of this transaction, so that the counts fit the dump even if people keep working.
+        options = ["-Fc", "--no-owner", "--no-privileges", f"--snapshot={snapshot}"]
+        with dump.open("wb") as dump_file:
+            run_postgres_program("pg_dump", *options, stdout=dump_file)
+        rows = _count_rows(cursor)
     # The regular files of VAR, without those that are being written, whose names begin with a dot.
     local_files: dict[str, Path] = {}
     for kind in KEPT:
@@ -197,19 +206,6 @@ def server_version() -> int:
     with connection.cursor() as cursor:
         cursor.execute("SHOW server_version_num")
         return int(cursor.fetchone()[0])
-
-
-def _dump_database(path: Path) -> dict[str, int]:
-    """Write pg_dump's output to `path`; return the row counts of all tables in the same snapshot."""
-    with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-        cursor.execute("SELECT pg_export_snapshot()")
-        (snapshot,) = cursor.fetchone()
-        # pg_dump reads the snapshot of this transaction, so that the counts fit the dump even if people keep working.
-        options = ["-Fc", "--no-owner", "--no-privileges", f"--snapshot={snapshot}"]
-        with path.open("wb") as file:
-            run_postgres_program("pg_dump", *options, stdout=file)
-        return _count_rows(cursor)
 
 
 def _count_rows(cursor: Any) -> dict[str, int]:

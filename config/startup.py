@@ -104,7 +104,25 @@ def apply_or_refuse(takes_newer: bool = False) -> None:
             refuse(schema.refusal)
     # A database by URL is never migrated without being asked, because others may be using it.
     elif is_own:
-        _apply_migrations()
+        django.setup()
+        from django.core.management import call_command
+        from django.db import connection
+
+        # Of several processes, the first applies the migrations; the others wait, and then find nothing pending.
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_lock(%s)", [ADVISORY_LOCK])
+            try:
+                # Checked again under the lock, because another process may have applied them.
+                current = read_schema()
+                if current.is_pending:
+                    say(
+                        "Preparing the database: its tables ..."
+                        if current.is_empty
+                        else "Updating the tables to this version ..."
+                    )
+                    call_command("migrate", verbosity=0, interactive=False)
+            finally:
+                cursor.execute("SELECT pg_advisory_unlock(%s)", [ADVISORY_LOCK])
         stamp.write_text(migrations_fingerprint())
     elif schema.is_pending:
         refuse("The database has pending migrations: run manage.py migrate first.")
@@ -169,25 +187,3 @@ def read_schema() -> Schema:
     ]
     is_pending = bool(executor.migration_plan(loader.graph.leaf_nodes()))
     return Schema(sorted(unknown), is_pending, is_empty=not loader.applied_migrations)
-
-
-def _apply_migrations() -> None:
-    django.setup()
-    from django.core.management import call_command
-    from django.db import connection
-
-    # Of several processes, the first applies the migrations; the others wait, and then find nothing pending.
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_lock(%s)", [ADVISORY_LOCK])
-        try:
-            # Checked again under the lock, because another process may have applied them.
-            schema = read_schema()
-            if schema.is_pending:
-                say(
-                    "Preparing the database: its tables ..."
-                    if schema.is_empty
-                    else "Updating the tables to this version ..."
-                )
-                call_command("migrate", verbosity=0, interactive=False)
-        finally:
-            cursor.execute("SELECT pg_advisory_unlock(%s)", [ADVISORY_LOCK])

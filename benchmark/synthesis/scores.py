@@ -162,7 +162,24 @@ def _write_dataset(
     with (out / "train.jsonl").open("w") as train, (out / "generations.jsonl").open("w") as generations:
         for query, name, answer in rows:
             pair = Pair.objects.select_related("query", "document").get(pk=answer.pair)
-            row = _describe_row(collection, query, name, pair, answer)
+            generation = answer.generations[answer.kept]
+            query_row, instruction = pair.query, collection.relevance.of(pair.query).statement
+            text = f"{pair.document.title}\n{pair.document.text}" if pair.document.title else pair.document.text
+            row = {
+                "query_id": query,
+                "doc_id": name,
+                "instruction": instruction,
+                "query": query_row.text,
+                "document": text,
+                "chain": generation.chain,
+                "prompt": render_prompt(query_row.text, text, instruction),
+                "completion": render_answer(generation.chain, generation.score),
+                "score": generation.score,
+                "positive": answer.kind == "positive",
+                "k": len(answer.generations),
+                "mean": answer.mean,
+                "kind": answer.kind,
+            }
             train.write(json.dumps(row, ensure_ascii=False) + "\n")
             for number, generation in enumerate(answer.generations):
                 generation_row = {"query_id": query, "doc_id": name, "kind": answer.kind, "generation": number}
@@ -176,27 +193,6 @@ def _write_dataset(
     left_out = ("campaign", "calls", "calls_cached", "cost")
     manifest = {key: value for key, value in document.items() if key not in left_out}
     (out / "manifest.json").write_text(json.dumps(manifest, indent=2) + "\n")
-
-
-def _describe_row(collection: Collection, query: str, name: str, pair: Pair, answer: ScoredPair) -> dict[str, Any]:
-    generation = answer.generations[answer.kept]
-    query_row, instruction = pair.query, collection.relevance.of(pair.query).statement
-    text = f"{pair.document.title}\n{pair.document.text}" if pair.document.title else pair.document.text
-    return {
-        "query_id": query,
-        "doc_id": name,
-        "instruction": instruction,
-        "query": query_row.text,
-        "document": text,
-        "chain": generation.chain,
-        "prompt": render_prompt(query_row.text, text, instruction),
-        "completion": render_answer(generation.chain, generation.score),
-        "score": generation.score,
-        "positive": answer.kind == "positive",
-        "k": len(answer.generations),
-        "mean": answer.mean,
-        "kind": answer.kind,
-    }
 
 
 def labelled_documents(collection: Collection) -> tuple[dict[str, list[str]], dict[str, list[str]]]:

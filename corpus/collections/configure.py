@@ -1,6 +1,5 @@
 """Changes of a collection's settings: all or none of the given ones."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from django.db import transaction
@@ -22,7 +21,24 @@ def configure_collection(collection: Collection, settings: dict[str, Any]) -> li
     """
     collection = hold(Collection.objects, collection.pk, no_key=True)
     changed = [key for key, value in settings.items() if getattr(collection, key) != value]
-    check_scale(collection, {key: settings[key] for key in changed})
+    # New values may not contradict the scale or the existing judgments.
+    new_values = {key: settings[key] for key in changed}
+    grades = new_values.get("grades", collection.grades)
+    lowest = new_values.get("relevant_from", collection.relevant_from)
+    if not 1 <= lowest <= grades:
+        reason = _(
+            "The lowest relevant grade would be %(lowest)s, and the scale goes from 0 to %(grades)s: "
+            "choose 1 to %(grades)s."
+        )
+        option = "relevant_from" if "relevant_from" in new_values else "grades"
+        raise BadOption(option, reason % {"lowest": lowest, "grades": grades})
+    judged = Judgment.objects.filter(assessor__collection=collection)
+    if grades != collection.grades and judged.filter(grade__gt=grades).exists():
+        raise BadOption("grades", _("Judgments above %(grades)s exist.") % {"grades": grades})
+    # Verdicts of policies are stored as 0 or as the lowest relevant grade at that time.
+    if lowest != collection.relevant_from and judged.filter(assessor__kind=Assessor.Kind.POLICY).exists():
+        reason = _("Judges have labelled pairs by the present value, %(value)s, so it stays.")
+        raise BadOption("relevant_from", reason % {"value": collection.relevant_from})
     for key in changed:
         setattr(collection, key, settings[key])
     if changed:
@@ -32,23 +48,3 @@ def configure_collection(collection: Collection, settings: dict[str, Any]) -> li
     if "overlap" in changed:
         change_overlap(collection, collection.overlap)
     return changed
-
-
-def check_scale(collection: Collection, settings: Mapping[str, Any]) -> None:
-    """Raise BadOption for new values that contradict the scale or the existing judgments."""
-    grades = settings.get("grades", collection.grades)
-    lowest = settings.get("relevant_from", collection.relevant_from)
-    if not 1 <= lowest <= grades:
-        reason = _(
-            "The lowest relevant grade would be %(lowest)s, and the scale goes from 0 to %(grades)s: "
-            "choose 1 to %(grades)s."
-        )
-        key = "relevant_from" if "relevant_from" in settings else "grades"
-        raise BadOption(key, reason % {"lowest": lowest, "grades": grades})
-    judged = Judgment.objects.filter(assessor__collection=collection)
-    if grades != collection.grades and judged.filter(grade__gt=grades).exists():
-        raise BadOption("grades", _("Judgments above %(grades)s exist.") % {"grades": grades})
-    # Verdicts of policies are stored as 0 or as the lowest relevant grade at that time.
-    if lowest != collection.relevant_from and judged.filter(assessor__kind=Assessor.Kind.POLICY).exists():
-        reason = _("Judges have labelled pairs by the present value, %(value)s, so it stays.")
-        raise BadOption("relevant_from", reason % {"value": collection.relevant_from})

@@ -196,7 +196,19 @@ def show_number(value: int | float, form: str) -> str:
     if isinstance(value, int) or value.is_integer():
         zeros = re.sub(rf"[{_MARK} -]", "", text)
         if value >= 0 and len(zeros) > 1 and set(zeros) == {"0"}:
-            return _show_id(int(value), text, literals, len(zeros))
+            # A number whose format is zeros with text among them: 000-0000 or "Q"000.
+            width = len(zeros)
+            digits = str(int(value)).zfill(width)
+            # Digits beyond the zeros of the format are placed at the first zero.
+            literal_texts, remaining_digits = iter(literals), iter(digits[len(digits) - width :])
+            parts, leading_digits = [], digits[: len(digits) - width]
+            for letter in text:
+                if letter == "0":
+                    parts.append(leading_digits + next(remaining_digits))
+                    leading_digits = ""
+                else:
+                    parts.append(next(literal_texts, "") if letter == _MARK else letter)
+            return "".join(parts).strip()
     percent = "%" in text
     number_match = _NUMBER.search(text)
     # Padded with zeros at both ends as in the format.
@@ -208,21 +220,6 @@ def show_number(value: int | float, form: str) -> str:
         if decimal_digits or decimals:
             shown += f".{decimal_digits.ljust(decimals, '0')}"
     return f"{'-' if value < 0 else ''}{shown}{'%' if percent else ''}"
-
-
-def _show_id(value: int, form: str, literals: list[str], zeros: int) -> str:
-    """Return a number whose format is zeros with text among them: 000-0000 or "Q"000."""
-    digits = str(value).zfill(zeros)
-    # Digits beyond the zeros of the format are placed at the first zero.
-    literal_texts, remaining_digits = iter(literals), iter(digits[len(digits) - zeros :])
-    parts, leading_digits = [], digits[: len(digits) - zeros]
-    for letter in form:
-        if letter == "0":
-            parts.append(leading_digits + next(remaining_digits))
-            leading_digits = ""
-        else:
-            parts.append(next(literal_texts, "") if letter == _MARK else letter)
-    return "".join(parts).strip()
 
 
 def _plain(value: int | float) -> str:

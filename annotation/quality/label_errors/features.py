@@ -55,7 +55,15 @@ def build_features(
     # The words of a query that no document has weigh 0: divided by 1, its share is 0 and not undefined.
     total = np.asarray(rare.sum(axis=1)).ravel()[a]
     covered = _multiply_rows(rare, (counts > 0).astype(np.float64), a, b) / np.where(total > 0, total, 1.0)
-    near = _measure_nearness(latent_texts, b, cosine + latent, a)
+    # Each document's mean cosine with the other documents of its query that have the best scores.
+    scores = cosine + latent
+    near = np.zeros(len(a))
+    for rows in _split_by_query(a):
+        best = rows[np.argsort(-scores[rows], kind="stable")[: BEST + 1]]
+        cosines = latent_texts[b[rows]] @ latent_texts[b[best]].T
+        # Without the document itself: its cosine of 1 would hide how far the others are.
+        others = rows[:, None] != best[None, :]
+        near[rows] = (cosines * others).sum(axis=1) / np.maximum(others.sum(axis=1), 1)
     # The index requires descending order. Only scores are read, so the order of ties does not matter.
     index = Index.build(sorted(documents.items(), reverse=True))
     keys = np.array([document for _query, document in pairs], dtype=np.int64)
@@ -78,18 +86,6 @@ def _multiply_rows(left: Sparse, right: Sparse, a: Positions, b: Positions) -> F
         part = slice(start, start + AT_ONCE)
         products[part] = np.asarray(left[a[part]].multiply(right[b[part]]).sum(axis=1)).ravel()
     return products
-
-
-def _measure_nearness(vectors: Floats, documents: Positions, scores: Floats, queries: Positions) -> Floats:
-    """Return each document's mean cosine with the other documents of its query that have the best scores."""
-    nearness = np.zeros(len(queries))
-    for rows in _split_by_query(queries):
-        best = rows[np.argsort(-scores[rows], kind="stable")[: BEST + 1]]
-        cosines = vectors[documents[rows]] @ vectors[documents[best]].T
-        # Without the document itself: its cosine of 1 would hide how far the others are.
-        others = rows[:, None] != best[None, :]
-        nearness[rows] = (cosines * others).sum(axis=1) / np.maximum(others.sum(axis=1), 1)
-    return nearness
 
 
 def _split_by_query(queries: Positions) -> list[Positions]:

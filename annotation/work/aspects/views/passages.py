@@ -47,7 +47,24 @@ def draft(request: HttpRequest, scope: Scope, query: int, draft: int) -> HttpRes
     problem = ""
     if request.method == "POST":
         try:
-            return _save_refined(request, scope, query_row, row)
+            # Save the refined text; then store it as a passage, or show its parts.
+            require_active(scope)
+            post = request.POST
+            if row.state not in {PassageDraft.State.READY, PassageDraft.State.USED}:
+                raise BadInput(_("There is no text yet."))
+            # `s` has the aspect of each segment, on the page that assigns parts.
+            if "s" in post:
+                passages = forms.cut_passages(post, row.title, row.text, {"source": drafts.source_metadata(row)})
+                return _store_passages(scope, query_row, row, passages)
+            title, text = forms.read_text(post, "title"), forms.read_text(post, "passage").replace("\r\n", "\n")
+            # Outside the transaction that stores the passage: the refined text is saved even where that is refused.
+            PassageDraft.objects.filter(pk=row.pk).update(title=title, text=text)
+            if "spread" in post:
+                return redirect(
+                    reverse("aspects_draft", args=[scope.collection.name, query_row.pk, row.pk]) + "?spread=1"
+                )
+            passages = [NewPassage(title, text, post.getlist("aspects"), {"source": drafts.source_metadata(row)})]
+            return _store_passages(scope, query_row, row, passages)
         except BadInput as error:
             problem = str(error)
     post = request.POST
@@ -61,25 +78,6 @@ def draft(request: HttpRequest, scope: Scope, query: int, draft: int) -> HttpRes
         template = "aspects/spread.html"
         context |= _spread_context(row.text, post)
     return render(request, template, context, status=422 if problem else 200)
-
-
-def _save_refined(request: HttpRequest, scope: Scope, query: Query, row: PassageDraft) -> HttpResponse:
-    """Save the refined text; then store it as a passage, or show its parts."""
-    require_active(scope)
-    post = request.POST
-    if row.state not in {PassageDraft.State.READY, PassageDraft.State.USED}:
-        raise BadInput(_("There is no text yet."))
-    # `s` has the aspect of each segment, on the page that assigns parts.
-    if "s" in post:
-        passages = forms.cut_passages(post, row.title, row.text, {"source": drafts.source_metadata(row)})
-        return _store_passages(scope, query, row, passages)
-    title, text = forms.read_text(post, "title"), forms.read_text(post, "passage").replace("\r\n", "\n")
-    # Outside the transaction that stores the passage, so that the refined text is saved even where that is refused.
-    PassageDraft.objects.filter(pk=row.pk).update(title=title, text=text)
-    if "spread" in post:
-        return redirect(reverse("aspects_draft", args=[scope.collection.name, query.pk, row.pk]) + "?spread=1")
-    passages = [NewPassage(title, text, post.getlist("aspects"), {"source": drafts.source_metadata(row)})]
-    return _store_passages(scope, query, row, passages)
 
 
 @transaction.atomic

@@ -62,7 +62,24 @@ def review(request: HttpRequest, scope: Scope, review: int) -> HttpResponse:
     mine, problem, status = row.reviewer_id == scope.member.assessor_id, "", 200
     if request.method == "POST":
         try:
-            _save_step(request, scope, row, mine)
+            require_active(scope)
+            if not mine:
+                raise BadInput(_("Only the reviewer can answer here."))
+            post, member = request.POST, scope.member
+            match post.get("step"):
+                case ReviewStep.Kind.WEIGHTS:
+                    review_steps.give_weights(row, member, forms.read_importances(post))
+                case ReviewStep.Kind.ASPECTS:
+                    base = forms.read_row_number(post, "base")
+                    importances = forms.read_importances(post)
+                    review_steps.judge_aspects(row, member, forms.read_verdicts(post), importances, base)
+                case ReviewStep.Kind.DOCUMENTS:
+                    base = forms.read_row_number(post, "base")
+                    verdicts = forms.read_document_verdicts(post, review_steps.decisions_under_review(row))
+                    review_steps.judge_documents(row, member, verdicts, base)
+                case _:
+                    raise BadInput(_("This step is not the next one of the review. Reload the page."))
+            row.refresh_from_db()
             if row.state == AspectReview.State.SUBMITTED:
                 messages.success(request, _("Review submitted."))
             return redirect("aspect_review", scope.collection.name, row.pk)
@@ -72,28 +89,6 @@ def review(request: HttpRequest, scope: Scope, review: int) -> HttpResponse:
     context = describe_review(row, request.POST, mine=mine)
     context |= {"scope": scope, "mine": mine, "problem": problem}
     return render(request, "aspects/review.html", context, status=status)
-
-
-def _save_step(request: HttpRequest, scope: Scope, row: AspectReview, mine: bool) -> None:
-    """Store the answers of a step. Raises BadInput."""
-    require_active(scope)
-    if not mine:
-        raise BadInput(_("Only the reviewer can answer here."))
-    post, member = request.POST, scope.member
-    match post.get("step"):
-        case ReviewStep.Kind.WEIGHTS:
-            review_steps.give_weights(row, member, forms.read_importances(post))
-        case ReviewStep.Kind.ASPECTS:
-            base = forms.read_row_number(post, "base")
-            importances = forms.read_importances(post)
-            review_steps.judge_aspects(row, member, forms.read_verdicts(post), importances, base)
-        case ReviewStep.Kind.DOCUMENTS:
-            base = forms.read_row_number(post, "base")
-            verdicts = forms.read_document_verdicts(post, review_steps.decisions_under_review(row))
-            review_steps.judge_documents(row, member, verdicts, base)
-        case _:
-            raise BadInput(_("This step is not the next one of the review. Reload the page."))
-    row.refresh_from_db()
 
 
 @action("adjudicate")
