@@ -1,6 +1,6 @@
 """Counts of documents that are longer than judges read, and how much of them judges are shown."""
 
-from corpus.document_limit import SHARED, SHOWN, WHOLE
+from corpus.document_limit import SHARED, SHOWN
 from corpus.models import Collection
 from store.sql import fetch_row
 
@@ -36,13 +36,3 @@ def count_long_pairs(collection: Collection) -> int:
 def count_windows(collection: Collection) -> int:
     """Count the windows of the documents of these candidate pairs."""
     return int(fetch_row(PAIRS, collection=collection.pk, shown=SHOWN, shared=SHARED)[1])
-
-
-def count_long_labels(collection: Collection) -> int:
-    """Count the labels of such documents."""
-    return int(fetch_row(LABELS, collection=collection.pk, shown=SHOWN)[0])
-
-
-def shown_characters(collection: Collection) -> int:
-    """Return the largest number of characters of a document that judges of the collection are shown."""
-    return WHOLE if collection.long_documents == Collection.LongDocuments.CONTEXT else SHOWN

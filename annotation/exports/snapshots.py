@@ -26,11 +26,12 @@ from annotation.models import User
 from annotation.models.snapshots import Snapshot
 from annotation.work.settings import guidelines
 from corpus.document_limit import SHOWN
-from corpus.long_documents import count_long_labels
+from corpus.long_documents import LABELS
 from corpus.models import Collection, ExportRecord, Label, Pair
 from corpus.search.lengths import file_of
 from store.files import delete as delete_stored
 from store.files import fetch, publish
+from store.sql import fetch_row
 
 # Formats without judgments and labels, which do not lock judgments.
 WITHOUT_JUDGMENTS = frozenset({"debates", "aspects"})
@@ -196,7 +197,7 @@ def _build_manifest(collection: Collection, form: Format, origins: Sequence[str]
     pairs, labels = current.count(), labelled.count()
     # Labels of documents that are too long for judges to read as a whole.
     long_documents = {}
-    if long_labels := count_long_labels(collection):
+    if long_labels := int(fetch_row(LABELS, collection=collection.pk, shown=SHOWN)[0]):
         handling = {"characters": SHOWN, "handling": collection.long_documents, "labels": long_labels}
         long_documents = {"long_documents": handling}
     return {

@@ -118,17 +118,6 @@ def list_rows(collection: Collection, people: Iterable[PersonQuality], order: st
     return sorted(measured_rows, key=column.value, reverse=order.startswith("-")) + unmeasured_rows
 
 
-def list_headings(order: str) -> list[dict[str, Any]]:
-    """List the headings of the table, each with the order on a click and the current order."""
-    headings = []
-    for column in COLUMNS:
-        first, second = (f"-{column.key}", column.key) if column.descending else (column.key, f"-{column.key}")
-        current = {column.key: "ascending", f"-{column.key}": "descending"}.get(order, "")
-        next_order = second if order == first else first
-        headings.append({"title": column.title, "number": column.number, "order": next_order, "sorted": current})
-    return headings
-
-
 def find_quality(collection: Collection, member: Membership) -> tuple[StoredStatistics, str, PersonQuality | None]:
     """Return the figures of all members, the reason why they are missing, and the figures of one member."""
     statistics, problem = read_statistics(collection)

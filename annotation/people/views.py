@@ -115,10 +115,17 @@ def _render_members(
     # In the order of their creation; the list above is newest first.
     made = [entry for entry in reversed(invitations) if str(entry["row"].pk) in made_ids]
     n, default_end = len(made), timezone.localdate() + timedelta(days=14)
+    # Each heading has the order on a click and the current order.
+    headings = []
+    for column in table.COLUMNS:
+        first, second = (f"-{column.key}", column.key) if column.descending else (column.key, f"-{column.key}")
+        current = {column.key: "ascending", f"-{column.key}": "descending"}.get(order, "")
+        next_order = second if order == first else first
+        headings.append({"title": column.title, "number": column.number, "order": next_order, "sorted": current})
     context = {
         "scope": scope,
         "rows": table.list_rows(scope.collection, statistics.people or (), order),
-        "headings": table.list_headings(order),
+        "headings": headings,
         "found": statistics,
         "failure": failure,
         "population": PEOPLE_POPULATION,

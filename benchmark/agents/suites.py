@@ -11,16 +11,6 @@ from benchmark.agents.grades import mean_of, mean_over_agents, order_by_mean
 from benchmark.models import Suite
 from charts.downloads import Cell, DownloadTable, Figure
 from corpus.errors import BadInput
-from corpus.models import Collection
-
-
-def find_target(name: str) -> Suite | Collection:
-    """Return the suite of this name, or else the collection. Raises BadInput if there is neither."""
-    target: Suite | Collection | None = Suite.objects.filter(name=name).first()
-    target = target or Collection.objects.filter(name=name).first()
-    if target is None:
-        raise BadInput(_("There is no suite and no collection %(name)s") % {"name": repr(name)})
-    return target
 
 
 @dataclass(frozen=True)

@@ -84,13 +84,6 @@ def count_among(judged_pairs: Iterable[tuple[int, int]], queries: Integers, docu
     )
 
 
-def without_final(pairs: Sequence[int]) -> list[int]:
-    """Return the pairs that neither people nor an adjudicator have labelled, in their order."""
-    labels = Label.objects.filter(pair__in=list(pairs), aspect=None, origin__in=FINAL)
-    labelled_pairs = set(labels.values_list("pair_id", flat=True))
-    return [pair for pair in pairs if pair not in labelled_pairs]
-
-
 @transaction.atomic
 def open_tasks(collection: Collection, pairs: Sequence[int], *, in_order: bool = False) -> int:
     """Open a task for each pair that is not yet waiting for people; return their number.
@@ -106,8 +99,3 @@ def open_tasks(collection: Collection, pairs: Sequence[int], *, in_order: bool =
     table_statistics.renew_statistics(count, Item)
     forget_watermarks(collection)
     return count
-
-
-def withdraw_tasks(pairs: Sequence[int]) -> int:
-    """Withdraw the `hole` tasks of these pairs that nobody has started; return their number."""
-    return execute(WITHDRAW, pairs=list(pairs))

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from django.db import connection
 from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 
@@ -18,13 +19,12 @@ from benchmark.bounds.order import compute_bounds
 from benchmark.hole_filling import stages
 from benchmark.hole_filling.funnel import Funnel, compute_funnel
 from benchmark.hole_filling.options import FillingOptions, FillingPolicy
-from benchmark.hole_filling.pairs import Integers, open_tasks, pairs_of, without_final
+from benchmark.hole_filling.pairs import FINAL, Integers, open_tasks, pairs_of
 from benchmark.hole_filling.planning import judging_configuration, named_runs, pool_of, version_before
 from benchmark.hole_filling.stages import (
     UNFINISHED,
     advance_filling,
     claim_and_act,
-    due_fillings,
     finish_requested,
     is_current,
     scope_of,
@@ -36,7 +36,7 @@ from benchmark.report import reports
 from benchmark.runs import rankings
 from corpus.errors import BadOption
 from corpus.holding import hold
-from corpus.models import Collection
+from corpus.models import Collection, Label
 from jobs.models import JobState
 from judges.campaigns import lifecycle
 from judges.campaigns.configurations import Configuration
@@ -162,8 +162,10 @@ def _begin_filling(
     # A filling that is filled, or about to be, stays as it is.
     if filling is not None and filling.state in (State.FILLED, State.FINISHING):
         return filling
-    # Labels of people are final: judges are not asked about these pairs.
-    unlabelled_pairs = without_final(ids)
+    # Labels of people and adjudicators are final: judges are not asked about these pairs.
+    labels = Label.objects.filter(pair__in=list(ids), aspect=None, origin__in=FINAL)
+    labelled_pairs = set(labels.values_list("pair_id", flat=True))
+    unlabelled_pairs = [pair for pair in ids if pair not in labelled_pairs]
     if filling is None:
         filling = _create_filling(request)
     # Written once: a resumed filling keeps the pairs it started with.
@@ -250,7 +252,12 @@ def advance_due() -> None:
                 act(key)
             except Exception as error:
                 errors.append(error)
-    for filling in due_fillings():
+    # The fillings that were not counted for a while; larger ones are due less often.
+    with connection.cursor() as cursor:
+        cursor.execute(stages.DUE, {"least": stages.LOOK_S, "pace": stages.PAIRS_A_SECOND})
+        keys = [key for (key,) in cursor.fetchall()]
+    rows = Filling.objects.filter(pk__in=keys, state__in=stages.UNFINISHED).select_related("collection").defer("pairs")
+    for filling in list(rows.order_by("pk")):
         # An error must not delay the other fillings, which would not be due again for a while.
         try:
             advance_filling(filling)

@@ -4,12 +4,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from django.db import connection, transaction
+from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from benchmark.hole_filling.funnel import Funnel, compute_funnel, labels_of
-from benchmark.hole_filling.pairs import withdraw_tasks
+from benchmark.hole_filling.pairs import WITHDRAW
 from benchmark.models import Filling, Qrels
 from benchmark.qrels import reading, versions
 from benchmark.qrels.reading import ReadQrel
@@ -17,6 +17,7 @@ from corpus.errors import BadInput
 from corpus.holding import hold
 from judges.campaigns import lifecycle
 from judges.models import Campaign
+from store.sql import execute
 
 State = Filling.State
 UNFINISHED = (State.JUDGING, State.PEOPLE)
@@ -188,7 +189,8 @@ def cancel_filling(filling: Filling) -> None:
     filling.refresh_from_db()
     campaign = Campaign.objects.filter(pk=filling.campaign).first() if filling.campaign else None
     if campaign is None:
-        withdraw_tasks(filling.pairs)
+        # The `hole` tasks of these pairs that nobody has started.
+        execute(WITHDRAW, pairs=list(filling.pairs))
     elif campaign.scope == scope_of(filling) and campaign.state in (*lifecycle.UNFINISHED, Campaign.State.PAUSED):
         lifecycle.cancel(campaign=campaign)
 
@@ -196,12 +198,3 @@ def cancel_filling(filling: Filling) -> None:
 def scope_of(filling: Filling) -> str:
     """Return the scope of a filling's campaign, which limits it to the filling's pairs."""
     return f"filling {filling.pk}"
-
-
-def due_fillings() -> list[Filling]:
-    """Return the fillings that were not counted for a while; larger ones are due less often."""
-    with connection.cursor() as cursor:
-        cursor.execute(DUE, {"least": LOOK_S, "pace": PAIRS_A_SECOND})
-        keys = [key for (key,) in cursor.fetchall()]
-    rows = Filling.objects.filter(pk__in=keys, state__in=UNFINISHED).select_related("collection").defer("pairs")
-    return list(rows.order_by("pk"))

@@ -22,7 +22,7 @@ from benchmark.synthesis.options import AskOptions, BundleOptions, KeywordOption
 from benchmark.synthesis.queries import choose_documents, choose_training_queries, list_training_sets
 from benchmark.synthesis.seeds import Seed, bundled_personas, choose_seeds, read_personas
 from corpus.errors import BadInput
-from corpus.models import Collection
+from corpus.models import Collection, Pair, Query
 from jobs import leases
 from jobs.leases import Lease
 from judges.campaigns.estimates import Estimate
@@ -241,7 +241,16 @@ def describe_synthesis(synthesis: Synthesis) -> dict[str, Any]:
             dropped_negatives=Sum("near_duplicates", default=0),
         )
     else:
-        counts = queries.count_synthetic(synthesis)
+        # Count the outcomes of the sources; `failed` by reason, `pairs` of the written queries.
+        rows = SyntheticBundle.objects.filter(synthesis=synthesis)
+        with_bundle = rows.filter(bundle__isnull=False)
+        failed = dict(rows.exclude(step="").order_by("reason").values_list("reason").annotate(rows=Count("pk")))
+        present = failed.pop(queries.PRESENT, 0)
+        counts = {"written": with_bundle.count(), "there_before": present, "failed": failed}
+        counts["waiting"] = synthesis.total - with_bundle.count() - present - sum(failed.values())
+        ids = list(with_bundle.values_list("bundle__query_id", flat=True))
+        current = Query.objects.filter(collection=synthesis.collection, external_id__in=ids, is_current=True)
+        counts = counts | {"pairs": Pair.objects.filter(query__in=current, is_candidate=True).count()}
     return {
         "collection": synthesis.collection.name,
         "synthesis": synthesis.number,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.core.paginator import Page, Paginator
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Count, QuerySet
 from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 
@@ -14,7 +14,6 @@ from benchmark.synthesis.conversation import NEAR_DUPLICATE
 from benchmark.synthesis.lifecycle import describe_synthesis
 from benchmark.synthesis.queries import PRESENT
 from charts.downloads import DownloadTable
-from corpus.models import Collection
 from judges.models import JudgeCall
 
 ROWS = 25
@@ -30,18 +29,6 @@ class SynthesisPage:
     bundles: Page[SyntheticBundle]
     dropped: Sequence[dict[str, Any]]  # The number of `bundles` by `step` and `reason`, in words.
     examples: Sequence[SyntheticBundle]  # The first dropped seeds.
-
-
-def list_syntheses(collection: Collection) -> QuerySet[Synthesis]:
-    """Return the syntheses of a collection with the numbers of their outcomes, the newest first."""
-    return (
-        Synthesis.objects.filter(collection=collection)
-        .annotate(
-            made=Count("bundles", filter=Q(bundles__bundle__isnull=False)),
-            dropped=Count("bundles", filter=~Q(bundles__step="") & ~Q(bundles__reason=PRESENT)),
-        )
-        .order_by("-pk")
-    )
 
 
 def show_synthesis(synthesis: Synthesis, number: str | None) -> SynthesisPage:

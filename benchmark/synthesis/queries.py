@@ -5,13 +5,11 @@ It is marked synthetic, so that it never enters dev or qrels; a keyword form nam
 (`rewritten_from`).
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
-from django.db.models import Count
 from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 
@@ -25,7 +23,7 @@ from corpus.errors import BadInput
 from corpus.formats.files import FileSource
 from corpus.formats.json_objects import json_lines
 from corpus.importing.made_rows import import_rows
-from corpus.models import Collection, Document, Pair, Query
+from corpus.models import Collection, Document, Query
 from corpus.search.bm25 import index_for
 from judges.campaigns.estimates import NO_MIX, Estimate, of_calls
 from judges.campaigns.token_mixes import mixes_of
@@ -165,7 +163,21 @@ def import_synthetic(synthesis: Synthesis, rows: Iterable[SyntheticBundle]) -> N
     ]
     if not bundles:
         return
-    sources = _describe_sources(collection, bundles) if method is KEYWORDS else {}
+    sources: dict[str, dict[str, Any]] = {}
+    if method is KEYWORDS:
+        # A keyword form states the same need as its query in other words. So it has the same answers and relevance
+        # definition, or one pair would be judged by two rubrics, and it excludes the same documents.
+        made_from = [bundle[KEYWORDS.made_from] for bundle in bundles]
+        queries = list(Query.objects.filter(collection=collection, is_current=True, external_id__in=made_from))
+        excluded = excluded_documents(collection, {query.pk: query.external_id for query in queries})
+        sources = {
+            query.external_id: {
+                "answers": query.answers,
+                "instruction": query.instruction,
+                "metadata": {EXCLUDED: sorted(excluded[query.pk])} if query.pk in excluded else {},
+            }
+            for query in queries
+        }
     query_rows = []
     for bundle in bundles:
         made_from = bundle[method.made_from]
@@ -188,35 +200,3 @@ def import_synthetic(synthesis: Synthesis, rows: Iterable[SyntheticBundle]) -> N
         best = [name for name in hits if name not in excluded][:depth]
         pairs += [{"query_id": query["_id"], "doc_id": name} for name in dict.fromkeys([*first, *best])]
     import_rows(collection, queries=query_rows, pairs=pairs)
-
-
-def _describe_sources(collection: Collection, bundles: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Return what keyword forms inherit from their queries, by query.
-
-    A keyword form states the same need in other words. So it has the same answers and relevance
-    definition, or one pair would be judged by two rubrics, and it excludes the same documents.
-    """
-    sources = [bundle[KEYWORDS.made_from] for bundle in bundles]
-    queries = list(Query.objects.filter(collection=collection, is_current=True, external_id__in=sources))
-    excluded = excluded_documents(collection, {query.pk: query.external_id for query in queries})
-    return {
-        query.external_id: {
-            "answers": query.answers,
-            "instruction": query.instruction,
-            "metadata": {EXCLUDED: sorted(excluded[query.pk])} if query.pk in excluded else {},
-        }
-        for query in queries
-    }
-
-
-def count_synthetic(synthesis: Synthesis) -> dict[str, Any]:
-    """Count the outcomes of the sources; `failed` by reason, `pairs` of the written queries."""
-    rows = SyntheticBundle.objects.filter(synthesis=synthesis)
-    with_bundle = rows.filter(bundle__isnull=False)
-    failed = dict(rows.exclude(step="").order_by("reason").values_list("reason").annotate(rows=Count("pk")))
-    present = failed.pop(PRESENT, 0)
-    counts = {"written": with_bundle.count(), "there_before": present, "failed": failed}
-    counts["waiting"] = synthesis.total - with_bundle.count() - present - sum(failed.values())
-    ids = list(with_bundle.values_list("bundle__query_id", flat=True))
-    current = Query.objects.filter(collection=synthesis.collection, external_id__in=ids, is_current=True)
-    return counts | {"pairs": Pair.objects.filter(query__in=current, is_candidate=True).count()}

@@ -5,6 +5,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.db import transaction
+from django.db.models import Count, Q
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
@@ -14,6 +15,7 @@ from actions.pages import form_of
 from benchmark.models import Synthesis
 from benchmark.synthesis import files, importing, page
 from benchmark.synthesis.lifecycle import STARTS, SYNTHESES
+from benchmark.synthesis.queries import PRESENT
 from corpus.access import AccessScope, action
 from corpus.collections.audit_log import record_act
 from corpus.errors import BadInput
@@ -29,7 +31,14 @@ def syntheses(request: HttpRequest, scope: AccessScope) -> HttpResponse:
         raise Http404(_("Unknown kind of synthesis."))
     form: Any = form_of(STARTS[kind], request, **SYNTHESES.shown_in(scope.collection))
     form.kind, form.lacks_seeds = kind, "data" in form.fields and not form.fields["data"].choices
-    rows = list(page.list_syntheses(scope.collection))
+    rows = list(
+        Synthesis.objects.filter(collection=scope.collection)
+        .annotate(
+            made=Count("bundles", filter=Q(bundles__bundle__isnull=False)),
+            dropped=Count("bundles", filter=~Q(bundles__step="") & ~Q(bundles__reason=PRESENT)),
+        )
+        .order_by("-pk")
+    )
     names = "benchmark/syntheses.html", "benchmark/_syntheses.html"
     context = {"kinds": Synthesis.Product.choices}
     files: dict[str, Any] = {"tables": [page.syntheses_table(rows)], "start": STARTS[kind]}

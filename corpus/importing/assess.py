@@ -1,7 +1,7 @@
 """Import of grades from people, judges or a reference elsewhere (`import_judgments`, and files that name assessors)."""
 
 from collections import Counter, defaultdict
-from collections.abc import Container, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -58,17 +58,6 @@ class BadRows:
         self.counts[kind] += count
         # Only the first are kept: a file of another format has millions of bad rows.
         self.first[kind] = sorted([*self.first[kind], *first])[:SHOWN]
-
-    def refuse_others(self, source: FileSource, accepted: Container[str]) -> None:
-        """Raise BadInput for the first bad row of a kind that is not accepted."""
-        others = sorted((line, problem, kind) for kind in self.counts if kind not in accepted
-                        for line, problem in self.first[kind])  # fmt: skip
-        if others:
-            line, problem, kind = others[0]
-            if kind != UNKNOWN:
-                raise source.bad(line, problem)
-            message = _("%(problem)s; choose to leave out such rows")
-            raise source.bad(line, message % {"problem": problem}, "skip_unknown")
 
     def refusal(self, source: FileSource) -> BadInput:
         """Return the error with the number of rows of each kind, and the first rows."""

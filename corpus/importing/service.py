@@ -273,7 +273,15 @@ class _Import:
         kind = self.files.assessor_kind(named=True)
         staged, bad = assess.stage_judgments(self.collection, source, "import", kind, self.progress)
         accepted = {assess.DUPLICATE, *([assess.UNKNOWN] if self.options.skip_unknown else [])}
-        bad.refuse_others(source, accepted)
+        # The first bad row of a kind that is not accepted is refused.
+        others = sorted((line, problem, reason) for reason in bad.counts if reason not in accepted
+                        for line, problem in bad.first[reason])  # fmt: skip
+        if others:
+            line, problem, reason = others[0]
+            if reason != assess.UNKNOWN:
+                raise source.bad(line, problem)
+            message = _("%(problem)s; choose to leave out such rows")
+            raise source.bad(line, message % {"problem": problem}, "skip_unknown")
         self.left_out.repeated["judgments"] += bad.counts[assess.DUPLICATE]
         self.left_out.note_unknown(source, bad.counts[assess.UNKNOWN], bad.first[assess.UNKNOWN])
         pairs = (0, 0, 0)

@@ -195,27 +195,27 @@ def index_for(
     if recent and monotonic() - recent[0] < max_age:
         return recent[2]
     content = content_hash(key[0])
-    index = recent[2] if recent and recent[1] == content else _open_index(key, content, tell)
+    if recent and recent[1] == content:
+        index = recent[2]
+    else:
+        # Load the index from VAR, or build it and write it on commit.
+        collection, k1, b = key
+        folder = _index_folder() / f"bm25-{content}{'' if (k1, b) == (K1, B) else f'-{k1:g}-{b:g}'}"
+        # A folder is renamed into place when it is complete, so that one of its files shows it.
+        if (folder / "keys.npy").exists():
+            index = Index.load(folder)
+        else:
+            with closing(iterate_documents(collection, tell)) as documents:
+                index = Index.build(documents, k1, b)
+            # A transaction that is rolled back, such as a dry run, must not leave an index of its documents.
+            transaction.on_commit(lambda: index.save(folder))
+            # Loaded again if it was written, so that a long-lived worker uses the file's pages and not its own memory.
+            index = Index.load(folder) if (folder / "keys.npy").exists() else index
     # The oldest one is dropped: a worker may serve many collections, and an index can be large.
     while len(_recent) >= 4 and key not in _recent:
         _recent.pop(next(iter(_recent)))
     _recent[key] = (monotonic(), content, index)
     return index
-
-
-def _open_index(key: tuple[int, float, float], content: str, tell: Tell | None) -> Index:
-    """Load the index from VAR, or build it and write it on commit."""
-    collection, k1, b = key
-    folder = _index_folder() / f"bm25-{content}{'' if (k1, b) == (K1, B) else f'-{k1:g}-{b:g}'}"
-    # A folder is renamed into place when it is complete, so that one of its files shows it.
-    if (folder / "keys.npy").exists():
-        return Index.load(folder)
-    with closing(iterate_documents(collection, tell)) as documents:
-        index = Index.build(documents, k1, b)
-    # A transaction that is rolled back, such as a dry run, must not leave an index of its documents.
-    transaction.on_commit(lambda: index.save(folder))
-    # Loaded again if it was written, so that a long-lived worker uses the file's pages and not its own memory.
-    return Index.load(folder) if (folder / "keys.npy").exists() else index
 
 
 def _index_folder() -> Path:

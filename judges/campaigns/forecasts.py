@@ -9,9 +9,9 @@ from typing import Any
 from django.db.models import Max, Min
 from django.utils.translation import ngettext
 
-from corpus.document_limit import SHOWN
+from corpus.document_limit import SHOWN, WHOLE
 from corpus.evidence.measures import EvidenceTarget
-from corpus.long_documents import count_long_pairs, count_windows, shown_characters
+from corpus.long_documents import count_long_pairs, count_windows
 from corpus.models import Collection, Document, Pair, Query
 from judges.campaigns import evidence_campaigns as evidence
 from judges.campaigns import lifecycle
@@ -191,5 +191,6 @@ def pair_inputs(owner: Collection | Campaign, query: Query, document: Document) 
     definition = owner.relevance.of(query)
     answers = tuple(query.answers)
     collection = owner.collection if isinstance(owner, Campaign) else owner
-    shown = shown_characters(collection)
+    # The largest number of characters of a document that judges of the collection are shown.
+    shown = WHOLE if collection.long_documents == Collection.LongDocuments.CONTEXT else SHOWN
     return Inputs(query.text, answers, document.title, document.text, definition, collection.pk, document.pk, shown)

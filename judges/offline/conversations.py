@@ -3,11 +3,10 @@
 Each function answers for one role, from the step's `material`, which contains the same as its prompt.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from corpus.search.text import tokenize_text
-from judges.errors import Rejected
 from judges.offline import agents, synthesis
 from judges.offline.judges import (
     Lexicon,
@@ -20,23 +19,11 @@ from judges.offline.judges import (
     stem,
 )
 from judges.prompts.conversations import NO_INFORMATION
-from judges.records import ModelRequest
 
 ENOUGH = 0.3  # Share of the query's weight that sentences must contain to be an answer.
 SAME = 0.6  # Share of a reference answer's weight that a correct answer contains.
 
 Material = Mapping[str, Any]
-
-
-def answer_step(request: ModelRequest, lexicon: Lexicon, documents: Sequence[str] = ()) -> dict[str, object]:
-    """Return the offline judge's answer to a step of a conversation. Raises Rejected for an unsupported role.
-
-    `documents`: the documents that the role reads (READERS), best first.
-    """
-    if request.role not in ROLES:
-        raise Rejected(f"Offline judges have no answer for the role {request.role}.")
-    material = {**request.material, "documents": documents} if request.role in READERS else request.material
-    return ROLES[request.role](material, lexicon)
 
 
 def _answer_from_contexts(material: Material, lexicon: Lexicon) -> dict[str, object]:

@@ -31,11 +31,6 @@ def judges_that_vote() -> list[str]:
     return [name for name in rows.order_by("name").values_list("name", flat=True) if name not in OFFLINE_WRITERS]
 
 
-def has_real_judges() -> bool:
-    """Return whether a model that can judge is configured, so that the offline judges are not the first choice."""
-    return JudgeVersion.objects.filter(is_current=True).exclude(provider__in=[OFFLINE, *JUDGE_NOTHING]).exists()
-
-
 def ensure_writers() -> None:
     """Create the offline writer, measurer, rewriter and web search if they are missing."""
     _ensure_judges(OFFLINE_WRITERS)

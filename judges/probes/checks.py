@@ -276,7 +276,9 @@ def _list_warnings(first: ProbeCall, context: int | None, catalogue: Catalogue) 
     """List risks of a judge that works: thinking, unknown token counts, a short context, a date of retirement."""
     judge, reply, warnings = first.judge, first.reply, list[str]()
     max_tokens = judge.max_output_tokens
-    if remedies.thinks_in_little_room(first):
+    # Thoughts longer than those about a small question would be cut.
+    thinks = judge.preset.asks and (first.thinks or remedies.known_to_think(judge))
+    if thinks and max_tokens < ROOM_TO_THINK:
         words = _("it thinks before it answers, and max_output_tokens = %(now)s cuts longer thoughts: set %(wanted)s")
         warnings.append(
             words % {"now": max_tokens, "wanted": remedies.setting_line("max_output_tokens", ROOM_TO_THINK)}

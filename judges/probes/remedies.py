@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 from charts.translation import gettext_noop
 from judges.domain import verdicts
 from judges.errors import Overloaded, ProviderError, Rejected
-from judges.panels.judge_checks import ROOM_TO_THINK, preset_defaults
+from judges.panels.judge_checks import preset_defaults
 from judges.presets import UNWRAPS, thinking
 from judges.providers.replies import get_path, parse_body, storable_text
 from judges.records import Judge, Reply
@@ -276,12 +276,6 @@ def _describe_refusal(judge: Judge, error: ProviderError, second: ProbeCall | No
 def known_to_think(judge: Judge) -> bool:
     """Return whether the judge's settings or its provider's documentation say that it thinks."""
     return not judge.decides and thinking.known_to_think(judge.model, judge.parameters, judge.preset)
-
-
-def thinks_in_little_room(first: ProbeCall) -> bool:
-    """Return whether thoughts longer than those about a small question would be cut."""
-    thinks = first.judge.preset.asks and (first.thinks or known_to_think(first.judge))
-    return thinks and first.judge.max_output_tokens < ROOM_TO_THINK
 
 
 def setting_line(key: str, value: object) -> str:

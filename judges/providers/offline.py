@@ -137,7 +137,12 @@ def _answer_without_pair(request: ModelRequest, lexicon: judges.Lexicon) -> dict
     if request.role in CONVERSATIONS:
         document_count = conversations.READERS.get(request.role, 0)
         documents = _find_documents(request.material["query"], lexicon, document_count) if document_count else []
-        return conversations.answer_step(request, lexicon, documents)
+        if request.role not in conversations.ROLES:
+            raise Rejected(f"Offline judges have no answer for the role {request.role}.")
+        # A role of READERS reads documents, the best first.
+        is_reader = request.role in conversations.READERS
+        material = {**request.material, "documents": documents} if is_reader else request.material
+        return conversations.ROLES[request.role](material, lexicon)
     query = request.inputs.query
     documents = _find_documents(query, lexicon, rewriting.FEEDBACK)
     if request.role == "reason":

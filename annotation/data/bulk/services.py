@@ -12,8 +12,6 @@ from django.utils.translation import gettext as _
 from actions.services import Actor, action
 from annotation.data.bulk.kinds import KINDS
 from annotation.data.bulk.options import ActOptions
-from annotation.data.pair_filters import PairFilters
-from annotation.data.pairs import matching_pairs
 from annotation.models import User
 from annotation.models.pair_table import BulkAct
 from annotation.work.queue.assignment import retry_on_conflict
@@ -21,7 +19,6 @@ from annotation.work.queue.statements import one_array
 from corpus.errors import BadInput
 from corpus.holding import hold
 from corpus.models import Collection, Pair
-from judges.models import Campaign
 
 MOST = 20_000
 FORGOTTEN_AFTER = timedelta(days=1)  # A plan that nobody confirmed.
@@ -46,12 +43,6 @@ def select_pairs(collection: Collection, ids: list[int]) -> list[int]:
     """Return the ids that are pairs of this collection, ascending."""
     pairs = Pair.objects.filter(collection=collection, pk__in=one_array(ids))
     return list(pairs.order_by("pk").values_list("pk", flat=True))
-
-
-def select_matching(collection: Collection, filters: PairFilters, campaign: Campaign | None) -> list[int]:
-    """Return all pairs that match, up to one more than an act takes, which `plan_act` refuses."""
-    pairs = matching_pairs(collection, filters, campaign=campaign).order_by("pk")
-    return list(pairs.values_list("pk", flat=True)[: MOST + 1])
 
 
 def _note_act(_options: ActOptions, act: BulkAct) -> dict[str, Any]:

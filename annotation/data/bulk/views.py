@@ -16,6 +16,7 @@ from annotation.data.bulk.kinds import KINDS
 from annotation.data.bulk.options import ActOptions
 from annotation.data.bulk.reassigning import ANYONE
 from annotation.data.pair_filters import PairFilters
+from annotation.data.pairs import matching_pairs
 from annotation.data.views.pairs import get_campaign, render_pairs
 from annotation.models import Membership
 from annotation.models.pair_table import BulkAct
@@ -35,7 +36,9 @@ def bulk_acts(request: HttpRequest, scope: Scope) -> HttpResponse:
             if "all" in request.POST:
                 filters = PairFilters.read(query)
                 campaign = get_campaign(scope.collection, filters.campaign)
-                pairs = services.select_matching(scope.collection, filters, campaign)
+                # Up to one more than an act takes, which `plan_act` refuses.
+                matching = matching_pairs(scope.collection, filters, campaign=campaign).order_by("pk")
+                pairs = list(matching.values_list("pk", flat=True)[: services.MOST + 1])
             else:
                 # Longer numbers are no ids, and PostgreSQL would refuse the whole query.
                 ticked = [int(pk) for pk in request.POST.getlist("pair") if pk.isdecimal() and len(pk) <= 18]

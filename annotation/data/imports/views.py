@@ -22,7 +22,8 @@ from annotation.models.imports import FileImport
 from corpus.errors import BadInput
 from corpus.importing.options import ImportOptions
 from corpus.models import Collection
-from judges.panels.offline_panel import OFFLINE, has_real_judges
+from judges.models import JudgeVersion
+from judges.panels.offline_panel import JUDGE_NOTHING, OFFLINE
 
 # HTMX stops polling at this status.
 STOP_POLLING = 286
@@ -141,11 +142,13 @@ def control_import(request: HttpRequest, scope: Scope, file_import: int, act: st
 
 def _render_import(request: HttpRequest, scope: Scope, row: FileImport, form: ActionForm) -> HttpResponse:
     """Render the page, or for HTMX the part that changes until the job is over."""
+    # Without a model that can judge, the offline judges are the first choice.
+    online = JudgeVersion.objects.filter(is_current=True).exclude(provider__in=[OFFLINE, *JUDGE_NOTHING])
     context: dict[str, Any] = {
         "scope": scope,
         "form": form,
         "offline": OFFLINE,
-        "has_models": has_real_judges(),
+        "has_models": online.exists(),
         **build_import_page(row),
     }
     if request.headers.get("HX-Request") and request.method == "GET":

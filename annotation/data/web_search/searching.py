@@ -14,10 +14,11 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, gettext_noop
 
-from annotation.data.web_search.documents import PageReader, WebDocument, clean_line, import_documents
+from annotation.data.web_search.documents import PageReader, WebDocument, clean_line
 from annotation.data.web_search.options import WebSearchOptions
 from annotation.models.web_search import SearchedQuery, WebSearch, WebSearchResult
 from corpus.errors import BadInput
+from corpus.importing.made_rows import import_rows
 from corpus.models import Collection, Document, Query
 from corpus.url_fetch.problems import NoPage, read_problem
 from jobs import leases
@@ -187,8 +188,35 @@ def _store_outcomes(search: WebSearch, judge: Judge, outcomes: Sequence[SearchOu
     # Locked until the commit, so that a worker that takes the search over stores nothing meanwhile.
     leases.lock_held(search)
     by_query = {outcome.searched.query.external_id: outcome.documents for outcome in outcomes}
-    # In the same transaction, so that a kill leaves no documents without their results.
-    imported = import_documents(search.collection, judge, by_query)
+    # Documents and pairs that the collection lacks are added in the same transaction, so that a kill leaves no
+    # documents without their results.
+    documents = {document.id: document for results in by_query.values() for document in results}
+    if not documents:
+        imported = {"documents": 0, "pairs": 0}
+    else:
+        # Ids are hashes of the text, so a page that was found before has the same id.
+        rows = Document.objects.filter(collection=search.collection, is_current=True, external_id__in=documents)
+        existing = set(rows.values_list("external_id", flat=True))
+        pairs = [
+            {"query_id": query, "doc_id": document.id} for query, results in by_query.items() for document in results
+        ]
+        pairs = list({(pair["query_id"], pair["doc_id"]): pair for pair in pairs}.values())
+        corpus: list[dict[str, Any]] = []
+        for document in documents.values():
+            # An existing document keeps its metadata, which name the search that found it first.
+            if document.id in existing:
+                continue
+            source = {
+                "kind": "web",
+                "url": document.url,
+                "fetched_at": document.fetched_at.isoformat(timespec="seconds"),
+            }
+            source |= {"sha256": document.sha256, "search": judge.name, "service": judge.provider}
+            source |= {"published": document.published} if document.published else {}
+            row = {"_id": document.id, "title": document.title, "text": document.text, "metadata": {"source": source}}
+            corpus.append(row)
+        counts = import_rows(search.collection, corpus=corpus, pairs=pairs)
+        imported = {name: counts[name] for name in ("documents", "pairs")}
     ids = {document.id for documents in by_query.values() for document in documents}
     rows = Document.objects.filter(collection=search.collection, is_current=True, external_id__in=ids)
     keys = dict(rows.values_list("external_id", "pk"))

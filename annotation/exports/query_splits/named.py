@@ -5,7 +5,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from annotation.exports.query_splits.lists import NamedQueries, find_queries, list_names, list_splits
+from annotation.exports.query_splits.lists import find_queries, list_names
 from corpus.errors import BadOption
 from corpus.models import Collection
 
@@ -27,16 +27,6 @@ def find_named(
         raise BadOption("split", words % {"name": name, "side": side, "known": known_names})
     ids = {prefix + query_id for prefix, queries in matches for query_id in queries.ids}
     return ids, [queries.described() for _prefix, queries in matches]
-
-
-def hold_out(collection: Collection, prefix: str, names: Iterable[str]) -> tuple[set[str], list[dict[str, Any]]]:
-    """Return the ids of queries on held-out lists other than `names`, and the lists' descriptions for the manifest."""
-    used_names = set(names)
-    splits = [row for row in list_splits(collection) if row.name not in used_names]
-    lists = [NamedQueries(row.name, collection.name, frozenset(row.query_ids), is_list=True) for row in splits]
-    ids = {prefix + query_id for queries in lists for query_id in queries.ids}
-    # A query on two lists is in the set if one of them is named.
-    return ids - fixed_ids(collection, prefix, used_names), [queries.described() for queries in lists]
 
 
 def fixed_ids(collection: Collection, prefix: str, names: Iterable[str]) -> set[str]:

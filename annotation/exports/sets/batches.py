@@ -71,13 +71,6 @@ class LinesWriter:
                     self.marks.append({"file": self.output.path.name, "line": self.output.rows, "synthetic": True})
         return self.output.rows - count
 
-    def write_synthetic_lines(self) -> None:
-        """List the lines of synthetic queries in a file of its own, for formats whose lines are not marked."""
-        if self.marks:
-            output = self.files.open("synthetic.jsonl")
-            for mark in self.marks:
-                output.put(json.dumps(mark) + "\n", rows=1)
-
     def lines(self, filled: FilledQuery) -> Iterator[dict[str, Any]]:
         """Yield the objects of a query."""
         raise NotImplementedError

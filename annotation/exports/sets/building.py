@@ -11,7 +11,8 @@ from django.utils.translation import gettext as _
 from annotation.exports.files import Counts, ExportFiles
 from annotation.exports.length_balance.balancing import balance_pairs
 from annotation.exports.options import BENCHMARKS, ExportOptions
-from annotation.exports.query_splits.named import fixed_ids, hold_out
+from annotation.exports.query_splits.lists import NamedQueries, list_splits
+from annotation.exports.query_splits.named import fixed_ids
 from annotation.exports.query_splits.parts import DEV, TRAIN
 from annotation.exports.sets.batches import LinesWriter, SetWriter, build_batches
 from annotation.exports.sets.benchmarks import BeirWriter, MtebWriter
@@ -95,8 +96,11 @@ def make_set(
             row_counts[side] += writer.add(batch)
             progress(row_counts.total())
     details |= writer.end()
-    if isinstance(writer, LinesWriter):
-        writer.write_synthetic_lines()
+    if isinstance(writer, LinesWriter) and writer.marks:
+        # The lines of synthetic queries are listed in a file of its own, for formats whose lines are not marked.
+        marks = writer.files.open("synthetic.jsonl")
+        for mark in writer.marks:
+            marks.put(json.dumps(mark) + "\n", rows=1)
     if options.teacher == "scores":
         # The stored answers of rerank APIs are part of the snapshot; without any there is no file.
         output = None
@@ -165,8 +169,15 @@ def _choose_source_queries(source: SetSource, options: ExportOptions, left_out: 
     else:
         rows = source.rows(options, left_out)
     if options.qrels is None:
-        held_out, descriptions = hold_out(source.collection, source.prefix, options.named_splits.values())
-        source.described["held_out"] = descriptions
+        # Queries on held-out lists that the set does not name, and the lists' descriptions for the manifest.
+        collection = source.collection
+        used_names = set(options.named_splits.values())
+        splits = [row for row in list_splits(collection) if row.name not in used_names]
+        lists = [NamedQueries(row.name, collection.name, frozenset(row.query_ids), is_list=True) for row in splits]
+        ids = {source.prefix + query_id for queries in lists for query_id in queries.ids}
+        # A query on two lists is in the set if one of them is named.
+        held_out = ids - fixed_ids(collection, source.prefix, used_names)
+        source.described["held_out"] = [queries.described() for queries in lists]
         count, rows = len(rows), [row for row in rows if row.query_id not in held_out]
         left_out[gettext_noop("its query is on a kept list, and held out")] += count - len(rows)
     check_teacher(rows, options)

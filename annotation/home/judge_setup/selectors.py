@@ -4,10 +4,11 @@ from typing import Any
 
 from judges.costs.judge_records import records_of
 from judges.costs.prices import PAID_BY_CALL, price_for_judge
-from judges.models import Panel
+from judges.models import JudgeVersion, Panel
+from judges.models.probes import JudgeProbe
 from judges.panels.configuration import has_key
 from judges.probes.checks import plan_check, probe_role
-from judges.probes.stored import judge_abilities
+from judges.probes.stored import SHOWN
 
 
 def list_models(panel: Panel) -> list[dict[str, Any]]:
@@ -15,7 +16,16 @@ def list_models(panel: Panel) -> list[dict[str, Any]]:
 
     `calls` and `most_cost` (USD) are the most that a test needs; `most_cost` is None where a price is unknown.
     """
-    rows = judge_abilities()
+    # Each configured judge with its latest probe and findings, which are None if it was never checked.
+    # Offline judges need no check and are omitted.
+    judges = JudgeVersion.objects.filter(is_current=True).exclude(provider="offline")
+    latest_probes = JudgeProbe.objects.filter(judge__in=judges).order_by("judge", "-id").distinct("judge")
+    probes = {probe.judge_id: probe for probe in latest_probes}
+    findings = {key: {**dict.fromkeys(SHOWN), **probe.found} for key, probe in probes.items()}
+    rows: list[dict[str, Any]] = [
+        {"judge": judge, "probe": probes.get(judge.pk), "found": findings.get(judge.pk)}
+        for judge in judges.order_by("name")
+    ]
     models = []
     for abilities, judge in zip(rows, records_of(row["judge"] for row in rows), strict=True):
         calls, cost = plan_check(judge, probe_role(judge))

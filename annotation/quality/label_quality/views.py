@@ -18,10 +18,11 @@ from annotation.agreement.views import describe_agreement, quality_address
 from annotation.quality.label_quality import kappas, services, statistics
 from annotation.quality.label_quality.audits import measure_audits, measure_collection_audits
 from annotation.quality.label_quality.loading import find_campaign, load_readiness
-from annotation.work.aspects.review_figures import has_reviews, measure_reviews
+from annotation.work.aspects.review_figures import measure_reviews
 from corpus.chart_downloads import download
 from corpus.errors import BadInput
 from corpus.models import Pair
+from corpus.models.aspects import AspectReview
 from corpus.numbered import find_numbered
 from judges.costs import counters
 from judges.domain.audits import OVERLAP
@@ -60,7 +61,7 @@ def quality(request: HttpRequest, scope: Scope) -> HttpResponse:
     rows: list[dict[str, Any]] = context["second"]["rows"] if context["second"] else []  # type: ignore[index]
     pairs = Pair.objects.select_related("query", "document").in_bulk([row["pair"] for row in rows])
     context["differing"] = [(pairs[row["pair"]], row) for row in rows if row["pair"] in pairs]
-    if has_reviews(scope.collection):
+    if AspectReview.objects.filter(query__collection=scope.collection, state=AspectReview.State.SUBMITTED).exists():
         context["figures"] = measure_reviews(scope.collection)
     return render(request, "label_quality/quality.html", {**context, "scope": scope})
 

@@ -21,11 +21,6 @@ HEADER = ("measure", "value", "low", "high", "n", "queries")
 FORMS = {"csv": "text/csv", "tex": "application/x-tex", "json": "application/json"}
 
 
-def has_reviews(collection: Collection) -> bool:
-    """Return whether a review of any query of the collection was submitted."""
-    return AspectReview.objects.filter(query__collection=collection, state=State.SUBMITTED).exists()
-
-
 ROWS = {
     "granularity": gettext_noop("Granularity accepted"),
     "balance": gettext_noop("Balance accepted"),

@@ -136,13 +136,6 @@ def current_steps(review: AspectReview) -> dict[str, ReviewStep]:
     return {step.kind: step for step in steps.order_by("pk")}
 
 
-def blind_review_of(member: Membership, query: Query) -> AspectReview | None:
-    """Return the member's open review of the query before their weights are given; None otherwise."""
-    steps = ReviewStep.objects.filter(review=OuterRef("pk"), kind=Kind.WEIGHTS)
-    own = AspectReview.objects.filter(query=query, reviewer=member.assessor, state=State.OPEN)
-    return own.exclude(Exists(steps)).first()
-
-
 def list_reviews(collection: Collection, most: int = 50) -> list[dict[str, Any]]:
     """Return the newest reviews, and whether each is of the query's newest aspects."""
     newest = AspectRevision.objects.filter(query=OuterRef("query")).order_by("-number").values("pk")[:1]

@@ -105,6 +105,8 @@ def _claim_new(
         if lease is None:
             onboarding.decide(annotator.membership)
         return lease
-    if annotator.ends_batch:
+    # All items of a batch are assigned: its attention checks are evaluated.
+    size, checks, _repeats = annotator.shares
+    if checks > 0 and annotator.lent - annotator.closed_to >= size:
         batches.close(annotator.membership)
     return assignment.claim_next_task(db, annotator, watermark, catches_up=catches_up)

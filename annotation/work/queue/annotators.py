@@ -94,12 +94,6 @@ class AnnotatorContext:
         return "" if self.weights == SHOWN_ONLY else draw_arm(self.weights, self.seed, self.membership, number)
 
     @property
-    def ends_batch(self) -> bool:
-        """Return whether all items of a batch are assigned, after which its attention checks are evaluated."""
-        size, checks, _repeats = self.shares
-        return checks > 0 and self.lent - self.closed_to >= size
-
-    @property
     def next_kind(self) -> str:
         """Return the kind of the next item: check, repeat, or "" for an item of the queue."""
         size, checks, repeats = self.shares

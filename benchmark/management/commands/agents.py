@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandParser
+from django.utils.translation import gettext as _
 
 from actions.options import SENTENCES, add_arguments, read_arguments
 from benchmark.agents import exchange, jobs, sampling
@@ -11,7 +12,7 @@ from benchmark.agents.board import AgentBoard, build_board
 from benchmark.agents.grading import GRADINGS
 from benchmark.agents.options import HALVES, PROTOCOLS, GradeOptions, SearchOptions
 from benchmark.agents.searching import SEARCHES
-from benchmark.agents.suites import find_target, suite_board
+from benchmark.agents.suites import suite_board
 from benchmark.models import AgentJob, Suite
 from corpus.errors import BadInput, BadOption, Incomplete
 from corpus.models import Collection
@@ -46,7 +47,11 @@ class Command(JobCommand):
         for name, allowed in (("protocol", PROTOCOLS), ("halves", HALVES)):
             if options[name] not in (None, *allowed):
                 raise BadOption(name, SENTENCES["literal_error"] % {"value": options[name]})
-        target = find_target(options["name"])
+        name = options["name"]
+        target: Suite | Collection | None = Suite.objects.filter(name=name).first()
+        target = target or Collection.objects.filter(name=name).first()
+        if target is None:
+            raise BadInput(_("There is no suite and no collection %(name)s") % {"name": repr(name)})
         members = sampling.members_of(target)
         if options["retrievers"]:
             search = read_arguments(SearchOptions, options)

@@ -3,6 +3,7 @@
 import re
 
 from django.db import transaction
+from django.db.models import Exists, OuterRef
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -13,7 +14,7 @@ from django.views.decorators.http import require_GET, require_POST
 from annotation.access.audit_log.recording import record
 from annotation.access.permissions import Scope, action
 from annotation.work.aspects import drafts, forms, listing
-from annotation.work.aspects.reviews import blind_review_of, count_reviewed
+from annotation.work.aspects.reviews import count_reviewed
 from annotation.work.aspects.workspace import incoming_of, load_workspace
 from annotation.work.queue.annotators import closed, why_closed
 from corpus.aspects import documents, revising
@@ -22,6 +23,7 @@ from corpus.aspects.entries import ANCHORS
 from corpus.aspects.exchange import export_lines
 from corpus.errors import BadInput
 from corpus.models import Document, Query
+from corpus.models.aspects import AspectReview, ReviewStep
 
 # Suggested reasons for discarding a document; any other text is accepted too.
 REASONS = [
@@ -70,7 +72,9 @@ def workshop(request: HttpRequest, scope: Scope, query: int) -> HttpResponse:
     """Show the workspace of a query."""
     query_row = query_of(scope, query)
     # A reviewer of the query must give their own weights before they see the first ones.
-    if review := blind_review_of(scope.member, query_row):
+    weights = ReviewStep.objects.filter(review=OuterRef("pk"), kind=ReviewStep.Kind.WEIGHTS)
+    own = AspectReview.objects.filter(query=query_row, reviewer=scope.member.assessor, state=AspectReview.State.OPEN)
+    if review := own.exclude(Exists(weights)).first():
         return redirect("aspect_review", scope.collection.name, review.pk)
     return render_workspace(request, scope, query_row, focus=request.GET.get("focus", ""))
 
