@@ -60,10 +60,22 @@ def draw_bars(
         canvas.rule(at, 6, at, plot.top + 2, kind="soft", width=1.5)
     for index, row in enumerate(rows):
         with canvas.mark(shown_row(index, len(rows))):
-            _draw_bar(canvas, plot, row, plot.top + index * step)
+            top, text = plot.top + index * step, _bar_text(row)
+            room = plot.right - plot.left
+            canvas.text(plot.left, top + 16, clip_text(row.label, room - text_width(text) - 16), kind="ink")
+            canvas.text(plot.right, top + 16, text, anchor="end", kind="ink", bold=True)
+            if row.detail:
+                canvas.text(plot.left, top + 32, clip_text(row.detail, room))
+            middle = top + (45 if row.detail else 29)
+            if row.value is not None:
+                ends = sorted((plot.x(max(plot.x_ticks[0], 0.0)), plot.x(row.value)))
+                canvas.box(ends[0], middle - 5, max(ends[1] - ends[0], 1), 10, tone="data", pale=True)
+                if row.low is not None and row.high is not None:
+                    canvas.rule(plot.x(row.low), middle, plot.x(row.high), middle, kind="ink", width=2)
+                    for bound in (row.low, row.high):
+                        canvas.rule(plot.x(bound), middle - 7, plot.x(bound), middle + 7, kind="ink", width=2)
         # Only across the bars: a line through the whole picture would cross the labels.
         if mark and row.value is not None:
-            middle = plot.top + index * step + (45 if row.detail else 29)
             canvas.rule(plot.x(mark[0]), middle - 10, plot.x(mark[0]), middle + 10, kind="soft", width=1.5)
     placeholder = empty or say("nothing")
     if not rows:
@@ -73,23 +85,6 @@ def draw_bars(
     table = tuple((row.label, row.value, row.low, row.high, row.n, row.detail or row.words) for row in rows)
     links = name_links(row.address for row in rows)
     return finish_chart(canvas, key, title, words, header, table, source, links=links)
-
-
-def _draw_bar(canvas: Canvas, plot: Plot, row: Bar, top: float) -> None:
-    text = _bar_text(row)
-    canvas.text(plot.left, top + 16, clip_text(row.label, plot.right - plot.left - text_width(text) - 16), kind="ink")
-    canvas.text(plot.right, top + 16, text, anchor="end", kind="ink", bold=True)
-    if row.detail:
-        canvas.text(plot.left, top + 32, clip_text(row.detail, plot.right - plot.left))
-    if row.value is None:
-        return
-    middle = top + (45 if row.detail else 29)
-    ends = sorted((plot.x(max(plot.x_ticks[0], 0.0)), plot.x(row.value)))
-    canvas.box(ends[0], middle - 5, max(ends[1] - ends[0], 1), 10, tone="data", pale=True)
-    if row.low is not None and row.high is not None:
-        canvas.rule(plot.x(row.low), middle, plot.x(row.high), middle, kind="ink", width=2)
-        for end in (row.low, row.high):
-            canvas.rule(plot.x(end), middle - 7, plot.x(end), middle + 7, kind="ink", width=2)
 
 
 def _bar_text(row: Bar) -> str:

@@ -51,7 +51,15 @@ def draw_flow(
     ribbons = [link for link in links if link.count and link.source in names and link.target in names]
     # One scale, by the first column, so that equal counts have equal heights everywhere.
     scale = HEIGHT / max(1, *(node.count for node in visible if node.column == 0))
-    tops = _place_nodes(visible, ribbons, scale)
+    # The top of each node, stacked in its column and no higher than the nodes that flow into it.
+    tops: dict[str, float] = {}
+    for column in sorted({node.column for node in visible}):
+        y = 0.0
+        for node in (node for node in visible if node.column == column):
+            above = [tops[link.source] for link in ribbons if link.target == node.key and link.source in tops]
+            y = max(y, min(above, default=0.0))
+            tops[node.key] = y
+            y += max(_thickness(node.count, scale), SLOT) + GAP
     heights = {node.key: _thickness(node.count, scale) for node in visible}
     columns = max((node.column for node in visible), default=0) + 1
     room = WIDTH / columns - BAR - 16  # For the text beside a bar.
@@ -85,19 +93,6 @@ def draw_flow(
     targets = [*visible, *(names[link.target] for link in ribbons)]
     header, addresses = ("from", "to", "count"), name_links((node.address for node in targets), column=1)
     return finish_chart(canvas, key, title, words, header, tuple(table), source, links=addresses, numbers=2)
-
-
-def _place_nodes(nodes: Sequence[Node], links: Sequence[Link], scale: float) -> dict[str, float]:
-    """Return the top of each node, stacked in its column and no higher than the nodes that flow into it."""
-    tops: dict[str, float] = {}
-    for column in sorted({node.column for node in nodes}):
-        y = 0.0
-        for node in (node for node in nodes if node.column == column):
-            above = [tops[link.source] for link in links if link.target == node.key and link.source in tops]
-            y = max(y, min(above, default=0.0))
-            tops[node.key] = y
-            y += max(_thickness(node.count, scale), SLOT) + GAP
-    return tops
 
 
 def _thickness(count: int, scale: float) -> float:

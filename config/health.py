@@ -31,37 +31,36 @@ class HealthMiddleware(MiddlewareMixin):
         if request.path_info not in ("/healthz", "/readyz") or request.method not in ("GET", "HEAD"):
             return None
         # /healthz checks no service: restarting this process would not help if PostgreSQL or Redis were unavailable.
-        response = JsonResponse({"alive": True}) if request.path_info == "/healthz" else check_readiness()
+        if request.path_info == "/healthz":
+            response = JsonResponse({"alive": True})
+        else:
+            # Answer that this process is ready, or 503 with the reasons.
+            if is_shutting_down():
+                reasons = ["This node is stopping."]
+            else:
+                reasons = _unready_reasons()
+                # On a full disk, pages could be read, but every write would fail.
+                try:
+                    disk = os.statvfs(settings.VAR)
+                except OSError as error:
+                    log.warning("VAR cannot be read: %s", _one_line(error))
+                    reasons.append("The folder VAR cannot be read")
+                else:
+                    # File systems without a fixed number of files report 0 for both.
+                    if disk.f_bavail * disk.f_frsize < MIN_FREE_BYTES or (disk.f_files and not disk.f_favail):
+                        log.warning("The disk of %s is full", settings.VAR)
+                        reasons.append("The disk is full")
+            # Pages work without Redis: the node is then degraded, but ready.
+            degraded = []
+            try:
+                notifications.redis_client().ping()
+            except (RedisError, OSError) as error:
+                log.warning("Redis does not answer: %s", _one_line(error))
+                degraded = ["Redis is not responding: workers and judge calls wait"]
+            document = {"ready": not reasons, "reasons": reasons, "degraded": degraded}
+            response = JsonResponse(document, status=503 if reasons else 200)
         response.headers["Cache-Control"] = "no-store"
         return response
-
-
-def check_readiness() -> JsonResponse:
-    """Answer that this process is ready, or 503 with the reasons."""
-    if is_shutting_down():
-        reasons = ["This node is stopping."]
-    else:
-        reasons = _unready_reasons()
-        # On a full disk, pages could be read, but every write would fail.
-        try:
-            disk = os.statvfs(settings.VAR)
-        except OSError as error:
-            log.warning("VAR cannot be read: %s", _one_line(error))
-            reasons.append("The folder VAR cannot be read")
-        else:
-            # File systems without a fixed number of files report 0 for both.
-            if disk.f_bavail * disk.f_frsize < MIN_FREE_BYTES or (disk.f_files and not disk.f_favail):
-                log.warning("The disk of %s is full", settings.VAR)
-                reasons.append("The disk is full")
-    # Pages work without Redis: the node is then degraded, but ready.
-    degraded = []
-    try:
-        notifications.redis_client().ping()
-    except (RedisError, OSError) as error:
-        log.warning("Redis does not answer: %s", _one_line(error))
-        degraded = ["Redis is not responding: workers and judge calls wait"]
-    document = {"ready": not reasons, "reasons": reasons, "degraded": degraded}
-    return JsonResponse(document, status=503 if reasons else 200)
 
 
 def is_shutting_down() -> bool:

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import resource
 import shutil
 import signal
 import socket
@@ -182,7 +183,9 @@ class Children:
         self._start("model", command, settings=settings, stdout=STDERR)
 
     def _hand_over_listener(self, listener: socket.socket) -> tuple[str, int]:
-        system.allow_many_files()
+        # Raise the limit of open files as far as allowed, since each connection needs one.
+        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most if system.LINUX else min(most, system.OPEN_FILES), most))
         host, port = listener.getsockname()[:2]
         self.reserved.append(hand_over(listener))
         return str(host), int(port)

@@ -7,7 +7,6 @@ user. Imports no Django.
 import ctypes
 import os
 import pwd
-import resource
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -99,12 +98,6 @@ def end_leftovers(program: str, path: Path, end: int) -> None:
                 process.wait(STOP_S)
         except psutil.Error:
             continue
-
-
-def allow_many_files() -> None:
-    """Raise the limit of open files as far as allowed, since each connection needs one."""
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most if LINUX else min(most, OPEN_FILES), most))
 
 
 def in_namespace() -> None:

@@ -39,7 +39,27 @@ def send_file(
     if version is None:
         raise Http404(_("File not found."))
     unchanged = get_conditional_response(request, etag=version.etag)
-    response = unchanged if unchanged is not None else _send_bytes(request, version, name or path.name, content_type)
+    response: HttpResponseBase
+    if unchanged is not None:
+        response = unchanged
+    else:
+        byte_range = choose_range(request, version)
+        if byte_range is not None and byte_range[0] >= version.size:
+            response = HttpResponse(status=416)
+            response["Content-Range"] = f"bytes */{version.size}"
+        else:
+            file: Any = open_stream(version.path)
+            status = 200
+            if byte_range is not None:
+                file, status = SlicedFile(file, *byte_range), 206
+            response = sent = FileResponse(
+                file, as_attachment=True, filename=name or path.name, status=status, content_type=content_type or None
+            )
+            sent.block_size = BLOCK
+            first, last = byte_range or (0, version.size - 1)
+            response["Content-Length"] = last - first + 1
+            if byte_range is not None:
+                response["Content-Range"] = f"bytes {first}-{last}/{version.size}"
     response["ETag"] = version.etag
     response["Accept-Ranges"] = "bytes"
     return response
@@ -59,25 +79,6 @@ def find_version(path: Path, *, grows: bool = False) -> FileVersion | None:
         return None
     # Time and size stand for the content, since hashing gigabytes would take too long.
     return FileVersion(path, status.st_size, f'"{status.st_mtime_ns:x}-{status.st_size:x}"')
-
-
-def _send_bytes(request: HttpRequest, version: FileVersion, name: str, content_type: str) -> HttpResponseBase:
-    byte_range = choose_range(request, version)
-    if byte_range is not None and byte_range[0] >= version.size:
-        response: HttpResponseBase = HttpResponse(status=416)
-        response["Content-Range"] = f"bytes */{version.size}"
-        return response
-    file: Any = open_stream(version.path)
-    status = 200
-    if byte_range is not None:
-        file, status = SlicedFile(file, *byte_range), 206
-    response = FileResponse(file, as_attachment=True, filename=name, status=status, content_type=content_type or None)
-    response.block_size = BLOCK
-    first, last = byte_range or (0, version.size - 1)
-    response["Content-Length"] = last - first + 1
-    if byte_range is not None:
-        response["Content-Range"] = f"bytes {first}-{last}/{version.size}"
-    return response
 
 
 def choose_range(request: HttpRequest, version: FileVersion) -> tuple[int, int] | None:

@@ -289,18 +289,3 @@ class ExportOptions(Options):
         choices = self.model_dump(mode="json", exclude={"format", "near_duplicates"})
         named = [f"{side}={name}" for side, name in self.named_splits.items()]
         return choices | {"near": self.near, "ranks": list(self.rank_range), "named_splits": named}
-
-
-def read_splits(texts: list[str]) -> dict[str, Any]:
-    """Return the share and the named splits of the command's option `split`. Raises BadOption for invalid texts."""
-    shares = [text for text in texts if "=" not in text]
-    if len(shares) > 1:
-        raise BadOption("split", _("Give one share; names are given as test=NAME."))
-    named: dict[str, str] = {}
-    for side, _equals, name in (text.partition("=") for text in texts if "=" in text):
-        if side not in SPLITS or not name:
-            raise BadOption("split", _("Enter a share such as 0.9, or train=NAME, dev=NAME or test=NAME."))
-        if side in named:
-            raise BadOption("split", _("Give each of train, dev and test at most one name."))
-        named[side] = name
-    return ({"split": shares[0]} if shares else {}) | ({"named_splits": named} if named else {})

@@ -25,9 +25,9 @@ from judges.conversations.requests import Conversation, ConversationStep, Subjec
 from judges.domain.verdicts import NoVerdict
 from judges.engine.plan import raise_output_limit
 from judges.model_jobs.jobs import JobPlan, Options
-from judges.prompts.agents import assess_prompt
 from judges.prompts.answers.agents import AnswerGrade
 from judges.prompts.answers.formats import schema_of
+from judges.prompts.render import TEXT_LIMIT, step_prompt, truncated_field
 from judges.records import Judge
 from judges.retrieval import model_requests
 
@@ -57,9 +57,13 @@ class GradedAnswer:
 
     def step(self, judge: Judge) -> ConversationStep[AnswerGrade]:
         """Return the step in which the judge grades this answer."""
-        prompt = assess_prompt(
-            self.question, [aspect.in_prompt for aspect in self.aspects], self.reference, self.answer
-        )
+        # The prompt does not name the answer's system; parts shared by all answers come first.
+        shared_fields = {
+            **truncated_field("question", self.question, TEXT_LIMIT),
+            "aspects": [aspect.in_prompt for aspect in self.aspects],
+            **truncated_field("reference answer", self.reference, TEXT_LIMIT),
+        }
+        prompt = step_prompt("agent-assess", shared_fields, truncated_field("answer to grade", self.answer, TEXT_LIMIT))
         material = {
             "answer": self.answer,
             "reference": self.reference,

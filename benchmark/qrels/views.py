@@ -1,7 +1,5 @@
 """Pages of versions of the qrels: the list, the difference of two versions, upload and download."""
 
-from collections.abc import Sequence
-
 from django import forms
 from django.contrib import messages
 from django.db import transaction
@@ -80,13 +78,8 @@ def versions(request: HttpRequest, scope: AccessScope) -> HttpResponse:
             return redirect("qrels", scope.collection.name)
     stored_versions = chosen.versions_of(scope.collection)
     context, status = {"versions": stored_versions, "form": form}, 422 if form.is_bound else 200
-    files = [versions_table(stored_versions)]
-    return answer_page(request, scope, "benchmark/qrels.html", context, tables=files, status=status)
-
-
-def versions_table(versions: Sequence[Qrels]) -> DownloadTable:
-    """Return the download table of versions, with counts of labels by origin."""
-    origins = list(dict.fromkeys(origin for version in versions for origin in version.counts.get("origins", {})))
+    # The download table of versions, with counts of labels by origin.
+    origins = list(dict.fromkeys(origin for version in stored_versions for origin in version.counts.get("origins", {})))
     origin_headers = (_("note"), pgettext("column", "by"), pgettext("column", "created"))
     counts = (pgettext("column", "queries"), _("judged"), _("relevant"))
     header = (_("version"), _("kind"), *origin_headers, *counts, *origins)
@@ -94,9 +87,10 @@ def versions_table(versions: Sequence[Qrels]) -> DownloadTable:
         (str(version.number), version.get_kind_display(), version.note, version.made_by, version.created_at.isoformat(),
          *(version.counts.get(name) for name in ("queries", "judged", "relevant")),
          *(version.counts.get("origins", {}).get(origin, 0) for origin in origins))
-        for version in versions
+        for version in stored_versions
     )  # fmt: skip
-    return DownloadTable("versions", _("Versions of the qrels"), header, lines, 5)
+    files = [DownloadTable("versions", _("Versions of the qrels"), header, lines, 5)]
+    return answer_page(request, scope, "benchmark/qrels.html", context, tables=files, status=status)
 
 
 @action("admin")

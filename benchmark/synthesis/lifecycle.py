@@ -15,20 +15,29 @@ from django.utils.translation import gettext_lazy, gettext_noop
 
 from benchmark.models import Synthesis, SyntheticBundle
 from benchmark.synthesis import files, queries
-from benchmark.synthesis.bundles import draw_personas
+from benchmark.synthesis.bundles import draw_personas, draw_seeds
 from benchmark.synthesis.conversation import SeedOutcome, SeedTask, write_bundle
 from benchmark.synthesis.estimates import estimate_synthesis
 from benchmark.synthesis.options import AskOptions, BundleOptions, KeywordOptions
 from benchmark.synthesis.queries import choose_documents, choose_training_queries, list_training_sets
-from benchmark.synthesis.seeds import Seed, bundled_personas, choose_seeds, read_personas
+from benchmark.synthesis.seeds import (
+    QUERIES,
+    Seed,
+    bundled_personas,
+    collection_seeds,
+    file_seeds,
+    read_personas,
+)
 from corpus.errors import BadInput
 from corpus.models import Collection, Pair, Query
 from jobs import leases
 from jobs.leases import Lease
-from judges.campaigns.estimates import Estimate
+from judges.campaigns.estimates import NO_MIX, Estimate, of_calls
+from judges.campaigns.token_mixes import mixes_of
 from judges.conversations.requests import Conversation, Subject
 from judges.model_jobs import jobs
 from judges.model_jobs.jobs import BatchOutcome, JobPlan, ModelJobKind, Options, start_service
+from judges.prompts.answers.formats import FORMATS, schema_of
 from judges.prompts.render import prompt_versions
 from judges.records import Judge
 from judges.retrieval import model_requests
@@ -73,7 +82,13 @@ class Syntheses(ModelJobKind[Synthesis]):
         if kind == Synthesis.Product.BUNDLES:
             personas = read_personas(Path(path)) if (path := options.get("personas")) else bundled_personas()
             settings |= {"dev": options.get("dev", 0.0), "personas": list(personas)}
-            seeds = choose_seeds(collection, options["source"], seed=seed, limit=settings["limit"])
+            source = options["source"]
+            seeds = collection_seeds(collection) if source == QUERIES else file_seeds(Path(source))
+            if not seeds:
+                message = _("%(name)s has no query to begin from: import queries, or name a file of seeds")
+                raise BadInput(message % {"name": collection.name} if source == QUERIES else f"{source} holds no query")
+            drawn_ids = set(draw_seeds((seed_query.id for seed_query in seeds), seed, settings["limit"]))
+            seeds = [seed_query for seed_query in seeds if seed_query.id in drawn_ids]
         else:
             settings["pairs"] = options.get("pairs", 20)
             if kind == Synthesis.Product.KEYWORDS:
@@ -99,7 +114,13 @@ class Syntheses(ModelJobKind[Synthesis]):
         judge, kind = plan.judges[0], plan.columns["kind"]
         if kind == Synthesis.Product.BUNDLES:
             return estimate_synthesis(plan.parts, judge, plan.judges[-1], plan.options["personas"])
-        return queries.estimate_queries(collection, kind, judge, plan.parts)
+        # Only queries that have not been written yet are calls.
+        method = queries.METHODS[kind]
+        written_sources = queries.used_sources(collection, method)
+        unused = [source for source in plan.parts if source.id not in written_sources]
+        sample = [method.prompt(source.text) for source in unused[: queries.SAMPLED]]
+        mix = mixes_of([judge]).get(judge.id, NO_MIX)
+        return of_calls(judge, len(unused), sample, schema_of(FORMATS[method.role]), method.likely, mix)
 
     def begin(self, job: Synthesis, plan: JobPlan) -> None:
         SyntheticBundle.objects.bulk_create(

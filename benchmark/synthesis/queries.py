@@ -5,7 +5,7 @@ It is marked synthetic, so that it never enters dev or qrels; a keyword form nam
 (`rewritten_from`).
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -26,11 +26,9 @@ from corpus.formats.json_objects import json_lines
 from corpus.importing.made_rows import import_rows
 from corpus.models import Collection, Document, Query
 from corpus.search.bm25 import index_for
-from judges.campaigns.estimates import NO_MIX, Estimate, of_calls
-from judges.campaigns.token_mixes import mixes_of
 from judges.conversations.requests import Conversation, ConversationStep
 from judges.domain.verdicts import NoVerdict
-from judges.prompts.answers.formats import FORMATS, schema_of
+from judges.prompts.answers.formats import FORMATS
 from judges.prompts.synthesis import ask_prompt, query_prompt
 from judges.records import Judge, Prompt
 from store.files import fetch
@@ -113,16 +111,6 @@ def choose_documents(collection: Collection, *, limit: int, seed: int) -> list[S
     return [
         Seed(document.external_id, f"{document.title}\n{document.text}".strip(), -document.pk) for document in drawn
     ]
-
-
-def estimate_queries(collection: Collection, kind: str, judge: Judge, sources: Sequence[Seed]) -> Estimate:
-    """Estimate the calls and cost of the queries that have not been written yet."""
-    method = METHODS[kind]
-    written_sources = used_sources(collection, method)
-    unused = [source for source in sources if source.id not in written_sources]
-    sample = [method.prompt(source.text) for source in unused[:SAMPLED]]
-    mix = mixes_of([judge]).get(judge.id, NO_MIX)
-    return of_calls(judge, len(unused), sample, schema_of(FORMATS[method.role]), method.likely, mix)
 
 
 def used_sources(collection: Collection, method: WritingMethod) -> set[str]:

@@ -4,9 +4,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from django.utils.translation import gettext as _
-
-from benchmark.synthesis.bundles import EXAMPLES, draw_seeds
+from benchmark.synthesis.bundles import EXAMPLES
 from corpus.errors import BadInput
 from corpus.formats.files import FileSource, read_text
 from corpus.importing import records
@@ -45,20 +43,6 @@ def file_seeds(path: Path) -> list[Seed]:
         seen[query.id] = query.line
         seeds.append(Seed(query.id, query.text))
     return seeds
-
-
-def choose_seeds(collection: Collection, source: str, *, seed: int, limit: int | None) -> list[Seed]:
-    """Draw up to `limit` seeds from a source. Raises BadInput if there are none."""
-    seeds = collection_seeds(collection) if source == QUERIES else file_seeds(Path(source))
-    if not seeds:
-        raise BadInput(
-            _("%(name)s has no query to begin from: import queries, or name a file of seeds")
-            % {"name": collection.name}
-            if source == QUERIES
-            else f"{source} holds no query"
-        )
-    drawn_ids = set(draw_seeds((seed_query.id for seed_query in seeds), seed, limit))
-    return [seed_query for seed_query in seeds if seed_query.id in drawn_ids]
 
 
 @cache

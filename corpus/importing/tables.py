@@ -134,7 +134,16 @@ def read_table(source: FileSource) -> Table | None:
         return None
     if line[:1] in b"{[":
         return _read_json_table(source, number)
-    lines = _first_lines(source)
+    # The first lines with their numbers, without blank lines and lines of delimiters at the beginning.
+    lines: list[tuple[int, str]] = []
+    size = 0
+    for number, text in _as_far_as_read(source.texts(blank=True)):
+        if not lines and not text.strip(",;\t| "):
+            continue
+        lines.append((number, text))
+        size += len(text)
+        if len(lines) > LOOKED_AT or size > LOOKED_AT_CHARACTERS:
+            break
     separator = _SEPARATOR.fullmatch(lines[0][1]) if lines else None
     # Start at the first line that is no comment; `#query_id` starts a header and no comment.
     begins = 1 if separator else len(lines)
@@ -167,20 +176,6 @@ def read_table(source: FileSource) -> Table | None:
     header = _name_columns(cells if has_header else [""] * len(cells))
     rows = _split_rows([text for _n, text in lines], delimiter, quoted=has_header)
     return _build_table(source, number, header, rows[has_header:], delimiter=delimiter, has_header=has_header)
-
-
-def _first_lines(source: FileSource) -> list[tuple[int, str]]:
-    """Return the first lines with their numbers, without blank lines and lines of delimiters at the beginning."""
-    lines: list[tuple[int, str]] = []
-    size = 0
-    for number, text in _as_far_as_read(source.texts(blank=True)):
-        if not lines and not text.strip(",;\t| "):
-            continue
-        lines.append((number, text))
-        size += len(text)
-        if len(lines) > LOOKED_AT or size > LOOKED_AT_CHARACTERS:
-            break
-    return lines
 
 
 def _first_rows(rows: Iterator[tuple[int, list[str]]]) -> Rows:

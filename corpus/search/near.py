@@ -103,7 +103,15 @@ def _find_components(sets: list[Hashes], least: float) -> NDArray[np.int64]:
     number = np.array([first.setdefault(shingle_set.tobytes(), len(first)) for shingle_set in sets], dtype=np.int64)
     if not len(first):
         return number
-    matrix = _shingle_matrix([np.frombuffer(key, dtype=np.uint64) for key in first])
+    # A matrix of texts by shingles, with the columns from rare to frequent.
+    sets = [np.frombuffer(key, dtype=np.uint64) for key in first]
+    flat = np.concatenate(sets)
+    starts = np.concatenate([[0], np.cumsum([len(shingle_set) for shingle_set in sets])])
+    _, columns, uses = np.unique(flat, return_inverse=True, return_counts=True)
+    rank = np.empty(len(uses), dtype=np.int64)
+    rank[np.argsort(uses, kind="stable")] = np.arange(len(uses))
+    matrix = csr_matrix((np.ones(len(flat), dtype=np.int32), rank[columns], starts), shape=(len(sets), len(uses)))
+    matrix.sort_indices()
     groups = np.arange(len(first))
     for a, b in _candidate_pairs(matrix, least):
         # Pairs of one group need no comparison.
@@ -121,18 +129,6 @@ def _find_components(sets: list[Hashes], least: float) -> NDArray[np.int64]:
             groups = connected_components(graph, directed=False)[1].astype(np.int64)[groups]
     labels: NDArray[np.int64] = groups[number]
     return labels
-
-
-def _shingle_matrix(sets: list[Hashes]) -> csr_matrix:
-    """Return a matrix of texts by shingles, with the columns from rare to frequent."""
-    flat = np.concatenate(sets)
-    starts = np.concatenate([[0], np.cumsum([len(shingle_set) for shingle_set in sets])])
-    _, number, uses = np.unique(flat, return_inverse=True, return_counts=True)
-    rank = np.empty(len(uses), dtype=np.int64)
-    rank[np.argsort(uses, kind="stable")] = np.arange(len(uses))
-    matrix = csr_matrix((np.ones(len(flat), dtype=np.int32), rank[number], starts), shape=(len(sets), len(uses)))
-    matrix.sort_indices()
-    return matrix
 
 
 def _candidate_pairs(matrix: csr_matrix, least: float) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:

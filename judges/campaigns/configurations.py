@@ -104,7 +104,15 @@ def configuration_of(options: CampaignOptions) -> Configuration:
         majority = usual_majority(len(panelists))
     agents, panelists = _select_judges(rule, panel, agents, panelists)
     check_temperature(agents, options.temperature)
-    filters = _filter_judges(options.filter)
+    filters = _find_judges(options.filter, "filter")
+    # The judges file may name a judge's family, which the model's name does not always show.
+    families = [(judge.name, model_family(str(judge.parameters.get("family", "")), judge.model)) for judge in filters]
+    if same := same_family(families):
+        reason = _(
+            "%(same)s and %(same2)s are from one family and share errors: choose others, or set their family in "
+            "the judges file."
+        )
+        raise BadOption("filter", reason % {"same": same[0], "same2": same[1]})
     adjudicator = _find_adjudicator(panel, rule, options.adjudicator)
     judges = [*agents, *panelists, *filters, *([adjudicator] if adjudicator else [])]
     if options.batch and not any(map(is_batched, judges)):
@@ -256,22 +264,6 @@ def _choose_debaters(judges: list[Judge], number: int | None) -> list[Judge]:
                 _("%(silent)s only votes, it cannot debate: its endpoint gives scores and no text")
                 % {"silent": judge.name}
             )
-    return judges
-
-
-def _filter_judges(names: Sequence[str]) -> list[Judge]:
-    judges = _find_judges(names, "filter")
-    # The judges file may name a judge's family, which the model's name does not always show.
-    families = [(judge.name, model_family(str(judge.parameters.get("family", "")), judge.model)) for judge in judges]
-    if same := same_family(families):
-        raise BadOption(
-            "filter",
-            _(
-                "%(same)s and %(same2)s are from one family and share errors: choose others, or set their family in "
-                "the judges file."
-            )
-            % {"same": same[0], "same2": same[1]},
-        )
     return judges
 
 

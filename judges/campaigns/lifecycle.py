@@ -16,11 +16,13 @@ from django.db import transaction
 from django.db.models import F
 from django.db.models.functions import Now
 from django.utils.translation import gettext as _
+from redis.exceptions import RedisError
 
 from corpus import table_statistics
 from corpus.errors import BadInput, BadOption
 from corpus.holding import hold
 from corpus.models import Collection, Pair
+from jobs.notifications import redis_client, redis_key
 from judges.campaigns.configurations import Configuration
 from judges.costs import counters
 from judges.costs.prices import price_for_judge
@@ -273,7 +275,11 @@ def _requeue_failed(campaign: Campaign) -> int:
     )
     if retried:
         counters.add(campaign.pk, "failed", -retried)
-        notifications.forget_failing(campaign.pk)
+        # Forget since when the campaign's questions have failed: they are asked again (engine.trials).
+        try:
+            redis_client().delete(redis_key("failing", campaign.pk))
+        except (RedisError, OSError) as error:
+            notifications.logger.warning("Redis is away, failing questions of a campaign are not forgotten: %s", error)
     return retried
 
 

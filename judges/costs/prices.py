@@ -145,7 +145,8 @@ def price_of_reply(
         names = [name for name in table if name == model or (name.endswith("*") and model.startswith(name[:-1]))]
         own = table[max(names, key=lambda name: (not name.endswith("*"), len(name)))] if names else None
         other = replace(judge, model=model, input_price=None, output_price=None)
-        price = own or price_for_judge(other, batch=batch) or (price if judge.preset.own_names else None)
+        # Model names of own servers are the team's own (a route, a file): another one in an answer changes no price.
+        price = own or price_for_judge(other, batch=batch) or (price if judge.preset.local else None)
     is_other_tier = bool(tier) and tier != requested_tier and not (tier in USUAL and requested_tier in USUAL)
     if is_other_tier and not batch:
         # The team's own price applies only to the tier that the judge requests.

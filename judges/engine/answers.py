@@ -63,22 +63,23 @@ class SentCall:
 
     def ended(self, result: Reply | ProviderError) -> tuple[Decision, AttemptRow]:
         """Return the decision that an answer means, and the attempt's row with the raw body."""
-        decision = self._error(result) if isinstance(result, ProviderError) else self._reply(result)
+        decision: Decision
+        if isinstance(result, ProviderError):
+            paid = 0.0 if self.price is not None and not result.billed else None
+            if result.reply is not None:
+                self._book(result.reply)
+                paid = self.row["cost"]
+            self.row.update(outcome="error", error=one_line(str(result)), status=result.status, cost=paid)
+            if result.retry:
+                decision = Retry(result.retry_after or 0.0)
+            # A provider that declines this one call is a judge without a vote; the account's refusals are nobody's.
+            elif isinstance(result, Rejected) and not isinstance(result, Refused) and result.status is not None:
+                decision = self._no_verdict("refused", str(result))
+            else:
+                decision = NoVerdict("error")
+        else:
+            decision = self._reply(result)
         return decision, AttemptRow(self.row, self.messages, result.raw)
-
-    def _error(self, error: ProviderError) -> NoVerdict | Retry:
-        # The cost is zero only if the price is known and the provider does not bill the error; else it is unknown.
-        paid = 0.0 if self.price is not None and not error.billed else None
-        if error.reply is not None:
-            self._book(error.reply)
-            paid = self.row["cost"]
-        self.row.update(outcome="error", error=one_line(str(error)), status=error.status, cost=paid)
-        if error.retry:
-            return Retry(error.retry_after or 0.0)
-        # A provider that declines this one call is a judge without a vote; the account's refusals are nobody's.
-        if isinstance(error, Rejected) and not isinstance(error, Refused) and error.status is not None:
-            return self._no_verdict("refused", str(error))
-        return NoVerdict("error")
 
     def _book(self, reply: Reply) -> None:
         usage = reply.usage

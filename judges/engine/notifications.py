@@ -58,14 +58,6 @@ def is_current(campaign: int, generation: int) -> bool:
     return newest is None or int(newest) <= generation
 
 
-def forget_failing(campaign: int) -> None:
-    """Forget since when the campaign's questions have failed: they are asked again (engine.trials)."""
-    try:
-        redis_client().delete(redis_key("failing", campaign))
-    except (RedisError, OSError) as error:
-        logger.warning("Redis is away, failing questions of a campaign are not forgotten: %s", error)
-
-
 def record_error(campaign: int, error: Exception) -> None:
     """Store an unexpected error that ended a time slice of the campaign, for the command that waits for it."""
     line = " ".join(f"Unexpected error: {error}".split())[:500]

@@ -112,11 +112,6 @@ class Preset(BaseModel):
         return self.wire not in ("embed", "search")
 
     @property
-    def own_names(self) -> bool:
-        """Whether model names are the team's own (a route, a file): another name in an answer changes no price."""
-        return self.local
-
-    @property
     def asks(self) -> bool:
         """Whether the model takes a prompt and answers with text."""
         return self.wire in ("chat", "responses", "messages", "generate")

@@ -62,19 +62,6 @@ def evidence_prompt(question: str, evidence: Sequence[str]) -> Prompt:
     return make_general_prompt("agent-evidence", templates.text("agent-evidence-system"), user)
 
 
-def assess_prompt(question: str, aspects: Sequence[Mapping[str, Any]], reference: str, answer: str) -> Prompt:
-    """Return the prompt that grades an answer without naming its system; parts shared by all answers come first.
-
-    `aspects`: each with its id, aspect and weight.
-    """
-    shared_fields = {
-        **truncated_field("question", question, TEXT_LIMIT),
-        "aspects": aspects,
-        **truncated_field("reference answer", reference, TEXT_LIMIT),
-    }
-    return step_prompt("agent-assess", shared_fields, truncated_field("answer to grade", answer, TEXT_LIMIT))
-
-
 def reference_prompt(
     question: str, aspects: Sequence[Mapping[str, Any]], passages: Mapping[str, tuple[str, Sequence[str]]]
 ) -> Prompt:

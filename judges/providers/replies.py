@@ -154,15 +154,9 @@ def read_tokens(
                 },
             )
         )
-    return _tokens_of_text(text, tokens)
-
-
-def _tokens_of_text(text: str, tokens: list[Token]) -> tuple[Token, ...]:
-    """Return the tokens of the text alone, cut where it begins and ends; () if it is not in them.
-
-    Servers that read the model's output themselves leave out what stands around the answer: llama.cpp a Markdown
-    fence, vLLM the reasoning. The answer comes last.
-    """
+    # The tokens of the text alone, cut where it begins and ends; () if it is not in them. Servers that read the model's
+    # output themselves leave out what stands around the answer: llama.cpp a Markdown fence, vLLM the reasoning. The
+    # answer comes last.
     position = -"".join(token.text for token in tokens).rfind(text)
     if not text or position > 0:
         return ()
@@ -233,10 +227,21 @@ def refusal_error(
     """
     error_body: object = body or _parse_any(raw)
     error = get_path(error_body, "error") or error_body
-    message_text, codes = (
-        error_text(error, raw),
-        [*_codes_of(error), *_codes_of(error_body), *_codes_of(_error_behind(error))],
-    )
+    # In plain words on one line: the error's message, a page's headline, or the beginning of the body.
+    message_text = _shorten_text(error) or raw
+    # Gateways report another provider's error without its words, which they put into another field.
+    if upstream_text := _shorten_text(_error_behind(error)):
+        message_text = f"{message_text}: {upstream_text}"
+    if HTML.match(message_text):
+        headline = HEADLINE.search(message_text)
+        message_text = (
+            f"a page of HTML in place of an answer: {headline[2]}" if headline else "a page of HTML, no answer"
+        )
+    message_text = html.unescape(TAG.sub(" ", message_text)) if TAG.search(message_text) else message_text
+    message_text = storable_text(" ".join(message_text.split()))
+    if len(message_text) > LONGEST_REASON:
+        message_text = message_text[: LONGEST_REASON - 3].rstrip() + "..."
+    codes = [*_codes_of(error), *_codes_of(error_body), *_codes_of(_error_behind(error))]
     if 300 <= status < 400:
         message_text = "redirects are not followed; correct the base_url"
     kind = _error_kind(status, error, codes, message_text, raw)
@@ -297,20 +302,6 @@ def _parse_any(raw: str) -> object:
     except (ValueError, RecursionError):
         return {}
     return body[0] if isinstance(body, list) and body else body
-
-
-def error_text(error: object, raw: str) -> str:
-    """Return an error in plain words on one line: its message, a page's headline, or the beginning of the body."""
-    message = _shorten_text(error) or raw
-    # Gateways report another provider's error without its words, which they put into another field.
-    if upstream_text := _shorten_text(_error_behind(error)):
-        message = f"{message}: {upstream_text}"
-    if HTML.match(message):
-        headline = HEADLINE.search(message)
-        message = f"a page of HTML in place of an answer: {headline[2]}" if headline else "a page of HTML, no answer"
-    message = html.unescape(TAG.sub(" ", message)) if TAG.search(message) else message
-    message = storable_text(" ".join(message.split()))
-    return message if len(message) <= LONGEST_REASON else message[: LONGEST_REASON - 3].rstrip() + "..."
 
 
 def _error_behind(error: object) -> object:

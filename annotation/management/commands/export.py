@@ -5,13 +5,15 @@ from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandParser
+from django.utils.translation import gettext_lazy as _
 
 from actions.options import add_arguments, read_arguments
 from annotation.exports.label_sources.benchmark_tables import run_file
-from annotation.exports.options import ExportOptions, read_splits
+from annotation.exports.options import ExportOptions
+from annotation.exports.query_splits.parts import SPLITS
 from annotation.exports.services import create_export
 from corpus.commands import ActionCommand, collection_named
-from corpus.errors import QuorumError
+from corpus.errors import BadOption, QuorumError
 
 
 class Command(ActionCommand):
@@ -34,7 +36,20 @@ class Command(ActionCommand):
     def run(self, **arguments: Any) -> object:
         """Write the export and print its contents."""
         collection = collection_named(arguments["name"])
-        options = read_arguments(ExportOptions, {**arguments, "split": None}, **read_splits(arguments["split"]))
+        # The option `split` is a share, or names of splits.
+        texts = arguments["split"]
+        shares = [text for text in texts if "=" not in text]
+        if len(shares) > 1:
+            raise BadOption("split", _("Give one share; names are given as test=NAME."))
+        named: dict[str, str] = {}
+        for side, _equals, name in (text.partition("=") for text in texts if "=" in text):
+            if side not in SPLITS or not name:
+                raise BadOption("split", _("Enter a share such as 0.9, or train=NAME, dev=NAME or test=NAME."))
+            if side in named:
+                raise BadOption("split", _("Give each of train, dev and test at most one name."))
+            named[side] = name
+        splits: dict[str, Any] = ({"split": shares[0]} if shares else {}) | ({"named_splits": named} if named else {})
+        options = read_arguments(ExportOptions, {**arguments, "split": None}, **splits)
         with run_file(collection, options.run) if options.run else nullcontext() as run:
             options = options.model_copy(update={"run": run}) if run else options
             try:

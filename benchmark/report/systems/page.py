@@ -81,26 +81,21 @@ def system_page(collection: Collection, run: Run, *, whole: str = "") -> SystemP
     rows, pair = QrelsRow.objects.exclude(documents=[]), (report.report.before_id, report.report.after_id)
     before, after = (set(rows.filter(qrels=version).values_list("query", flat=True)) for version in pair)
     judged = before & after
-    changes = _largest_changes(report, run, judged, None if whole == "changes" else SHOWN)
+    # The judged queries whose nDCG@k changed, the largest change first.
+    old, new = reports.query_values(report.report, run, MEASURE)
+    magnitudes = np.abs(new - old)
+    moves = (int(index) for index in np.argsort(-magnitudes, kind="stable") if magnitudes[index] > 1e-9)
+    order = [index for index in moves if queries[index] in judged][: None if whole == "changes" else SHOWN]
+    keys = [queries[index] for index in order]
+    rows_by_key = Query.objects.in_bulk(keys)  # a query may have been deleted since the report was made
+    changes = [
+        {"query": rows_by_key[key], "before": value_before, "after": value_after, "change": value_after - value_before}
+        for key, value_before, value_after in zip(keys, old[order].tolist(), new[order].tolist(), strict=True)
+        if key in rows_by_key
+    ]
     common = report.result["common"]["queries"] if compares else len(queries)
     counts = (own_result["missing"], len(queries), common, len(set(queries) - judged))
     return SystemPage(run, run_cost(run), report, values, *counts, changes, holes, more, compares)
-
-
-def _largest_changes(report: StoredReport, run: Run, judged: set[int], limit: int | None) -> list[dict[str, Any]]:
-    """Return the `judged` queries whose nDCG@k changed, the largest change first; at most `limit`, if not None."""
-    before, after = reports.query_values(report.report, run, MEASURE)
-    magnitudes = np.abs(after - before)
-    query_keys: list[int] = report.result["queries"]
-    moves = (int(index) for index in np.argsort(-magnitudes, kind="stable") if magnitudes[index] > 1e-9)
-    order = [index for index in moves if query_keys[index] in judged][:limit]
-    keys = [query_keys[index] for index in order]
-    queries = Query.objects.in_bulk(keys)  # a query may have been deleted since the report was made
-    return [
-        {"query": queries[key], "before": value_before, "after": value_after, "change": value_after - value_before}
-        for key, value_before, value_after in zip(keys, before[order].tolist(), after[order].tolist(), strict=True)
-        if key in queries
-    ]
 
 
 def _holes_by_query(report: StoredReport, run: Run, *, whole: bool) -> tuple[list[Hole], int]:
