@@ -60,13 +60,13 @@ def draw_bars(
         canvas.rule(at, 6, at, plot.top + 2, kind="soft", width=1.5)
     for index, row in enumerate(rows):
         with canvas.mark(shown_row(index, len(rows))):
-            top, text = plot.top + index * step, _bar_text(row)
+            bar_top, text = plot.top + index * step, _bar_text(row)
             room = plot.right - plot.left
-            canvas.text(plot.left, top + 16, clip_text(row.label, room - text_width(text) - 16), kind="ink")
-            canvas.text(plot.right, top + 16, text, anchor="end", kind="ink", bold=True)
+            canvas.text(plot.left, bar_top + 16, clip_text(row.label, room - text_width(text) - 16), kind="ink")
+            canvas.text(plot.right, bar_top + 16, text, anchor="end", kind="ink", bold=True)
             if row.detail:
-                canvas.text(plot.left, top + 32, clip_text(row.detail, room))
-            middle = top + (45 if row.detail else 29)
+                canvas.text(plot.left, bar_top + 32, clip_text(row.detail, room))
+            middle = bar_top + (45 if row.detail else 29)
             if row.value is not None:
                 ends = sorted((plot.x(max(plot.x_ticks[0], 0.0)), plot.x(row.value)))
                 canvas.box(ends[0], middle - 5, max(ends[1] - ends[0], 1), 10, tone="data", pale=True)
