@@ -43,6 +43,15 @@ def resolve_host(host: str, port: int) -> list[FetchTarget]:
     return [(str(address[0]), (str(address[0]), port)) for *_rest, address in records]
 
 
+def resolve_public(host: str, port: int) -> FetchTarget:
+    """Return where to open the connection. Raises NoPage unless all addresses of the name are public."""
+    targets = resolve_host(host, port)
+    # All of them, since a name may hide one private address among public ones.
+    if not targets or not all(is_public(address) for address, _endpoint in targets):
+        raise NoPage("not-public", host=host)
+    return targets[0]
+
+
 def literal_address(host: str) -> str:
     """Return the IP address that a host is without a resolver, 127.0.0.1 for this machine's names; "" for others."""
     host = host.lower().removesuffix(".")

@@ -17,7 +17,7 @@ from urllib.parse import SplitResult, quote, urljoin, urlsplit
 
 from django.conf import settings
 
-from corpus.url_fetch.addresses import FetchTarget, is_number, is_public, literal_address, resolve_host
+from corpus.url_fetch.addresses import FetchTarget, is_number, is_public, literal_address, resolve_public
 from corpus.url_fetch.problems import NoPage
 
 PORTS = {"http": 80, "https": 443}
@@ -171,11 +171,7 @@ def _send_request(parts: SplitResult, clock: _Clock) -> Iterator[http.client.HTT
         host = host.encode("idna").decode() if not host.isascii() else host
     except UnicodeError:
         raise NoPage("name", host=host) from None
-    targets = resolve_host(host, PORTS[parts.scheme])
-    # All addresses must be public, since a name may hide one private address among public ones.
-    if not targets or not all(is_public(address) for address, _endpoint in targets):
-        raise NoPage("not-public", host=host)
-    target = targets[0]
+    target = resolve_public(host, PORTS[parts.scheme])
     if clock.remaining <= 0:
         raise clock.too_slow()
     kind = _PinnedTLS if parts.scheme == "https" else _Pinned
