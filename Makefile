@@ -78,9 +78,8 @@ bench: install-dev install-training
 bench-gpu: install-dev install-training
 	$(PY) -m tools.bench.gpu $(PARTS)
 
-# One core for the model, one for the rest: what it computes then does not depend on how many there are.
 proof: install-dev install-training install-models
-	OMP_NUM_THREADS=1 $(PY) -W ignore -m tools.proof $(OPTIONS)
+	$(PY) -W ignore -m tools.proof $(OPTIONS)
 
 # The reference page is made from the program's records first.
 docs: install-dev install-training

@@ -31,6 +31,8 @@ class Instance:
             "QUORUM_LOOPBACK_ONLY": "1",
             "QUORUM_LINGER": "60",
             "PYTHONWARNINGS": "ignore",
+            # As many threads wherever it runs: sums of another number of threads differ in their last digits.
+            "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "2"),
         }
         self.environment = {**inherited, **own, "DJANGO_SETTINGS_MODULE": "config.settings"}
 

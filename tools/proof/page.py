@@ -162,10 +162,23 @@ def holes_table(figures: Figures) -> str:
     return table(header, rows)
 
 
-def training_table(figures: Figures) -> str:
-    """Return the table of the held-out queries before and after training."""
-    rows = [(row["name"], interval(row["nDCG@10"]), change(row.get("change"))) for row in figures["training"]["rows"]]
-    return table(("run", "nDCG@10", "against MiniLM as it is"), rows)
+def training_tables(figures: Figures) -> str:
+    """Return the tables of the held-out queries before and after training: as a reranker, and as a retriever."""
+    gain = figures["training"]["gain"]
+    reranked = table(
+        ("BM25", "MiniLM as it is", "trained", "trained against MiniLM", "trained against BM25", "verdict of Quorum"),
+        [
+            (
+                *(f"{value:.3f}" for value in (gain["first_stage"]["mean"], gain["base"], gain["tuned"])),
+                change(gain),
+                change(gain["first_stage"]),
+                gain["words"],
+            )
+        ],
+    )
+    rows = [(row["name"], interval(row["nDCG@10"]), change(row.get("change"))) for row in figures["training"]["dense"]]
+    dense = table(("run over all documents", "nDCG@10", "against MiniLM as it is"), rows)
+    return f"{reranked}\n\n{dense}"
 
 
 def skene_table(figures: Figures) -> str:
@@ -208,9 +221,13 @@ def checks(figures: Figures) -> list[tuple[str, bool]]:
         ("nDCG@10 by all qrels lies in the bounds that were computed without half of them", all(bounded)),
     ]
     if figures["training"]:
-        trained = next(row for row in figures["training"]["rows"] if row["name"] == "trained")["change"]
-        gains = trained["low"] > 0 and figures["training"]["over_bm25"]["low"] > 0
-        claims.append(("Training gains over MiniLM and over BM25 on held-out queries", gains))
+        gain = figures["training"]["gain"]
+        claims.append(
+            (
+                "Training gains over MiniLM as it is and over BM25 on held-out queries, with intervals above 0",
+                gain["low"] > 0 and gain["first_stage"]["low"] > 0,
+            )
+        )
     return claims
 
 
@@ -275,6 +292,6 @@ def describe_training(figures: Figures) -> str:
         return "Nothing was trained: the proof was made with `--no-models`."
     return (
         f"MiniLM was trained by `rtriever` for {training['steps']} steps on {training['train_queries']} queries and "
-        f"measured on {training['held_out']} others, as it is and trained. Against BM25 the trained model gains "
-        f"{change(training['over_bm25'])}.\n\n{training_table(figures)}"
+        f"measured on {training['held_out']} others. First the report of the training itself, where BM25's first "
+        f"documents are reranked, then runs over all documents.\n\n{training_tables(figures)}"
     )
