@@ -135,7 +135,7 @@ class TrainingOptions(RecipeSettings):  # type: ignore[misc]
     )
     preset: Preset | None = option(
         _("Preset"),
-        _("Recipe defaults. Every recipe has paper and tiny. Empty: paper, or on a page tiny for a tiny base."),
+        _("Every recipe has paper and tiny. Empty: paper (rtriever: small), or on a page tiny for a tiny base."),
         default=None,
     )
 

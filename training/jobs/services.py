@@ -68,7 +68,7 @@ def read_request(actor: Actor, collection: Collection | None, options: TrainingO
             raise BadOption("data", _("No export of this collection with this number is a training set"))
         data = Path(folder)
         base, is_tiny = _find_base(collection, options.base)
-        option_values = {"preset": "tiny" if is_tiny else "paper", **option_values}
+        option_values = ({"preset": "tiny"} if is_tiny else {}) | option_values
     check_fit(options.recipe, data, base)
     return {
         "recipe": options.recipe,

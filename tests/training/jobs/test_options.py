@@ -38,7 +38,7 @@ def test_form_and_command_show_the_default_of_every_option(recipe: str) -> None:
     add_arguments(parser, TrainingOptions)
     words = {action.dest: action.help or "" for action in parser._actions}
     shown_fields = form(recipe=recipe).fields
-    for name, default in asdict(TABLE[recipe]["paper"]).items():
+    for name, default in asdict(recipe_options(recipe, {})).items():
         if name != "preset":
             shown = "-" if default in (None, "") else {True: "yes", False: "no"}.get(default, str(default)) \
                 if isinstance(default, bool) else str(default)  # fmt: skip

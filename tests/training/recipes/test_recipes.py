@@ -55,18 +55,27 @@ def test_what_does_not_exist_is_refused(recipe: str, given: dict[str, object], w
         recipe_options(recipe, given)
 
 
-@pytest.mark.parametrize(("recipe", "rate"), [("cross-encoder", 2e-5), ("rtriever", 1e-5)])
-def test_the_defaults_keep_what_a_good_base_knows(recipe: str, rate: float) -> None:
+@pytest.mark.parametrize(
+    ("recipe", "rates"),
+    [("cross-encoder", {"paper": 2e-5}), ("rtriever", {"small": 3e-5, "paper": 1e-5, "safe": 1e-5})],
+)
+def test_the_defaults_keep_what_a_good_base_knows(recipe: str, rates: dict[str, float]) -> None:
     """At 2e-4 an embedder that ranked well lost to itself; 3e-5 with warm-up and decay gained."""
-    for preset in TABLE[recipe].keys() - {"tiny"}:
-        chosen = recipe_options(recipe, {"preset": preset})
-        assert chosen.learning_rate == rate <= 3e-5 and chosen.schedule == "cosine"
-        assert chosen.warmup_ratio or chosen.warmup_steps
+    presets = {name: preset for name, preset in TABLE[recipe].items() if name != "tiny"}
+    assert {name: preset.learning_rate for name, preset in presets.items()} == rates and max(rates.values()) <= 3e-5
+    assert all(preset.schedule == "cosine" for preset in presets.values())
+    assert all(preset.warmup_ratio or preset.warmup_steps for preset in presets.values())
+
+
+def test_a_retriever_is_trained_in_small_batches_unless_the_papers_are_asked_for() -> None:
+    """With the paper's batch of 768 a few hundred queries make one step an epoch."""
+    assert (recipe_options("rtriever", {}).preset, recipe_options("rtriever", {}).batch) == ("small", 16)
+    assert recipe_options("rtriever", {"preset": "paper"}).batch == 768
 
 
 def test_a_learning_rate_far_above_the_presets_is_warned_of() -> None:
     far = find_far_rate("rtriever", recipe_options("rtriever", {"learning_rate": 2e-4}))
-    assert far == {"rate": "0.0002", "usual": "1e-05", "preset": "paper", "times": "20"} and FAR_RATE % far
+    assert far == {"rate": "0.0002", "usual": "3e-05", "preset": "small", "times": "6.67"} and FAR_RATE % far
     assert find_far_rate("rtriever", recipe_options("rtriever", {"learning_rate": 3e-5})) is None
     assert find_far_rate("cross-encoder", recipe_options("cross-encoder", {"learning_rate": 1e-4})) is not None
     for recipe, presets in TABLE.items():

@@ -48,7 +48,9 @@ def say_need(recipe: str, size: str, monkeypatch: pytest.MonkeyPatch) -> str:
         weights = sum(value.numel() for value in Qwen3ForCausalLM(config).parameters())
     monkeypatch.setattr(memory, "count_weights", lambda folder: weights)
     nothing = TrainingSet([], [], "votes", "none", "0" * 64)
-    task = TrainingTask(recipe, Path("base"), "base", nothing, recipe_options(recipe, {}), "cuda", False)
+    task = TrainingTask(
+        recipe, Path("base"), "base", nothing, recipe_options(recipe, {"preset": "paper"}), "cuda", False
+    )
     longest, told = PASSES[recipe]
     need = memory.needed_memory(task, config, longest, **told) / 2**30
     return f"{need:.1f} GiB: {next(gb for gb in SOLD if need < 0.97 * gb)} GB"

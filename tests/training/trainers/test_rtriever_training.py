@@ -143,7 +143,7 @@ def test_documents_have_no_prefix_and_what_is_too_long_is_cut_in_the_published_f
     assert model.encode(text, prompt_name="document") == pytest.approx(model.encode(text), abs=1e-6)
     assert model.encode(text, prompt_name="query") != pytest.approx(model.encode(text), abs=1e-3)
     assert model.encode(long) == pytest.approx(model.encode(long + "and another end"), abs=1e-6)
-    assert recipe_options("rtriever", {}).max_length == 2048
+    assert recipe_options("rtriever", {"preset": "paper"}).max_length == 2048
 
 
 def test_a_training_on_shorter_texts_does_not_shorten_the_published_model(tmp_path: Path) -> None:
@@ -201,7 +201,7 @@ def test_a_tuned_model_finds_what_other_words_say_and_its_base_does_not(tmp_path
 
 def test_paper_has_the_papers_figures() -> None:
     """B12."""
-    chosen = recipe_options("rtriever", {})
+    chosen = recipe_options("rtriever", {"preset": "paper"})
     assert isinstance(chosen, RetrieverOptions)
     assert (chosen.lora_rank, chosen.lora_alpha, chosen.lora_targets) == (16, 32, "all-linear")
     assert (chosen.learning_rate, chosen.warmup_ratio, chosen.epochs, chosen.batch) == (1e-5, 0.05, 5.0, 768)
