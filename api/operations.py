@@ -73,15 +73,6 @@ def estimate_operation(
     return router.post(f"{HERE}{path}/estimate", auth=may(cast(Action, about.role)), response=response)(view)
 
 
-def body_of(record: type[Options]) -> type[Options]:
-    """Return the record without the options that operations leave out."""
-    names = record.names("operation")
-    if len(names) == len(record.model_fields):
-        return record
-    fields: dict[str, Any] = {name: (record.model_fields[name].annotation, record.model_fields[name]) for name in names}
-    return create_model(f"{record.__name__}Body", __base__=Options, __doc__=record.__doc__, **fields)
-
-
 def _read(record: Any, body: Any) -> Options:
     options: Options = body if isinstance(body, record) else record.read(body.model_dump(exclude_unset=True))
     return options
@@ -89,7 +80,13 @@ def _read(record: Any, body: Any) -> Options:
 
 def _signature(act: Callable[..., Any], record: Any, *, has_number: bool) -> Callable[..., Any]:
     """Return a view with the parameters of its path and body, which ninja reads from the signature."""
-    record = record and body_of(record)
+    names = record.names("operation") if record else []
+    # Without the options that operations leave out.
+    if record and len(names) < len(record.model_fields):
+        fields: dict[str, Any] = {
+            name: (record.model_fields[name].annotation, record.model_fields[name]) for name in names
+        }
+        record = create_model(f"{record.__name__}Body", __base__=Options, __doc__=record.__doc__, **fields)
     if record is None:
 
         def control(request: HttpRequest, name: str, number: int) -> Any:

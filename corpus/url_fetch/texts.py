@@ -22,7 +22,21 @@ def extract_text(page: FetchedPage) -> tuple[str, str]:
         except (ValueError, LookupError):
             raise NoPage("not-utf-8") from None
     else:
-        title, text = _extract_html(page)
+        import trafilatura
+        from lxml.etree import LxmlError  # type: ignore[import-untyped]
+
+        source: str | bytes = page.body
+        # Without a charset the parser detects it; "hex", for example, is one that decodes no text.
+        with suppress(LookupError, ValueError):
+            source = page.body.decode(_charset_of(page), errors="replace")
+        try:
+            tree = trafilatura.load_html(source)
+            if tree is None:
+                raise NoPage("no-text")
+            title = tree.findtext(".//title") or ""
+            text = trafilatura.extract(tree, include_comments=False, include_tables=True, with_metadata=False) or ""
+        except (LxmlError, ValueError, RecursionError):
+            raise NoPage("broken") from None
     text = clean_text(text)
     if not text:
         raise NoPage("no-text")
@@ -46,21 +60,3 @@ def _charset_of(page: FetchedPage) -> str:
         return "" if codecs.lookup(page.charset).name in _NO_CHARSETS else page.charset
     except (ValueError, LookupError):
         return ""
-
-
-def _extract_html(page: FetchedPage) -> tuple[str, str]:
-    import trafilatura
-    from lxml.etree import LxmlError  # type: ignore[import-untyped]
-
-    source: str | bytes = page.body
-    # Without a charset the parser detects it; "hex", for example, is one that decodes no text.
-    with suppress(LookupError, ValueError):
-        source = page.body.decode(_charset_of(page), errors="replace")
-    try:
-        tree = trafilatura.load_html(source)
-        if tree is None:
-            return "", ""
-        title = tree.findtext(".//title") or ""
-        return title, trafilatura.extract(tree, include_comments=False, include_tables=True, with_metadata=False) or ""
-    except (LxmlError, ValueError, RecursionError):
-        raise NoPage("broken") from None

@@ -117,7 +117,7 @@ def list_attention(
         address = _address(collection, "adjudicate") if adjudicates else pairs_address
         items.append(AttentionItem("conflicts", address, count=overview.conflicts))
     queues = (
-        ("escalated", overview.for_annotators, collection.overlap),
+        ("escalated", max(0, int(overview.status["open"]) - overview.own_conflicts), collection.overlap),
         ("audits", audits.open if audits else 0, OVERLAP),
     )
     for key, count, needed in queues:
@@ -131,7 +131,9 @@ def list_attention(
     if overview.others:
         words = "; ".join(f"{tasks:,} {reason}" for reason, tasks in overview.others)
         address = _address(collection, "pairs", "state=open")
-        items.append(AttentionItem("others", address, count=overview.other_tasks, words=words))
+        items.append(
+            AttentionItem("others", address, count=sum(tasks for _reason, tasks in overview.others), words=words)
+        )
     return items
 
 

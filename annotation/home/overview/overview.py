@@ -112,16 +112,6 @@ class CollectionOverview:
         return self.campaign is not None or self.unjudged < int(self.status["pairs"])
 
     @property
-    def for_annotators(self) -> int:
-        """Escalated pairs that wait for annotators."""
-        return max(0, int(self.status["open"]) - self.own_conflicts)
-
-    @property
-    def other_tasks(self) -> int:
-        """Number of waiting tasks beside escalated pairs and audits."""
-        return sum(n for _reason, n in self.others)
-
-    @property
     def labels(self) -> dict[str, int]:
         """Pairs that the policy labelled 1 and 0."""
         counts: dict[str, int] = self.status["labels"]

@@ -53,6 +53,18 @@ def evaluate_policies(
         for rule in every_rule(panel, guard=guard)
     ]
     rows += replay_lara(panel, answers, reference=reference, overlap=people.overlap, most=most)
+    # The sentence about the pairs that the figures are of.
+    of = _("%(pairs)s pairs of campaign %(campaign)s (%(policy)s)") % {
+        "pairs": f"{answers.pairs:,}",
+        "campaign": campaign.number,
+        "policy": _(campaign.policy),
+    }
+    if reference == "none":
+        population = _("%(of)s, none of them measured") % {"of": of}
+    else:
+        words = _("have a reference grade") if reference == "gold" else _("were judged by people")
+        values = {"of": of, "measured": f"{measured_pairs.get(reference, 0):,}", "known": words}
+        population = _("%(of)s, %(measured)s of them %(known)s") % values
     return {
         "collection": collection.name,
         "campaign": campaign.number,
@@ -62,7 +74,7 @@ def evaluate_policies(
         "outside": Work.objects.filter(campaign=campaign).count() - answers.pairs,
         "reference": reference,
         "measured": measured_pairs.get(reference, 0),
-        "population": _describe_population(campaign, answers.pairs, reference, measured_pairs.get(reference, 0)),
+        "population": population,
         "people": asdict(people),
         "policies": [
             policy_document(replay, people) | {"current": _is_current(replay.rule, campaign, panel)} for replay in rows
@@ -72,19 +84,6 @@ def evaluate_policies(
             for cell in cross_tabulate(panel, answers, reference)
         ],
     }
-
-
-def _describe_population(campaign: Campaign, pairs: int, reference: Reference, measured: int) -> str:
-    """Return the sentence about the pairs that the figures are of."""
-    of = _("%(pairs)s pairs of campaign %(campaign)s (%(policy)s)") % {
-        "pairs": f"{pairs:,}",
-        "campaign": campaign.number,
-        "policy": _(campaign.policy),
-    }
-    if reference == "none":
-        return _("%(of)s, none of them measured") % {"of": of}
-    words = _("have a reference grade") if reference == "gold" else _("were judged by people")
-    return _("%(of)s, %(measured)s of them %(known)s") % {"of": of, "measured": f"{measured:,}", "known": words}
 
 
 def named_campaign(collection: Collection, number: int | None) -> Campaign | None:
