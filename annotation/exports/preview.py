@@ -27,7 +27,18 @@ def preview_export(collection: Collection, options: ExportOptions) -> dict[str, 
         except BaseException:
             export_files.discard()
             raise
-        files = [(file["name"], _read_first_rows(Path(folder) / file["name"])) for file in manifest["files"]]
+        files = []
+        for entry in manifest["files"]:
+            path = Path(folder) / entry["name"]
+            if path.suffix == ".parquet":
+                import pyarrow.parquet
+
+                batch = next(pyarrow.parquet.ParquetFile(path).iter_batches(batch_size=FIRST), None)
+                rows = [str(row) for row in batch.to_pylist()] if batch is not None else []
+            else:
+                with path.open(encoding="utf-8") as file:
+                    rows = [line.rstrip("\n") for line in islice(file, FIRST)]
+            files.append((entry["name"], [row if len(row) <= LONGEST else f"{row[:LONGEST]} …" for row in rows]))
     # `other`: number of pairs that are not relevant.
     counts = {
         side: side_counts | {"other": side_counts["pairs"] - side_counts["relevant"]}
@@ -35,15 +46,3 @@ def preview_export(collection: Collection, options: ExportOptions) -> dict[str, 
     }
     splits = [(side, counts[side]) for side in SPLITS if side in counts]
     return {"form": options.form, "manifest": manifest, "files": files, "splits": splits}
-
-
-def _read_first_rows(path: Path) -> list[str]:
-    if path.suffix == ".parquet":
-        import pyarrow.parquet
-
-        batch = next(pyarrow.parquet.ParquetFile(path).iter_batches(batch_size=FIRST), None)
-        rows = [str(row) for row in batch.to_pylist()] if batch is not None else []
-    else:
-        with path.open(encoding="utf-8") as file:
-            rows = [line.rstrip("\n") for line in islice(file, FIRST)]
-    return [row if len(row) <= LONGEST else f"{row[:LONGEST]} …" for row in rows]

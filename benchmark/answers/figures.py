@@ -27,6 +27,18 @@ def _draw_version(result: Mapping[str, Any], when: str) -> Chart:
     for name in result["generators"]:
         generation = normalise([rates[system["name"], name] for system in systems])
         series[_("generation: %(generator)s") % {"generator": name}] = list(zip(positions, generation, strict=True))
+    # How Hit@k and the share of correct answers correlate over the systems.
+    defined = [correlation for correlation in result["correlation"] if correlation.get(when) is not None]
+    values = [(correlation["generator"], f"{correlation[when]:.3f}".replace("-", "−")) for correlation in defined]
+    correlations = ", ".join(f"{generator}: {value}" for generator, value in values)
+    if values:
+        summary = _("Correlation of Hit@k with the share of correct answers over the systems: %(told)s.") % {
+            "told": correlations
+        }
+    else:
+        summary = _(
+            "Too few systems, or too little difference, for a correlation of Hit@k with the share of correct answers."
+        )
     titles = {"before": _("Retrieval and generation by system, original"),
               "after": _("Retrieval and generation by system, filled")}  # fmt: skip
     return draw_lines(
@@ -39,7 +51,7 @@ def _draw_version(result: Mapping[str, Any], when: str) -> Chart:
         low=0.0,
         high=1.0,
         empty=_("All systems have the same values."),
-        summary=_summarise(result, when),
+        summary=summary,
         source=_("%(collection)s, qrels %(number)s, k = %(k)s, %(queries)s queries")
         % {
             "collection": result["collection"],
@@ -48,17 +60,3 @@ def _draw_version(result: Mapping[str, Any], when: str) -> Chart:
             "queries": f"{result['queries']:,}",
         },
     )
-
-
-def _summarise(result: Mapping[str, Any], when: str) -> str:
-    """Describe how Hit@k and the share of correct answers correlate over the systems."""
-    defined = [correlation for correlation in result["correlation"] if correlation.get(when) is not None]
-    if not defined:
-        return _(
-            "Too few systems, or too little difference, for a correlation of Hit@k with the share of correct answers."
-        )
-    values = [(correlation["generator"], f"{correlation[when]:.3f}".replace("-", "−")) for correlation in defined]
-    correlations = ", ".join(f"{generator}: {value}" for generator, value in values)
-    return _("Correlation of Hit@k with the share of correct answers over the systems: %(told)s.") % {
-        "told": correlations
-    }

@@ -139,24 +139,19 @@ def _render_page(request: HttpRequest, scope: AccessScope, report: Report | None
     form = _form_of(scope, runs, versions, report)
     context: dict[str, Any] = {"stored": stored, "shown": page, "form": form, "versions": versions}
     context |= {"left_out": list_left_out(stored) if stored and page else []}
-    context |= {"unattended": chosen.is_unattended(report), **_following_context(request, stored, runs)}
+    context |= {"unattended": chosen.is_unattended(report), "following": None}
+    # The p-MRR of two runs, where the later qrels are of changed instructions.
+    is_submitted = "changed" in request.GET
+    context["follow"] = follow = FollowingForm(request.GET if is_submitted else None, runs=runs)
+    if is_submitted and stored and follow.is_valid():
+        try:
+            versions_compared = stored.report.before, stored.report.after
+            context["following"] = reports.measure_following(*follow.selected_runs(), *versions_compared)
+        except BadInput as error:
+            show_refusal(follow, error)
     news: dict[str, Any] = {"news": "benchmark/_report.html", "is_over": stored is None or stored.report.is_over}
     files: dict[str, Any] = {key: page[key] for key in ("charts", "tables")} if page else {}
     return answer_page(request, scope, "benchmark/report.html", context, **files, **news)
-
-
-def _following_context(request: HttpRequest, stored: StoredReport | None, runs: list[Run]) -> dict[str, object]:
-    """Return the form and the p-MRR of two runs, where the later qrels are of changed instructions."""
-    is_submitted = "changed" in request.GET
-    form = FollowingForm(request.GET if is_submitted else None, runs=runs)
-    if not (is_submitted and stored and form.is_valid()):
-        return {"follow": form, "following": None}
-    try:
-        result = reports.measure_following(*form.selected_runs(), stored.report.before, stored.report.after)
-    except BadInput as error:
-        show_refusal(form, error)
-        return {"follow": form, "following": None}
-    return {"follow": form, "following": result}
 
 
 def _form_of(

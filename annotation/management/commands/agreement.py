@@ -61,7 +61,16 @@ class Command(QuorumCommand):
             ) from error
         if not self.as_json:
             self.show(report)
-            self.say(_format_dawid_skene(estimate))
+            if estimate.solution is None:
+                line = f"none ({estimate.reason})"
+            elif estimate.solution.collapsed:
+                line = f"collapsed, not to be used ({estimate.solution.collapsed})"
+            else:
+                line = (
+                    f"log-likelihood {estimate.solution.log_likelihood:.4f}, differs from the majority on "
+                    f"{estimate.differing} of {estimate.items} pairs, decides {estimate.ties} ties"
+                )
+            self.say(f"Dawid-Skene: {line}")
         for note in filter(None, (mixed_prompts(collection), mixed_votes(report, collection))):
             self.say(note)
         return build_json_document(report, aggregates.dawid_skene_document(estimate))
@@ -85,17 +94,6 @@ class Command(QuorumCommand):
             ("alpha, interval", measures.alpha_interval),
         ):
             self.say(f"{label}: {_text(value)}, n {value.n}")
-
-
-def _format_dawid_skene(estimate: aggregates.SecondAggregate) -> str:
-    if estimate.solution is None:
-        return f"Dawid-Skene: none ({estimate.reason})"
-    if estimate.solution.collapsed:
-        return f"Dawid-Skene: collapsed, not to be used ({estimate.solution.collapsed})"
-    return (
-        f"Dawid-Skene: log-likelihood {estimate.solution.log_likelihood:.4f}, differs from the majority on "
-        f"{estimate.differing} of {estimate.items} pairs, decides {estimate.ties} ties"
-    )
 
 
 def _text(statistic: Statistic) -> str:

@@ -72,15 +72,14 @@ def find_suspects(collection: Collection, tell: ProgressCallback = ignore_progre
                 "relevant": int(rows.relevant[row]),
                 "score": round(float(scores[row]), 4),
                 **{name: int(getattr(signals, name)[row]) for name in ("against", "votes", "others", "group")},
-                **{name: _rounded(getattr(signals, name)[row]) for name in ("dawid_skene", "model")},
+                **{
+                    name: None if np.isnan(value := getattr(signals, name)[row]) else round(float(value), 4)
+                    for name in ("dawid_skene", "model")
+                },
             }
             for row in order
         ],
     }
-
-
-def _rounded(value: float) -> float | None:
-    return None if np.isnan(value) else round(float(value), 4)
 
 
 LABEL_ERRORS = ResultKind(
