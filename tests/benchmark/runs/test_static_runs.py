@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from ir_measures import nDCG
 
+from annotation.models import Role
+from benchmark.models import Report
 from benchmark.runs import hybrid_scores, rankings
 from config.env import ROOT
 from corpus.errors import BadOption
@@ -14,7 +16,8 @@ from corpus.importing.options import ImportOptions
 from corpus.importing.service import ImportFiles, import_collection
 from corpus.models import Collection, Document, Pair, Query
 from corpus.search import static_embeddings
-from tests.rankings import make_run, make_texts, start_run, work_on
+from tests.factories import client_of, make_member
+from tests.rankings import make_next_report, make_run, make_texts, start_run, work_on
 
 pytestmark = pytest.mark.skipif(
     not static_embeddings.is_available(), reason="wordllama has no wheel for this machine: static embeddings not run"
@@ -106,6 +109,38 @@ def test_what_a_query_excludes_takes_no_rank_of_bm25(texts: Collection) -> None:
     fused = rankings.as_run(at_once)["q1"]
     assert fused == rankings.as_run(stored)["q1"] and set(fused) == {"d1", "d2"}
     assert fused["d2"] == pytest.approx(1 / 61, rel=1e-6)
+
+
+def test_leaderboard_report_and_pages_show_static_and_fused_systems_as_any_other(settings, tmp_path: Path, db) -> None:
+    settings.VAR = tmp_path
+    known = {"q1": {"d1": 1, "d3": 0}, "q2": {"d2": 1, "d1": 0}}
+    queries = {"q1": "doctors treating ill kids", "q2": "the stock market dropped"}
+    collection = make_texts("texts", DOCUMENTS, queries, known)
+    alice = client_of(make_member(collection, "alice", Role.ADMIN))
+    runs = [work_on(start_run(collection, name, name, depth=4)) for name in ("bm25", "static")]
+    runs.append(work_on(start_run(collection, "hybrid", "fused", depth=4, method="rrf", runs=("bm25", "static"))))
+    assert alice.post("/c/texts/benchmark/compute/").status_code in (200, 302, 303)
+    while make_next_report():
+        pass
+    board = alice.get("/c/texts/benchmark/")
+    report = board.context["state"].stored
+    systems = {system["name"]: system for system in report.result["systems"]}
+    assert {name: system["kind"] for name, system in systems.items()} == {
+        "bm25": "bm25",
+        "static": "static",
+        "fused": "hybrid",
+    }
+    assert systems["static"]["values"]["ndcg"]["after"] == 1 > systems["bm25"]["values"]["ndcg"]["after"]
+    for page in (
+        "/c/texts/benchmark/",
+        f"/c/texts/benchmark/report/{Report.objects.get().pk}/",
+        "/c/texts/benchmark/runs/",
+    ):
+        text = alice.get(page, follow=True).content.decode()
+        assert all(run.name in text for run in runs), page
+    for run in runs[1:]:
+        page = alice.get(f"/c/texts/benchmark/runs/{run.pk}/").content.decode()
+        assert run.get_kind_display().capitalize() in page and "none (no model used)" in page
 
 
 @pytest.mark.parametrize(
