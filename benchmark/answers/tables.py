@@ -11,20 +11,6 @@ from charts.downloads import Cell, DownloadTable
 MEAN = ""  # The system of a row that is the mean over all systems.
 
 
-def test_names(k: int) -> tuple[str, ...]:
-    """Return the headers of the columns in `alignment.TESTED`."""
-    label = f"RAGAlign@{k}"
-    versions = _("%(measure)s, original"), _("%(measure)s, filled")
-    return (
-        *(name % {"measure": label} for name in versions),
-        _("change"),
-        _("95% from"),
-        _("95% to"),
-        "p",
-        _("p (Holm)"),
-    )
-
-
 def alignment_table(result: Mapping[str, Any]) -> DownloadTable:
     """Return RAGAlign by system and generator, and the mean over systems once all queries are answered."""
     graded = _("graded, original"), _("graded, filled")
@@ -36,7 +22,18 @@ def alignment_table(result: Mapping[str, Any]) -> DownloadTable:
         _("words saved"),
         _("documents without evidence"),
     )
-    header = (_("system"), _("generator"), *test_names(result["k"]), *graded, *rest)
+    label = f"RAGAlign@{result['k']}"
+    versions = _("%(measure)s, original"), _("%(measure)s, filled")
+    # The headers of the columns in `alignment.TESTED`.
+    tested = (
+        *(name % {"measure": label} for name in versions),
+        _("change"),
+        _("95% from"),
+        _("95% to"),
+        "p",
+        _("p (Holm)"),
+    )
+    header = (_("system"), _("generator"), *tested, *graded, *rest)
     rows: list[tuple[Cell, ...]] = [
         (
             cell["system"],

@@ -95,7 +95,7 @@ def synthesis_tables(synthesis_page: SynthesisPage) -> list[DownloadTable]:
 
 
 def syntheses_table(rows: Iterable[Synthesis]) -> DownloadTable:
-    """Return the table of a collection's syntheses; `rows` come from `list_syntheses`."""
+    """Return the table of a collection's syntheses; `rows` have the numbers of their outcomes."""
     header = (
         _("synthesis"), _("type"), _("models"), pgettext("column", "by"), _("state"), pgettext("column", "created"),
         _("seeds"), pgettext("column", "queries"), _("dropped"),

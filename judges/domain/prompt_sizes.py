@@ -30,12 +30,6 @@ def short_estimate(text: str) -> int:
     return (len(text) - unspaced) // 5 + unspaced // 2
 
 
-def long_estimate(text: str) -> int:
-    """Return a high estimate of the tokens: one per four ASCII characters, and one per other character."""
-    ascii_count = sum(character.isascii() for character in text)
-    return ascii_count // 4 + len(text) - ascii_count
-
-
 def context_for(prompt: int, answer: int) -> int:
     """Return the context length that a prompt and its answer need, rounded up to a multiple of 1,024."""
     return -(-(prompt + answer) // STEP) * STEP

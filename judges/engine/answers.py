@@ -137,7 +137,10 @@ class SentCall:
             counted += usage.cached + usage.written
         if not (reply.prompt_cut or prompt_sizes.is_cut(text, counted, self.judge.max_output_tokens)):
             return ""
-        needed = prompt_sizes.context_for(prompt_sizes.long_estimate(text), self.judge.max_output_tokens)
+        # A high estimate of the tokens: one per four ASCII characters, and one per other character.
+        ascii_count = sum(character.isascii() for character in text)
+        estimate = ascii_count // 4 + len(text) - ascii_count
+        needed = prompt_sizes.context_for(estimate, self.judge.max_output_tokens)
         return (
             f"the server read {usage.input:,} tokens of a prompt that has {prompt_sizes.least_tokens(text):,} at "
             f"least, and cut the rest: set its context length to {needed:,} tokens or more"
