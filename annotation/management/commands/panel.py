@@ -131,11 +131,11 @@ class Command(QuorumCommand):
             self.say(f"  {name:{width}}  {state}  {_number(value)}  {_number(mean)}  {_usd(candidate.cost)}{note}")
         for check in recommendation.checks.values():
             self.say(f"  Self-check of {check.judge}: {check.summary}")
-        for pair in choice.pairwise:
+        for pair in choice.agreements:
             self.say(f"  {names[pair.a]} - {names[pair.b]}: kappa {_number(pair.kappa.value)}, n {pair.n}")
-        for title, proposals in (("mean", choice.by_mean), ("largest", choice.by_largest)):
+        for title, proposals in (("mean", choice.by_mean_kappa), ("largest", choice.by_largest_kappa)):
             for proposal in proposals[:3]:
-                values = f"mean {proposal.subset.mean:.3f}, largest {proposal.subset.largest:.3f}"
+                values = f"mean {proposal.subset.mean_kappa:.3f}, largest {proposal.subset.largest_kappa:.3f}"
                 self.say(f"By {title} kappa: {', '.join(recommendation.names(proposal.members))} ({values})")
         best = choice.proposed
         if best and recommendation.usable(best):

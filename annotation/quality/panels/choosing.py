@@ -1,4 +1,8 @@
-"""Choice of the judges of a panel from stored votes: the most independent of those that are accurate enough. Pure."""
+"""Choice of the judges of a panel: the most independent ones among those that are accurate enough.
+
+The candidates are judges whose votes on the same pairs are stored. Everywhere in this module, a candidate is
+identified by its position in these votes. The module computes and reads no database.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +14,7 @@ from django.utils.translation import gettext as _
 from annotation.agreement.measures import Pairwise, Statistic, compute_measures
 from annotation.agreement.resampling import MISSING
 from annotation.quality.panels import independence, quality, subsets
-from annotation.quality.panels.independence import Kappas
+from annotation.quality.panels.independence import CandidateMatrix
 from annotation.quality.panels.quality import Floor, Groups, Quality, ReferenceGrades, Votes
 from annotation.quality.panels.subsets import SIZE, Subset
 from charts.translation import gettext_noop
@@ -25,7 +29,7 @@ TOO_FEW_WITHOUT_COPIES = gettext_noop(
 )
 
 
-class GoldCounts(NamedTuple):
+class ReferenceCounts(NamedTuple):
     """Numbers of pairs with a reference grade, by class."""
 
     not_relevant: int
@@ -34,125 +38,128 @@ class GoldCounts(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A proposed panel. Its label is that of more than half of its votes."""
+    """A panel that is proposed. It gives each pair the label for which more than half of its members vote."""
 
     subset: Subset  # The members, and the kappas between them.
-    correlation: float | None  # Mean correlation of the members' errors on gold; None if a member makes no errors.
-    effective: float | None  # Effective number of independent votes; None if the correlation is.
-    majority: Statistic  # Balanced accuracy of the majority on gold.
-    accuracies_without: tuple[float | None, ...]  # The same without each member in turn; None without gold.
-    cost: float | None  # USD for the votes on one pair; None if the price of a member is unknown.
+    error_correlation: float | None  # Mean correlation between the members' errors; None if a member makes no errors.
+    effective_votes: float | None  # Number of independent votes that the panel is worth; None without a correlation.
+    balanced_accuracy: Statistic  # Balanced accuracy of the panel's labels.
+    accuracies_without: tuple[float | None, ...]  # The same without each member in turn; None if it is undefined.
+    cost_per_pair: float | None  # USD for the votes on one pair; None if the price of a member is unknown.
 
     @property
     def members(self) -> tuple[int, ...]:
-        """Positions of the members among the candidates."""
+        """The candidates that are members of the panel."""
         return self.subset.members
 
 
 @dataclass(frozen=True, slots=True)
 class PanelChoice:
-    """The proposed panels, and the figures of all candidates. A candidate is named by its position in the votes."""
+    """The proposed panels, and the measures of all candidates from which they were chosen."""
 
-    pairs: int  # Number of pairs on which all candidates voted.
-    gold: GoldCounts
-    qualities: tuple[Quality, ...]  # Of each candidate.
-    floor: Floor  # What the quality of a candidate must reach.
-    pairwise: tuple[Pairwise, ...]  # Agreement of any two candidates.
-    correlations: Kappas  # Correlation of the errors of any two candidates on gold.
-    mean_kappas: tuple[float | None, ...]  # Mean kappa of each candidate with the others; None if all are undefined.
-    copies: tuple[tuple[int, ...], ...]  # Groups of two or more candidates that are copies of each other.
-    eligible: tuple[int, ...]  # Candidates that may be proposed: those above the floor, but only one of each group.
-    subset_count: int  # Number of panels of the requested size that the eligible candidates could form.
-    by_mean: tuple[Proposal, ...]  # The best of these panels, smallest mean kappa between members first.
-    by_largest: tuple[Proposal, ...]  # The same, smallest largest kappa between two members first.
+    pair_count: int  # Number of pairs on which all candidates voted.
+    reference_counts: ReferenceCounts
+    qualities: tuple[Quality, ...]  # The quality of each candidate.
+    floor: Floor  # The quality that a candidate must reach.
+    agreements: tuple[Pairwise, ...]  # The agreement of every two candidates.
+    error_correlations: CandidateMatrix  # The correlation between the errors of every two candidates.
+    mean_kappas: tuple[float | None, ...]  # Mean kappa of each candidate with the others; None if no kappa is defined.
+    copy_groups: tuple[tuple[int, ...], ...]  # Groups of two or more candidates that are copies of each other.
+    eligible: tuple[int, ...]  # Candidates above the floor, but only one candidate of each group of copies.
+    panel_count: int  # Number of panels of the requested size that the eligible candidates can form.
+    by_mean_kappa: tuple[Proposal, ...]  # The panels with the lowest mean kappa between members, lowest first.
+    by_largest_kappa: tuple[Proposal, ...]  # The panels whose two most similar members have the lowest kappa.
     reason: str  # Why no panel is proposed; empty if one is.
 
     @property
     def proposed(self) -> Proposal | None:
-        """The panel with the smallest mean kappa; None if no panel is proposed."""
-        return self.by_mean[0] if self.by_mean else None
+        """The panel with the lowest mean kappa; None if no panel is proposed."""
+        return self.by_mean_kappa[0] if self.by_mean_kappa else None
 
 
 def choose_judges(
     votes: Votes,
     reference: ReferenceGrades,
     *,
-    costs: Sequence[float | None] = (),
+    vote_costs: Sequence[float | None] = (),
     floor_value: float | None = None,
-    bootstrap: int = 0,
+    resample_count: int = 0,
     size: int = SIZE,
-    model_groups: Groups = (),
+    same_model_groups: Groups = (),
 ) -> PanelChoice:
     """Measure the candidates, and propose panels of those that are above the floor.
 
-    1. Measure the agreement of any two candidates, and group those that are copies of each other.
+    1. Measure the agreement of every two candidates, and group those that are copies of each other.
     2. Measure the quality of each candidate, and compare it with the floor.
     3. Select the eligible candidates.
     4. Rank the panels that they can form by the kappas between the members, and measure the best panels.
 
     `votes` has a row for each candidate and a column for each pair, at least two rows and one column, with
-    values 0 and 1. `reference` contains the reference grade of each pair, or MISSING. `costs` are USD for a
-    vote of each candidate, None if unknown; without any, all are unknown. `floor_value` replaces the floor
-    that is derived from the candidates. `bootstrap` is the number of resamples for the intervals of kappa.
-    `model_groups` are candidates that are the same model, and so copies whatever they vote.
+    values 0 and 1. `reference` contains the reference grade of each pair, or MISSING. `vote_costs` are the USD
+    for a vote of each candidate, None for an unknown cost; without it, all costs are unknown. `floor_value`
+    replaces the floor that is otherwise derived from the candidates. `resample_count` is the number of bootstrap
+    resamples for the intervals of the kappas. `same_model_groups` are groups of candidates that are the same
+    model, and therefore copies, however they vote.
 
     Raises ValueError if the number of eligible candidates exceeds subsets.most_candidates(size).
     """
-    # 1. Agreement and copies.
-    pairwise = tuple(compute_measures(votes, bootstrap=bootstrap).pairwise)
+    # 1. Agreements and copies.
+    agreements = tuple(compute_measures(votes, bootstrap=resample_count).pairwise)
     kappas = np.full((len(votes), len(votes)), np.nan)  # The diagonal stays NaN.
-    for agreement in pairwise:
+    for agreement in agreements:
         kappa = np.nan if agreement.kappa.value is None else agreement.kappa.value
         kappas[agreement.a, agreement.b] = kappa
         kappas[agreement.b, agreement.a] = kappa
-    groups = independence.group_copies(votes, reference, kappas, model_groups)
+    groups = independence.group_copies(votes, reference, kappas, same_model_groups)
 
     # 2. Quality.
     qualities, floor = quality.measure_candidates(votes, reference, groups, floor=floor_value)
-    # If gold is too scarce for the floor, it is not used below either: the ranking would be a matter of luck.
+    # If there are too few reference grades for the floor, a ranking by them would be a matter of luck.
     usable_reference = np.full_like(reference, MISSING) if floor.no_gold else reference
 
     # 3. Eligible candidates.
     eligible: list[int] = []
     for group in groups:
-        passing = [position for position in group if qualities[position].passes]
+        passing = [candidate for candidate in group if qualities[candidate].passes]
         eligible += passing[:1]  # Of copies, only the first may be proposed.
     eligible.sort()
 
     # 4. Panels.
-    subset_count, subsets_by_mean, subsets_by_largest = subsets.rank_subsets(kappas, eligible, size=size)
-    correlations = independence.error_correlations(votes, usable_reference)
-    vote_costs = tuple(costs) or (None,) * len(votes)
+    ranked = subsets.rank_subsets(kappas, eligible, size=size)
+    error_correlations = independence.error_correlations(votes, usable_reference)
+    known_vote_costs = tuple(vote_costs) or (None,) * len(votes)
 
     def propose(subset: Subset) -> Proposal:
-        return _build_proposal(subset, votes, usable_reference, correlations, vote_costs)
+        return measure_panel(subset, votes, usable_reference, error_correlations, known_vote_costs)
 
     return PanelChoice(
-        pairs=votes.shape[1],
-        gold=GoldCounts(not_relevant=int((reference == 0).sum()), relevant=int((reference == 1).sum())),
+        pair_count=votes.shape[1],
+        reference_counts=ReferenceCounts(
+            not_relevant=int((reference == 0).sum()), relevant=int((reference == 1).sum())
+        ),
         qualities=tuple(qualities),
         floor=floor,
-        pairwise=pairwise,
-        correlations=correlations,
-        mean_kappas=tuple(_mean_of_defined(row) for row in kappas),
-        copies=tuple(group for group in groups if len(group) > 1),
+        agreements=agreements,
+        error_correlations=error_correlations,
+        mean_kappas=tuple(_mean_of_defined(candidate_kappas) for candidate_kappas in kappas),
+        copy_groups=tuple(group for group in groups if len(group) > 1),
         eligible=tuple(eligible),
-        subset_count=subset_count,
-        by_mean=tuple(propose(subset) for subset in subsets_by_mean),
-        by_largest=tuple(propose(subset) for subset in subsets_by_largest),
-        reason="" if subset_count else _explain_no_proposal(qualities, len(eligible), size),
+        panel_count=ranked.subset_count,
+        by_mean_kappa=tuple(propose(subset) for subset in ranked.by_mean_kappa),
+        by_largest_kappa=tuple(propose(subset) for subset in ranked.by_largest_kappa),
+        reason="" if ranked.subset_count else _explain_no_proposal(qualities, len(eligible), size),
     )
 
 
-def _mean_of_defined(kappas: Kappas) -> float | None:
-    """Return the mean of the values that are not NaN; None if all are."""
-    defined = kappas[np.isfinite(kappas)]
+def _mean_of_defined(values: CandidateMatrix) -> float | None:
+    """Return the mean of the values that are not NaN; None if there is no such value."""
+    defined = values[np.isfinite(values)]
     return float(defined.mean()) if len(defined) else None
 
 
 def _explain_no_proposal(qualities: Sequence[Quality], eligible_count: int, size: int) -> str:
-    """Return why the eligible candidates are too few for a panel, as a clause without a full stop."""
-    passed_count = sum(candidate.passes for candidate in qualities)
+    """Return a clause without a full stop that says why the eligible candidates are too few for a panel."""
+    passed_count = sum(candidate_quality.passes for candidate_quality in qualities)
     if len(qualities) < size:
         message = TOO_FEW_CANDIDATES
     elif passed_count > eligible_count:
@@ -167,43 +174,44 @@ def _explain_no_proposal(qualities: Sequence[Quality], eligible_count: int, size
     }
 
 
-def _build_proposal(
+def measure_panel(
     subset: Subset,
     votes: Votes,
     reference: ReferenceGrades,
-    correlations: Kappas,
-    costs: Sequence[float | None],
+    error_correlations: CandidateMatrix,
+    vote_costs: Sequence[float | None],
 ) -> Proposal:
-    """Measure a panel: the accuracy of its majority with and without each member, its independence, and its cost."""
+    """Measure a panel: the accuracy of its labels with and without each member, its independence, and its cost."""
     members = subset.members
-    # The number of members is odd, so there are no ties.
-    majority = 2 * votes[list(members)].sum(axis=0, dtype=np.int64) > len(members)
-    remaining_members = [[member for member in members if member != absent] for absent in members]
-    correlation = independence.mean_between(correlations, members)
-    member_costs = [costs[member] for member in members]
-    known_costs = [cost for cost in member_costs if cost is not None]
+    # The number of members is odd, so the votes cannot tie.
+    majority_labels = 2 * votes[list(members)].sum(axis=0, dtype=np.int64) > len(members)
+    panels_without_one = [[member for member in members if member != absent] for absent in members]
+    correlation = independence.mean_between(error_correlations, members)
+    known_costs = [cost for member in members if (cost := vote_costs[member]) is not None]
     return Proposal(
         subset=subset,
-        correlation=correlation,
-        effective=independence.effective_votes(len(members), correlation),
-        majority=quality.balanced_accuracy(majority.astype(np.int8), reference),
-        accuracies_without=tuple(_balanced_accuracy_with_ties(votes[rows], reference) for rows in remaining_members),
-        cost=sum(known_costs) if len(known_costs) == len(members) else None,
+        error_correlation=correlation,
+        effective_votes=independence.effective_votes(len(members), correlation),
+        balanced_accuracy=quality.balanced_accuracy(majority_labels.astype(np.int8), reference),
+        accuracies_without=tuple(
+            _balanced_accuracy_with_ties(votes[remaining], reference) for remaining in panels_without_one
+        ),
+        cost_per_pair=sum(known_costs) if len(known_costs) == len(members) else None,
     )
 
 
 def _balanced_accuracy_with_ties(votes: Votes, reference: ReferenceGrades) -> float | None:
-    """Return the balanced accuracy of the majority of an even number of votes; a tie counts as half correct.
+    """Return the balanced accuracy of the majority of an even number of voters; a tie counts as half correct.
 
-    Returns None if the reference lacks one of the two classes.
+    Returns None if the reference grades do not contain both classes.
     """
     is_relevant = reference == 1
     is_not_relevant = reference == 0
     if not (is_relevant.any() and is_not_relevant.any()):
         return None
     yes_votes = votes.sum(axis=0, dtype=np.int64)
-    # For each pair 1 if the majority says yes, 0 if it says no, and 0.5 if the votes tie.
-    decisions = np.where(2 * yes_votes == len(votes), 0.5, 2 * yes_votes > len(votes))
-    recall_of_relevant = decisions[is_relevant].mean()
-    recall_of_not_relevant = 1 - decisions[is_not_relevant].mean()
+    # The label of each pair: 1 if the majority says yes, 0 if it says no, and 0.5 if the votes tie.
+    labels = np.where(2 * yes_votes == len(votes), 0.5, 2 * yes_votes > len(votes))
+    recall_of_relevant = labels[is_relevant].mean()
+    recall_of_not_relevant = 1 - labels[is_not_relevant].mean()
     return float((recall_of_relevant + recall_of_not_relevant) / 2)

@@ -14,10 +14,12 @@ NEAR = 0.85
 SHARED = 2 / 3  # Copies share at least this part of the pairs on which either errs.
 FEW = 5  # Fewer errors than this prove nothing, unless all answers are equal.
 
-Kappas = NDArray[np.float64]  # Candidates x candidates; NaN where undefined.
+CandidateMatrix = NDArray[np.float64]  # Candidates x candidates; NaN where undefined.
 
 
-def group_copies(votes: Votes, reference: ReferenceGrades, kappas: Kappas, alike: Groups = ()) -> list[tuple[int, ...]]:
+def group_copies(
+    votes: Votes, reference: ReferenceGrades, kappas: CandidateMatrix, alike: Groups = ()
+) -> list[tuple[int, ...]]:
     """Group candidates whose votes are copies of each other; each candidate is in exactly one group.
 
     Two good judges agree too, so nearly equal answers are not enough: copies err on the same pairs. An
@@ -35,7 +37,7 @@ def group_copies(votes: Votes, reference: ReferenceGrades, kappas: Kappas, alike
     return [tuple(sorted(group)) for position, group in enumerate(groups) if position == min(group)]
 
 
-def _are_copies(votes: Votes, reference: ReferenceGrades, kappas: Kappas, a: int, b: int) -> bool:
+def _are_copies(votes: Votes, reference: ReferenceGrades, kappas: CandidateMatrix, a: int, b: int) -> bool:
     if (votes[a] == votes[b]).all():
         return True
     # Negated, so that an undefined kappa (NaN) counts as below.
@@ -51,13 +53,13 @@ def _are_copies(votes: Votes, reference: ReferenceGrades, kappas: Kappas, a: int
     return errors >= FEW and shared_errors >= SHARED * errors
 
 
-def error_correlations(votes: Votes, reference: ReferenceGrades) -> Kappas:
+def error_correlations(votes: Votes, reference: ReferenceGrades) -> CandidateMatrix:
     """Return Pearson's correlation (phi) of errors on gold between candidates; NaN where one makes no errors."""
     has_gold = reference != MISSING
     if not has_gold.any():
         return np.full((len(votes), len(votes)), np.nan)
     with np.errstate(divide="ignore", invalid="ignore"):
-        correlations: Kappas = np.corrcoef(votes[:, has_gold] != reference[has_gold])
+        correlations: CandidateMatrix = np.corrcoef(votes[:, has_gold] != reference[has_gold])
     return correlations
 
 
@@ -70,7 +72,7 @@ def effective_votes(members: int, correlation: float | None) -> float | None:
     return None if correlation is None else members / (1 + (members - 1) * max(correlation, 0.0))
 
 
-def mean_between(matrix: Kappas, members: Sequence[int]) -> float | None:
+def mean_between(matrix: CandidateMatrix, members: Sequence[int]) -> float | None:
     """Return the mean of the matrix over pairs of members; None where a value is undefined."""
     values = [float(matrix[a, b]) for a, b in combinations(members, 2)]
     mean = float(np.mean(values)) if values else float("nan")

@@ -62,16 +62,16 @@ def build_page(selection: PanelSelection, relevant_from: int) -> dict[str, Any]:
         return not choice.qualities[position].passes, -1.0 if value is None else -value, selection.name(position)
 
     order = sorted(range(len(choice.qualities)), key=rank)
-    orders = ((_("By mean kappa"), choice.by_mean), (_("By largest kappa"), choice.by_largest))
+    orders = ((_("By mean kappa"), choice.by_mean_kappa), (_("By largest kappa"), choice.by_largest_kappa))
     pairwise = {
         pair: agreement
-        for agreement in choice.pairwise
+        for agreement in choice.agreements
         for pair in ((agreement.a, agreement.b), (agreement.b, agreement.a))
     }
     names, summary = selection.names(order), summarise_choice(selection)
     source = _("%(collection)s: %(pairs)s pairs judged by all candidates") % {
         "collection": selection.collection,
-        "pairs": f"{choice.pairs:,}",
+        "pairs": f"{choice.pair_count:,}",
     }
     kappas = {
         selection.name(row): [pairwise[row, column].kappa.value if row != column else None for column in order]
@@ -105,7 +105,7 @@ def build_page(selection: PanelSelection, relevant_from: int) -> dict[str, Any]:
 
 def _candidate_line(selection: PanelSelection, position: int) -> dict[str, Any]:
     choice, candidate = selection.choice, selection.material.candidates[position]
-    group = next((group for group in choice.copies if position in group), ())
+    group = next((group for group in choice.copy_groups if position in group), ())
     return {
         "candidate": candidate,
         "quality": choice.qualities[position],
@@ -121,7 +121,7 @@ def _proposed_set(selection: PanelSelection, proposal: Proposal) -> dict[str, An
     judges = [("judge", selection.material.candidates[position].judge) for position in proposal.members]
     return {
         "names": names,
-        "between": selection.names(proposal.subset.between),
+        "between": selection.names(proposal.subset.most_similar),
         "proposal": proposal,
         "without": list(zip(names, proposal.accuracies_without, strict=True)),
         "query": urlencode(judges) if selection.usable(proposal) else "",
@@ -142,7 +142,7 @@ def _kappa_cell(
         "kappa": format_statistic(pair.kappa),
         "errors": selection.error_correlation(row, column),
         "heat": heat_class(pair.kappa.value),
-        "copy": any(row in group and column in group for group in selection.choice.copies),
+        "copy": any(row in group and column in group for group in selection.choice.copy_groups),
         "itself": any(row in group and column in group for group in selection.material.alike),
         # Query string of the pairs behind the cell.
         "pairs": urlencode({"a": a, "b": b, "cell": f"disagree:{relevant_from}"}),

@@ -67,7 +67,7 @@ class PanelSelection:
 
     def error_correlation(self, a: int, b: int) -> float | None:
         """Return the correlation of two candidates' errors on gold; None where one of them makes no errors."""
-        value = float(self.choice.correlations[a, b])
+        value = float(self.choice.error_correlations[a, b])
         # NaN where a candidate makes no errors, which JSON does not have.
         return value if isfinite(value) else None
 
@@ -89,11 +89,11 @@ def choose_panel(
     choice = choose_judges(
         material.votes,
         material.reference,
-        costs=costs,
+        vote_costs=costs,
         floor_value=floor,
-        bootstrap=bootstrap,
+        resample_count=bootstrap,
         size=size,
-        model_groups=material.alike,
+        same_model_groups=material.alike,
     )
     checks = newest_self_checks(
         collection, dict.fromkeys(candidate.judge for candidate in material.candidates if candidate.usable)
@@ -106,9 +106,13 @@ def build_json_document(selection: PanelSelection) -> dict[str, Any]:
     choice = selection.choice
     return {
         "collection": selection.collection,
-        "pairs": choice.pairs,
+        "pairs": choice.pair_count,
         "size": selection.size,
-        "gold": {"pairs": sum(choice.gold), "relevant": choice.gold.relevant, "unused": choice.floor.no_gold or None},
+        "gold": {
+            "pairs": sum(choice.reference_counts),
+            "relevant": choice.reference_counts.relevant,
+            "unused": choice.floor.no_gold or None,
+        },
         "floor": {"measure": choice.floor.measure, "value": choice.floor.value, "given": choice.floor.given},
         "candidates": [_candidate_document(selection, position) for position in range(len(choice.qualities))],
         "left_out": [{"name": name, "reason": reason} for name, reason in selection.material.left_out],
@@ -121,12 +125,12 @@ def build_json_document(selection: PanelSelection) -> dict[str, Any]:
                 "percent": asdict(pair.percent),
                 "error_correlation": selection.error_correlation(pair.a, pair.b),
             }
-            for pair in choice.pairwise
+            for pair in choice.agreements
         ],
-        "copies": [selection.names(group) for group in choice.copies],
-        "subsets": choice.subset_count,
-        "by_mean": [_proposal_document(selection, proposal) for proposal in choice.by_mean],
-        "by_largest": [_proposal_document(selection, proposal) for proposal in choice.by_largest],
+        "copies": [selection.names(group) for group in choice.copy_groups],
+        "subsets": choice.panel_count,
+        "by_mean": [_proposal_document(selection, proposal) for proposal in choice.by_mean_kappa],
+        "by_largest": [_proposal_document(selection, proposal) for proposal in choice.by_largest_kappa],
         "proposed": _proposal_document(selection, choice.proposed) if choice.proposed else None,
         "reason": choice.reason or None,
     }
@@ -158,14 +162,14 @@ def _proposal_document(selection: PanelSelection, proposal: Proposal) -> dict[st
     names = selection.names(proposal.members)
     return {
         "judges": names,
-        "mean_kappa": proposal.subset.mean,
-        "largest_kappa": proposal.subset.largest,
-        "largest_between": selection.names(proposal.subset.between),
-        "error_correlation": proposal.correlation,
-        "effective_votes": proposal.effective,
-        "balanced_accuracy": asdict(proposal.majority),
+        "mean_kappa": proposal.subset.mean_kappa,
+        "largest_kappa": proposal.subset.largest_kappa,
+        "largest_between": selection.names(proposal.subset.most_similar),
+        "error_correlation": proposal.error_correlation,
+        "effective_votes": proposal.effective_votes,
+        "balanced_accuracy": asdict(proposal.balanced_accuracy),
         "without": dict(zip(names, proposal.accuracies_without, strict=True)),
-        "cost_per_pair": proposal.cost,
+        "cost_per_pair": proposal.cost_per_pair,
         "usable": selection.usable(proposal),
     }
 
@@ -180,13 +184,13 @@ def summarise_choice(selection: PanelSelection) -> list[str]:
     floor_sentence = words % {
         "name": _(MEASURES[floor.measure]),
         "why": floor.no_gold,
-        "sum": f"{sum(choice.gold):,}",
+        "sum": f"{sum(choice.reference_counts):,}",
         "floor_value": f"{floor.value:.3f}",
         "source": _("as set") if floor.given else _("derived from all candidates"),
     }
     lines = [
         _("%(qualities)s candidates judged the same %(pairs)s pairs. %(floor)s")
-        % {"qualities": len(choice.qualities), "pairs": f"{choice.pairs:,}", "floor": floor_sentence}
+        % {"qualities": len(choice.qualities), "pairs": f"{choice.pair_count:,}", "floor": floor_sentence}
     ]
     below_floor = [
         f"{selection.name(position)}, {quality.why}"
@@ -198,7 +202,7 @@ def summarise_choice(selection: PanelSelection) -> list[str]:
     lines += [
         _("%(listed)s are copies: they count as one vote, not %(group)s.")
         % {"listed": selection.listed(group), "group": len(group)}
-        for group in choice.copies
+        for group in choice.copy_groups
     ]
     lines += [
         _("%(listed)s are the same model with the same parameters: kappa between them measures consistency only.")
@@ -217,30 +221,30 @@ def _describe_proposal(selection: PanelSelection, best: Proposal) -> list[str]:
         "kappa %(mean)s, largest %(largest)s between %(between)s.",
         "The most independent of %(sets)s sets of %(size)s judges is %(members)s: mean "
         "kappa %(mean)s, largest %(largest)s between %(between)s.",
-        selection.choice.subset_count,
+        selection.choice.panel_count,
     )
     lines = [
         words
         % {
-            "sets": f"{selection.choice.subset_count:,}",
+            "sets": f"{selection.choice.panel_count:,}",
             "size": selection.size,
             "members": selection.listed(best.members),
-            "mean": f"{best.subset.mean:.3f}",
-            "largest": f"{best.subset.largest:.3f}",
-            "between": selection.listed(best.subset.between),
+            "mean": f"{best.subset.mean_kappa:.3f}",
+            "largest": f"{best.subset.largest_kappa:.3f}",
+            "between": selection.listed(best.subset.most_similar),
         }
     ]
-    if best.effective:
+    if best.effective_votes:
         effective = _("Its %(size)s votes are worth %(effective)s independent votes.")
-        lines.append(effective % {"size": selection.size, "effective": f"{best.effective:.1f}"})
+        lines.append(effective % {"size": selection.size, "effective": f"{best.effective_votes:.1f}"})
     # The most independent set need not be the most accurate one.
-    own, sets = best.majority.value, (*selection.choice.by_mean, *selection.choice.by_largest)
-    other = max(sets, key=lambda proposal: proposal.majority.value or 0.0)
-    if own is None or other.majority.value is None or other.majority.value - own < WORTH_SAYING:
+    own, sets = best.balanced_accuracy.value, (*selection.choice.by_mean_kappa, *selection.choice.by_largest_kappa)
+    other = max(sets, key=lambda proposal: proposal.balanced_accuracy.value or 0.0)
+    if own is None or other.balanced_accuracy.value is None or other.balanced_accuracy.value - own < WORTH_SAYING:
         return lines
     sentence = _(
         "Of the sets shown, the majority of %(listed)s is most accurate: balanced "
         "accuracy %(value)s, against %(majority_value)s for the recommended set."
     )
-    values = {"value": f"{other.majority.value:.3f}", "majority_value": f"{own:.3f}"}
+    values = {"value": f"{other.balanced_accuracy.value:.3f}", "majority_value": f"{own:.3f}"}
     return [*lines, sentence % {"listed": selection.listed(other.members), **values}]

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain, combinations
 from math import comb
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +21,17 @@ class Subset:
     """A subset of the candidates, with the kappas between its members."""
 
     members: tuple[int, ...]  # Positions of the candidates.
-    mean: float  # Mean pairwise kappa.
-    largest: float  # Largest pairwise kappa.
-    between: tuple[int, int]  # The two members that have it.
+    mean_kappa: float
+    largest_kappa: float
+    most_similar: tuple[int, int]  # The two members between whom the kappa is largest.
+
+
+class RankedSubsets(NamedTuple):
+    """The number of all subsets, and the best of them in two orders, the lowest kappa first."""
+
+    subset_count: int
+    by_mean_kappa: tuple[Subset, ...]
+    by_largest_kappa: tuple[Subset, ...]
 
 
 def most_candidates(size: int) -> int:
@@ -32,8 +41,8 @@ def most_candidates(size: int) -> int:
 
 def rank_subsets(
     kappas: NDArray[np.float64], positions: Sequence[int], *, size: int = SIZE, shown: int = SHOWN
-) -> tuple[int, tuple[Subset, ...], tuple[Subset, ...]]:
-    """Return the number of subsets of `positions`, the best by mean kappa, and the best by largest kappa.
+) -> RankedSubsets:
+    """Rank the subsets of the candidates at `positions`, and return the `shown` best ones in each order.
 
     Ties are broken by the other kappa, then by the order of the candidates. Raises ValueError for too many candidates.
     """
@@ -41,7 +50,7 @@ def rank_subsets(
     if len(positions) > most_candidates(size):
         raise ValueError(f"{len(positions)} candidates have {count:,} sets of {size}")
     if not count:
-        return 0, (), ()
+        return RankedSubsets(0, (), ())
     flat_sets = np.fromiter(chain.from_iterable(combinations(sorted(positions), size)), np.int16, count * size)
     sets = flat_sets.reshape(count, size)
     member_pairs = list(combinations(range(size), 2))
@@ -49,12 +58,18 @@ def rank_subsets(
     # Rounded, because sums of the same kappas in another order differ in their last digits, which would hide ties.
     mean, largest = values.mean(axis=1).round(12), values.max(axis=1).round(12)
 
-    def subset(row: int) -> Subset:
-        top = int(values[row].argmax())
+    def build_subset(row: int) -> Subset:
+        largest_position = int(values[row].argmax())
         members = tuple(sets[row].tolist())
-        a, b = member_pairs[top]
-        return Subset(members, float(values[row].mean()), float(values[row, top]), (members[a], members[b]))
+        a, b = member_pairs[largest_position]
+        return Subset(
+            members=members,
+            mean_kappa=float(values[row].mean()),
+            largest_kappa=float(values[row, largest_position]),
+            most_similar=(members[a], members[b]),
+        )
 
     # lexsort is stable: full ties keep the order of combinations().
-    by_mean, by_largest = np.lexsort((largest, mean))[:shown], np.lexsort((mean, largest))[:shown]
-    return count, tuple(map(subset, by_mean.tolist())), tuple(map(subset, by_largest.tolist()))
+    rows_by_mean = np.lexsort((largest, mean))[:shown].tolist()
+    rows_by_largest = np.lexsort((mean, largest))[:shown].tolist()
+    return RankedSubsets(count, tuple(map(build_subset, rows_by_mean)), tuple(map(build_subset, rows_by_largest)))

@@ -30,7 +30,7 @@ def unknown(truth):
 
 
 def proposed_sets(choice):
-    return [one.members for one in (*choice.by_mean, *choice.by_largest)]
+    return [one.members for one in (*choice.by_mean_kappa, *choice.by_largest_kappa)]
 
 
 # Planted judges (check 6)
@@ -54,7 +54,7 @@ def test_without_the_floor_noise_would_win(gold):
     choice = choose_judges(votes, truth if gold else unknown(truth))
     assert min(range(9), key=lambda place: choice.mean_kappas[place] or 0.0) == RANDOM
     kappas = np.array([[cohen_kappa_score(a, b) for b in votes] for a in votes])
-    assert RANDOM in subsets.rank_subsets(kappas, range(9))[1][0].members
+    assert RANDOM in subsets.rank_subsets(kappas, range(9)).by_mean_kappa[0].members
 
 
 @pytest.mark.parametrize("gold", [True, False], ids=["gold", "no gold"])
@@ -63,7 +63,7 @@ def test_a_copy_is_named_and_never_sits_beside_its_original(gold, noise):
     for seed in range(15):
         votes, truth = field(seed, noise=noise)
         choice = choose_judges(votes, truth if gold else unknown(truth))
-        assert choice.copies == ((0, COPY),), seed
+        assert choice.copy_groups == ((0, COPY),), seed
         assert not any({0, COPY} <= set(members) for members in proposed_sets(choice)), seed
 
 
@@ -71,8 +71,8 @@ def test_good_judges_agree_without_being_copies():
     """97% right each: kappa between two of them is 0.85 and more, but their errors are not the same ones."""
     votes, truth = field(3, accuracy=0.97)
     choice = choose_judges(votes, truth)
-    assert max(pair.kappa.value for pair in choice.pairwise if (pair.a, pair.b) != (0, COPY)) > 0.9
-    assert choice.copies == ((0, COPY),)
+    assert max(pair.kappa.value for pair in choice.agreements if (pair.a, pair.b) != (0, COPY)) > 0.9
+    assert choice.copy_groups == ((0, COPY),)
 
 
 @pytest.mark.weekly
@@ -88,8 +88,8 @@ def test_in_1200_pools_no_coin_is_proposed_no_innocent_is_called_a_copy_and_near
         votes[COPY] = np.where(random.random(300) < noise, 1 - votes[0], votes[0])
         choice = choose_judges(votes, truth if number % 4 < 2 else unknown(truth))
         assert not any(RANDOM in members for members in proposed_sets(choice)), number
-        assert all({0, COPY} == set(group) for group in choice.copies), number
-        named += bool(choice.copies)
+        assert all({0, COPY} == set(group) for group in choice.copy_groups), number
+        named += bool(choice.copy_groups)
     assert named >= 0.98 * 1200
 
 
@@ -98,7 +98,7 @@ def test_random_judges_that_copy_each_other_do_not_lift_themselves_over_the_floo
     votes, truth = field(5)
     planted = np.vstack([votes[:7], *[votes[RANDOM]] * 5])
     choice = choose_judges(planted, unknown(truth))
-    assert choice.copies == ((7, 8, 9, 10, 11),)
+    assert choice.copy_groups == ((7, 8, 9, 10, 11),)
     assert [one.passes for one in choice.qualities] == [True] * 7 + [False] * 5
 
 
@@ -108,7 +108,7 @@ def test_five_random_judges_among_five_good_ones_leave_the_five_good_ones():
     for gold in (truth, unknown(truth)):
         choice = choose_judges(np.vstack([votes[:5], random.astype(np.int8)]), gold)
         assert choice.proposed.members == (0, 1, 2, 3, 4)
-        assert choice.subset_count == 1
+        assert choice.panel_count == 1
 
 
 def test_a_judge_that_is_half_noise_falls_far_behind_the_others_and_is_not_taken_for_independent():
@@ -126,7 +126,7 @@ def test_too_few_good_judges_are_no_panel_and_the_reason_says_so():
     votes, truth = field(9)
     assert re.findall(r"\d+", choose_judges(votes[:4], truth).reason) == ["5", "4"]
     choice = choose_judges(votes[[0, 1, 2, 3, RANDOM, COPY]], truth)
-    assert choice.proposed is None and choice.by_largest == ()
+    assert choice.proposed is None and choice.by_largest_kappa == ()
     assert re.findall(r"\d+", choice.reason) == ["5", "5", "6", "4"], "size, above the floor, candidates, eligible"
 
 
@@ -178,9 +178,11 @@ def test_a_handful_of_gold_ranks_no_set_and_says_nothing_of_errors():
     votes, truth = field(11)
     few = np.where(np.arange(len(truth)) < 30, truth, MISSING).astype(np.int8)
     choice = choose_judges(votes, few)
-    assert choice.gold == (int((few == 0).sum()), int((few == 1).sum())) and min(choice.gold) < 20
-    assert choice.proposed.correlation is None and choice.proposed.effective is None
-    assert choice.proposed.majority.value is None and choice.proposed.accuracies_without == (None,) * 5
+    assert (
+        choice.reference_counts == (int((few == 0).sum()), int((few == 1).sum())) and min(choice.reference_counts) < 20
+    )
+    assert choice.proposed.error_correlation is None and choice.proposed.effective_votes is None
+    assert choice.proposed.balanced_accuracy.value is None and choice.proposed.accuracies_without == (None,) * 5
     assert choice.qualities[0].balanced.n == 30, "it is shown, with its interval, and decides nothing"
 
 
@@ -212,18 +214,18 @@ def test_a_judge_without_an_error_has_no_error_correlation():
     votes, truth = field(13)
     votes[1] = truth
     choice = choose_judges(votes, truth)
-    assert np.isnan(choice.correlations[1, 2])
-    with_it = next(one for one in choice.by_mean if 1 in one.members)
-    assert (with_it.correlation, with_it.effective) == (None, None)
+    assert np.isnan(choice.error_correlations[1, 2])
+    with_it = next(one for one in choice.by_mean_kappa if 1 in one.members)
+    assert (with_it.error_correlation, with_it.effective_votes) == (None, None)
 
 
 def test_effective_votes_of_independent_judges_are_about_five_and_fall_with_shared_errors():
     """A tenth of the pairs misleads all: errors 0.235, both wrong 0.12, phi = (0.12 - 0.055) / 0.18 = 0.36, so 2.0."""
     votes, truth = field(14, pairs=4000)
-    assert choose_judges(votes[:5], truth).proposed.effective == pytest.approx(5, abs=0.4)
+    assert choose_judges(votes[:5], truth).proposed.effective_votes == pytest.approx(5, abs=0.4)
     hard = np.random.default_rng(1400).random(4000) < 0.1
     misled = np.where(hard, 1 - truth, votes[:5]).astype(np.int8)
-    assert choose_judges(misled, truth).proposed.effective == pytest.approx(2.0, abs=0.2)
+    assert choose_judges(misled, truth).proposed.effective_votes == pytest.approx(2.0, abs=0.2)
 
 
 # Subsets
@@ -238,9 +240,9 @@ def test_every_subset_is_looked_at_and_both_orders_are_right():
     means = {members: fmean(values) for members, values in every.items()}
     assert [one.members for one in by_mean] == sorted(means, key=means.__getitem__)
     for one in by_largest:
-        assert one.largest == pytest.approx(max(every[one.members]))
-        assert one.largest == pytest.approx(kappas[one.between])
-    assert [one.largest for one in by_largest] == sorted(one.largest for one in by_largest)
+        assert one.largest_kappa == pytest.approx(max(every[one.members]))
+        assert one.largest_kappa == pytest.approx(kappas[one.most_similar])
+    assert [one.largest_kappa for one in by_largest] == sorted(one.largest_kappa for one in by_largest)
 
 
 def test_a_proposals_majority_and_what_each_member_adds_by_hand():
@@ -254,16 +256,16 @@ def test_a_proposals_majority_and_what_each_member_adds_by_hand():
     times = 20  # gold needs twenty of each class
     choice = choose_judges(np.tile(votes, times), np.tile(truth, times), floor_value=0.0)
     assert choice.proposed is None, "three of them are equal: copies"
-    from annotation.quality.panels.choosing import _build_proposal
+    from annotation.quality.panels.choosing import measure_panel
 
     subset = subsets.Subset((0, 1, 2, 3, 4), 0.0, 0.0, (0, 1))
-    found = _build_proposal(subset, votes, truth, np.zeros((5, 5)), [0.1, 0.2, 0.3, 0.4, None])
-    assert found.majority.value == pytest.approx(5 / 6)
+    found = measure_panel(subset, votes, truth, np.zeros((5, 5)), [0.1, 0.2, 0.3, 0.4, None])
+    assert found.balanced_accuracy.value == pytest.approx(5 / 6)
     assert found.accuracies_without[4] == pytest.approx(11 / 12)
     assert found.accuracies_without[0] == pytest.approx((2 / 3 + 1) / 2), "1 of 4 on the first pair: wrong"
-    assert found.cost is None
-    priced = _build_proposal(subset, votes, truth, np.zeros((5, 5)), [0.1, 0.2, 0.3, 0.4, 0.5])
-    assert priced.cost == pytest.approx(1.5)
+    assert found.cost_per_pair is None
+    priced = measure_panel(subset, votes, truth, np.zeros((5, 5)), [0.1, 0.2, 0.3, 0.4, 0.5])
+    assert priced.cost_per_pair == pytest.approx(1.5)
 
 
 def test_forty_candidates_are_the_most():
