@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from benchmark.agents.cutting import Cut
 from benchmark.agents.jobs import DatabaseThread
 from benchmark.agents.protocol import FoundDocument
-from benchmark.agents.traces import DOCUMENTS_PER_ROUND
+from benchmark.agents.traces import DOCUMENTS_PER_SEARCH
 from benchmark.models import Run
 from benchmark.runs import dense, embedding, rankings, sparse, static
 from benchmark.runs.builders import Progress, ShouldStop, find_run
@@ -154,10 +154,10 @@ class RetrieverTool:
     def _read(self, query: int, text: str) -> list[FoundDocument]:
         excluded = self.excluded.get(query, frozenset())
         # As many more as may be excluded, so that enough remain.
-        keys = self.retriever.search(text, DOCUMENTS_PER_ROUND + len(excluded))
+        keys = self.retriever.search(text, DOCUMENTS_PER_SEARCH + len(excluded))
         documents = self._load(keys)
         allowed = [documents[key] for key in keys if key in documents and documents[key].id not in excluded]
-        return allowed[:DOCUMENTS_PER_ROUND]
+        return allowed[:DOCUMENTS_PER_SEARCH]
 
     def _load(self, keys: Sequence[int]) -> dict[int, FoundDocument]:
         """Return the cut documents by primary key, from a cache, since agents find the same ones repeatedly."""

@@ -13,7 +13,7 @@ from benchmark.agents.jobs import AgentJobs
 from benchmark.agents.options import SearchOptions
 from benchmark.agents.protocol import FIXED, MOST, ROUNDS, AgentTrace, SearchingAgent, with_room
 from benchmark.agents.retrievers import SEARCHING, RetrieverTool, check_retriever, embedders_of, open_retriever
-from benchmark.agents.traces import DOCUMENTS_PER_ROUND
+from benchmark.agents.traces import DOCUMENTS_PER_SEARCH
 from benchmark.models import AgentJob, Run, Trace
 from benchmark.report.systems.chosen import ready_runs
 from benchmark.runs.model_folders import offered_folders
@@ -175,7 +175,7 @@ def describe_search(
         "rounds": rounds,
         "retrievers": checked_retrievers,
         "agents": {name: judge.id for name, judge in agent_judges.items()},
-        "top": DOCUMENTS_PER_ROUND,
+        "top": DOCUMENTS_PER_SEARCH,
         "tokens": LONGEST,
         **describe_tokenizer(tokenizer),
         "prompts": jobs.prompt_hashes("agent-search", "agent-evidence" if protocol == FIXED else "agent-answer"),
@@ -189,14 +189,14 @@ def _example_steps(
     """Return the prompts of all steps for some questions, filled with the collection's first documents."""
     # The estimate needs texts of the usual length, not the right ones.
     rows = Document.objects.filter(collection=collection, is_current=True).order_by("pk").values_list("text", flat=True)
-    texts = [cut(text) for text in rows[: DOCUMENTS_PER_ROUND * searches]]
+    texts = [cut(text) for text in rows[: DOCUMENTS_PER_SEARCH * searches]]
     steps = []
     for question in questions:
         fences: list[str] = []
         evidence: list[str] = []
         for number in range(searches if is_fixed else searches + 1):
             steps.append(agent_prompt(render_question(question), fences, answer=number == searches))
-            part = texts[DOCUMENTS_PER_ROUND * number : DOCUMENTS_PER_ROUND * (number + 1)]
+            part = texts[DOCUMENTS_PER_SEARCH * number : DOCUMENTS_PER_SEARCH * (number + 1)]
             documents = [
                 document_fields(f"document-{position}", text, is_cut=is_cut)
                 for position, (text, is_cut) in enumerate(part)

@@ -124,11 +124,11 @@ def _summarise_cell(
             )
             for position in range(max(rounds, default=0))
         ],
-        "without_gold": sum(findings.rounds_without_gold for _trace, findings in findings_by_trace) / sum(rounds)
+        "without_gold": sum(findings.searches_without_gold for _trace, findings in findings_by_trace) / sum(rounds)
         if sum(rounds)
         else None,
         "repeated": sum(findings.repeated_slots for _trace, findings in findings_by_trace) / slots if slots else None,
-        "after_last_gold": fmean(findings.rounds_after_last_gold for _trace, findings in findings_by_trace)
+        "after_last_gold": fmean(findings.searches_after_last_gold for _trace, findings in findings_by_trace)
         if findings_by_trace
         else None,
         "unreached": fmean(missed) if missed else None,

@@ -1,7 +1,8 @@
-"""Measures of one trace's searches: gold by round, repeats, aspects never reached, rounds without new gold. Pure.
+"""Measures of the searches of one trace: how much gold they returned, how often they repeated documents.
 
-Gold is a document that supports one of the query's aspects. A slot is a position in a round's list;
-a repeated document takes up a slot and adds nothing (BRIGHT-Pro 6.3 and figure 9).
+A gold document supports one of the aspects of the query. Each search of a trace returns a list of documents, and each
+position of such a list is a slot. A document that an earlier slot contains is repeated: it takes up a slot without
+adding anything (BRIGHT-Pro 6.3 and figure 9). The module computes and reads no database.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,65 +12,79 @@ from typing import NamedTuple
 
 from benchmark.measures.aspects import QueryAspects, alpha_ndcg
 
-DOCUMENTS_PER_ROUND = 5  # The number of documents that an agent receives from one search.
+DOCUMENTS_PER_SEARCH = 5  # The number of documents that an agent receives from one search.
 
 
 @dataclass(frozen=True, slots=True)
 class SearchFindings:
-    """Figures of one trace's searches."""
+    """What the searches of one trace returned."""
 
-    gold_shares: tuple[float, ...]  # Share of each round's slots with gold, in order; 0 if the round returned nothing.
-    rounds_without_gold: int  # Rounds that returned no gold, neither new nor repeated.
-    slots: int  # Slots of all rounds.
-    repeated_slots: int  # Slots whose document had already appeared in an earlier slot.
-    rounds_after_last_gold: int  # Rounds after the last one that returned new gold; all rounds if none did.
-
-
-class AgentNdcg(NamedTuple):
-    """Alpha-nDCG of a trace's joined lists, of which repeated documents are a part or not."""
-
-    with_repeats: float  # Repeated documents keep their positions, where they gain nothing.
-    without_repeats: float  # Only the first occurrence of each document is counted.
+    gold_shares: tuple[float, ...]  # For each search, the share of its slots with gold; 0 if it returned nothing.
+    searches_without_gold: int  # Searches that returned no gold document, neither a new one nor a repeated one.
+    slots: int  # Number of slots of all searches.
+    repeated_slots: int  # Number of slots with a repeated document.
+    searches_after_last_gold: int  # Searches after the last one that returned new gold; all searches if none did.
 
 
-def measure_searches(rounds: Sequence[Sequence[str]], gold: AbstractSet[str]) -> SearchFindings:
-    """Return the figures of one trace. `rounds`: for each search, the ids of the documents that it returned."""
+def measure_searches(searches: Sequence[Sequence[str]], gold: AbstractSet[str]) -> SearchFindings:
+    """Return what the searches of one trace returned.
+
+    `searches` contains, for each search, the ids of the documents that it returned. `gold` contains the ids of the
+    gold documents of the query.
+    """
     gold_shares: list[float] = []
     seen_documents: set[str] = set()
     repeated_slots = 0
-    last_gold_round = 0
-    for number, documents in enumerate(rounds, 1):
-        # The share also counts repeated gold, whereas only new gold moves `last_gold_round`.
+    last_search_with_new_gold = 0
+    for search_number, documents in enumerate(searches, 1):
+        # Repeated gold counts in the share, but only new gold counts in `last_search_with_new_gold`.
         gold_slots = sum(document in gold for document in documents)
         gold_shares.append(gold_slots / len(documents) if documents else 0.0)
         for document in documents:
             if document in seen_documents:
                 repeated_slots += 1
             elif document in gold:
-                last_gold_round = number
+                last_search_with_new_gold = search_number
             seen_documents.add(document)
     return SearchFindings(
         gold_shares=tuple(gold_shares),
-        rounds_without_gold=sum(gold.isdisjoint(documents) for documents in rounds),
-        slots=sum(len(documents) for documents in rounds),
+        searches_without_gold=sum(gold.isdisjoint(documents) for documents in searches),
+        slots=sum(len(documents) for documents in searches),
         repeated_slots=repeated_slots,
-        rounds_after_last_gold=len(rounds) - last_gold_round,
+        searches_after_last_gold=len(searches) - last_search_with_new_gold,
     )
 
 
-def unreached_aspects(rounds: Sequence[Sequence[str]], aspects: Mapping[str, AbstractSet[str]]) -> list[str]:
-    """Return the ids of the aspects of which no search returned a document, in the order of `aspects`.
+def unreached_aspects(
+    searches: Sequence[Sequence[str]], documents_by_aspect: Mapping[str, AbstractSet[str]]
+) -> list[str]:
+    """Return the ids of the aspects for which no search returned a supporting document.
 
-    `aspects` maps the id of each aspect to the ids of the documents that support it.
+    `documents_by_aspect` contains the ids of the documents that support each aspect, by the id of the aspect. The
+    result has the same order.
     """
-    returned_documents = {document for documents in rounds for document in documents}
-    return [aspect for aspect, documents in aspects.items() if returned_documents.isdisjoint(documents)]
+    returned_documents = {document for documents in searches for document in documents}
+    return [
+        aspect
+        for aspect, supporting_documents in documents_by_aspect.items()
+        if returned_documents.isdisjoint(supporting_documents)
+    ]
 
 
-def agent_ndcg(rounds: Sequence[Sequence[str]], aspects: QueryAspects) -> AgentNdcg:
-    """Return alpha-nDCG@5R of the joined lists of R rounds, with and without repeated documents."""
-    ranking = [document for documents in rounds for document in documents]
-    # The depth grows with the rounds, so that an agent that searched more is measured over its whole list.
-    depth = DOCUMENTS_PER_ROUND * max(1, len(rounds))
+class AgentNdcg(NamedTuple):
+    """Alpha-nDCG of the ranking that the lists of all searches of a trace make if they are joined."""
+
+    with_repeats: float  # Repeated documents keep their positions, at which they gain nothing.
+    without_repeats: float  # Repeated documents are removed, so that the documents below them move up.
+
+
+def agent_ndcg(searches: Sequence[Sequence[str]], aspects: QueryAspects) -> AgentNdcg:
+    """Return alpha-nDCG of the joined lists, to a depth of DOCUMENTS_PER_SEARCH for each search."""
+    ranking = [document for documents in searches for document in documents]
     unique_ranking = list(dict.fromkeys(ranking))
-    return AgentNdcg(alpha_ndcg(ranking, aspects, depth), alpha_ndcg(unique_ranking, aspects, depth))
+    # The depth grows with the number of searches, so that the whole list of an agent that searched more is measured.
+    depth = DOCUMENTS_PER_SEARCH * max(1, len(searches))
+    return AgentNdcg(
+        with_repeats=alpha_ndcg(ranking, aspects, depth),
+        without_repeats=alpha_ndcg(unique_ranking, aspects, depth),
+    )

@@ -91,10 +91,15 @@ def test_a_trace_says_where_gold_came_and_what_was_bought_for_nothing():
     rounds = [["d1", "x"], ["x", "y"], ["d2", "d1"], ["z", "w"]]
     found = measure_searches(rounds, {"d1", "d2"})
     assert found.gold_shares == (0.5, 0, 1, 0)
-    assert (found.rounds_without_gold, found.repeated_slots, found.slots, found.rounds_after_last_gold) == (2, 2, 8, 1)
+    assert (found.searches_without_gold, found.repeated_slots, found.slots, found.searches_after_last_gold) == (
+        2,
+        2,
+        8,
+        1,
+    )
     assert unreached_aspects(rounds, {"a1": {"d1"}, "a2": {"d9"}, "a3": set()}) == ["a2", "a3"]
     nothing = measure_searches([["x"], []], {"d1"})
-    assert (nothing.gold_shares, nothing.rounds_without_gold, nothing.rounds_after_last_gold) == ((0.0, 0.0), 2, 2)
+    assert (nothing.gold_shares, nothing.searches_without_gold, nothing.searches_after_last_gold) == ((0.0, 0.0), 2, 2)
 
 
 def test_repeats_are_what_figure_9_counts():
