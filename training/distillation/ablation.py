@@ -18,7 +18,7 @@ from training.recipes.data import POINT
 from training.recipes.job_folder import JobFolder
 from training.recipes.table import AblationOptions
 from training.trainers.prism import PrismRecipe, label_states
-from training.trainers.processes import is_leading
+from training.trainers.processes import is_first_process
 from training.trainers.recipe import TrainingTask
 
 DOCUMENTS = frozenset({POINT})  # The loss of every row here, whatever its export says.
@@ -41,7 +41,7 @@ class LossAblation(PrismRecipe):
         self.weights = {part: self.options.point_weight if part == "point" else 1.0 for part in parts}
 
     def train(self, folder: JobFolder, asked_to_stop: Callable[[], bool]) -> tuple[int, str]:
-        if is_leading():
+        if is_first_process():
             print(self.summary, flush=True)  # noqa: T201
         return super().train(folder, asked_to_stop)
 

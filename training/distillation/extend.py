@@ -22,7 +22,7 @@ from training.recipes.job_folder import JobFolder, TrainingCancelled, count_whol
 from training.recipes.rendering import PROMPTS
 from training.recipes.table import ExtendOptions
 from training.trainers.prism import PrismRecipe, PrismRow
-from training.trainers.processes import gather, is_leading, rank_and_size
+from training.trainers.processes import gather_values, group_position, is_first_process
 from training.trainers.recipe import TrainingTask
 from training.trainers.token_tables import TokenRows
 
@@ -84,16 +84,16 @@ class PrismExtend(PrismRecipe):
             if first_line != header:
                 raise BadInput(f"{path.name} has scores of another set or prompt: begin a new job")
         probability = Calibration().probability
-        rank, size = rank_and_size()
+        rank, size = group_position()
         for begin in range(len(lines), len(rows), CHUNK):
             # All processes stop in the same iteration: one that continued alone would wait for ever.
-            if any(gather(asked_to_stop())):
+            if any(gather_values(asked_to_stop())):
                 raise TrainingCancelled
-            if is_leading():
+            if is_first_process():
                 folder.update_state(phase=f"scoring with the base: {begin:,} of {len(rows):,} pairs")
             chunk = rows[begin : begin + CHUNK]
             # Each process scores every size-th row, and all get all scores.
-            shares = gather(self._own_margins(chunk[rank::size]))
+            shares = gather_values(self._own_margins(chunk[rank::size]))
             margins = [shares[index % size][index // size] for index in range(len(chunk))]
             chunk_lines = [
                 {
@@ -105,7 +105,7 @@ class PrismExtend(PrismRecipe):
                 for row, margin in zip(chunk, margins, strict=True)
             ]
             lines += chunk_lines
-            if is_leading():
+            if is_first_process():
                 with path.open("a") as file:
                     new_lines = chunk_lines if file.tell() else [header, *chunk_lines]
                     file.writelines(json.dumps(line) + "\n" for line in new_lines)

@@ -35,7 +35,7 @@ from training.recipes.job_folder import JobFolder, read_lines, write_atomically
 from training.recipes.table import GrpoOptions
 from training.trainers.callback import JobCallback
 from training.trainers.memory import check_memory
-from training.trainers.processes import gather, is_leading, rank_and_size, wait_for_all
+from training.trainers.processes import gather_values, group_position, is_first_process, wait_for_all_processes
 from training.trainers.recipe import TrainingTask
 from training.trainers.token_tables import TokenRows, list_lengths, tokenize_rows
 
@@ -84,7 +84,7 @@ class ErankGrpo:
         references = self.reference_scores(folder)
         trainer = self.make_trainer(folder, callback, references)
         callback.round_steps = self.options.batch // self.options.mini_batch
-        if is_leading():
+        if is_first_process():
             queries, documents = len(self.row_ranges), len(self.rows)
             print(f"{queries:,} queries, {documents:,} documents; {self.left_out:,} queries left out")  # noqa: T201
             print(describe_plan(self.options, self.rounds), flush=True)  # noqa: T201
@@ -101,20 +101,20 @@ class ErankGrpo:
             return [float(row.score) for row in self.rows]
         path = folder.path / "references.jsonl"
         # One process that sees the file is enough: a shared disk may show it to others a moment later.
-        if not any(gather(path.exists())):
-            if is_leading():
+        if not any(gather_values(path.exists())):
+            if is_first_process():
                 folder.update_state(phase="scoring the documents with the reference model")
             # Each process scores its share of the documents, and the first one writes the scores of all.
-            rank, size = rank_and_size()
+            rank, size = group_position()
             answers = self.prompt.write_scores(self.model.eval(), self.tokenizer, self.rows[rank::size])
-            shares = gather([answer.score for answer in answers])
-            if is_leading():
+            shares = gather_values([answer.score for answer in answers])
+            if is_first_process():
                 lines = [
                     {"query_id": row.query_id, "doc_id": row.doc_id, "score": shares[index % size][index // size]}
                     for index, row in enumerate(self.rows)
                 ]
                 write_atomically(path, "".join(json.dumps(line) + "\n" for line in lines))
-        wait_for_all()
+        wait_for_all_processes()
         by_document = {(line["query_id"], line["doc_id"]): line["score"] for line in read_lines(path)}
         # The teacher's score replaces a malformed answer of the reference, which is no target to stay close to.
         scores = [by_document[row.query_id, row.doc_id] for row in self.rows]
@@ -350,12 +350,12 @@ class RankingTrainer(GRPOTrainer):
         # TRL's advantages are replaced: its groups are documents, while our rewards rank all answers of a query.
         advantages = [rollout.advantage for rollout in self.rated]
         batch["advantages"] = torch.tensor(advantages, dtype=torch.float32, device=self.accelerator.device)
-        rollouts = [rollout for share in gather(list(self.rated)) for rollout in share]
+        rollouts = [rollout for share in gather_values(list(self.rated)) for rollout in share]
         self.callback.note(**summarize_rollouts(rollouts, self.recipe.rows))
         round_steps = self.recipe.options.batch // self.recipe.options.mini_batch
         number = int(self.state.global_step) // round_steps
         if number % self.recipe.options.rollouts_every == 0:
-            kl = [value for share in gather(self._rollout_kl(batch)) for value in share]
+            kl = [value for share in gather_values(self._rollout_kl(batch)) for value in share]
             lines = []
             for rollout, rollout_kl in zip(rollouts, kl, strict=True):
                 if rollout.row >= 0:
@@ -365,7 +365,7 @@ class RankingTrainer(GRPOTrainer):
                     line |= {"positive": bool(row.label)}
                     line |= {name: getattr(rollout, name) for name in ("text", "score", "rank", "reward", "advantage")}
                     lines.append(json.dumps({**line, "kl": rollout_kl}, ensure_ascii=False) + "\n")
-            if is_leading():
+            if is_first_process():
                 with (self.folder.path / "rollouts.jsonl").open("a") as file:
                     file.writelines(lines)
         return batch

@@ -29,7 +29,7 @@ from training.recipes.table import ChainOptions
 from training.trainers.callback import JobCallback
 from training.trainers.memory import check_memory
 from training.trainers.prism import lora_config
-from training.trainers.processes import is_leading
+from training.trainers.processes import is_first_process
 from training.trainers.recipe import TrainingTask
 from training.trainers.token_tables import TokenRows, tokenize_rows
 
@@ -100,7 +100,7 @@ class ErankSft:
             processing_class=self.tokenizer, callbacks=[callback],
         )  # fmt: skip
         trainer.reduction = options.sft_reduction
-        if is_leading():
+        if is_first_process():
             print(f"{len(self.rows):,} rows, {self.dropped:,} dropped", flush=True)  # noqa: T201
         self.row_lengths = callback.report_lengths(self.rows.table["whole"], options.max_length)
         return callback.train(trainer)

@@ -26,7 +26,7 @@ from training.recipes.table import RecipeOptions
 from training.recipes.tracking import tracker_environment
 from training.trainers.finishing import dev_measures
 from training.trainers.memory import DoesNotFit
-from training.trainers.processes import gather, is_leading, rank_and_size
+from training.trainers.processes import gather_values, group_position, is_first_process
 from training.trainers.recipe import TrainingTask
 
 MEASUREMENTS = 4  # The default number of measurements on the dev split.
@@ -137,7 +137,7 @@ class JobCallback(TrainerCallback):
         """
         self.trainer = trainer
         trainer.remove_callback(PrinterCallback)
-        if is_leading():
+        if is_first_process():
             from torch.utils.tensorboard import SummaryWriter
 
             writer = SummaryWriter(log_dir=str(self.folder.path / "tensorboard"))
@@ -170,7 +170,7 @@ class JobCallback(TrainerCallback):
     def report_lengths(self, lengths: Sequence[int], limit: int) -> dict[str, Any]:
         """Return a summary of the rows' lengths, write it to the state, and log a warning if many rows are cut."""
         summary = summarize_lengths(lengths, limit)
-        if is_leading():
+        if is_first_process():
             if summary["cut"]:
                 has_many_cut = summary["cut"] > MOST_CUT * summary["rows"]
                 print(("warning: " if has_many_cut else "") + summary["words"], flush=True)  # noqa: T201
@@ -186,7 +186,7 @@ class JobCallback(TrainerCallback):
         self.total = int(state.max_steps)
         self.flops, self.rate = flops_per_token(rest["model"]), device_rate(self.task.device)
         self.measure_every = self.task.options.evaluate_every or max(1, -(-self.total // MEASUREMENTS))
-        if is_leading():
+        if is_first_process():
             self.folder.truncate_metrics(self.progress.step)
             self.say("resumed" if self.progress.step else "training")
         if not self.progress.step:
@@ -221,7 +221,7 @@ class JobCallback(TrainerCallback):
         if not tokens and total_tokens is not None:
             tokens = int(total_tokens) - progress.tokens
         progress.tokens += tokens
-        if not is_leading():
+        if not is_first_process():
             return
         line = {
             "step": progress.step,
@@ -263,12 +263,12 @@ class JobCallback(TrainerCallback):
 
     def stop_if_asked(self, control: Any) -> None:
         """Save and stop after this step if any process was asked to, since a process cannot continue alone."""
-        if any(gather(self.asked_to_stop())):
+        if any(gather_values(self.asked_to_stop())):
             self.cancelled = control.should_save = control.should_training_stop = True
 
     def seal(self) -> None:
         """Complete this step's checkpoint by syncing its files and writing trainer.json, and delete older ones."""
-        if not is_leading():
+        if not is_first_process():
             return
         target = self.folder.checkpoint(self.progress.step)
         # Every file must be on disk before trainer.json marks the checkpoint as complete.
@@ -290,12 +290,12 @@ class JobCallback(TrainerCallback):
         if not dev:
             return
         self.say("measuring on the dev split")
-        rank, size = rank_and_size()
-        shares = gather(self.dev_margins(dev[rank::size]))
+        rank, size = group_position()
+        shares = gather_values(self.dev_margins(dev[rank::size]))
         margins = [shares[index % size][index // size] for index in range(len(dev))]
         measures = dev_measures(margins, dev)
         self.progress.measured[self.progress.step] = measures
-        if is_leading():
+        if is_first_process():
             self.folder.append_metrics({"step": self.progress.step, "dev": measures})
             # Also to TensorBoard's files and a tracker, like the losses.
             trainer = self.trainer
@@ -319,7 +319,7 @@ class JobCallback(TrainerCallback):
 
     def say(self, phase: str) -> None:
         """Report the current phase on the job's page and in its log."""
-        if is_leading():
+        if is_first_process():
             print(f"step {self.progress.step} of {self.total}: {phase}", flush=True)  # noqa: T201
             self.folder.update_state(state="running", phase=phase, steps=self.progress.step, total=self.total)
 
@@ -343,7 +343,7 @@ def device_rate(device: str) -> float:
         return 0.0
     name = torch.cuda.get_device_name()
     rate = next((rate for word, rate in RATES.items() if word in name), 0.0)
-    return rate * rank_and_size().size
+    return rate * group_position().size
 
 
 def reserve_optimizer(optimizer: Any) -> None:
@@ -372,7 +372,7 @@ def reserve_optimizer(optimizer: Any) -> None:
         # AdamW's bias correction uses the count of steps, which must not include this one.
         if "step" in (state := optimizer.state.get(weight, {})):
             state["step"] = state["step"] * 0
-    if any(gather(ran_out)):
+    if any(gather_values(ran_out)):
         free_memory()
         raise DoesNotFit(
             "The optimiser takes more memory than there is: lower lora_rank, or take a smaller base or more GPUs"

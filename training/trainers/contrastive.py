@@ -10,7 +10,7 @@ from sentence_transformers.util import cos_sim, get_rank
 from torch import Tensor
 
 from training.recipes.bundles import Bundle, Passage
-from training.trainers.processes import gather
+from training.trainers.processes import gather_values
 
 
 class RanOutElsewhere(RuntimeError):
@@ -113,7 +113,7 @@ class InBatchLoss(CachedMultipleNegativesRankingLoss):
 
 def agree_on_memory(ran_out: bool) -> None:
     """Tell the other processes whether memory ran out in this one. Raises RanOutElsewhere if it did in another."""
-    if any(gather(ran_out)) and not ran_out:
+    if any(gather_values(ran_out)) and not ran_out:
         raise RanOutElsewhere
 
 

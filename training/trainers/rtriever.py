@@ -26,7 +26,7 @@ from training.trainers.callback import JobCallback
 from training.trainers.contrastive import InBatchLoss, RanOutElsewhere, agree_on_memory
 from training.trainers.memory import DoesNotFit, check_memory
 from training.trainers.prism import lora_config
-from training.trainers.processes import gather, rank_and_size
+from training.trainers.processes import gather_values, group_position
 from training.trainers.recipe import TrainingTask
 from training.trainers.token_tables import tokenize_rows
 
@@ -146,7 +146,7 @@ class RetrieverTrainer(SentenceTransformerTrainer):
             max(int(lengths.max()) for lengths in column_lengths),
             max(int(lengths.sum()) for lengths in column_lengths),
         )
-        longest, used = (max(sizes) for sizes in zip(*gather(own_sizes), strict=True))
+        longest, used = (max(sizes) for sizes in zip(*gather_values(own_sizes), strict=True))
         budget = self.callback.progress.token_budget
         if budget <= longest:
             raise DoesNotFit(f"A text of {longest} tokens alone takes more memory than there is: lower max_length")
@@ -179,7 +179,7 @@ class RTriever:
         rows.set_transform(draws)
         callback = JobCallback(folder, self.task, asked_to_stop, self.dev_margins)
         self.row_lengths = callback.report_lengths(self.texts.table["whole"], options.max_length)
-        _, processes = rank_and_size()
+        _, processes = group_position()
         arguments = callback.arguments(
             SentenceTransformerTrainingArguments,
             len(bundles),

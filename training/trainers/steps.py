@@ -15,7 +15,7 @@ from training.published.batching import Epochs, pack_batches
 from training.published.torch_memory import free_memory, is_out_of_memory
 from training.trainers.callback import JobCallback, StopInStep
 from training.trainers.memory import DoesNotFit
-from training.trainers.processes import add_gradients, gather, rank_and_size
+from training.trainers.processes import gather_values, group_position, sum_gradients
 
 
 class StepWork(Protocol):
@@ -86,7 +86,7 @@ class WholeSteps:
     def training_step(self, model: Any, inputs: list[int], num_items_in_batch: Any = None) -> Tensor:
         """Compute the gradient of a step with these rows, and return its loss."""
         self.model.train()
-        rank, size = rank_and_size()
+        rank, size = group_position()
         # Seeded by step, so that dropout is the same in a resumed training.
         torch.manual_seed(self.task.options.seed + (int(self.state.global_step) * size + rank) * 1_000_003)
         parts = self.gradients(inputs)
@@ -105,11 +105,11 @@ class WholeSteps:
                     raise
                 ran_out = True
             # After the handler, since the error refers to frames with the tensors that did not fit.
-            results = gather((ran_out, sums))
+            results = gather_values((ran_out, sums))
             if not any(process_ran_out for process_ran_out, _sums in results):
                 break
             self.shrink(rows)
-        add_gradients(self.trained_weights)
+        sum_gradients(self.trained_weights)
         counts = self.work.counts(rows)
         return {name: sum(losses[name] for _ran_out, losses in results) / max(1, counts[name]) for name in sums}
 
@@ -118,7 +118,7 @@ class WholeSteps:
 
         A separate function, so that its tensors are freed if memory runs out.
         """
-        rank, size = rank_and_size()
+        rank, size = group_position()
         counts = self.work.counts(rows)
         for pass_rows in self.passes(rows)[rank::size]:
             losses = self.work.forward(pass_rows)

@@ -11,7 +11,7 @@ import datasets  # type: ignore[import-untyped]
 import numpy as np
 
 from training.recipes.job_folder import write_folder
-from training.trainers.processes import is_leading, wait_for_all
+from training.trainers.processes import is_first_process, wait_for_all_processes
 from training.trainers.recipe import TrainingTask
 
 ROWS_PER_PROCESS = 2000  # Starting a process takes longer than tokenising fewer rows.
@@ -38,12 +38,12 @@ def make_table(count: int, make: Callable[[int], Mapping[str, Any]], folder: Pat
     if folder is None:
         return datasets.Dataset.from_list([dict(make(number)) for number in range(count)])
     path = folder / key
-    if is_leading() and not path.exists():
+    if is_first_process() and not path.exists():
         # A table with another key is of another base, set or length.
         if folder.exists():
             shutil.rmtree(folder)
         _write_table(count, make, path)
-    wait_for_all()
+    wait_for_all_processes()
     return datasets.load_from_disk(str(path))
 
 

@@ -20,7 +20,7 @@ from training.recipes.job_folder import JobFolder, check_new
 from training.recipes.subsets import write_subset
 from training.recipes.tracking import check_tracker
 from training.trainers.finishing import finish_training
-from training.trainers.processes import is_leading, share_training
+from training.trainers.processes import is_first_process, share_training
 from training.trainers.recipe import Recipe, TrainingTask
 
 
@@ -39,13 +39,13 @@ def train_model(folder: JobFolder, asked_to_stop: Callable[[], bool]) -> dict[st
     check_new(out)
     task = prepare_task(folder, job)
     with share_training(folder.path, task.options.processes, task.device):
-        if is_leading():
+        if is_first_process():
             if rates := table.find_far_rate(task.recipe, task.options):
                 print("warning:", table.FAR_RATE % rates, flush=True)  # noqa: T201
             folder.update_state(words=describe_setup(task.tiny, task.device), phase="loading the base")
         recipe = open_recipe(task)
         step, reason = recipe.train(folder, asked_to_stop)
-        if not is_leading():
+        if not is_first_process():
             return {}
     record = publish_model(folder, recipe, out, step, reason)
     losses = [line["loss"] for line in folder.read_metrics() if "loss" in line]

@@ -28,7 +28,7 @@ torch.set_num_threads(1)
 from training.recipes.job_folder import JobFolder
 from training.recipes import data, table
 from training.trainers.callback import JobCallback
-from training.trainers.processes import is_leading, rank_and_size, share_training
+from training.trainers.processes import is_first_process, group_position, share_training
 from training.trainers.recipe import TrainingTask
 from training.trainers.training import open_recipe
 kinds = (Path, Path, Path, int, str, int)
@@ -46,7 +46,7 @@ with share_training(folder, size, "cpu", program=["-c", sys.argv[7], *sys.argv[1
     def fail_once(numbers):
         # In the second pass of the other process: the first of both has left a gradient.
         calls.append(numbers)
-        if fails and rank_and_size()[0] == 1 and len(calls) == 2:
+        if fails and group_position()[0] == 1 and len(calls) == 2:
             raise torch.OutOfMemoryError("CUDA out of memory (raised by the test)")
         return forward(numbers)
     recipe.forward = fail_once
@@ -54,7 +54,7 @@ with share_training(folder, size, "cpu", program=["-c", sys.argv[7], *sys.argv[1
         if isinstance(module, torch.nn.Dropout):
             module.p = 0.0
     parts = trainer.gradients(trainer.epochs.step(3))
-    if is_leading():
+    if is_first_process():
         grads = [value.grad for value in trainer.trained_weights if value.grad is not None]
         budget = trainer.callback.progress.token_budget
         torch.save({"parts": parts, "grads": grads, "budget": budget}, folder / f"{size}{fails}.pt")
@@ -93,12 +93,12 @@ import torch
 torch.set_num_threads(1)
 from training.erank.grpo import ErankGrpo, RoundCallback
 from training.recipes.job_folder import JobFolder
-from training.trainers.processes import is_leading, rank_and_size, share_training
+from training.trainers.processes import is_first_process, group_position, share_training
 from training.trainers.training import prepare_task
 folder, size = JobFolder(Path(sys.argv[1])), int(sys.argv[2])
 class Keep(RoundCallback):
     def on_pre_optimizer_step(self, args, state, control, **rest):
-        if int(state.global_step) == 0 and is_leading():
+        if int(state.global_step) == 0 and is_first_process():
             grads = {name: value.grad for name, value in rest["model"].named_parameters()}
             torch.save(grads, folder.path / "grads.pt")
 task = prepare_task(folder, folder.job)
@@ -110,7 +110,7 @@ with share_training(folder.path, size, "cpu", program=["-c", sys.argv[3], *sys.a
         rows = [max(place, -1 - place) for place in map(int, prompts)]
         seen.extend(recipe.rows[row].query_id for row in rows)
         # Before the gradients are shared: the leading process ends without waiting for what another writes afterwards.
-        (folder.path / f"queries-{rank_and_size()[0]}.txt").write_text("\\n".join(sorted(set(seen))))
+        (folder.path / f"queries-{group_position()[0]}.txt").write_text("\\n".join(sorted(set(seen))))
         texts = [f"<think>{row} {at % 3}</think><answer>{(row * 3 + at % 3 * 5) % 11}</answer>" if at % 3 < 2 else "x"
                  for at, row in enumerate(rows)]
         answers = [recipe.tokenizer(text, add_special_tokens=False)["input_ids"] for text in texts]
@@ -161,12 +161,12 @@ torch.set_num_threads(1)
 from training.recipes.job_folder import JobFolder
 from training.trainers import callback, rtriever
 from training.trainers.contrastive import InBatchLoss
-from training.trainers.processes import is_leading, rank_and_size, share_training
+from training.trainers.processes import is_first_process, group_position, share_training
 from training.trainers.training import open_recipe, prepare_task
 folder, size, fails = JobFolder(Path(sys.argv[1])), int(sys.argv[2]), sys.argv[3]
 class Keep(callback.JobCallback):
     def on_pre_optimizer_step(self, args, state, control, **rest):
-        if int(state.global_step) == 0 and is_leading():
+        if int(state.global_step) == 0 and is_first_process():
             grads = {name: value.grad for name, value in rest["model"].named_parameters() if value.grad is not None}
             torch.save({"grads": grads, "budget": self.progress.token_budget}, folder.path / "grads.pt")
 rtriever.JobCallback = Keep
@@ -174,7 +174,7 @@ embed, passes = InBatchLoss.embed_minibatch, []
 def fail_once(self, sentence_feature, begin, end, with_grad, *rest, **more):
     # In the second pass without gradients, or with them, of the last process; the first has left some.
     passes.append(with_grad)
-    last = rank_and_size()[0] == size - 1
+    last = group_position()[0] == size - 1
     if last and fails == ("replay" if with_grad else "embed") and passes.count(with_grad) == 2:
         raise torch.OutOfMemoryError("CUDA out of memory (raised by the test)")
     return embed(self, sentence_feature, begin, end, with_grad, *rest, **more)
