@@ -109,7 +109,7 @@ class InvitationOnlyAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # all
         super().set_password(user, password)
         self._delete_login_attempts_cached_email(context.request, username=user.username)
         cache.delete(f"locked-out:{user.username.lower()}")
-        sessions.end_others(user, context.request.session.session_key)
+        sessions.end_other_sessions(user, context.request.session.session_key)
 
     def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
         """Send a mail; a failure is only logged, because pages must not reveal who has an account."""

@@ -1,6 +1,7 @@
-"""Signed-in devices of an account: listing them, and signing them out (allauth.usersessions).
+"""The devices on which a user is signed in: listing them, and ending their sessions.
 
-Also what the audit log and this list say of a visitor: browser, system and network.
+The module also describes visitors: by browser and operating system in the list of devices, and by network in the audit
+log. The records of sessions are those of allauth.usersessions.
 """
 
 import ipaddress
@@ -20,8 +21,8 @@ from django.utils import timezone
 
 from annotation.models import User
 
-# Browsers by a token of their User-Agent, in this order, because most agents also contain the tokens of later ones:
-# Edge and Opera call themselves Chrome, and nearly all browsers call themselves Safari.
+# Browsers by a part of their User-Agent header. The first match counts, because the header of a browser also contains
+# the parts of later ones: Edge and Opera also call themselves Chrome, and nearly all browsers call themselves Safari.
 BROWSERS = {
     "Edg/": "Edge",
     "EdgA/": "Edge",
@@ -33,7 +34,8 @@ BROWSERS = {
     "Chrome/": "Chrome",
     "Safari/": "Safari",
 }
-# Systems in this order, because Android also calls itself Linux, and the iPhone and iPad "like Mac OS X".
+# Operating systems by a word of the header. Here too the first match counts, because Android also calls itself Linux,
+# and iPhone and iPad call themselves "like Mac OS X".
 SYSTEMS = {
     "Android": "Android",
     "iPhone": "iPhone",
@@ -42,80 +44,93 @@ SYSTEMS = {
     "Mac OS X": "macOS",
     "Linux": "Linux",
 }
-# The usual networks of a household or a site, as numbers of bits.
-IPV4_PREFIX = 24
-IPV6_PREFIX = 48
+# The size of a network that a provider usually assigns to a household or a site, in bits of the address.
+IPV4_PREFIX_LENGTH = 24
+IPV6_PREFIX_LENGTH = 48
 
 
 @dataclass(frozen=True, slots=True)
 class SignedInDevice:
     """A session of a user as the account page lists it."""
 
-    pk: int
-    address: str  # IP address.
-    since: datetime
-    is_this: bool  # Whether it is the session of the request.
-    browser: str  # Browser and system; "" if both are unknown.
+    pk: int  # Primary key of the UserSession.
+    ip_address: str
+    signed_in_at: datetime
+    is_current: bool  # Whether the request that lists the devices comes from this one.
+    browser_and_system: str  # As describe_browser_and_system returns it.
 
 
-def list_devices(user: User, current: str | None) -> list[SignedInDevice]:
-    """Return the user's unexpired sessions, newest first. `current` is the key of the request's session."""
-    unexpired = Session.objects.filter(expire_date__gt=timezone.now()).values("session_key")
-    sessions = UserSession.objects.filter(user=user, session_key__in=unexpired).order_by("-created_at", "-pk")
+def list_devices(user: User, current_key: str | None) -> list[SignedInDevice]:
+    """Return the devices on which a user is signed in, the newest session first.
+
+    `current_key` is the key of the request's session, or None if the request has no session.
+    """
     return [
         SignedInDevice(
             pk=session.pk,
-            address=session.ip,
-            since=session.created_at,
-            is_this=session.session_key == current,
-            browser=describe_browser(session.user_agent),
+            ip_address=session.ip,
+            signed_in_at=session.created_at,
+            is_current=session.session_key == current_key,
+            browser_and_system=describe_browser_and_system(session.user_agent),
         )
-        for session in sessions
+        for session in _unexpired_sessions(user)
     ]
 
 
-def end_all(user: User) -> int:
-    """End all sessions of a user, and return their number."""
-    return _end(UserSession.objects.filter(user=user))
+def end_all_sessions(user: User) -> int:
+    """End all sessions of a user, and return how many there were."""
+    return _end_sessions(UserSession.objects.filter(user=user))
 
 
-def end_others(user: User, current: str | None) -> int:
-    """End all sessions of a user except the one with the key `current`, and return the number of ended sessions.
+def end_other_sessions(user: User, current_key: str | None) -> int:
+    """End all sessions of a user except the one with the key `current_key`, and return how many were ended.
 
-    `current` is None in a request without a session, such as the first one of a visitor; then all sessions end.
+    `current_key` is None in a request without a session, such as the first one of a visitor; then all sessions end.
     """
-    return _end(UserSession.objects.filter(user=user).exclude(session_key=current or ""))
+    return _end_sessions(UserSession.objects.filter(user=user).exclude(session_key=current_key or ""))
 
 
-def end_one(user: User, pk: int) -> bool:
-    """End one session of a user, and return whether the user had it."""
-    return _end(UserSession.objects.filter(user=user, pk=pk)) > 0
+def end_session(user: User, pk: int) -> bool:
+    """End the session with this primary key, and return whether the user had such a session."""
+    return _end_sessions(UserSession.objects.filter(user=user, pk=pk)) > 0
 
 
-def _end(sessions: QuerySet[UserSession]) -> int:
+def _unexpired_sessions(user: User) -> QuerySet[UserSession]:
+    """Return a user's sessions that have not expired, newest first."""
+    unexpired_keys = Session.objects.filter(expire_date__gt=timezone.now()).values("session_key")
+    user_sessions: QuerySet[UserSession] = UserSession.objects.filter(user=user, session_key__in=unexpired_keys)
+    return user_sessions.order_by("-created_at", "-pk")
+
+
+def _end_sessions(user_sessions: QuerySet[UserSession]) -> int:
+    """Sign out the devices of these sessions, remove them from the user's list, and return their number."""
     session_store = import_module(settings.SESSION_ENGINE).SessionStore()
-    rows = list(sessions)
-    for row in rows:
-        session_store.delete(row.session_key)
-        row.delete()
-    return len(rows)
+    ended_sessions = list(user_sessions)
+    for user_session in ended_sessions:
+        # Django's session signs the device in; allauth's UserSession only describes it.
+        session_store.delete(user_session.session_key)
+        user_session.delete()
+    return len(ended_sessions)
 
 
-def describe_browser(agent: str) -> str:
-    """Return browser and system from a User-Agent, such as "Firefox · Linux"; "" if both are unknown."""
-    browser = next((name for token, name in BROWSERS.items() if token in agent), "")
-    system = next((name for token, name in SYSTEMS.items() if re.search(rf"\b{token}\b", agent)), "")
+def describe_browser_and_system(user_agent: str) -> str:
+    """Return the browser and the operating system that a User-Agent header names, such as "Firefox · Linux".
+
+    An unknown browser or system is left out; the description is empty if both are unknown.
+    """
+    browser = next((name for token, name in BROWSERS.items() if token in user_agent), "")
+    system = next((name for token, name in SYSTEMS.items() if re.search(rf"\b{token}\b", user_agent)), "")
     return " · ".join(name for name in (browser, system) if name)
 
 
 def client_network(request: HttpRequest) -> str:
-    """Return the network of a visitor, /24 for IPv4 and /48 for IPv6; "" if the address is unknown.
+    """Return the network from which a visitor comes, such as "203.0.113.0/24"; "" if their address is unknown.
 
-    It distinguishes attackers without storing anybody's address.
+    The audit log stores the network instead of the address: it tells attackers apart, but identifies nobody.
     """
     try:
         address = ipaddress.ip_address(get_adapter().get_client_ip(request))
     except (PermissionDenied, ValueError):
         return ""
-    prefix = IPV4_PREFIX if address.version == 4 else IPV6_PREFIX
-    return str(ipaddress.ip_network(f"{address}/{prefix}", strict=False))
+    prefix_length = IPV4_PREFIX_LENGTH if address.version == 4 else IPV6_PREFIX_LENGTH
+    return str(ipaddress.ip_network(f"{address}/{prefix_length}", strict=False))

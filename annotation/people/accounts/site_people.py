@@ -68,7 +68,7 @@ def reopen_account(person: User, *, by: User) -> None:
 @transaction.atomic
 def end_sessions(person: User, *, by: User) -> None:
     """End all sessions of an account."""
-    session_count = sessions.end_all(person)
+    session_count = sessions.end_all_sessions(person)
     record(by, "session.ended", concerns=person, count=session_count)
 
 
@@ -209,6 +209,6 @@ def _deactivate(person: User) -> None:
     """Deactivate an account, end its sessions, and return its open pairs to the queue."""
     person.is_active = False
     person.save(update_fields=["is_active"])
-    sessions.end_all(person)
+    sessions.end_all_sessions(person)
     for membership in Membership.objects.filter(user=person, is_active=True):
         end_lease(membership)

@@ -56,7 +56,7 @@ def _render_account(
 def end_session(request: HttpRequest, scope: SiteScope, session: int) -> HttpResponse:
     """Sign out another device."""
     with transaction.atomic():
-        if not sessions.end_one(scope.user, session):
+        if not sessions.end_session(scope.user, session):
             raise Http404("No such session.")
         record(scope, "session.ended", count=1)
     messages.success(request, _("The device has been signed out."))
@@ -67,7 +67,7 @@ def end_session(request: HttpRequest, scope: SiteScope, session: int) -> HttpRes
 def end_other_sessions(request: HttpRequest, scope: SiteScope) -> HttpResponse:
     """Sign out all devices but this one."""
     with transaction.atomic():
-        count = sessions.end_others(scope.user, request.session.session_key)
+        count = sessions.end_other_sessions(scope.user, request.session.session_key)
         record(scope, "session.ended", count=count)
     text = ngettext("Signed out on %(count)d other device.", "Signed out on %(count)d other devices.", count)
     messages.success(request, text % {"count": count})

@@ -107,7 +107,7 @@ def test_a_changed_password_ends_the_other_sessions() -> None:
     ],
 )
 def test_a_browser_is_named_only_by_known_words(agent: str, words: str) -> None:
-    assert sessions.describe_browser(agent) == words
+    assert sessions.describe_browser_and_system(agent) == words
 
 
 def wrong(count: int, username: str = "alice", **headers: str) -> object:
