@@ -86,7 +86,7 @@ MIDDLEWARE = [
     "django.middleware.http.ConditionalGetMiddleware",
     # Last, so that they are the first to handle an error of a view.
     "config.races.RaceMiddleware",
-    "config.away.UnavailabilityMiddleware",
+    "config.unavailability.UnavailabilityMiddleware",
 ]
 
 MAX_UPLOAD_BYTES = env.count("QUORUM_UPLOAD_MB", 2_000, least=1) * 1_000_000
@@ -116,7 +116,7 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
-                "config.away.services_context",
+                "config.unavailability.redis_context",
                 "config.navigation.navigation_context",
                 "config.version.version_context",
                 "annotation.access.languages.look_context",

@@ -4,7 +4,7 @@ from django.urls import include, path
 
 from config.hub import push_to_hub
 
-handler500 = "config.away.server_error"
+handler500 = "config.unavailability.server_error"
 
 urlpatterns = [
     path("c/<slug:name>/exports/<int:number>/push/", push_to_hub, {"kind": "dataset"}, name="push_export"),

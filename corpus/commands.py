@@ -22,7 +22,7 @@ from charts.downloads import DownloadTable
 from corpus.collections.audit_log import record_act, shell_user
 from corpus.errors import BadInput, BadOption, Incomplete, QuorumError
 from corpus.models import Collection
-from store.disk import is_full
+from store.disk import means_full_disk
 from store.objects import StoreUnavailable
 
 # The outcome in the audit log by the error of a command; any other error is a failure.
@@ -108,7 +108,7 @@ class QuorumCommand(BaseCommand):
             # As in a shell: 128 plus the number of the signal.
             sys.exit(143 if isinstance(error, Terminated) else 130)
         except (OSError, Error) as error:
-            if not is_full(error):
+            if not means_full_disk(error):
                 raise
             self.stderr.write("the disk is full: make room, and run the command again")
             sys.exit(1)

@@ -15,10 +15,10 @@ from redis.retry import Retry
 
 # One retry, for a connection that Redis has closed; redis-py's default retries take ten seconds.
 QUICK: dict[str, Any] = {"socket_connect_timeout": 1.0, "socket_timeout": 1.0, "retry": Retry(NoBackoff(), 1)}
-AWAY_S = 5.0  # Interval at which an unreachable Redis is tried again.
+RETRY_S = 5.0  # Interval at which an unavailable Redis is tried again.
 
 logger = logging.getLogger(__name__)
-_away_until = 0.0
+_unavailable_until = 0.0
 
 
 @cache
@@ -32,15 +32,16 @@ def redis_key(*parts: object) -> str:
     return ":".join(str(part) for part in (settings.PREFIX, *parts))
 
 
-def is_away() -> bool:
-    global _away_until
-    if time.monotonic() < _away_until:
+def is_redis_unavailable() -> bool:
+    """Return whether Redis does not answer, or did not answer within the last RETRY_S seconds."""
+    global _unavailable_until
+    if time.monotonic() < _unavailable_until:
         return True
     try:
         redis_client().ping()
     except (RedisError, OSError) as error:
         logger.warning("Redis is away: %s", error)
-        _away_until = time.monotonic() + AWAY_S
+        _unavailable_until = time.monotonic() + RETRY_S
         return True
     return False
 
@@ -59,7 +60,7 @@ def notify(task: str, *args: Any, queue: str | None = None) -> bool:
 
     Inside a transaction call it through `transaction.on_commit`.
     """
-    if is_away():
+    if is_redis_unavailable():
         return False
     try:
         message_sender().send_task(task, args=list(args), queue=queue, ignore_result=True)

@@ -12,7 +12,7 @@ from typing import Any
 from django.conf import settings
 from redis.exceptions import RedisError
 
-from jobs.notifications import is_away, redis_client, redis_key
+from jobs.notifications import is_redis_unavailable, redis_client, redis_key
 from jobs.system import is_running
 
 LIVE_S = 10.0  # A worker of another machine that has not registered for so long is gone.
@@ -108,6 +108,6 @@ def describe_wait(queue: str = "") -> str:
 def has_workers(queue: str = "") -> bool:
     """Return whether a worker serves the queue; False while Redis is not reachable."""
     try:
-        return not is_away() and bool(live_workers(queue))
+        return not is_redis_unavailable() and bool(live_workers(queue))
     except (RedisError, OSError):
         return False

@@ -9,7 +9,7 @@ DISK_FULL = "53100"
 MESSAGE = os.strerror(errno.ENOSPC)
 
 
-def is_full(error: BaseException) -> bool:
+def means_full_disk(error: BaseException) -> bool:
     """Return whether an error or its cause means that our disk or PostgreSQL's is full."""
     cause: BaseException | None = error
     while cause is not None:

@@ -141,14 +141,14 @@ def instance(instance_environment: dict[str, str], transactional_db: None) -> It
 
 
 @pytest.fixture
-def redis_is_away(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def redis_is_unavailable(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Nobody listens where Redis should be."""
     from jobs import notifications
     from tests.plugin_browser import free_port
 
     address = f"redis://127.0.0.1:{free_port()}/0"
     settings.REDIS_URL = settings.CELERY_BROKER_URL = address
-    monkeypatch.setattr(notifications, "_away_until", 0.0)
+    monkeypatch.setattr(notifications, "_unavailable_until", 0.0)
     known = (notifications.redis_client, notifications.message_sender)
     for one in known:
         one.cache_clear()

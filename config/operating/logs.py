@@ -58,7 +58,7 @@ def logging_settings(form: str, level: str) -> dict[str, Any]:
         "version": 1,
         "disable_existing_loggers": False,
         "formatters": {"line": {"()": "config.operating.logs.make_formatter", "form": form}},
-        "filters": {"unavailability": {"()": "config.away.TracebackFilter"}},
+        "filters": {"unavailability": {"()": "config.unavailability.TracebackFilter"}},
         "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["unavailability"]}},
         "root": {"handlers": ["stderr"], "level": others},
         "loggers": {name: {"level": ours} for name in OURS} | {name: {"level": "CRITICAL"} for name in DUPLICATES},

@@ -13,7 +13,7 @@ import kombu.exceptions
 from redis.exceptions import RedisError
 from structlog.contextvars import get_contextvars
 
-from jobs.notifications import is_away, message_sender, redis_client, redis_key
+from jobs.notifications import is_redis_unavailable, message_sender, redis_client, redis_key
 from jobs.workers import LIVE_S, live_workers, work_in_progress
 from jobs.workers import describe_wait as workers_wait
 from judges.models import Campaign
@@ -30,7 +30,7 @@ logger = logging.getLogger(__name__)
 
 def notify_workers(campaign: int) -> None:
     """Send every worker slot a message about the campaign. Within a transaction, call it by `transaction.on_commit`."""
-    if is_away():
+    if is_redis_unavailable():
         return  # workers look for running campaigns by themselves once Redis is back
     # Redis may fail at any of these steps. The caller's work is committed: an error here would say that it failed.
     try:
@@ -107,7 +107,7 @@ def describe_wait(campaign: Campaign) -> str:
     """Describe what a running campaign waits for; "" if a worker is at work on it or free."""
     # That Redis is away, or that no worker runs, is reported elsewhere.
     try:
-        if is_away() or is_worked_on(campaign.pk) or not live_workers():
+        if is_redis_unavailable() or is_worked_on(campaign.pk) or not live_workers():
             return ""
         return "" if campaign.full_name in work_in_progress() else workers_wait()
     except (RedisError, OSError):

@@ -33,7 +33,7 @@ def is_unattended(*jobs: Any, needs_worker: Callable[[Any], bool] = lambda job: 
     threshold = timezone.now() - timedelta(seconds=PATIENCE_S)
     is_waiting = any(job is not None and job.created_at < threshold and needs_worker(job) for job in jobs)
     # Without Redis it is unknown whether a worker is alive.
-    return is_waiting and not notifications.is_away() and not workers.has_workers()
+    return is_waiting and not notifications.is_redis_unavailable() and not workers.has_workers()
 
 
 def answer_form(

@@ -194,7 +194,7 @@ def test_a_planted_fault_is_found_and_its_remedy_is_named(
 
 
 def test_redis_away_is_a_problem_and_what_needs_it_is_not_looked_at(
-    redis_is_away: None, capsys: pytest.CaptureFixture[str]
+    redis_is_unavailable: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
     found = doctor(capsys, 1)
     (redis,) = [one for one in found if one["health"] == "problem"]

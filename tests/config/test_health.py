@@ -22,7 +22,7 @@ def test_probes_need_neither_an_allowed_name_nor_tls(settings) -> None:
     assert client.get("/accounts/login/").status_code == 400
 
 
-def test_without_redis_it_lives_and_is_ready_and_says_what_waits(redis_is_away: None) -> None:
+def test_without_redis_it_lives_and_is_ready_and_says_what_waits(redis_is_unavailable: None) -> None:
     assert Client().get("/healthz").status_code == 200
     answer = Client().get("/readyz")
     assert answer.status_code == 200 and answer.json()["ready"]

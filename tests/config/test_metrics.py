@@ -187,7 +187,7 @@ def test_it_tells_of_jobs_and_of_the_oldest_that_waits() -> None:
     assert total(samples, "quorum_leases", kind="job") == 1
 
 
-def test_without_redis_it_says_so_and_tells_the_rest(redis_is_away: None) -> None:
+def test_without_redis_it_says_so_and_tells_the_rest(redis_is_unavailable: None) -> None:
     judged_books()
     samples = scrape()
     assert total(samples, "quorum_service_up", service="redis") == 0

@@ -20,13 +20,13 @@ from django.utils import translation
 from redis.exceptions import ConnectionError as RedisAway
 
 from annotation.models import Role
-from config import away
+from config import unavailability
 from corpus.models import Judgment
 from jobs import notifications, workers
 from judges.engine import notifications as wakeups
 from judges.models import Campaign
 from judges.panels.offline_panel import ensure_offline
-from store.disk import is_full
+from store.disk import means_full_disk
 from tests.annotators import at_work, count_judged, count_stored, make_people
 from tests.factories import make_collection, make_member, make_pair, make_user
 from tests.instances import Instance, until
@@ -40,7 +40,7 @@ QUICK_S = 1.0
 @pytest.mark.slow
 @pytest.mark.django_db
 @pytest.mark.parametrize("step", [8, pytest.param(1, marks=pytest.mark.slow)], ids=["every eighth page", "every page"])
-def test_every_page_of_every_role_is_read_without_redis(redis_is_away: None, step: int) -> None:
+def test_every_page_of_every_role_is_read_without_redis(redis_is_unavailable: None, step: int) -> None:
     world = World()
     slow, wrong = [], []
     for who in ("owner", "annotator"):
@@ -57,7 +57,7 @@ def test_every_page_of_every_role_is_read_without_redis(redis_is_away: None, ste
 
 
 @pytest.mark.django_db
-def test_admins_read_what_waits_and_annotators_need_not(redis_is_away: None) -> None:
+def test_admins_read_what_waits_and_annotators_need_not(redis_is_unavailable: None) -> None:
     world = World()
     said = "Redis does not respond. Pages work as usual"
     assert said in world.client("admin").get("/c/birds/").content.decode()
@@ -65,7 +65,7 @@ def test_admins_read_what_waits_and_annotators_need_not(redis_is_away: None) -> 
 
 
 @pytest.mark.django_db(transaction=True)
-def test_people_sign_in_judge_and_adjudicate_without_redis(redis_is_away: None) -> None:
+def test_people_sign_in_judge_and_adjudicate_without_redis(redis_is_unavailable: None) -> None:
     books = make_collection("books")
     make_scene(books, 2)
     make_member(books, "alice", Role.ADMIN)
@@ -89,7 +89,7 @@ def test_people_sign_in_judge_and_adjudicate_without_redis(redis_is_away: None) 
 
 
 @pytest.mark.django_db
-def test_the_limit_on_passwords_holds_without_redis(redis_is_away: None) -> None:
+def test_the_limit_on_passwords_holds_without_redis(redis_is_unavailable: None) -> None:
     cache.clear()
     make_user("alice")
     for _ in range(5):
@@ -98,7 +98,7 @@ def test_the_limit_on_passwords_holds_without_redis(redis_is_away: None) -> None
     assert locked.status_code == 429
 
 
-def test_what_cannot_be_sent_is_not_waited_for(redis_is_away: None) -> None:
+def test_what_cannot_be_sent_is_not_waited_for(redis_is_unavailable: None) -> None:
     began = time.perf_counter()
     assert not workers.has_workers() and not notifications.notify("some.task", 1)
     wakeups.notify_workers(1)
@@ -106,9 +106,9 @@ def test_what_cannot_be_sent_is_not_waited_for(redis_is_away: None) -> None:
 
 
 def test_redis_that_goes_while_workers_are_told_makes_no_error_of_a_start(
-    redis_is_away: None, monkeypatch: pytest.MonkeyPatch
+    redis_is_unavailable: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(wakeups, "is_away", lambda: False)
+    monkeypatch.setattr(wakeups, "is_redis_unavailable", lambda: False)
     wakeups.notify_workers(1)
 
 
@@ -149,7 +149,7 @@ class Deadlock(psycopg.OperationalError):
     ],
 )
 def test_only_what_is_away_is_called_so(error: Exception, away_too: bool) -> None:
-    assert away.is_unavailability(error) is away_too
+    assert unavailability.means_unavailable_service(error) is away_too
 
 
 @pytest.mark.django_db
@@ -172,7 +172,7 @@ def test_without_postgresql_a_page_says_when_to_come_back(
 
     monkeypatch.setattr(connection, "close", lambda: None)
     monkeypatch.setattr(place, property(gone) if "Session" in place else gone)
-    caplog.handler.addFilter(away.TracebackFilter())
+    caplog.handler.addFilter(unavailability.TracebackFilter())
     with caplog.at_level(logging.ERROR):
         answer = client.get("/c/books/")
     assert (answer.status_code, answer["Retry-After"]) == (503, "5")
@@ -199,16 +199,16 @@ def test_without_postgresql_the_api_answers_with_a_problem(monkeypatch: pytest.M
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT])
 def test_a_full_disk_is_told_from_what_is_away(code: int) -> None:
     full = OSError(code, os.strerror(code))
-    assert is_full(full) and is_full(raised_from(ValueError("not written"), full))
-    answer = away.explain_error(full)
+    assert means_full_disk(full) and means_full_disk(raised_from(ValueError("not written"), full))
+    answer = unavailability.respond_to_error(full)
     assert answer is not None and answer.status_code == 507 and "disk is full" in answer.text
-    assert not is_full(REFUSED) and not is_full(OSError(errno.EACCES, "denied"))
+    assert not means_full_disk(REFUSED) and not means_full_disk(OSError(errno.EACCES, "denied"))
 
 
 @pytest.mark.django_db
 def test_the_page_of_a_service_that_is_away_names_its_language() -> None:
     with translation.override("zh-hans"):
-        page = away.unavailable_page().content.decode()
+        page = unavailability.build_unavailable_response().content.decode()
     assert '<html lang="zh-hans">' in page
 
 

@@ -60,7 +60,7 @@ def why_not(job: Job) -> str:
     """Return why the texts cannot be scored, or "" if they can."""
     if not count_judge_calls(job):
         return _("There are no rows in which label and answer are “yes” and both texts are written.")
-    if notifications.is_away():
+    if notifications.is_redis_unavailable():
         return _("Redis does not respond, so no worker can be reached. Try again when it is available")
     return "" if workers.has_workers() else _("No worker is running to contact the judge.")
 

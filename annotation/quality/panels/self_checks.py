@@ -149,7 +149,7 @@ def self_check(
 
 def ask_later(collection: Collection, judges: Sequence[JudgeVersion]) -> None:
     """Have a worker run the self-check of these judges. Raises BadInput without a worker, and while one is running."""
-    if notifications.is_away():
+    if notifications.is_redis_unavailable():
         raise BadInput(_("Redis is not responding, so no worker can run this: try again when it is back"))
     # Whoever starts it sees its cost, so they should learn at once that it would not run.
     if not workers.live_workers():

@@ -69,7 +69,7 @@ def ask(request: HttpRequest, scope: Scope) -> HttpResponse:
     if not form.is_valid():
         return _render_page(request, scope, ScheduleForm.of(CanarySchedule.objects.first()), status=422)
     # The job is a message only: without Redis it would be lost (ADR 0097).
-    if notifications.is_away():
+    if notifications.is_redis_unavailable():
         messages.error(request, _("Redis is not responding, so no worker can run this. Try again when it is back."))
         return redirect("canaries", scope.collection.name)
     paid = form.cleaned_data["whom"] == "every"

@@ -120,7 +120,7 @@ def test_gold_drawn_while_redis_is_away_is_found_again_once_it_is_back(
     page = charlie.get(f"/c/{books.name}/gold/").text
     assert "a, b write" in page and "55 pairs" in page and "about 220 calls" in page
     with monkeypatch.context() as away:
-        away.setattr(notifications, "is_away", lambda: True)
+        away.setattr(notifications, "is_redis_unavailable", lambda: True)
         drawn = charlie.post(f"/c/{books.name}/gold/", {"size": 3, "seed": 1, "spot": 0})
         assert drawn.status_code == 302
     made = GoldSet.objects.get()
