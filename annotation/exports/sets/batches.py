@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from annotation.exports.files import ExportFiles
 from annotation.exports.sets import source
-from annotation.exports.sets.rows import SetQuery
+from annotation.exports.sets.rows import SetQuery, SetRow
 from annotation.exports.sets.source import SetText
 from corpus.evidence.targets import texts_of
 from corpus.rubric import Rubric
@@ -17,13 +17,13 @@ ROWS = 2_000
 
 
 @dataclass(frozen=True, slots=True)
-class FilledQuery:
-    """A query with its texts and the data of its rows."""
+class LoadedQuery:
+    """A query of a set with the texts and the judgments of its rows."""
 
-    query: SetQuery
-    text: SetText
-    documents: dict[int, SetText]  # Documents of the whole batch, by key.
+    set_query: SetQuery
+    stored_text: SetText  # The query as it is stored.
     instruction: str  # The statement of its definition of relevance.
+    documents: dict[int, SetText]  # Documents of the whole batch, by primary key.
     # Votes of each pair, by judge and sample: 0 or 1.
     votes: dict[int, dict[tuple[int, int], int]] = field(default_factory=dict)
     # Text of contribution and evidence, by pair.
@@ -31,8 +31,42 @@ class FilledQuery:
     # Generations of the campaign that scored the pair, by pair.
     scored: dict[int, ScoredPair] = field(default_factory=dict)
 
+    @property
+    def id(self) -> str:
+        """The id of the query in its collection."""
+        return self.set_query.id
 
-Batch = list[FilledQuery]
+    @property
+    def text(self) -> str:
+        """The words of the query."""
+        return self.stored_text.text
+
+    @property
+    def synthetic(self) -> bool:
+        """Whether a model wrote the query."""
+        return self.set_query.synthetic
+
+    @property
+    def rows(self) -> list[SetRow]:
+        """The rows of the query, in the order of their document ids."""
+        return self.set_query.rows
+
+    @property
+    def positives(self) -> list[SetRow]:
+        """The rows whose documents are relevant to the query."""
+        return [row for row in self.rows if row.relevant]
+
+    @property
+    def negatives(self) -> list[SetRow]:
+        """The rows whose documents are not relevant to the query, or are assumed not to be."""
+        return [row for row in self.rows if not row.relevant]
+
+    def document_of(self, row: SetRow) -> SetText:
+        """Return the document of a row."""
+        return self.documents[row.document]
+
+
+Batch = list[LoadedQuery]
 
 
 class SetWriter(Protocol):
@@ -49,13 +83,13 @@ class SetWriter(Protocol):
 
 
 class LinesWriter:
-    """Writer of a format with one file <split>.jsonl per split. Subclasses make the lines of a query."""
+    """Writer of a format with one file <split>.jsonl per split. Subclasses build the lines of a query."""
 
-    marks_rows = False  # Whether lines of synthetic queries are marked as such.
+    marks_synthetic_lines = False  # Whether lines of synthetic queries are marked as such.
 
     def __init__(self, files: ExportFiles) -> None:
         self.files = files
-        self.marks: list[dict[str, Any]] = []
+        self.synthetic_lines: list[dict[str, Any]] = []
 
     def begin(self, split: str, queries: list[SetQuery]) -> None:
         """Open the file of the split."""
@@ -64,15 +98,17 @@ class LinesWriter:
     def add(self, batch: Batch) -> int:
         """Write a line for each object, and return the number of lines."""
         count = self.output.rows
-        for filled in batch:
-            for values in self.lines(filled):
+        for query in batch:
+            for values in self.build_lines(query):
                 self.output.put(json.dumps(values, ensure_ascii=False) + "\n", rows=1)
-                if filled.query.synthetic and not self.marks_rows:
-                    self.marks.append({"file": self.output.path.name, "line": self.output.rows, "synthetic": True})
+                if query.synthetic and not self.marks_synthetic_lines:
+                    self.synthetic_lines.append(
+                        {"file": self.output.path.name, "line": self.output.rows, "synthetic": True}
+                    )
         return self.output.rows - count
 
-    def lines(self, filled: FilledQuery) -> Iterator[dict[str, Any]]:
-        """Yield the objects of a query."""
+    def build_lines(self, query: LoadedQuery) -> Iterator[dict[str, Any]]:
+        """Yield the JSON object of each line of a query."""
         raise NotImplementedError
 
 
@@ -104,5 +140,15 @@ def _build_batch(queries: list[SetQuery], rubrics: dict[str, Rubric], evidence: 
     for query in queries:
         text = texts[query.key]
         definition = rubrics[query.source].definition(answers=bool(text.answers), query_instruction=text.title)
-        batch.append(FilledQuery(query, text, documents, definition.statement, votes, targets, scored))
+        batch.append(
+            LoadedQuery(
+                set_query=query,
+                stored_text=text,
+                instruction=definition.statement,
+                documents=documents,
+                votes=votes,
+                targets=targets,
+                scored=scored,
+            )
+        )
     return batch

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from annotation.exports.files import ExportFiles, ExportOutput
-from annotation.exports.sets.batches import Batch, FilledQuery
+from annotation.exports.sets.batches import Batch, LoadedQuery
 from annotation.exports.sets.parquet import SAMPLED, list_languages
 from annotation.exports.sets.rows import SetQuery, SetRow
 from annotation.exports.sets.source import SetSource, SetText, read_corpus
@@ -32,10 +32,10 @@ class BeirWriter:
     def add(self, batch: Batch) -> int:
         """Write the queries, and a line for each label."""
         count = self.qrels.rows
-        for filled in batch:
-            put_line(self.queries, self.describe_query(filled))
-            for row in filled.query.rows:
-                self.put_label(filled.query.id, row)
+        for query in batch:
+            put_line(self.queries, self.describe_query(query))
+            for row in query.rows:
+                self.put_label(query.id, row)
         return self.qrels.rows - count
 
     def end(self) -> dict[str, Any]:
@@ -49,12 +49,15 @@ class BeirWriter:
         """Write the line of a label."""
         self.qrels.put(f"{query}\t{row.doc_id}\t{row.grade}\n", rows=1)
 
-    def describe_query(self, filled: FilledQuery) -> dict[str, Any]:
+    def describe_query(self, query: LoadedQuery) -> dict[str, Any]:
         """Return a query with its answers, and with its own definition of relevance if it has one."""
-        text = filled.text
-        query: dict[str, Any] = {"_id": filled.query.id, "text": text.text, "answers": text.answers}
-        query |= {"metadata": text.metadata} if text.metadata else {}
-        return query | ({"instruction": text.title} if text.title else {})
+        stored_text = query.stored_text
+        description: dict[str, Any] = {"_id": query.id, "text": query.text, "answers": stored_text.answers}
+        if stored_text.metadata:
+            description["metadata"] = stored_text.metadata
+        if stored_text.title:
+            description["instruction"] = stored_text.title
+        return description
 
     def describe_document(self, text: SetText) -> dict[str, Any]:
         """Return a document."""
@@ -75,10 +78,10 @@ class MtebWriter(BeirWriter):
     def put_label(self, query: str, row: SetRow) -> None:
         put_line(self.qrels, {"query-id": query, "corpus-id": row.doc_id, "score": row.grade})
 
-    def describe_query(self, filled: FilledQuery) -> dict[str, Any]:
+    def describe_query(self, query: LoadedQuery) -> dict[str, Any]:
         if self.languages.total() < SAMPLED:
-            self.languages[detect_language(filled.text.text) or "en"] += 1
-        return {"_id": filled.query.id, "text": filled.text.text}
+            self.languages[detect_language(query.text) or "en"] += 1
+        return {"_id": query.id, "text": query.text}
 
     def describe_document(self, text: SetText) -> dict[str, Any]:
         return {"_id": text.id, "title": text.title, "text": text.text}

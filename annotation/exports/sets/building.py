@@ -96,11 +96,11 @@ def make_set(
             row_counts[side] += writer.add(batch)
             progress(row_counts.total())
     details |= writer.end()
-    if isinstance(writer, LinesWriter) and writer.marks:
+    if isinstance(writer, LinesWriter) and writer.synthetic_lines:
         # The lines of synthetic queries are listed in a file of its own, for formats whose lines are not marked.
-        marks = writer.files.open("synthetic.jsonl")
-        for mark in writer.marks:
-            marks.put(json.dumps(mark) + "\n", rows=1)
+        output = writer.files.open("synthetic.jsonl")
+        for synthetic_line in writer.synthetic_lines:
+            output.put(json.dumps(synthetic_line) + "\n", rows=1)
     if options.teacher == "scores":
         # The stored answers of rerank APIs are part of the snapshot; without any there is no file.
         output = None
@@ -183,7 +183,7 @@ def _choose_source_queries(source: SetSource, options: ExportOptions, left_out: 
     check_teacher(rows, options)
     if options.preset == "released":
         # The released code takes no score that contradicts the label, so that such a pair without a text has no loss.
-        low_pairs = [row.pair for row in rows if row.relevant and (row.teacher is None or row.teacher <= 0.5)]
+        low_pairs = [row.pair for row in rows if row.relevant and (row.target_score is None or row.target_score <= 0.5)]
         reason = gettext_noop("relevant with a low score and without contribution and evidence")
         rows = _drop_without_text(rows, low_pairs, reason, left_out)
     if options.format == "trl":
@@ -290,9 +290,9 @@ def _balance_train(
     count, unit = length_counter(options.tokenizer)
     lengths: dict[int, int] = {}
     for keys in in_pieces(sorted({row.document for row in rows})):
-        lengths |= {key: count(text.whole) for key, text in read_documents(keys).items()}
+        lengths |= {key: count(text.full_text) for key, text in read_documents(keys).items()}
     places, spread = balance_pairs(
-        [row.teacher or 0.0 for row in rows],
+        [row.target_score or 0.0 for row in rows],
         [lengths[row.document] for row in rows],
         [order_key(options.seed, row.query_id, row.doc_id) for row in rows],
         entropy=options.balance_entropy,

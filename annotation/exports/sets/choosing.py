@@ -23,8 +23,8 @@ def filter_queries(
 
     def choose(query: SetQuery) -> list[SetRow]:
         # Only a target score by votes may be missing: missing reranker scores were refused before.
-        rows = [row for row in query.rows if row.teacher is not None]
-        assumed = sum(row.teacher is None and row.assumed for row in query.rows)
+        rows = [row for row in query.rows if row.target_score is not None]
+        assumed = sum(row.target_score is None and row.assumed for row in query.rows)
         left_out[gettext_noop("assumed negatives without a target score")] += assumed
         too_few_votes = len(query.rows) - len(rows) - assumed
         left_out[gettext_noop("fewer votes than the panel has members")] += too_few_votes

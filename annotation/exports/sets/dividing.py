@@ -86,10 +86,10 @@ def _group_near_duplicates(
     document_keys = sorted({row.document for query in queries for row in query.rows})
     # To bound memory only a sample of shingles is compared. Their number is estimated from the first texts.
     first_texts = read_documents(document_keys[:PIECE]).values()
-    words = sum(len(tokenize_text(text.whole)) for text in first_texts)
+    words = sum(len(tokenize_text(text.full_text)) for text in first_texts)
     shingles = words * len(document_keys) / max(len(first_texts), 1)
     del first_texts
     documents = near.Shingles(near.DOCUMENT_WORDS, max(1, math.ceil(shingles / near.MOST)))
     for keys in in_pieces(document_keys):
-        documents.add((key, text.whole) for key, text in sorted(read_documents(keys).items()))
+        documents.add((key, text.full_text) for key, text in sorted(read_documents(keys).items()))
     return texts.groups(options.near), documents.groups(options.near), documents.sample

@@ -8,9 +8,9 @@ from django.utils.translation import gettext as _
 
 from annotation.exports.options import ExportOptions
 from annotation.exports.rows import fetch_batches
-from annotation.exports.sets.batches import FilledQuery, LinesWriter
+from annotation.exports.sets.batches import LinesWriter, LoadedQuery
 from annotation.exports.sets.choosing import LeftOutCounts
-from annotation.exports.sets.rows import SetRow, newest_label
+from annotation.exports.sets.rows import SetRow, newest_label_time
 from annotation.exports.sets.source import SetSource, in_pieces
 from charts.translation import gettext_noop
 from corpus.errors import BadInput
@@ -56,26 +56,26 @@ def _find_gaps(rows: Sequence[SetRow]) -> Iterator[tuple[SetRow, str]]:
             elif scored_pairs[row.pair].too_long:
                 yield row, gettext_noop("its query has an answer of more than 2,048 tokens")
             else:
-                row.teacher = scored_pairs[row.pair].generations[scored_pairs[row.pair].kept].score / HIGHEST
+                row.target_score = scored_pairs[row.pair].generations[scored_pairs[row.pair].kept].score / HIGHEST
 
 
 class ErankWriter(LinesWriter):
     """Writer of a line for each document, all of which have a score."""
 
-    marks_rows = True
+    marks_synthetic_lines = True
 
-    def lines(self, filled: FilledQuery) -> Iterator[dict[str, Any]]:
-        for row in filled.query.rows:
-            scored = filled.scored[row.pair]
-            generation, text = scored.generations[scored.kept], filled.documents[row.document].whole
+    def build_lines(self, query: LoadedQuery) -> Iterator[dict[str, Any]]:
+        for row in query.rows:
+            scored = query.scored[row.pair]
+            generation, text = scored.generations[scored.kept], query.document_of(row).full_text
             yield {
                 "query_id": row.query_id,
                 "doc_id": row.doc_id,
-                "instruction": filled.instruction,
-                "query": filled.text.text,
+                "instruction": query.instruction,
+                "query": query.text,
                 "document": text,
                 "chain": generation.chain,
-                "prompt": render_prompt(filled.text.text, text, filled.instruction),
+                "prompt": render_prompt(query.text, text, query.instruction),
                 "completion": render_answer(generation.chain, generation.score),
                 "score": generation.score,
                 "positive": row.relevant,
@@ -83,8 +83,8 @@ class ErankWriter(LinesWriter):
                 "k": len(scored.generations),
                 "mean": scored.mean,
                 "kind": scored.kind,
-                "synthetic": filled.query.synthetic,
-                "labelled_at": newest_label([row]),
+                "synthetic": query.synthetic,
+                "labelled_at": newest_label_time([row]),
             }
 
     def end(self) -> dict[str, Any]:

@@ -10,92 +10,10 @@ from typing import Any
 
 from annotation.exports.files import ExportFiles
 from annotation.exports.options import ExportOptions
-from annotation.exports.sets.batches import FilledQuery, LinesWriter
-from annotation.exports.sets.rows import SetRow, newest_label
+from annotation.exports.sets.batches import LinesWriter, LoadedQuery
+from annotation.exports.sets.rows import SetRow, newest_label_time
 
 Line = dict[str, Any]  # One JSON object, whose keys are those that the training library reads.
-LineBuilder = Callable[[FilledQuery, list[SetRow], list[SetRow], ExportOptions], Line]
-"""Builds the line of a query from its positive rows, its negative rows and the options of the export."""
-
-
-def _rtriever_line(
-    filled: FilledQuery, positives: list[SetRow], negatives: list[SetRow], options: ExportOptions
-) -> Line:
-    def build_document(row: SetRow) -> Line:
-        return {"doc_id": row.doc_id, "text": filled.documents[row.document].whole}
-
-    return {
-        "query_id": filled.query.id,
-        "query": filled.text.text,
-        "positives": [build_document(row) for row in positives],
-        "negatives": [build_document(row) | {"assumed": row.assumed} for row in negatives],
-        "synthetic": filled.query.synthetic,
-        "instruction": filled.instruction,
-        "labelled_at": newest_label([*positives, *negatives]),
-    }
-
-
-def _flagembedding_line(
-    filled: FilledQuery, positives: list[SetRow], negatives: list[SetRow], options: ExportOptions
-) -> Line:
-    line: Line = {
-        "query": filled.text.text,
-        "pos": [filled.documents[row.document].whole for row in positives],
-        "neg": [filled.documents[row.document].whole for row in negatives],
-    }
-    # FlagEmbedding uses scores for knowledge distillation, which needs a teacher other than the labels.
-    if options.teacher != "labels":
-        line |= {"pos_scores": [row.teacher for row in positives], "neg_scores": [row.teacher for row in negatives]}
-    return line | {"prompt": filled.instruction}
-
-
-def _swift_line(
-    filled: FilledQuery,
-    positives: list[SetRow],
-    negatives: list[SetRow],
-    options: ExportOptions,
-    role: str = "assistant",
-) -> Line:
-    def build_messages(rows: list[SetRow]) -> list[list[Line]]:
-        return [[{"role": role, "content": filled.documents[row.document].whole}] for row in rows]
-
-    return {
-        "messages": [{"role": "user", "content": filled.text.text}],
-        "positive_messages": build_messages(positives),
-        "negative_messages": build_messages(negatives),
-    }
-
-
-def _tevatron_line(
-    filled: FilledQuery, positives: list[SetRow], negatives: list[SetRow], options: ExportOptions
-) -> Line:
-    def build_passages(rows: list[SetRow]) -> list[Line]:
-        # Tevatron joins title and text itself, so they are two fields.
-        return [
-            {
-                "docid": row.doc_id,
-                "title": filled.documents[row.document].title,
-                "text": filled.documents[row.document].text,
-            }
-            for row in rows
-        ]
-
-    return {
-        "query_id": filled.query.id,
-        "query": filled.text.text,
-        "positive_passages": build_passages(positives),
-        "negative_passages": build_passages(negatives),
-    }
-
-
-GROUPED_FORMATS: dict[str, LineBuilder] = {
-    "rtriever": _rtriever_line,
-    "flagembedding": _flagembedding_line,
-    "ms-swift": _swift_line,
-    # An embedder reads queries and documents in the same way, so both have the role "user".
-    "ms-swift-embedding": partial(_swift_line, role="user"),
-    "tevatron": _tevatron_line,
-}
 
 
 class GroupedWriter(LinesWriter):
@@ -103,17 +21,81 @@ class GroupedWriter(LinesWriter):
 
     def __init__(self, files: ExportFiles, format_name: str, options: ExportOptions) -> None:
         super().__init__(files)
-        # Only RTriever's lines have a field `synthetic`. For the other formats of this module, the lines of synthetic
-        # queries are listed in synthetic.jsonl.
-        self.marks_rows = format_name == "rtriever"
+        # Lines of the format "rtriever" have a field `synthetic`. For the other formats, `LinesWriter` lists the lines
+        # of synthetic queries in a file of their own.
+        self.marks_synthetic_lines = format_name == "rtriever"
         self.build_line = GROUPED_FORMATS[format_name]
         self.options = options
 
-    def lines(self, filled: FilledQuery) -> Iterator[Line]:
-        positives = [row for row in filled.query.rows if row.relevant]
-        negatives = [row for row in filled.query.rows if not row.relevant]
-        yield self.build_line(filled, positives, negatives, self.options)
+    def build_lines(self, query: LoadedQuery) -> Iterator[Line]:
+        yield self.build_line(query, self.options)
 
     def end(self) -> dict[str, Any]:
         """Return an empty dict, because these formats add no details to the manifest."""
         return {}
+
+
+def _build_rtriever_line(query: LoadedQuery, options: ExportOptions) -> Line:
+    def build_document(row: SetRow) -> Line:
+        return {"doc_id": row.doc_id, "text": query.document_of(row).full_text}
+
+    return {
+        "query_id": query.id,
+        "query": query.text,
+        "positives": [build_document(row) for row in query.positives],
+        "negatives": [build_document(row) | {"assumed": row.assumed} for row in query.negatives],
+        "synthetic": query.synthetic,
+        "instruction": query.instruction,
+        "labelled_at": newest_label_time(query.rows),
+    }
+
+
+def _build_flagembedding_line(query: LoadedQuery, options: ExportOptions) -> Line:
+    line: Line = {
+        "query": query.text,
+        "pos": [query.document_of(row).full_text for row in query.positives],
+        "neg": [query.document_of(row).full_text for row in query.negatives],
+    }
+    # FlagEmbedding uses scores for knowledge distillation, which needs a teacher other than the labels.
+    if options.teacher != "labels":
+        line["pos_scores"] = [row.target_score for row in query.positives]
+        line["neg_scores"] = [row.target_score for row in query.negatives]
+    line["prompt"] = query.instruction
+    return line
+
+
+def _build_swift_line(query: LoadedQuery, options: ExportOptions, document_role: str) -> Line:
+    def build_conversations(rows: list[SetRow]) -> list[list[Line]]:
+        # Each document is a conversation of its own, which has only one message.
+        return [[{"role": document_role, "content": query.document_of(row).full_text}] for row in rows]
+
+    return {
+        "messages": [{"role": "user", "content": query.text}],
+        "positive_messages": build_conversations(query.positives),
+        "negative_messages": build_conversations(query.negatives),
+    }
+
+
+def _build_tevatron_line(query: LoadedQuery, options: ExportOptions) -> Line:
+    def build_passage(row: SetRow) -> Line:
+        # Tevatron joins title and text itself, so they are two fields.
+        document = query.document_of(row)
+        return {"docid": row.doc_id, "title": document.title, "text": document.text}
+
+    return {
+        "query_id": query.id,
+        "query": query.text,
+        "positive_passages": [build_passage(row) for row in query.positives],
+        "negative_passages": [build_passage(row) for row in query.negatives],
+    }
+
+
+# For each format, the function that builds the line of a query.
+GROUPED_FORMATS: dict[str, Callable[[LoadedQuery, ExportOptions], Line]] = {
+    "rtriever": _build_rtriever_line,
+    "flagembedding": _build_flagembedding_line,
+    # A reranker answers the query with a document, whereas an embedder reads both of them in the same way.
+    "ms-swift": partial(_build_swift_line, document_role="assistant"),
+    "ms-swift-embedding": partial(_build_swift_line, document_role="user"),
+    "tevatron": _build_tevatron_line,
+}

@@ -110,7 +110,7 @@ def _may_enter(row: SetRow, known_pairs: KnownPairs, options: ExportOptions, lef
         if is_hole and not options.keep_holes:
             left_out[gettext_noop("in the run, but scored high or waiting for people (likely hole)")] += 1
             return False
-    row.teacher = teacher_of(row, score, options)
+    row.target_score = teacher_of(row, score, options)
     return True
 
 

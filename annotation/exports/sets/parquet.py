@@ -6,8 +6,8 @@ from typing import Any
 
 from annotation.exports.files import ExportFiles
 from annotation.exports.options import ExportOptions
-from annotation.exports.sets.batches import Batch, FilledQuery
-from annotation.exports.sets.rows import SetQuery, SetRow, newest_label
+from annotation.exports.sets.batches import Batch, LoadedQuery
+from annotation.exports.sets.rows import SetQuery, SetRow, newest_label_time
 from corpus.models import Collection
 from corpus.search.text import detect_language
 
@@ -67,14 +67,14 @@ class ParquetWriter:
 
     def add(self, batch: Batch) -> int:
         """Collect rows into groups of a fixed size, so that the same rows always give the same bytes."""
-        for filled in batch:
+        for query in batch:
             if self.languages.total() < SAMPLED:
-                self.languages[detect_language(filled.text.text) or "en"] += 1
-            for row in filled.query.rows:
-                self.rows.append(column_values(filled, row))
+                self.languages[detect_language(query.text) or "en"] += 1
+            for row in query.rows:
+                self.rows.append(column_values(query, row))
                 if len(self.rows) == min(GROUP, self.room):
                     self._flush()
-        return sum(len(filled.query.rows) for filled in batch)
+        return sum(len(query.rows) for query in batch)
 
     def end(self) -> dict[str, Any]:
         """Write the card last, because it contains the number of rows."""
@@ -121,20 +121,20 @@ def list_languages(counts: Counter[str]) -> list[str]:
     return sorted(code for code, n in counts.items() if n >= LANGUAGE_SHARE * counts.total()) or ["en"]
 
 
-def column_values(filled: FilledQuery, row: SetRow) -> dict[str, Any]:
+def column_values(query: LoadedQuery, row: SetRow) -> dict[str, Any]:
     """Return the values of a pair by column."""
-    document = filled.documents[row.document]
+    document = query.document_of(row)
     return {name: getattr(row, name) for name in SAME} | {
-        "query": filled.text.text,
+        "query": query.text,
         "title": document.title,
         "text": document.text,
-        "instruction": filled.instruction,
-        "synthetic": filled.query.synthetic,
-        "score": row.teacher,
+        "instruction": query.instruction,
+        "synthetic": query.synthetic,
+        "score": row.target_score,
         "yes_votes": row.yes,
-        "labelled_at": newest_label([row]),
+        "labelled_at": newest_label_time([row]),
         "posterior": row.posterior,
-        "contribution_evidence": filled.targets.get(row.pair, "") if row.relevant else "",
+        "contribution_evidence": query.targets.get(row.pair, "") if row.relevant else "",
     }
 
 

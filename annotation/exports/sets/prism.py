@@ -6,8 +6,8 @@ from typing import Any
 
 from annotation.exports.files import ExportFiles
 from annotation.exports.options import ExportOptions
-from annotation.exports.sets.batches import FilledQuery, LinesWriter
-from annotation.exports.sets.rows import newest_label
+from annotation.exports.sets.batches import LinesWriter, LoadedQuery
+from annotation.exports.sets.rows import newest_label_time
 
 POINT, SFT = "point-wise", "sft"
 YES_NO = {True: "yes", False: "no"}
@@ -16,7 +16,7 @@ YES_NO = {True: "yes", False: "no"}
 class PrismWriter(LinesWriter):
     """Writer of a line for each pair. `judges`: names of all judges that voted, by id and sample."""
 
-    marks_rows = True
+    marks_synthetic_lines = True
 
     def __init__(self, files: ExportFiles, options: ExportOptions, judges: Mapping[tuple[int, int], str]) -> None:
         super().__init__(files)
@@ -25,24 +25,24 @@ class PrismWriter(LinesWriter):
         self.losses: Counter[str] = Counter()
         self.without_target = 0
 
-    def lines(self, filled: FilledQuery) -> Iterator[dict[str, Any]]:
-        for row in filled.query.rows:
-            target = filled.targets.get(row.pair, "") if row.relevant else ""
+    def build_lines(self, query: LoadedQuery) -> Iterator[dict[str, Any]]:
+        for row in query.rows:
+            target = query.targets.get(row.pair, "") if row.relevant else ""
             # The released code uses the point-wise loss only where score and label agree.
             has_point_loss = self.options.preset == "paper" or (
-                row.teacher is not None and (row.teacher > 0.5) == row.relevant
+                row.target_score is not None and (row.target_score > 0.5) == row.relevant
             )
             # A relevant pair without contribution and evidence has no text to learn; the text of others is "no".
             has_sft_loss = bool(target) or not row.relevant
             loss = ";".join(name for name, is_used in ((POINT, has_point_loss), (SFT, has_sft_loss)) if is_used)
             self.without_target += row.relevant and not target
             self.losses[loss] += 1
-            votes = filled.votes.get(row.pair, {})
+            votes = query.votes.get(row.pair, {})
             yield {
-                "query": filled.text.text,
-                "document": filled.documents[row.document].whole,
+                "query": query.text,
+                "document": query.document_of(row).full_text,
                 "loss_type": loss,
-                "revised_score": row.teacher,
+                "revised_score": row.target_score,
                 "annotated_label": YES_NO[row.relevant],
                 "contribution_evidence": target,
                 # Every line has the same keys, also for judges that did not vote on the pair.
@@ -53,12 +53,12 @@ class PrismWriter(LinesWriter):
                 "annotated_score": row.annotated_score,
                 "query_id": row.query_id,
                 "doc_id": row.doc_id,
-                "instruction": filled.instruction,
+                "instruction": query.instruction,
                 "source": row.source,
                 "origin": row.origin,
                 "assumed": row.assumed,
-                "synthetic": filled.query.synthetic,
-                "labelled_at": newest_label([row]),
+                "synthetic": query.synthetic,
+                "labelled_at": newest_label_time([row]),
                 **({"posterior": row.posterior} if self.options.aggregate else {}),
             }
 

@@ -20,7 +20,7 @@ class SetRow:
     grade: int
     origin: str
     relevant: bool
-    teacher: float | None = None  # Target score in [0, 1]; None: unknown.
+    target_score: float | None = None  # What a model should learn to answer, in [0, 1]; None: unknown.
     yes: int = 0  # Number of votes for relevant.
     votes: int = 0  # Number of its newest votes, complete ones before others.
     panel: int = 0  # Number of votes of the campaign's panel; 0: a single judge was asked, or none.
@@ -48,7 +48,7 @@ class SetQuery:
     seed: str = ""  # Id of the query from which a synthetic query was made.
 
 
-def newest_label(rows: Iterable[SetRow]) -> str | None:
+def newest_label_time(rows: Iterable[SetRow]) -> str | None:
     """Return the time of the rows' newest label, in UTC with microseconds; None if unknown."""
     times = [row.labelled_at for row in rows if row.labelled_at is not None]
     return max(times).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ") if times else None

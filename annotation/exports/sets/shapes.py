@@ -9,7 +9,7 @@ from typing import Any
 
 from annotation.exports.files import ExportFiles
 from annotation.exports.options import ExportOptions
-from annotation.exports.sets.batches import FilledQuery, LinesWriter
+from annotation.exports.sets.batches import LinesWriter, LoadedQuery
 from annotation.exports.sets.rows import SetRow
 
 Line = dict[str, Any]
@@ -26,47 +26,47 @@ Answer:
 """
 
 
-def _pair_lines(filled: FilledQuery, options: ExportOptions) -> Iterator[Line]:
-    for row in filled.query.rows:
-        yield {"query": filled.text.text, "document": _document_text(filled, row), "label": value_of(row, options)}
+def _pair_lines(query: LoadedQuery, options: ExportOptions) -> Iterator[Line]:
+    for row in query.rows:
+        yield {"query": query.text, "document": query.document_of(row).full_text, "label": value_of(row, options)}
 
 
-def _triplet_lines(filled: FilledQuery, options: ExportOptions) -> Iterator[Line]:
-    positives, negatives = _split_by_label(filled.query.rows)
+def _triplet_lines(query: LoadedQuery, options: ExportOptions) -> Iterator[Line]:
+    positives, negatives = _split_by_label(query.rows)
     for number, positive in enumerate(positives):
         for negative in _in_turn(negatives, number, options.negatives or len(negatives)):
             yield {
-                "anchor": filled.text.text,
-                "positive": _document_text(filled, positive),
-                "negative": _document_text(filled, negative),
+                "anchor": query.text,
+                "positive": query.document_of(positive).full_text,
+                "negative": query.document_of(negative).full_text,
             }
 
 
-def _n_tuple_lines(filled: FilledQuery, options: ExportOptions) -> Iterator[Line]:
+def _n_tuple_lines(query: LoadedQuery, options: ExportOptions) -> Iterator[Line]:
     """Yield a line for each positive, if there are enough negatives: all lines must have the same columns."""
-    positives, negatives = _split_by_label(filled.query.rows)
+    positives, negatives = _split_by_label(query.rows)
     size = options.negatives or NEGATIVES
     for number, positive in enumerate(positives if len(negatives) >= size else ()):
         chosen_rows = _in_turn(negatives, number, size)
         yield {
-            "anchor": filled.text.text,
-            "positive": _document_text(filled, positive),
-            **{f"negative_{n}": _document_text(filled, row) for n, row in enumerate(chosen_rows, 1)},
+            "anchor": query.text,
+            "positive": query.document_of(positive).full_text,
+            **{f"negative_{n}": query.document_of(row).full_text for n, row in enumerate(chosen_rows, 1)},
         }
 
 
-def _list_lines(filled: FilledQuery, options: ExportOptions) -> Iterator[Line]:
+def _list_lines(query: LoadedQuery, options: ExportOptions) -> Iterator[Line]:
     """Yield a line; none for a query without a relevant document, which has no ranking to learn."""
-    rows = filled.query.rows
+    rows = query.rows
     if any(row.relevant for row in rows):
         yield {
-            "query": filled.text.text,
-            "docs": [_document_text(filled, row) for row in rows],
+            "query": query.text,
+            "docs": [query.document_of(row).full_text for row in rows],
             "labels": [value_of(row, options) for row in rows],
         }
 
 
-SHAPES: dict[str, Callable[[FilledQuery, ExportOptions], Iterator[Line]]] = {
+SHAPES: dict[str, Callable[[LoadedQuery, ExportOptions], Iterator[Line]]] = {
     "pair": _pair_lines,
     "triplet": _triplet_lines,
     "n-tuple": _n_tuple_lines,
@@ -76,7 +76,7 @@ SHAPES: dict[str, Callable[[FilledQuery, ExportOptions], Iterator[Line]]] = {
 
 def value_of(row: SetRow, options: ExportOptions) -> float | int:
     """Return the label, 0 or 1, or the teacher's score if one was chosen."""
-    return int(row.relevant) if options.teacher == "labels" or row.teacher is None else row.teacher
+    return int(row.relevant) if options.teacher == "labels" or row.target_score is None else row.target_score
 
 
 def rows_used(rows: list[SetRow], options: ExportOptions) -> list[SetRow]:
@@ -91,10 +91,6 @@ def rows_used(rows: list[SetRow], options: ExportOptions) -> list[SetRow]:
         return []
     used = {id(row) for row in (*positives, *negatives[: len(positives) * size])}
     return [row for row in rows if id(row) in used]
-
-
-def _document_text(filled: FilledQuery, row: SetRow) -> str:
-    return filled.documents[row.document].whole
 
 
 def _split_by_label(rows: list[SetRow]) -> tuple[list[SetRow], list[SetRow]]:
@@ -116,8 +112,8 @@ class ShapeWriter(LinesWriter):
         super().__init__(files)
         self.options = options
 
-    def lines(self, filled: FilledQuery) -> Iterator[Line]:
-        return SHAPES[self.options.shape](filled, self.options)
+    def build_lines(self, query: LoadedQuery) -> Iterator[Line]:
+        return SHAPES[self.options.shape](query, self.options)
 
     def end(self) -> dict[str, Any]:
         """Return the shape."""
@@ -127,14 +123,14 @@ class ShapeWriter(LinesWriter):
 class CompletionWriter(LinesWriter):
     """Writer of `prompt` and `completion` of each pair. All relevant pairs have evidence."""
 
-    def lines(self, filled: FilledQuery) -> Iterator[dict[str, Any]]:
-        for row in filled.query.rows:
+    def build_lines(self, query: LoadedQuery) -> Iterator[dict[str, Any]]:
+        for row in query.rows:
             prompt = PROMPT.format(
-                instruction=filled.instruction,
-                query=filled.text.text,
-                document=filled.documents[row.document].whole,
+                instruction=query.instruction,
+                query=query.text,
+                document=query.document_of(row).full_text,
             )
-            yield {"prompt": prompt, "completion": f"yes\n{filled.targets[row.pair]}" if row.relevant else "no"}
+            yield {"prompt": prompt, "completion": f"yes\n{query.targets[row.pair]}" if row.relevant else "no"}
 
     def end(self) -> dict[str, Any]:
         """Return the hash of the prompt."""

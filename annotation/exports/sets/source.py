@@ -66,7 +66,7 @@ class SetText:
     answers: list[str] = field(default_factory=list)
 
     @property
-    def whole(self) -> str:
+    def full_text(self) -> str:
         """Title and text, on lines of their own: the text that a model reads."""
         return f"{self.title}\n{self.text}" if self.title else self.text
 
@@ -121,7 +121,7 @@ class SetSource:
         name, query_id, doc_id = self.collection.name, self.prefix + query_id, self.prefix + doc_id
         row = SetRow(name, query_id, doc_id, query, document, pair, grade, origin, relevant, yes=yes, votes=votes)
         row.panel, row.labelled_at, row.posterior = panel, at, posterior
-        row.teacher = teacher_of(row, score, options)
+        row.target_score = teacher_of(row, score, options)
         return row
 
 
@@ -137,7 +137,7 @@ def teacher_of(row: SetRow, score: float | None, options: ExportOptions) -> floa
 def check_teacher(rows: Iterable[SetRow], options: ExportOptions) -> None:
     """Raise BadOption for missing or invalid teacher scores."""
     rows = [row for row in rows if not row.assumed]
-    if options.teacher == "votes" and rows and all(row.teacher is None for row in rows):
+    if options.teacher == "votes" and rows and all(row.target_score is None for row in rows):
         raise BadOption(
             "teacher",
             _(
@@ -147,7 +147,7 @@ def check_teacher(rows: Iterable[SetRow], options: ExportOptions) -> None:
         )
     if options.teacher != "scores":
         return
-    missing = [row for row in rows if row.teacher is None]
+    missing = [row for row in rows if row.target_score is None]
     if missing:
         words = _(
             "%(missing)s of %(all)s pairs have no teacher score (the first: query %(query)s, document %(document)s): "
@@ -155,13 +155,13 @@ def check_teacher(rows: Iterable[SetRow], options: ExportOptions) -> None:
         )
         first = {"query": missing[0].query_id, "document": missing[0].doc_id}
         raise BadOption("teacher", words % {"missing": len(missing), "all": len(rows), **first})
-    invalid = next((row for row in rows if row.teacher is not None and not 0 <= row.teacher <= 1), None)
+    invalid = next((row for row in rows if row.target_score is not None and not 0 <= row.target_score <= 1), None)
     if invalid is not None:
         words = _(
             "Query %(query)s, document %(document)s: the teacher score %(score)s is not between 0 and 1. Import the "
             "pairs again with scores on that scale, and update what changed."
         )
-        values = {"query": invalid.query_id, "document": invalid.doc_id, "score": f"{invalid.teacher:g}"}
+        values = {"query": invalid.query_id, "document": invalid.doc_id, "score": f"{invalid.target_score:g}"}
         raise BadOption("teacher", words % values)
 
 

@@ -20,7 +20,7 @@ from corpus.search import near
 
 
 def row(doc, relevant=False, query="q1", key=1, **values):
-    values = {"teacher": float(relevant), "origin": "ensemble", **values}
+    values = {"target_score": float(relevant), "origin": "ensemble", **values}
     document = values.pop("document", int(sha256(doc.encode()).hexdigest()[:8], 16))
     return SetRow("books", query, doc, key, document, 1, int(relevant), values.pop("origin"), relevant, **values)
 
