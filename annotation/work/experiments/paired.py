@@ -14,14 +14,13 @@ import numpy as np
 from annotation.agreement.measures import ONE_GRADE, Statistic, fleiss_measure
 from annotation.agreement.proportions import share_statistic
 from annotation.agreement.resampling import Floats
-from annotation.work.experiments.votes import (
-    NO_REFERENCE_IN_CLASS,
-    RESAMPLES,
-    SINGLE_CLASS,
+from annotation.work.experiments.moments import NO_REFERENCE_IN_CLASS, SINGLE_CLASS
+from annotation.work.experiments.resampled_measures import (
+    RESAMPLE_COUNT,
     Measure,
     MeasureTerm,
-    bootstrap_statistic,
-    repeated_median,
+    repeated_median_measure,
+    resample,
     safe_ratio,
 )
 from charts.translation import gettext_noop
@@ -83,7 +82,7 @@ class PairedTable:
     difference: PairedRow  # Shown minus hidden; for seconds hidden minus shown, the time that the debate saves.
 
 
-def paired_table(judged: Sequence[JudgedPair], overlap: int, *, bootstrap: int = RESAMPLES) -> PairedTable:
+def paired_table(judged: Sequence[JudgedPair], overlap: int, *, resample_count: int = RESAMPLE_COUNT) -> PairedTable:
     """Compute the table over the pairs that `overlap` people of each group judged."""
     # The groups are compared on the same pairs, so pairs that only one group has finished are left out.
     finished = [pair for pair in judged if len(pair.hidden.votes) == len(pair.shown.votes) == overlap]
@@ -108,7 +107,7 @@ def paired_table(judged: Sequence[JudgedPair], overlap: int, *, bootstrap: int =
         def difference(weights: Floats) -> Floats:
             return first(weights) - others[0](weights) if others else first(weights)
 
-        return bootstrap_statistic(reason, MeasureTerm(difference, len(pairs)), bootstrap=bootstrap)
+        return resample(MeasureTerm(difference, len(pairs)), reason, resample_count=resample_count)
 
     def kappa(pairs: Sequence[JudgedPair], arm: str) -> Measure:
         return fleiss_kappa([getattr(pair, arm) for pair in pairs])
@@ -124,13 +123,13 @@ def paired_table(judged: Sequence[JudgedPair], overlap: int, *, bootstrap: int =
         medians = [np.array([median(getattr(pair, arm).seconds) for pair in timed]) for arm in arms]
         # The second group minus the first, because the figure is the time that the debate saves.
         seconds = medians[1] - medians[0] if len(arms) > 1 else medians[0]
-        median_term = MeasureTerm(repeated_median(seconds, np.arange(len(seconds))), len(seconds))
+        median_term = MeasureTerm(repeated_median_measure(seconds, np.arange(len(seconds))), len(seconds))
         return PairedRow(
             fleiss=estimate(kappa, finished, no_kappa, arms),
             recall_not_relevant=recall(False, arms),
             recall_relevant=recall(True, arms),
             balanced_accuracy=estimate(balanced_accuracy, decided, single_class, arms),
-            seconds=bootstrap_statistic(NO_TIME, median_term, bootstrap=bootstrap),
+            seconds=resample(median_term, NO_TIME, resample_count=resample_count),
         )
 
     return PairedTable(

@@ -6,19 +6,17 @@ from datetime import date
 from typing import Any
 
 from annotation.models import Membership, ReservedFor, Study
-from annotation.work.experiments import votes as measures
-from annotation.work.experiments.paired import PairedTable, judged_pairs, paired_table
-from annotation.work.experiments.votes import (
-    Flips,
-    Vote,
+from annotation.work.experiments.flips import (
+    FlipCounts,
     count_flips,
-    debate_gain,
-    flips_by_person,
-    flips_by_side,
-    measure_moments,
-    paired_votes,
-    seconds_saved,
+    count_flips_by_person,
+    count_flips_by_side,
+    pair_votes,
 )
+from annotation.work.experiments.moments import MomentMeasures, debate_gain, measure_moments, seconds_saved
+from annotation.work.experiments.paired import PairedTable, judged_pairs, paired_table
+from annotation.work.experiments.resampled_measures import accuracy_measure, balanced_accuracy_measure
+from annotation.work.experiments.votes import Vote
 from charts.cells import csv_line
 from corpus.models import Collection
 from store.sql import fetch_rows, read_sql
@@ -55,9 +53,9 @@ def measure_debate_effect(collection: Collection, since: date | None = None) -> 
     hidden, `seconds_saved` is hidden minus shown.
     """
     votes = drawn_votes(collection, since)
-    revealed = paired_votes(votes)
-    by_person = flips_by_person(revealed)
-    names = dict(Membership.objects.filter(assessor__in=by_person).values_list("assessor", "user__username"))
+    vote_pairs = pair_votes(votes)
+    flips_by_person = count_flips_by_person(vote_pairs)
+    names = dict(Membership.objects.filter(assessor__in=flips_by_person).values_list("assessor", "user__username"))
     return {
         "collection": collection.name,
         "arms": collection.arms,
@@ -65,28 +63,55 @@ def measure_debate_effect(collection: Collection, since: date | None = None) -> 
         "votes": len(votes),
         "newest_only": len(votes) == MOST,
         "first_votes_not_blind": sum(not vote.blind for vote in votes if vote.step == "first"),
-        "moments": [
-            asdict(side) | asdict(side.moment) | {"moment": side.moment.key} for side in measure_moments(votes)
-        ],
+        "moments": [_moment_document(measures) for measures in measure_moments(votes)],
         "shown_minus_hidden": {
-            "accuracy": asdict(debate_gain(measures.accuracy, votes)),
-            "balanced_accuracy": asdict(debate_gain(measures.balanced_accuracy, votes)),
+            "accuracy": asdict(debate_gain(accuracy_measure, votes)),
+            "balanced_accuracy": asdict(debate_gain(balanced_accuracy_measure, votes)),
         },
         "seconds_saved": asdict(seconds_saved(votes)),
         "flips": {
-            "all": _flip_figures(count_flips(revealed)),
-            "by_side": {side: _flip_figures(flips) for side, flips in flips_by_side(revealed).items()},
+            "all": _flips_document(count_flips(vote_pairs)),
+            "by_side": {side: _flips_document(flips) for side, flips in count_flips_by_side(vote_pairs).items()},
             "by_person": [
-                {"name": names.get(person, "")} | _flip_figures(flips) for person, flips in by_person.items()
+                {"name": names.get(person, "")} | _flips_document(flips) for person, flips in flips_by_person.items()
             ],
         },
     }
 
 
-def _flip_figures(flips: Flips) -> dict[str, Any]:
-    """Return the figures for JSON, in which the numbers of pairs have the keys `n` and `known`."""
-    figures = asdict(flips)
-    return {"n": figures.pop("pairs"), "known": figures.pop("referenced_pairs"), **figures}
+def _moment_document(measures: MomentMeasures) -> dict[str, Any]:
+    """Return the measures of a moment for JSON."""
+    return {
+        "moment": measures.moment.key,
+        "items": measures.item_count,
+        "votes": measures.vote_count,
+        "people": measures.person_count,
+        "agreement": asdict(measures.krippendorff_alpha),
+        "fleiss": asdict(measures.fleiss_kappa),
+        "percent": asdict(measures.equal_vote_share),
+        "prevalence": measures.prevalence,
+        "accuracy": asdict(measures.accuracy),
+        "recall_relevant": asdict(measures.recall_relevant),
+        "recall_not_relevant": asdict(measures.recall_not_relevant),
+        "balanced_accuracy": asdict(measures.balanced_accuracy),
+        "seconds": asdict(measures.median_seconds),
+        **asdict(measures.moment),
+    }
+
+
+def _flips_document(flips: FlipCounts) -> dict[str, Any]:
+    """Return the counts of flips for JSON."""
+    return {
+        "n": flips.vote_pairs,
+        "known": flips.referenced_vote_pairs,
+        "right_right": flips.stayed_right,
+        "right_wrong": flips.right_to_wrong,
+        "wrong_right": flips.wrong_to_right,
+        "wrong_wrong": flips.stayed_wrong,
+        "flipped": asdict(flips.flip_share),
+        "right_to_wrong": asdict(flips.right_to_wrong_share),
+        "wrong_to_right": asdict(flips.wrong_to_right_share),
+    }
 
 
 def list_studies(collection: Collection, most: int = 5) -> list[StudyResult]:

@@ -13,8 +13,9 @@ from annotation.access.audit_log.recording import ACTS
 from annotation.models import Assignment, Membership, Role, Study
 from annotation.quality.label_quality.kappas import measure_kappas, read_binary_votes
 from annotation.work.experiments import report
+from annotation.work.experiments.flips import NO_RIGHT_FIRST_VOTE
+from annotation.work.experiments.moments import SINGLE_CLASS
 from annotation.work.experiments.studies import end_study, groups_of, make_study
-from annotation.work.experiments.votes import NO_RIGHT_FIRST_VOTE, SINGLE_CLASS
 from annotation.work.quality_control.exclusion import exclude_judgments, reinstate_judgments
 from annotation.work.queue import assignment
 from annotation.work.queue.judging_time import median_seconds

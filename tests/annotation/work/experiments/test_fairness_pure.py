@@ -6,21 +6,17 @@ import numpy as np
 import pytest
 
 from annotation.agreement.measures import ONE_GRADE, compute_measures
-from annotation.work.experiments import paired, votes
+from annotation.work.experiments import flips, moments, paired
+from annotation.work.experiments.flips import count_flips, count_flips_by_side, pair_votes
+from annotation.work.experiments.moments import debate_gain, measure_moments, seconds_saved
 from annotation.work.experiments.paired import ArmCell, JudgedPair, judged_pairs, paired_table
-from annotation.work.experiments.votes import (
-    MOMENTS,
+from annotation.work.experiments.resampled_measures import (
     MeasureTerm,
-    Vote,
-    bootstrap_statistic,
-    count_flips,
-    debate_gain,
-    flips_by_side,
-    measure_moments,
-    median_seconds,
-    paired_votes,
-    seconds_saved,
+    accuracy_measure,
+    median_seconds_measure,
+    resample_difference,
 )
+from annotation.work.experiments.votes import MOMENTS, Vote
 
 T, F, NONE = True, False, None
 P, Q = 1, 2
@@ -54,48 +50,59 @@ def near(statistic, value, low, high, n):
 
 
 def test_the_flip_table_equals_a_count_by_hand():
-    found = count_flips(paired_votes(cast()))
-    assert (found.pairs, found.referenced_pairs) == (8, 7)
-    counts = (found.right_right, found.right_wrong, found.wrong_right, found.wrong_wrong)
+    found = count_flips(pair_votes(cast()))
+    assert (found.vote_pairs, found.referenced_vote_pairs) == (8, 7)
+    counts = (found.stayed_right, found.right_to_wrong, found.wrong_to_right, found.stayed_wrong)
     assert counts == (2, 2, 2, 1)
     # Clopper and Pearson of 2 of 4, 2 of 3 and 5 of 8.
-    near(found.right_to_wrong, 2 / 4, 0.0676, 0.9324, 4)
-    near(found.wrong_to_right, 2 / 3, 0.0943, 0.9916, 3)
-    near(found.flipped, 5 / 8, 0.2449, 0.9148, 8)
+    near(found.right_to_wrong_share, 2 / 4, 0.0676, 0.9324, 4)
+    near(found.wrong_to_right_share, 2 / 3, 0.0943, 0.9916, 3)
+    near(found.flip_share, 5 / 8, 0.2449, 0.9148, 8)
 
 
 def test_flips_by_the_side_that_they_go_to():
-    by_side = flips_by_side(paired_votes(cast()))
+    by_side = count_flips_by_side(pair_votes(cast()))
     to_for, to_against = by_side["for"], by_side["against"]
     # First said "not relevant": items 4, 5, 6 of P and 1, 4 of Q. Right were both on 4, one of them flips.
-    assert (to_for.pairs, to_for.right_wrong, to_for.right_right, to_for.wrong_right, to_for.wrong_wrong) == (
+    assert (
+        to_for.vote_pairs,
+        to_for.right_to_wrong,
+        to_for.stayed_right,
+        to_for.wrong_to_right,
+        to_for.stayed_wrong,
+    ) == (
         5,
         1,
         1,
         1,
         1,
     )
-    assert (to_for.right_to_wrong.value, to_for.wrong_to_right.value) == (1 / 2, 1 / 2)
+    assert (to_for.right_to_wrong_share.value, to_for.wrong_to_right_share.value) == (1 / 2, 1 / 2)
     # First said "relevant": items 1, 2, 3 of P.
-    assert (to_against.pairs, to_against.right_wrong, to_against.right_right, to_against.wrong_right) == (3, 1, 1, 1)
-    assert (to_against.right_to_wrong.value, to_against.wrong_to_right.value) == (1 / 2, 1.0)
+    assert (to_against.vote_pairs, to_against.right_to_wrong, to_against.stayed_right, to_against.wrong_to_right) == (
+        3,
+        1,
+        1,
+        1,
+    )
+    assert (to_against.right_to_wrong_share.value, to_against.wrong_to_right_share.value) == (1 / 2, 1.0)
 
 
 def test_a_first_vote_that_was_given_anew_and_one_without_a_final_vote_are_no_flips():
     rows = cast([(1, P, T, 1, 0)])
     seen = [Vote(2, P, "reveal", "first", True, T, blind=False), Vote(2, P, "reveal", "final", False, T)]
     alone = [Vote(3, P, "reveal", "first", True, T)]
-    assert [final.item for _, final in paired_votes([*rows, *seen, *alone])] == [1]
+    assert [final.item for _, final in pair_votes([*rows, *seen, *alone])] == [1]
 
 
 def test_without_votes_every_share_is_undefined_with_a_reason():
     none = count_flips([])
-    found = [none.flipped, none.right_to_wrong, none.wrong_to_right]
+    found = [none.flip_share, none.right_to_wrong_share, none.wrong_to_right_share]
     assert [(one.value, one.low, one.high, one.n) for one in found] == [(None, None, None, 0)] * 3
-    assert [one.reason for one in found] == [votes.NO_FINAL_VOTE, votes.NO_RIGHT_FIRST_VOTE, votes.NO_WRONG_FIRST_VOTE]
-    for side in measure_moments([], bootstrap=20):
+    assert [one.reason for one in found] == [flips.NO_FINAL_VOTE, flips.NO_RIGHT_FIRST_VOTE, flips.NO_WRONG_FIRST_VOTE]
+    for side in measure_moments([], resample_count=20):
         assert (side.accuracy.value, side.accuracy.reason) == (None, "no votes yet")
-        assert side.agreement.value is None and side.agreement.reason
+        assert side.krippendorff_alpha.value is None and side.krippendorff_alpha.reason
 
 
 def timed(arm: str, item: int, person: int, seconds: float, **more) -> Vote:
@@ -109,10 +116,10 @@ TIMED = [
 
 
 def test_seconds_saved_are_the_difference_of_the_medians():
-    found = {side.moment.key: side.seconds for side in measure_moments(TIMED, bootstrap=400)}
+    found = {side.moment.key: side.median_seconds for side in measure_moments(TIMED, resample_count=400)}
     assert (found["hidden"].value, found["hidden"].n) == (20, 2)
     assert (found["shown"].value, found["shown"].n) == (10, 3)
-    saved = seconds_saved(TIMED, bootstrap=400)
+    saved = seconds_saved(TIMED, resample_count=400)
     assert (saved.value, saved.n) == (10, 5)
     # Two items hidden: (1, 1) 15, (1, 2) 20, (2, 2) 30. Three shown: from 5 to 15. So from 0 to 25.
     assert (saved.low, saved.high) == (0, 25)
@@ -121,15 +128,15 @@ def test_seconds_saved_are_the_difference_of_the_medians():
 
 def test_items_are_drawn_with_all_their_votes():
     hidden = TIMED[:3]
-    values = median_seconds(hidden, np.array([0, 0, 1]))(np.array([[2.0, 0.0], [1.0, 1.0], [0.0, 2.0]]))
+    values = median_seconds_measure(hidden, np.array([0, 0, 1]))(np.array([[2.0, 0.0], [1.0, 1.0], [0.0, 2.0]]))
     assert list(values) == [15, 20, 30]
 
 
 def test_one_item_has_a_value_and_no_interval_and_one_arm_saves_nothing():
-    hidden = measure_moments(TIMED[2:3], bootstrap=50)[0].seconds
+    hidden = measure_moments(TIMED[2:3], resample_count=50)[0].median_seconds
     assert (hidden.value, hidden.low) == (30, None)
-    saved = seconds_saved(TIMED[2:3], bootstrap=50)
-    assert (saved.value, saved.reason) == (None, votes.NO_TIME_IN_ARM)
+    saved = seconds_saved(TIMED[2:3], resample_count=50)
+    assert (saved.value, saved.reason) == (None, moments.NO_TIME_IN_ARM)
 
 
 def known(arm: str, item: int, person: int, said: int, truth: bool) -> Vote:
@@ -143,17 +150,17 @@ def test_arms_side_by_side_by_hand():
         known("hidden", 2, P, 0, F), known("hidden", 2, Q, 1, F),
         known("shown", 3, P, 1, T), known("shown", 3, Q, 1, T), known("shown", 4, P, 1, F), known("shown", 4, Q, 0, F),
     ]  # fmt: skip
-    found = {side.moment.key: side for side in measure_moments(rows, bootstrap=200)}
+    found = {side.moment.key: side for side in measure_moments(rows, resample_count=200)}
     hidden, shown = found["hidden"], found["shown"]
-    assert (hidden.items, hidden.votes, hidden.people) == (2, 4, 2)
+    assert (hidden.item_count, hidden.vote_count, hidden.person_count) == (2, 4, 2)
     near(hidden.accuracy, 2 / 4, 0.0676, 0.9324, 4)
     near(shown.accuracy, 3 / 4, 0.1941, 0.9937, 4)
     assert (shown.recall_relevant.value, shown.recall_not_relevant.value) == (1.0, 0.5)
     assert shown.balanced_accuracy.value == 0.75
     # Equal couples: hidden 0 of 2 items, shown 1 of 2. Alpha of the hidden: 1 - 3 x (1 + 1) / (2 x 2).
-    assert (hidden.percent.value, shown.percent.value) == (0.0, 0.5)
-    assert hidden.agreement.value == pytest.approx(1 - 3 * 2 / 4)
-    gained = debate_gain(votes.accuracy, rows, bootstrap=300)
+    assert (hidden.equal_vote_share.value, shown.equal_vote_share.value) == (0.0, 0.5)
+    assert hidden.krippendorff_alpha.value == pytest.approx(1 - 3 * 2 / 4)
+    gained = debate_gain(accuracy_measure, rows, resample_count=300)
     assert (gained.value, gained.n) == (0.25, 4)
     # Shown: item 3 both right, item 4 half; hidden: always half. So from 0 to 0.5.
     assert (gained.low, gained.high) == (0.0, 0.5)
@@ -161,8 +168,8 @@ def test_arms_side_by_side_by_hand():
 
 def test_agreement_of_the_reveal_arm_is_of_blind_votes_with_the_final_ones_apart():
     rows = cast([(1, P, NONE, 1, 1), (1, Q, NONE, 0, 1), (2, P, NONE, 0, 0), (2, Q, NONE, 0, 0)])
-    found = {side.moment.key: side for side in measure_moments(rows, bootstrap=0)}
-    assert (found["reveal-first"].percent.value, found["reveal-final"].percent.value) == (0.5, 1.0)
+    found = {side.moment.key: side for side in measure_moments(rows, resample_count=0)}
+    assert (found["reveal-first"].equal_vote_share.value, found["reveal-final"].equal_vote_share.value) == (0.5, 1.0)
     assert [moment.key for moment in MOMENTS if moment.blind] == ["hidden", "reveal-first"]
 
 
@@ -178,7 +185,7 @@ STUDY = [
 
 def test_the_table_of_the_paired_study_by_hand():
     """Hidden: equal couples 1, 1/3, 1, 1/3, half yes: kappa (2/3 - 1/2) / (1/2). Shown: 1, 1/3, 1, 1; 5 of 12 yes."""
-    table = paired_table(STUDY, 3, bootstrap=300)
+    table = paired_table(STUDY, 3, resample_count=300)
     assert (table.pairs, table.referenced, table.ties) == (4, 4, 0)
     assert table.hidden.fleiss.value == pytest.approx(1 / 3)
     chance = (5 / 12) ** 2 + (7 / 12) ** 2
@@ -210,17 +217,17 @@ def test_an_arm_has_fleiss_kappa_over_pairs_with_the_same_number_of_votes():
         for item in range(20)
         for place in range(3)
     ]
-    found = next(one for one in measure_moments(cast, bootstrap=0) if one.moment.key == "shown")
+    found = next(one for one in measure_moments(cast, resample_count=0) if one.moment.key == "shown")
     cells = [ArmCell(tuple(vote.relevant for vote in cast if vote.item == item)) for item in range(20)]
-    assert found.fleiss.n == 20
-    assert isclose(found.fleiss.value, float(paired.fleiss_kappa(cells)(np.ones((1, 20)))[0]))
+    assert found.fleiss_kappa.n == 20
+    assert isclose(found.fleiss_kappa.value, float(paired.fleiss_kappa(cells)(np.ones((1, 20)))[0]))
 
 
 def test_pairs_that_a_group_has_not_finished_wait_and_ties_are_counted():
     started = JudgedPair(5, ArmCell((T, T)), ArmCell(YES3), T)
-    assert paired_table([*STUDY, started], 3, bootstrap=0).pairs == 4
+    assert paired_table([*STUDY, started], 3, resample_count=0).pairs == 4
     tied = JudgedPair(6, ArmCell((T, F)), ArmCell((T, T)), T)
-    table = paired_table([tied], 2, bootstrap=0)
+    table = paired_table([tied], 2, resample_count=0)
     assert (table.referenced, table.ties, table.hidden.recall_relevant.value) == (1, 1, None)
     assert table.hidden.recall_relevant.reason == paired.NO_REFERENCE
 
@@ -251,12 +258,10 @@ def test_an_interval_covers_the_difference_that_was_planted():
         for arm, offset, right in (("shown", 0, 0.9), ("hidden", 1000, 0.7))
         for number in range(300)
     ]
-    found = debate_gain(votes.accuracy, rows, bootstrap=500)
+    found = debate_gain(accuracy_measure, rows, resample_count=500)
     assert 0 < found.low < 0.2 < found.high < 0.35
 
 
 def test_a_difference_of_nothing_is_undefined():
-    assert (
-        bootstrap_statistic("nobody", MeasureTerm(lambda w: w[:, 0], 1), MeasureTerm(lambda w: w[:, 0], 0)).reason
-        == "nobody"
-    )
+    one_item, no_item = MeasureTerm(lambda w: w[:, 0], 1), MeasureTerm(lambda w: w[:, 0], 0)
+    assert resample_difference(one_item, no_item, "nobody").reason == "nobody"
