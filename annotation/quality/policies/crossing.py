@@ -120,7 +120,7 @@ class EscalationOutcome:
 
     pairs: int
     escalated: int  # Pairs that people judge.
-    escalation: float  # The same as a share of the pairs.
+    escalated_share: float  # Share of these pairs.
     judgments: int
     hours: float | None  # None if the time of a judgment is unknown.
     cost: float | None  # USD; None if the time of a judgment or the hourly rate is unknown.
@@ -142,7 +142,7 @@ def simulate_escalation(
     return EscalationOutcome(
         pairs=pairs,
         escalated=escalated,
-        escalation=escalated / pairs if pairs else 0.0,
+        escalated_share=escalated / pairs if pairs else 0.0,
         judgments=judgments,
         hours=people.hours(judgments),
         cost=people.cost(judgments),

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import NamedTuple
 from urllib.parse import urlencode
 
 from django.http import QueryDict
@@ -22,19 +22,20 @@ from annotation.quality.policies.crossing import (
     row_order,
     simulate_escalation,
 )
+from annotation.quality.policies.documents import CellDocument, ComparisonDocument, PolicyDocument
 from annotation.quality.policies.measures import Classwise
 from annotation.quality.policies.replay import ADJUDICATOR, AS_GOLD, PEOPLE
 from annotation.quality.policies.tables import policies_table
 from charts import Chart, Dot, draw_scatter
 from charts.downloads import DownloadTable
 
-# How the escalated pairs get their labels, by the key of "after" in the document.
+# Clauses on how the escalated pairs get their labels, by who resolves them.
 RESOLUTION_CLAUSES = {
     PEOPLE: gettext_noop("people judge them"),
     ADJUDICATOR: gettext_noop("an adjudicating judge decides them"),
     AS_GOLD: gettext_noop("the reference grades decide them"),
 }
-# Labels of the rows of the cross table. Rows of agreements, such as "1y", have their last letter as the key.
+# Labels of the rows of the cross table. The row of an agreement, such as "1y", has the label of its last letter.
 ROW_LABELS = {
     OPEN: gettext_noop("no agreement"),
     LOST: gettext_noop("turn missing"),
@@ -42,21 +43,20 @@ ROW_LABELS = {
     "y": gettext_noop("agreed in round %(round)s: relevant"),
     "n": gettext_noop("agreed in round %(round)s: not relevant"),
 }
-Document = Mapping[str, Any]  # JSON of report.evaluate_policies, or the part of it that a parameter is named after.
 
 
 @dataclass(frozen=True, slots=True)
 class PolicyFigures:
-    """What a policy achieves on the campaign's stored answers, and what it costs."""
+    """What a policy achieves on the stored answers of the campaign, and what it costs."""
 
-    pairs: int
-    escalated: int  # Pairs that go to people.
-    escalation: float  # The same as a share of the pairs.
-    failed: int  # Pairs with neither a label nor a task for people.
-    calls: int
+    pair_count: int
+    escalated_share: float  # Share of the pairs that go to people.
+    escalated_count: int  # Number of these pairs.
+    failed_count: int  # Number of pairs with neither a label nor a task for people.
+    call_count: int
     own_labels: Classwise  # Accuracy of the labels that the policy gives itself.
-    all_pairs: Statistic | None  # Balanced accuracy once the escalated pairs are resolved; None if they cannot be.
-    adjudicated: Statistic | None  # The same if an adjudicating judge resolves them; None if there is none.
+    all_labels: Statistic | None  # Balanced accuracy once the escalated pairs are resolved; None if they cannot be.
+    adjudicated_labels: Statistic | None  # The same if an adjudicating judge resolves them; None if there is none.
     judges_cost: float | None  # USD; None if a price is unknown.
     people_cost: float | None  # USD; None if the time of a judgment or the hourly rate is unknown.
     latency_ms: Mapping[str, float] | None  # As replay.measure_latency returns it; None if no pair has calls.
@@ -68,16 +68,22 @@ class PolicyFigures:
             return None
         return self.judges_cost + self.people_cost
 
+    @property
+    def is_adjudicated(self) -> bool:
+        """Whether an adjudicating judge has resolved escalated pairs of the policy."""
+        adjudicated = self.adjudicated_labels
+        return self.escalated_count > 0 and adjudicated is not None and adjudicated.value is not None
+
 
 @dataclass(frozen=True, slots=True)
-class PolicyLine:
+class PolicyRow:
     """A row of the table of policies."""
 
     name: str  # The policy with its parameters, such as "debate, 2 rounds".
     policy: str  # The policy alone, such as "debate".
     is_current: bool  # Whether it is the campaign's own policy.
-    is_on_frontier: bool  # Whether it is among the best trade-offs (find_pareto_frontier).
-    unavailable_because: str  # Untranslated reason why there are no figures; empty if there are.
+    is_best_trade_off: bool  # Whether it is among those that `find_best_trade_offs` returns.
+    unavailable_reason: str  # Why there are no figures, not translated; empty if there are figures.
     figures: PolicyFigures | None
 
 
@@ -86,49 +92,60 @@ class CrossingBox:
     """A cell of the cross table as the page shows it."""
 
     cell: CrossingCell
-    description: str  # Row and column in words.
+    description: str  # The row and the column in words.
     is_for_people: bool  # Whether people judge the pairs of the cell in the simulation.
-    query: str  # Query string of the list of the cell's pairs.
+    pairs_query_string: str  # The query string of the page that lists the pairs of the cell.
+
+
+@dataclass(frozen=True, slots=True)
+class CrossingRow:
+    """A row of the cross table, with a box for each column; None for a cell without pairs."""
+
+    label: str
+    boxes: Sequence[CrossingBox | None]
 
 
 @dataclass(frozen=True, slots=True)
 class ComparisonPage:
     """The contents of the page."""
 
-    campaign: int  # Number of the campaign.
+    campaign_number: int
     population: str  # Sentence about the pairs that the figures are of, without a full stop.
     is_measured: bool  # Whether there are reference grades or answers of people.
-    collapsed: int  # Pairs in whose debate an agent changed sides without a new quote.
-    resolution: str  # Clause on how the table's escalated pairs get their labels.
-    lines: list[PolicyLine]
-    has_adjudication: bool  # Whether the table has a column for an adjudicating judge.
-    table: DownloadTable
+    flipped_count: int  # Number of pairs in whose debate an agent changed sides without a new quote.
+    query_string: str  # The query string of this page without the simulation, for downloads.
     charts: list[Chart]
-    query: str  # Query string of this page without the simulator, for downloads.
-    columns: list[str]  # Columns of the cross table, as CrossingCell names them.
-    rows: list[tuple[str, list[CrossingBox | None]]]  # Label and boxes of each row; None for a cell without pairs.
+    # The table of policies.
+    policy_rows: list[PolicyRow]
+    resolution_clause: str  # How the escalated pairs get their labels.
+    has_adjudication: bool  # Whether the table has a column for an adjudicating judge.
+    download_table: DownloadTable
+    # The cross table.
+    crossing_columns: list[str]  # As CrossingCell names them.
+    crossing_rows: list[CrossingRow]
+    # The simulator.
     is_simulation: bool  # Whether the visitor chose the cells for people; if not, debate + ensemble chooses them.
     simulation: EscalationOutcome
     people: SimulatedPeople
 
 
-def build_page(document: Document, parameters: QueryDict) -> ComparisonPage:
-    """Build the page from what report.evaluate_policies returns and from the parameters of the page's URL.
+def build_page(document: ComparisonDocument, parameters: QueryDict) -> ComparisonPage:
+    """Build the page from the comparison, and from the parameters of the page's URL.
 
     1. Read the cells of the cross table, and which of them people judge in the simulation.
     2. Read the time and the cost of people.
-    3. Choose who resolves the escalated pairs, and build the lines of the table.
-    4. Put tables, charts and simulation together.
+    3. Choose who resolves the escalated pairs, and build the table of policies.
+    4. Put the tables, the charts and the simulation together.
     """
-    # 1. Until the visitor chooses cells, the simulator shows those that debate + ensemble escalates.
-    cells = [load_cell(values) for values in document["debate_by_ensemble"]]
+    # 1. Until the visitor chooses cells, people judge those that debate + ensemble escalates.
+    cells = [load_cell(cell_document) for cell_document in document["debate_by_ensemble"]]
     is_simulation = "simulate" in parameters
     if is_simulation:
         cells_for_people = set(parameters.getlist("hand"))
     else:
         cells_for_people = {cell.key for cell in cells if cell.escalated}
 
-    # 2. Values in the URL take precedence over the measured time and the rate of the collection.
+    # 2. Values in the URL take precedence over the measured time and over the rate of the collection.
     people = SimulatedPeople(**document["people"])
     seconds = _parse_number(parameters, "seconds")
     if seconds is not None:
@@ -137,37 +154,38 @@ def build_page(document: Document, parameters: QueryDict) -> ComparisonPage:
     if hourly_rate is not None:
         people = replace(people, hourly_rate=hourly_rate)
 
-    # 3. The lines depend on the cost of people.
+    # 3. The figures depend on the cost of people.
     resolver = _choose_resolver(document)
-    lines = _build_lines(document["policies"], resolver, people)
+    policy_rows = _build_policy_rows(document["policies"], resolver, people)
 
-    # 4.
-    columns = sorted({cell.column for cell in cells}, key=column_order)
+    # 4. The parameters of the simulation are not part of the query string.
     page_parameters = {name: parameters[name] for name in ("seconds", "rate", "lara") if parameters.get(name)}
+    columns = sorted({cell.column for cell in cells}, key=column_order)
     return ComparisonPage(
-        campaign=document["campaign"],
+        campaign_number=document["campaign"],
         population=document["population"],
         is_measured=document["reference"] != "none",
-        # The longest debate has the most agreements, and so the most that rest on a change of sides.
-        collapsed=max((policy.get("collapsed", 0) for policy in document["policies"]), default=0),
-        resolution=_(RESOLUTION_CLAUSES[resolver]),
-        lines=lines,
+        # The policy with the longest debate has the most agreements, and so the most that rest on a change of sides.
+        flipped_count=max((policy.get("collapsed", 0) for policy in document["policies"]), default=0),
+        query_string=urlencode({"campaign": document["campaign"]} | page_parameters),
+        charts=_build_charts(policy_rows, source=f"{document['collection']}: {document['population']}"),
+        policy_rows=policy_rows,
+        resolution_clause=_(RESOLUTION_CLAUSES[resolver]),
         # An adjudicating judge has answered, if at all, only for policies with the campaign's own number of rounds.
-        has_adjudication=any(_is_adjudicated(line.figures) for line in lines if line.figures),
-        table=policies_table(document),
-        charts=_build_charts(document, lines),
-        query=urlencode({"campaign": document["campaign"]} | page_parameters),
-        columns=columns,
-        rows=_build_crossing_rows(cells, columns, cells_for_people, document["campaign"]),
+        has_adjudication=any(row.figures.is_adjudicated for row in policy_rows if row.figures),
+        download_table=policies_table(document),
+        crossing_columns=columns,
+        crossing_rows=_build_crossing_rows(cells, columns, cells_for_people, document["campaign"]),
         is_simulation=is_simulation,
         simulation=simulate_escalation(cells, cells_for_people, people),
         people=people,
     )
 
 
-def load_cell(values: Document) -> CrossingCell:
-    """Build a cell of the cross table from its JSON."""
-    return CrossingCell(**{field.name: values[field.name] for field in fields(CrossingCell)})
+def load_cell(document: CellDocument) -> CrossingCell:
+    """Build a cell of the cross table from its JSON, which also contains some of its properties."""
+    field_names = {field.name for field in fields(CrossingCell)}
+    return CrossingCell(**{name: value for name, value in document.items() if name in field_names})  # type: ignore[arg-type]
 
 
 def _parse_number(parameters: QueryDict, name: str) -> float | None:
@@ -179,10 +197,10 @@ def _parse_number(parameters: QueryDict, name: str) -> float | None:
     return value if 0 <= value <= 1e6 else None
 
 
-def _choose_resolver(document: Document) -> str:
+def _choose_resolver(document: ComparisonDocument) -> str:
     """Return who resolves the escalated pairs: people if they answered for some policy, else the reference grades.
 
-    Without reference grades it is people too, whose answers are then missing.
+    If there are no reference grades either, it is people, whose answers are then missing.
     """
     people_answered = any(
         policy["after"][PEOPLE]["balanced_accuracy"]["value"] is not None
@@ -192,108 +210,87 @@ def _choose_resolver(document: Document) -> str:
     return PEOPLE if people_answered or document["reference"] != "gold" else AS_GOLD
 
 
-def _build_lines(policies: Sequence[Document], resolver: str, people: SimulatedPeople) -> list[PolicyLine]:
-    frontier = find_pareto_frontier(policies)
+def _build_policy_rows(policies: Sequence[PolicyDocument], resolver: str, people: SimulatedPeople) -> list[PolicyRow]:
+    best_trade_offs = find_best_trade_offs(policies)
     return [
-        PolicyLine(
+        PolicyRow(
             name=policy["name"],
             policy=policy["policy"],
             is_current=policy.get("current", False),
-            is_on_frontier=policy["name"] in frontier,
-            unavailable_because=policy["reason"] or "",
+            is_best_trade_off=policy["name"] in best_trade_offs,
+            unavailable_reason=policy["reason"] or "",
             figures=_read_figures(policy, resolver, people) if policy["available"] else None,
         )
         for policy in policies
     ]
 
 
-def _read_figures(policy: Document, resolver: str, people: SimulatedPeople) -> PolicyFigures:
+def _read_figures(policy: PolicyDocument, resolver: str, people: SimulatedPeople) -> PolicyFigures:
     """Return the figures of an available policy. The cost of people follows from `people`, not from the document."""
-    own = policy["own"]
-    resolved = policy["after"].get(resolver)
-    adjudicated = policy["after"].get(ADJUDICATOR)
+    own_labels = policy["own"]
+    resolved_labels = policy["after"].get(resolver)
+    adjudicated_labels = policy["after"].get(ADJUDICATOR)
     return PolicyFigures(
-        pairs=policy["pairs"],
-        escalated=policy["escalated"],
-        escalation=policy["escalation"],
-        failed=policy["failed"],
-        calls=policy["calls"],
+        pair_count=policy["pairs"],
+        escalated_share=policy["escalation"],
+        escalated_count=policy["escalated"],
+        failed_count=policy["failed"],
+        call_count=policy["calls"],
         own_labels=Classwise(
-            relevant=Statistic(**own["recall_relevant"]),
-            not_relevant=Statistic(**own["recall_not_relevant"]),
-            balanced=Statistic(**own["balanced_accuracy"]),
+            relevant=Statistic(**own_labels["recall_relevant"]),
+            not_relevant=Statistic(**own_labels["recall_not_relevant"]),
+            balanced=Statistic(**own_labels["balanced_accuracy"]),
         ),
-        all_pairs=Statistic(**resolved["balanced_accuracy"]) if resolved else None,
-        adjudicated=Statistic(**adjudicated["balanced_accuracy"]) if adjudicated else None,
+        all_labels=Statistic(**resolved_labels["balanced_accuracy"]) if resolved_labels else None,
+        adjudicated_labels=Statistic(**adjudicated_labels["balanced_accuracy"]) if adjudicated_labels else None,
         judges_cost=policy["machine"],
         people_cost=people.cost(policy["judgments"]),
         latency_ms=policy["latency_ms"],
     )
 
 
-def _is_adjudicated(figures: PolicyFigures) -> bool:
-    """Return whether an adjudicating judge resolved escalated pairs of the policy."""
-    return figures.escalated > 0 and figures.adjudicated is not None and figures.adjudicated.value is not None
+class TradeOff(NamedTuple):
+    """What a policy trades off: the balanced accuracy of its own labels, and the share of pairs that it escalates."""
+
+    name: str
+    accuracy: float
+    escalated_share: float
+
+    def is_superior_to(self, other: "TradeOff") -> bool:
+        """Return whether this is at least as good in both figures, and better in one of them."""
+        is_at_least_as_good = self.accuracy >= other.accuracy and self.escalated_share <= other.escalated_share
+        is_equal = self.accuracy == other.accuracy and self.escalated_share == other.escalated_share
+        return is_at_least_as_good and not is_equal
 
 
-def find_pareto_frontier(policies: Iterable[Document]) -> set[str]:
-    """Return the names of the measured policies that are best trade-offs of accuracy and escalation.
-
-    They are those to which no other policy is superior, that is, at least as good in the balanced accuracy
-    of its own labels and in the share of pairs that it escalates, and better in one of the two.
-    """
-    measured_policies = [
-        (policy["name"], policy["own"]["balanced_accuracy"]["value"], policy["escalation"])
-        for policy in policies
-        if policy["available"] and policy["own"]["balanced_accuracy"]["value"] is not None
-    ]
+def find_best_trade_offs(policies: Iterable[PolicyDocument]) -> set[str]:
+    """Return the names of the measured policies to which no other one is superior (the Pareto frontier)."""
+    trade_offs: list[TradeOff] = []
+    for policy in policies:
+        accuracy = policy["own"]["balanced_accuracy"]["value"] if policy["available"] else None
+        if accuracy is not None:
+            trade_offs.append(TradeOff(name=policy["name"], accuracy=accuracy, escalated_share=policy["escalation"]))
     return {
-        name
-        for name, accuracy, escalation in measured_policies
-        if not any(
-            other_accuracy >= accuracy
-            and other_escalation <= escalation
-            and (other_accuracy, other_escalation) != (accuracy, escalation)
-            for _name, other_accuracy, other_escalation in measured_policies
-        )
+        trade_off.name for trade_off in trade_offs if not any(other.is_superior_to(trade_off) for other in trade_offs)
     }
 
 
-def _build_charts(document: Document, lines: Sequence[PolicyLine]) -> list[Chart]:
-    """Draw accuracy by the workload of people, and accuracy by cost. Points off the frontier have no label."""
+def _build_charts(policy_rows: Sequence[PolicyRow], *, source: str) -> list[Chart]:
+    """Draw accuracy by the workload of people, and accuracy by cost. Only the best trade-offs have a label."""
     workload_dots: list[Dot] = []
     cost_dots: list[Dot] = []
-    for line in lines:
-        figures = line.figures
+    for row in policy_rows:
+        figures = row.figures
         if figures is None:
             continue
-        mark = _("current policy") if line.is_current else ""
         own_accuracy = figures.own_labels.balanced.value
         if own_accuracy is not None:
-            workload_dots.append(
-                Dot(
-                    x=100 * figures.escalation,
-                    y=100 * own_accuracy,
-                    label=line.name,
-                    series=line.policy,
-                    quiet=not line.is_on_frontier,
-                    mark=mark,
-                )
-            )
-        accuracy = figures.all_pairs.value if figures.all_pairs else None
-        if accuracy is not None and figures.total_cost is not None and figures.pairs:
-            cost_dots.append(
-                Dot(
-                    x=1000 * figures.total_cost / figures.pairs,
-                    y=100 * accuracy,
-                    label=line.name,
-                    series=line.policy,
-                    quiet=not line.is_on_frontier,
-                    mark=mark,
-                )
-            )
-    source = f"{document['collection']}: {document['population']}"
-    summary = _describe_frontier(lines)
+            workload_dots.append(_build_dot(row, x=100 * figures.escalated_share, y=100 * own_accuracy))
+        accuracy = figures.all_labels.value if figures.all_labels else None
+        if accuracy is not None and figures.total_cost is not None and figures.pair_count:
+            cost_per_1000_pairs = 1000 * figures.total_cost / figures.pair_count
+            cost_dots.append(_build_dot(row, x=cost_per_1000_pairs, y=100 * accuracy))
+    trade_offs_sentence = _describe_best_trade_offs(policy_rows)
     return [
         draw_scatter(
             "frontier",
@@ -301,8 +298,8 @@ def _build_charts(document: Document, lines: Sequence[PolicyLine]) -> list[Chart
             workload_dots,
             x=_("% of pairs for people"),
             y=_("balanced accuracy of own labels, %"),
-            summary=summary,
-            empty=summary,
+            summary=trade_offs_sentence,
+            empty=trade_offs_sentence,
             source=source,
         ),
         draw_scatter(
@@ -317,45 +314,59 @@ def _build_charts(document: Document, lines: Sequence[PolicyLine]) -> list[Chart
     ]
 
 
-def _describe_frontier(lines: Sequence[PolicyLine]) -> str:
+def _build_dot(row: PolicyRow, *, x: float, y: float) -> Dot:
+    return Dot(
+        x=x,
+        y=y,
+        label=row.name,
+        series=row.policy,
+        quiet=not row.is_best_trade_off,
+        mark=_("current policy") if row.is_current else "",
+    )
+
+
+def _describe_best_trade_offs(policy_rows: Sequence[PolicyRow]) -> str:
     """Return a sentence that lists the best trade-offs, those with the least work for people first."""
     trade_offs = [
-        (line.figures.escalation, line.figures.own_labels.balanced.value, line.name)
-        for line in lines
-        if line.is_on_frontier and line.figures
+        TradeOff(
+            name=row.name,
+            accuracy=row.figures.own_labels.balanced.value or 0.0,
+            escalated_share=row.figures.escalated_share,
+        )
+        for row in policy_rows
+        if row.is_best_trade_off and row.figures
     ]
     if not trade_offs:
         return _("Nothing to draw yet: no label has been measured.")
     descriptions = [
         _("%(policy)s (%(accuracy)s accurate, %(escalation)s for people)")
-        % {"policy": name, "accuracy": f"{accuracy:.1%}", "escalation": f"{escalation:.1%}"}
-        for escalation, accuracy, name in sorted(trade_offs, key=lambda trade_off: trade_off[0])
+        % {
+            "policy": trade_off.name,
+            "accuracy": f"{trade_off.accuracy:.1%}",
+            "escalation": f"{trade_off.escalated_share:.1%}",
+        }
+        for trade_off in sorted(trade_offs, key=lambda trade_off: trade_off.escalated_share)
     ]
     return _("The labelled points are the best trade-offs: %(policies)s.") % {"policies": "; ".join(descriptions)}
 
 
 def _build_crossing_rows(
-    cells: Sequence[CrossingCell], columns: Sequence[str], cells_for_people: AbstractSet[str], campaign: int
-) -> list[tuple[str, list[CrossingBox | None]]]:
-    """Return the label and the boxes of each row of the cross table; None for a cell without pairs.
+    cells: Sequence[CrossingCell], columns: Sequence[str], cells_for_people: AbstractSet[str], campaign_number: int
+) -> list[CrossingRow]:
+    """Return the rows of the cross table.
 
     `cells_for_people` are keys of cells. People also judge the cells without a label.
     """
     boxes: dict[tuple[str, str], CrossingBox] = {}
     for cell in cells:
-        if cell.column == NONE:
-            votes = _("no votes")
-        else:
-            yes, no = cell.column.split("-")
-            votes = _("%(yes)s votes yes, %(no)s no") % {"yes": yes, "no": no}
         boxes[cell.row, cell.column] = CrossingBox(
             cell=cell,
-            description=f"{format_row(cell.row)}, {votes}",
+            description=f"{format_row(cell.row)}, {_format_column(cell.column)}",
             is_for_people=cell.label is None or cell.key in cells_for_people,
-            query=urlencode({"campaign": campaign, "cross": cell.key}),
+            pairs_query_string=urlencode({"campaign": campaign_number, "cross": cell.key}),
         )
     rows = sorted({cell.row for cell in cells}, key=row_order)
-    return [(format_row(row), [boxes.get((row, column)) for column in columns]) for row in rows]
+    return [CrossingRow(format_row(row), [boxes.get((row, column)) for column in columns]) for row in rows]
 
 
 def format_row(row: str) -> str:
@@ -363,3 +374,11 @@ def format_row(row: str) -> str:
     if row in ROW_LABELS:
         return _(ROW_LABELS[row])
     return _(ROW_LABELS[row[-1]]) % {"round": row[:-1]}
+
+
+def _format_column(column: str) -> str:
+    """Return a column of the cross table in words, such as "3 votes yes, 2 no" for "3-2"."""
+    if column == NONE:
+        return _("no votes")
+    yes, no = column.split("-")
+    return _("%(yes)s votes yes, %(no)s no") % {"yes": yes, "no": no}

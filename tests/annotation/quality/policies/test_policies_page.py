@@ -127,7 +127,7 @@ def test_the_frontier_is_what_no_other_policy_beats() -> None:
 
     policies = [one("a", 0.9, 0.1), one("b", 0.9, 0.2), one("c", 0.95, 0.2), one("d", 0.8, 0.0), one("e", 0.7, 0.05),
                 one("f", None, 0.0), one("twin", 0.9, 0.1)]  # fmt: skip
-    assert page.find_pareto_frontier(policies) == {"a", "twin", "c", "d"}
+    assert page.find_best_trade_offs(policies) == {"a", "twin", "c", "d"}
 
 
 def test_the_page_names_what_is_not_available_and_serves_its_charts(
