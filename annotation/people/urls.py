@@ -1,23 +1,27 @@
-"""URLs of the People page: members, invitations, and the exclusion of a member's judgments."""
+"""URLs of a collection's members: the list with the invitations, the page of each member, and changes to them.
+
+The pages of members have the path "people", which is the name of this part of the navigation.
+"""
 
 from django.urls import URLPattern, path
 
 from annotation.people import views
 from annotation.people.accounts.views import member_password_link
 
+# `<int:member>` is the primary key of a Membership, `<int:invitation>` that of an Invitation.
 urlpatterns: list[URLPattern] = [
-    path("c/<slug:name>/members/", views.people, name="members"),
-    path("c/<slug:name>/members/invite/", views.invite, name="invite"),
+    path("c/<slug:name>/members/", views.show_members, name="members"),
+    path("c/<slug:name>/members/invite/", views.invite_members, name="invite_members"),
     path("c/<slug:name>/members/link/", views.make_reusable_link, name="make_reusable_link"),
     path("c/<slug:name>/members/join/", views.join_as_owner, name="join_as_owner"),
     path("c/<slug:name>/members/<int:member>/role/", views.set_member_role, name="set_member_role"),
     path("c/<slug:name>/members/<int:member>/active/", views.set_member_active, name="set_member_active"),
     path("c/<slug:name>/members/<int:member>/password/", member_password_link, name="member_password_link"),
     path("c/<slug:name>/invitations/<int:invitation>/revoke/", views.revoke_invitation, name="revoke_invitation"),
-    path("c/<slug:name>/people/<int:member>/", views.person, name="person"),
+    path("c/<slug:name>/people/<int:member>/", views.show_member, name="member"),
     path("c/<slug:name>/people/<int:member>/pause/", views.pause_member, name="pause_member"),
     path("c/<slug:name>/people/<int:member>/exclude/", views.exclude_judgments, name="exclude_judgments"),
-    # Under quality control, whose page lists the exclusions of all members.
+    # The list of all exclusions of judgments is a page of quality control.
     path(
         "c/<slug:name>/quality-control/exclusions/<int:exclusion>/reinstate/",
         views.reinstate_judgments,

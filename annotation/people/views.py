@@ -27,13 +27,13 @@ from corpus.errors import BadInput
 
 
 @action("admin", "GET")
-def people(request: HttpRequest, scope: Scope) -> HttpResponse:
+def show_members(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Show a collection's members with their quality, and the open invitations."""
     return _render_members(request, scope)
 
 
 @action("admin", "POST")
-def invite(request: HttpRequest, scope: Scope) -> HttpResponse:
+def invite_members(request: HttpRequest, scope: Scope) -> HttpResponse:
     """Create an invitation for each name, mail those with an email address, and show the links."""
     form = _invitation_form(request.POST)
     if not form.is_valid():
@@ -145,9 +145,9 @@ def _render_members(
 
 
 @action("admin", "GET")
-def person(request: HttpRequest, scope: Scope, member: int) -> HttpResponse:
+def show_member(request: HttpRequest, scope: Scope, member: int) -> HttpResponse:
     """Show a member's figures and batches, with the actions on them."""
-    return _render_person(request, scope, scope.find_member(member))
+    return _render_member(request, scope, scope.find_member(member))
 
 
 @action("admin", "POST")
@@ -155,16 +155,16 @@ def set_member_role(request: HttpRequest, scope: Scope, member: int) -> HttpResp
     """Change a member's role; a lower role needs the field `confirm`."""
     row, new_role = scope.find_member(member), request.POST.get("role", "")
     if new_role not in map(str, Role.values):
-        return _render_person(request, scope, row, problem=_("Choose one of the three roles."))
+        return _render_member(request, scope, row, problem=_("Choose one of the three roles."))
     before, after = Role(row.role), Role(int(new_role))
     if problem := members.explain_lockout(scope.user, row, after):
-        return _render_person(request, scope, row, problem=problem)
+        return _render_member(request, scope, row, problem=problem)
     # A lower role must be confirmed, because the member loses access to pages.
     if after < before and "confirm" not in request.POST:
-        return _render_person(request, scope, row, smaller=after)
+        return _render_member(request, scope, row, smaller=after)
     if after != before and (withdrawn := str(members.change_role(membership=row, role=after, by=scope.user))):
         messages.info(request, withdrawn)
-    return redirect(f"{reverse('person', args=[scope.collection.name, row.pk])}?was={before.value}")
+    return redirect(f"{reverse('member', args=[scope.collection.name, row.pk])}?was={before.value}")
 
 
 @action("admin", "POST")
@@ -173,11 +173,11 @@ def set_member_active(request: HttpRequest, scope: Scope, member: int) -> HttpRe
     row = scope.find_member(member)
     renew = request.POST.get("active") == "1"
     if not renew and (problem := members.explain_lockout(scope.user, row, None)):
-        return _render_person(request, scope, row, problem=problem)
+        return _render_member(request, scope, row, problem=problem)
     if withdrawn := str(members.set_active(membership=row, active=renew, by=scope.user)):
         messages.info(request, withdrawn)
     before = "inactive" if renew else "active"
-    return redirect(f"{reverse('person', args=[scope.collection.name, row.pk])}?was={before}")
+    return redirect(f"{reverse('member', args=[scope.collection.name, row.pk])}?was={before}")
 
 
 @action("admin", "POST")
@@ -192,7 +192,7 @@ def pause_member(request: HttpRequest, scope: Scope, member: int) -> HttpRespons
         exclusions.pause(membership=row, by=scope.user, note=note)
         text = _("%(name)s is paused. Open pairs returned to the queue.")
     messages.success(request, text % {"name": row.user.username})
-    return redirect("person", scope.collection.name, row.pk)
+    return redirect("member", scope.collection.name, row.pk)
 
 
 @action("admin", "POST")
@@ -200,17 +200,17 @@ def exclude_judgments(request: HttpRequest, scope: Scope, member: int) -> HttpRe
     """Exclude a member's judgments, all or those since a time."""
     row, form = scope.find_member(member), NoteForm(request.POST)
     if not form.is_valid():
-        return _render_person(request, scope, row, problem=_("Enter a date and a time, or leave the field blank."))
+        return _render_member(request, scope, row, problem=_("Enter a date and a time, or leave the field blank."))
     options = form.cleaned_data
     try:
         new_exclusion = exclusions.exclude_judgments(
             membership=row, by=scope.user, note=options["note"], since=options["since"]
         )
     except BadInput as error:
-        return _render_person(request, scope, row, problem=str(error))
+        return _render_member(request, scope, row, problem=str(error))
     n = len(new_exclusion.judgments)
     messages.success(request, ngettext("%(n)s row excluded.", "%(n)s rows excluded.", n) % {"n": n})
-    return redirect("person", scope.collection.name, row.pk)
+    return redirect("member", scope.collection.name, row.pk)
 
 
 @action("admin", "POST")
@@ -222,13 +222,13 @@ def reinstate_judgments(request: HttpRequest, scope: Scope, exclusion: int) -> H
     try:
         reinstatement = exclusions.reinstate_judgments(act=exclusion_row, by=scope.user)
     except BadInput as error:
-        return _render_person(request, scope, scope.find_member(exclusion_row.membership_id), problem=str(error))
+        return _render_member(request, scope, scope.find_member(exclusion_row.membership_id), problem=str(error))
     n = len(reinstatement.judgments)
     messages.success(request, ngettext("%(n)s judgment reinstated.", "%(n)s judgments reinstated.", n) % {"n": n})
-    return redirect("person", scope.collection.name, exclusion_row.membership_id)
+    return redirect("member", scope.collection.name, exclusion_row.membership_id)
 
 
-def _render_person(
+def _render_member(
     request: HttpRequest, scope: Scope, row: Membership, *, problem: str = "", smaller: Role | None = None
 ) -> HttpResponse:
     statistics, failure, quality = table.find_quality(scope.collection, row)

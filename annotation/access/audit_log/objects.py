@@ -72,7 +72,7 @@ def find_objects(entries: Sequence[AuditEntry]) -> dict[int, ActObject]:
     pages = {(member.user_id, member.collection_id): member.pk for member in members}
     for entry in people:
         page = pages.get((entry.concerns_id or 0, entry.collection_id or 0))
-        url = _find_address("person", entry.collection_name, member=page) if page else ""
+        url = _find_address("member", entry.collection_name, member=page) if page else ""
         objects[entry.pk] = (entry.concerns.username if entry.concerns else "", url)
     entries_by_kind: dict[str, list[AuditEntry]] = defaultdict(list)
     for entry in entries:

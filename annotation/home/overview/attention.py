@@ -77,7 +77,7 @@ def list_attention(
         items.append(AttentionItem("annotators", _address(collection, "members"), count=len(alarmed)))
     else:
         for person in alarmed:
-            address = reverse("person", args=[collection.name, person.membership])
+            address = reverse("member", args=[collection.name, person.membership])
             items.append(AttentionItem("annotator", address, name=person.name, words="; ".join(person.alarms)))
     if collection.qualification:
         failed = Membership.objects.filter(
@@ -87,7 +87,7 @@ def list_attention(
             result = onboarding.read_result(member)
             words = _("did not pass the test: %(right)s of %(total)s right, %(mark)s%% is required")
             words %= {"right": result.right, "total": result.total, "mark": collection.pass_mark}
-            address = reverse("person", args=[collection.name, member.pk])
+            address = reverse("member", args=[collection.name, member.pk])
             items.append(AttentionItem("annotator", address, name=member.user.username, words=words))
 
     campaigns = _address(collection, "campaigns")

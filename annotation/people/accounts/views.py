@@ -24,7 +24,7 @@ from annotation.access import languages, unsent_forms
 from annotation.access.audit_log.recording import record
 from annotation.access.permissions import PublicScope, Scope, SiteScope, action
 from annotation.models import Invitation, User
-from annotation.people.accounts import invitations, members, sessions, single_sign_on, site_people
+from annotation.people.accounts import invitations, members, sessions, single_sign_on, site_accounts
 from annotation.people.accounts.forms import MailForm, SignUpForm
 from corpus.errors import BadInput
 
@@ -235,13 +235,13 @@ def people(request: HttpRequest, scope: SiteScope) -> HttpResponse:
     """List the accounts by name, with search."""
     # User names have at most 150 characters.
     search, after = request.GET.get("search", "")[:150], request.GET.get("after", "")[:150]
-    users = list(site_people.list_users(search, after))
-    rows = users[: site_people.PAGE_SIZE]
+    accounts = list(site_accounts.list_accounts(search, after))
+    listed_accounts = accounts[: site_accounts.PAGE_SIZE]
     context = {
         "scope": scope,
-        "people": rows,
+        "people": listed_accounts,
         "search": search,
-        "after": rows[-1].username if len(users) > site_people.PAGE_SIZE else "",
+        "after": listed_accounts[-1].username if len(accounts) > site_accounts.PAGE_SIZE else "",
         "is_first": not after,
     }
     return render(request, "accounts/people.html", context)
@@ -249,11 +249,11 @@ def people(request: HttpRequest, scope: SiteScope) -> HttpResponse:
 
 @action("own-site", "POST")
 def control_account(request: HttpRequest, scope: SiteScope, user: int, act: str) -> HttpResponse:
-    """Perform an action of site_people.ACCOUNT_ACTIONS on an account."""
-    if act not in site_people.ACCOUNT_ACTIONS:
+    """Perform an action of site_accounts.ACCOUNT_ACTIONS on an account."""
+    if act not in site_accounts.ACCOUNT_ACTIONS:
         raise Http404("Unknown action.")
     person = get_object_or_404(User, pk=user)
-    account_action = site_people.ACCOUNT_ACTIONS[act]
+    account_action = site_accounts.ACCOUNT_ACTIONS[act]
     name = person.username
     try:
         withdrawn = account_action.perform(person, by=scope.user)

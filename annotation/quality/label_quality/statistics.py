@@ -156,7 +156,7 @@ def people_charts(collection: str, people: Sequence[PersonQuality]) -> list[Char
     for key, title, x in sides:
         bars = []
         for person in people:
-            share, address = getattr(person, key), reverse("person", args=[collection, person.membership])
+            share, address = getattr(person, key), reverse("member", args=[collection, person.membership])
             bars.append(
                 Bar(person.name, share.value, share.low, share.high, share.n, share.reason or "", address=address)
             )

@@ -66,7 +66,7 @@ LEFT: dict[str, Act] = {
     "set_member_role": Act("member.role", data={"role": "2"}),
     "set_member_active": Act("member.active", data={"active": "0"}),
     "member_password_link": Act("password.link"),
-    "invite": Act("invitation.made", data={"people": "Dana"}),
+    "invite_members": Act("invitation.made", data={"people": "Dana"}),
     "make_reusable_link": Act(
         "invitation.made",
         # Not today: a run goes on over midnight.

@@ -15,7 +15,7 @@ from django.test.utils import CaptureQueriesContext
 from annotation.models import Assignment, AuditEntry, Invitation, Membership, Role, User
 from annotation.models.imports import FileImport
 from annotation.models.snapshots import QuerySplit
-from annotation.people.accounts import sessions, site_people
+from annotation.people.accounts import sessions, site_accounts
 from benchmark.models.runs import Run
 from corpus.errors import BadInput
 from corpus.models import Assessor, Judgment, Target
@@ -305,14 +305,14 @@ def test_a_pseudonymised_person_is_gone_and_the_judgments_stay() -> None:
     page = as_user(boss).get("/audit-log/").content.decode()
     assert person.username in page and "alice" not in page, "the audit log names people by reference"
     with pytest.raises(BadInput, match="Send a new invitation"):
-        site_people.reopen_account(person, by=boss)
+        site_accounts.reopen_account(person, by=boss)
 
 
 def test_the_sessions_of_a_pseudonymised_person_are_ended_once() -> None:
     alice, boss = make_user("alice"), make_user("boss", is_owner=True)
     client = sign_in()
     with CaptureQueriesContext(connection) as queries:
-        site_people.pseudonymise(alice, by=boss)
+        site_accounts.pseudonymise(alice, by=boss)
     reads = [query for query in queries.captured_queries if query["sql"].startswith("SELECT")]
     assert sum('FROM "usersessions_usersession"' in query["sql"] for query in reads) == 1
     assert not inside(client)

@@ -10,7 +10,7 @@ import pytest
 from django.test import Client
 
 from annotation.models import AuditEntry, Membership, Role, User
-from annotation.people.accounts import members, site_people
+from annotation.people.accounts import members, site_accounts
 from api.models import Webhook
 from api.tokens import make_token
 from api.webhooks import services
@@ -133,7 +133,7 @@ def test_an_owner_who_is_none_any_more_keeps_what_an_admin_may() -> None:
     membership = make_member(scene.stones, "second")
     Membership.objects.filter(pk=membership.pk).update(user=olga, role=Role.ADMIN)
     there = members.invite(collection=scene.stones, role=Role.ANNOTATOR, author=olga)
-    told = str(site_people.set_owner(olga, by=make_user("other", is_owner=True), owner=False))
+    told = str(site_accounts.remove_owner_role(olga, by=make_user("other", is_owner=True)))
     assert set(scene.holds(mine).values()) == {False}
     assert Client().get(f"/invitations/{there.token}/").status_code == 200
     assert re.findall(r"(\d) (\w+)", told) == [
