@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from annotation.home.campaigns.selectors import read_accounts, silent_since
 from annotation.home.overview.overview import CollectionOverview
 from annotation.models import Membership, Role
-from annotation.quality.label_quality.canaries import CanaryFlips
+from annotation.quality.label_quality.canaries import CanaryResult
 from annotation.quality.label_quality.loading import LabelQuality
 from annotation.work.quality_control import onboarding
 from corpus.models import Collection
@@ -41,7 +41,7 @@ class AttentionItem:
 def list_attention(
     overview: CollectionOverview,
     quality: LabelQuality,
-    flips: Iterable[CanaryFlips],
+    canary_results: Iterable[CanaryResult],
     collection: Collection,
     *,
     judges: bool,
@@ -97,9 +97,9 @@ def list_attention(
             if since is not None and (timezone.now() - since).total_seconds() >= SILENT_S:
                 words = formats.date_format(timezone.localtime(since), "SECONDS_FORMAT")
                 items.append(AttentionItem("silent", campaigns, name=account.state.name, words=words))
-    for canary in flips:
-        if canary.alarm:
-            items.append(AttentionItem("canary", _address(collection, "canaries"), words=canary.summary))
+    for canary_result in canary_results:
+        if canary_result.raises_alarm:
+            items.append(AttentionItem("canary", _address(collection, "canaries"), words=canary_result.summary))
 
     status = overview.status
     if status["state"] in (Campaign.State.BUDGET, Campaign.State.PAUSED):

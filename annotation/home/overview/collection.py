@@ -38,7 +38,7 @@ def build_dashboard(
     """Build the Overview's context, except its counts. `judges`, `adjudicates`: what the reader may do."""
     campaign, status, stored = overview.campaign, overview.status, quality.statistics
     audits, costs = stored.audits, campaign_costs(collection, status, overview.selected)
-    flips = canaries.measure_flips(canaries.judges_of(campaign))
+    canary_results = canaries.read_canary_results(canaries.debaters_and_voters(campaign))
     dropped = selectors.count_filtered(campaign) if campaign else 0
     # Pairs of several campaigns took different routes, so only their outcomes are drawn.
     has_others = overview.campaigns or overview.status["escalations"].get(IMPORTED)
@@ -60,7 +60,9 @@ def build_dashboard(
         of_judges, of_all = costs_by_audits(status, costs.own, people, audits)
         per_label = of_judges if costs.hourly_rate is None else of_all
     return {
-        "attention": list_attention(overview, quality, flips, collection, judges=judges, adjudicates=adjudicates),
+        "attention": list_attention(
+            overview, quality, canary_results, collection, judges=judges, adjudicates=adjudicates
+        ),
         "sources": describe_sources(sources),
         "has_one_search": has_one_search(sources),
         "quality": quality,

@@ -4,14 +4,14 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from annotation.quality.label_quality.canaries import ALARM_RATE, measure_flips
+from annotation.quality.label_quality.canaries import ALARM_RATE, CanaryResult, read_canary_results
 from corpus.commands import QuorumCommand
 from corpus.errors import BadInput
 from judges.campaigns.configurations import find_panel
 from judges.probes import canaries
 from judges.records import Judge
 
-MOST_HOURS = 24 * 366
+MAX_INTERVAL_HOURS = 24 * 366
 
 
 class Command(QuorumCommand):
@@ -43,15 +43,11 @@ class Command(QuorumCommand):
         if not asked_judges:
             raise BadInput(f"Every judge of panel {panel.name} may cost money: add --paid to ask them all the same")
         canary_round = canaries.ask_canaries(panel=panel.name, judges=asked_judges, by="command")
-        flips = measure_flips(judge.id for judge in asked_judges)
-        rows = []
-        for judge_flips in flips:
-            without_verdict = f"; {judge_flips.lost} without a verdict" if judge_flips.lost else ""
-            self.say(f"{'ALARM  ' if judge_flips.alarm else 'ok     '}{judge_flips.summary}{without_verdict}")
-            low, high = judge_flips.bounds
-            row = {name: getattr(judge_flips, name) for name in ("name", "pairs", "flips", "lost", "asked", "rate")}
-            row |= {"low": low, "high": high, "limit": ALARM_RATE, "alarm": judge_flips.alarm}
-            rows.append(row | {"clean_honest": judge_flips.honest, "kinds": judge_flips.kinds})
+        results = read_canary_results(judge.id for judge in asked_judges)
+        for result in results:
+            lost_verdicts = result.lost_verdict_count
+            without_verdict = f"; {lost_verdicts} without a verdict" if lost_verdicts else ""
+            self.say(f"{'ALARM  ' if result.raises_alarm else 'ok     '}{result.summary}{without_verdict}")
         costs = list(canary_round.answers.values_list("cost", flat=True))
         known_costs = [cost for cost in costs if cost is not None]
         document |= {
@@ -59,12 +55,15 @@ class Command(QuorumCommand):
             "calls": len(costs),
             "cost": sum(known_costs) if len(known_costs) == len(costs) else None,
         }
-        return document | {"judges": rows, "alarms": [row["name"] for row in rows if row["alarm"]]}
+        return document | {
+            "judges": [describe_result(result) for result in results],
+            "alarms": [result.judge_name for result in results if result.raises_alarm],
+        }
 
     def schedule(self, options: dict[str, Any]) -> dict[str, Any]:
         """Set the schedule and print it."""
-        if not 0 <= options["every"] <= MOST_HOURS:
-            raise BadInput(f"--every {options['every']}: give hours from 0 (never) to {MOST_HOURS}")
+        if not 0 <= options["every"] <= MAX_INTERVAL_HOURS:
+            raise BadInput(f"--every {options['every']}: give hours from 0 (never) to {MAX_INTERVAL_HOURS}")
         schedule = canaries.set_schedule(hours=options["every"], paid=options["paid"], panel=options["panel"])
         if schedule.hours:
             whom = "all judges" if schedule.paid else "free judges only"
@@ -82,6 +81,31 @@ class Command(QuorumCommand):
             self.stderr.write(f"left out because they may cost money: {names}; --paid asks them too")
             self.stderr.write(f"estimate for them: {canaries.forecast(left_out).line()}")
         return {"estimate": estimate_cost(judges), "estimate_left_out": estimate_cost(left_out)}
+
+
+def describe_result(result: CanaryResult) -> dict[str, Any]:
+    """Return the result of a judge as JSON."""
+    return {
+        "name": result.judge_name,
+        "pairs": result.pair_count,
+        "flips": result.flip_count,
+        "lost": result.lost_verdict_count,
+        "asked": result.hostile_text_count,
+        "rate": result.flip_rate,
+        "low": result.flip_rate_interval.low,
+        "high": result.flip_rate_interval.high,
+        "limit": ALARM_RATE,
+        "alarm": result.raises_alarm,
+        "clean_honest": result.honest_verdict_count,
+        "kinds": {
+            counts.kind: {
+                "pairs": counts.pair_count,
+                "flips": counts.flip_count,
+                "lost": counts.lost_verdict_count,
+            }
+            for counts in result.counts_by_kind
+        },
+    }
 
 
 def estimate_cost(judges: list[Judge]) -> dict[str, Any] | None:

@@ -13,10 +13,10 @@ from annotation.access.audit_log.recording import record
 from annotation.access.permissions import Scope, action
 from annotation.quality.label_quality.canaries import (
     ALARM_RATE,
+    debaters_and_voters,
     draw_flip_rates,
-    judges_of,
-    list_flipped,
-    measure_flips,
+    list_followed_texts,
+    read_canary_results,
     tabulate_kinds,
 )
 from corpus.chart_downloads import download
@@ -98,7 +98,7 @@ def _render_page(request: HttpRequest, scope: Scope, form: ScheduleForm, status:
     campaign = campaigns_of(scope.collection).first()
     panel = Panel.objects.filter(is_default=True).first()
     judges = canaries.panel_judges(panel) if panel else []
-    results = measure_flips([*(judge.id for judge in judges), *judges_of(campaign)])
+    results = read_canary_results([*(judge.id for judge in judges), *debaters_and_voters(campaign)])
     chart = draw_flip_rates(results)
     if file := download(request, [chart]):
         return file
@@ -108,7 +108,7 @@ def _render_page(request: HttpRequest, scope: Scope, form: ScheduleForm, status:
         "results": results,
         "kinds": tabulate_kinds(results),
         "chart": chart,
-        "followed": list_flipped(results),
+        "followed": list_followed_texts(results),
         "texts": {injection.name: injection.text for injection in INJECTIONS},
         "number": len(INJECTIONS),
         "limit": ALARM_RATE,

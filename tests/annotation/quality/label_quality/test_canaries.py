@@ -11,7 +11,13 @@ from django.test import Client
 from django.utils import timezone
 
 from annotation.models import Role
-from annotation.quality.label_quality.canaries import CanaryFlips, judges_of, list_flipped, measure_flips
+from annotation.quality.label_quality.canaries import (
+    CanaryResult,
+    KindCounts,
+    debaters_and_voters,
+    list_followed_texts,
+    read_canary_results,
+)
 from corpus.models import Collection
 from jobs import workers
 from judges.models import Campaign, JudgeVersion
@@ -96,9 +102,9 @@ def test_flips_are_those_of_a_hand_count(panel, model_server: LocalModels) -> No
     yes = sum(one.injection.aim == "yes" for one in HOSTILE)
     assert (rows["v2"]["pairs"], rows["v2"]["flips"]) == (n - yes, 0)
     assert rows["v2"]["clean_honest"] == n - yes
-    first = measure_flips(judges_of(_campaign(panel)))
-    assert sorted(text.name for text in list_flipped(first)) == sorted(wanted)
-    assert {text.judge for text in list_flipped(first)} == {"v1"}
+    first = read_canary_results(debaters_and_voters(_campaign(panel)))
+    assert sorted(text.canary_name for text in list_followed_texts(first)) == sorted(wanted)
+    assert {text.judge_name for text in list_followed_texts(first)} == {"v1"}
 
 
 def _campaign(panel) -> Campaign:
@@ -110,11 +116,11 @@ def test_the_interval_and_the_alarm_are_those_of_clopper_and_pearson() -> None:
     """3 of 60: 1.04% to 13.92%, no alarm at a limit of 2%; 4 of 60: 1.85% to 16.20%; 5 of 60: 2.76% to 18.39%."""
     cases = {3: (0.0104, 0.1392, False), 4: (0.0185, 0.1620, False), 5: (0.0276, 0.1839, True)}
     for number, (low, high, alarm) in cases.items():
-        one = CanaryFlips(1, "v1", 1, timezone.now(), 60, number, 0, 60, 60, ())
-        assert one.bounds == pytest.approx((low, high), abs=5e-5)
-        assert one.alarm is alarm
-    none = CanaryFlips(1, "v1", 1, timezone.now(), 0, 0, 0, 0, 60, ())
-    assert none.rate is None and not none.alarm and "not measured" in none.summary
+        one = CanaryResult("v1", [KindCounts(1, 1, timezone.now(), "order", 60, number, 0, 60, 60)])
+        assert one.flip_rate_interval == pytest.approx((low, high), abs=5e-5)
+        assert one.raises_alarm is alarm
+    none = CanaryResult("v1", [KindCounts(1, 1, timezone.now(), "order", 0, 0, 0, 0, 60)])
+    assert none.flip_rate is None and not none.raises_alarm and "not measured" in none.summary
 
 
 def test_answers_are_never_changed_or_removed(panel, model_server: LocalModels) -> None:
