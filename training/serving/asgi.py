@@ -6,7 +6,8 @@ from pathlib import Path
 from jobs.processes import end_with_server
 from training.published.embedder import is_embedder, open_embedder
 from training.published.opening import open_scorer
-from training.serving.app import ServedModel, make_app
+from training.serving.app import make_app
+from training.serving.served_model import ServedModel
 
 # If the server is killed, this process must not continue to occupy the model's memory.
 end_with_server()

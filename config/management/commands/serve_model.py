@@ -50,7 +50,8 @@ class Command(QuorumCommand):
         if importlib.util.find_spec("torch") is None or importlib.util.find_spec("fastapi") is None:
             raise BadInput("Serving a model needs the training extra: `make install-training` sets it up")
         if options["openapi"]:
-            from training.serving.app import ServedModel, make_app
+            from training.serving.app import make_app
+            from training.serving.served_model import ServedModel
 
             return self.stdout.write(json.dumps(make_app(ServedModel("model", None)).openapi(), ensure_ascii=False))
         folder = check_folder(options["model"], options["prompt"], options["pooling"])

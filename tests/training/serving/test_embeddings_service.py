@@ -26,7 +26,8 @@ from tests.tiny_models import tiny  # noqa: E402
 from tests.training.serving.served import serve_model  # noqa: E402
 from training.published.embedder import is_embedder, open_embedder, pooling_of  # noqa: E402
 from training.published.tiny_bases import tiny_encoder  # noqa: E402
-from training.serving.app import ServedModel, make_app  # noqa: E402
+from training.serving.app import make_app  # noqa: E402
+from training.serving.served_model import ServedModel  # noqa: E402
 
 TEXTS = [
     "A dictionary maps keys to values, and a mapping object maps hashable values.",

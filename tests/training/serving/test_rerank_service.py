@@ -41,9 +41,10 @@ from training.published.tiny_bases import tiny_encoder  # noqa: E402
 from training.published.tokens import EncodedRow  # noqa: E402
 from training.recipes.calibration import Calibration  # noqa: E402
 from training.recipes.rendering import RenderedPair  # noqa: E402
-from training.serving import app  # noqa: E402
-from training.serving.app import ServedModel, make_app, read_fields  # noqa: E402
+from training.serving.answers import parse_written_text  # noqa: E402
+from training.serving.app import make_app  # noqa: E402
 from training.serving.batcher import PASSES, Batcher  # noqa: E402
+from training.serving.served_model import ServedModel  # noqa: E402
 
 QUERY = "what is a dictionary"
 BUILDING = Lock()
@@ -290,7 +291,7 @@ def test_who_gave_up_is_not_scored() -> None:
 
 
 def test_a_request_that_takes_too_long_is_told_so_and_not_scored_further(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(app, "ANSWER_TIMEOUT_S", 0.2)
+    monkeypatch.setattr(served_model, "ANSWER_TIMEOUT_S", 0.2)
     scorer = Fake()
     scorer.go.clear()
     served = ServedModel("m", scorer)
@@ -423,7 +424,7 @@ def test_contribution_and_evidence_come_when_asked_for(tmp_path: Path) -> None:
 def test_evidence_that_was_cut_says_so_and_keeps_what_was_written(
     written: RenderedPair, wanted: tuple[Any, ...]
 ) -> None:
-    assert read_fields(written) == wanted
+    assert parse_written_text(written) == wanted
 
 
 @pytest.mark.parametrize(

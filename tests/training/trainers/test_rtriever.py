@@ -14,7 +14,7 @@ from tests.training.serving.test_embeddings_service import ask as send  # noqa: 
 from tests.training_sets import ask  # noqa: E402
 from training.published.embedder import open_embedder, read_query_prefix  # noqa: E402
 from training.published.opening import open_scorer  # noqa: E402
-from training.serving.app import ServedModel  # noqa: E402
+from training.serving.served_model import ServedModel  # noqa: E402
 from training.trainers.training import train_model  # noqa: E402
 
 torch.set_num_threads(1)
