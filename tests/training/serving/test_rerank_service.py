@@ -41,6 +41,7 @@ from training.published.tiny_bases import tiny_encoder  # noqa: E402
 from training.published.tokens import EncodedRow  # noqa: E402
 from training.recipes.calibration import Calibration  # noqa: E402
 from training.recipes.rendering import RenderedPair  # noqa: E402
+from training.serving import served_model  # noqa: E402
 from training.serving.answers import parse_written_text  # noqa: E402
 from training.serving.app import make_app  # noqa: E402
 from training.serving.batcher import PASSES, Batcher  # noqa: E402
