@@ -9,7 +9,7 @@ from ninja import Field, Router, Schema
 from ninja.decorators import decorate_view
 
 from actions.services import Actor
-from annotation.home.campaigns.selectors import CampaignEstimate, estimate_campaign
+from annotation.home.campaigns.estimates import CampaignEstimate, estimate_campaign
 from api.authentication import MANAGE, may, scope_of
 from api.estimates import JobEstimateOut, show_estimate
 from api.idempotency import once

@@ -16,8 +16,9 @@ from actions.pages import answer_action
 from actions.services import Actor
 from annotation.access.audit_log.recording import record
 from annotation.access.permissions import Scope, action
+from annotation.home.campaigns.estimates import estimate_campaign
 from annotation.home.campaigns.forms import StartForm, WriteForm
-from annotation.home.campaigns.selectors import campaign_rows, estimate_campaign
+from annotation.home.campaigns.selectors import list_campaigns
 from corpus.errors import BadInput
 from corpus.numbered import numbered_or_404
 from judges.campaigns import evidence_campaigns as evidence
@@ -152,12 +153,12 @@ MESSAGES = {
 def _render_campaigns(
     request: HttpRequest, scope: Scope, form: ActionForm, *, writing: WriteForm | None = None, status: int = 200
 ) -> HttpResponse:
-    rows = campaign_rows(scope.collection)
+    listed_campaigns = list_campaigns(scope.collection)
     context = {
         "scope": scope,
         "form": form,
-        "rows": [row for row in rows if not row.is_finished_cost_centre],
-        "spending": [row for row in rows if row.is_finished_cost_centre],
+        "listed_campaigns": [listed for listed in listed_campaigns if not listed.is_finished_cost_centre],
+        "cost_centres": [listed for listed in listed_campaigns if listed.is_finished_cost_centre],
         "writing": writing or WriteForm(prefix="write"),
         "texts": evidence.target_coverage(scope.collection),
     }

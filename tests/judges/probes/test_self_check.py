@@ -255,7 +255,7 @@ def test_a_large_campaign_names_the_judges_that_never_passed_before_it_starts(bo
     checked(books, judges[3], passes=False)
     text = client.post("/c/books/campaigns/start/", asked).content.decode()
     assert "Start this campaign?" in text and "not checked yet" not in text, "two pairs are no large campaign"
-    monkeypatch.setattr("annotation.home.campaigns.selectors.LARGE_CAMPAIGN_PAIRS", 2)
+    monkeypatch.setattr("annotation.home.campaigns.estimates.LARGE_CAMPAIGN_PAIRS", 2)
     text = client.post("/c/books/campaigns/start/", asked).content.decode()
     assert "/c/books/panel/self-check/?panel=paid" in text
     assert "v4: not checked yet" in text and "v3: failed on" in text and "v1: passed" not in text

@@ -2,7 +2,7 @@
 
 import pytest
 
-from annotation.home.campaigns.selectors import DREAM_ESCALATED_SHARE, DREAM_JUDGMENT_SECONDS, estimate_people
+from annotation.home.campaigns.estimates import DREAM_ESCALATED_SHARE, DREAM_JUDGMENT_SECONDS, estimate_people
 from annotation.models import Role
 from corpus.models import Collection
 from judges.campaigns.configurations import build_configuration

@@ -36,16 +36,18 @@ def test_a_running_campaign_shows_speed_time_left_and_an_open_circuit(client) ->
     redis_client().hset(state_key, mapping={"opened": 2, "errors": 25, "open_until": int(time.time() * 1000) + 30_000})
     try:
         response = client.get("/c/books/campaigns/")
-        (row,) = response.context["rows"]
-        (account,) = row.provider_accounts
+        (listed,) = response.context["listed_campaigns"]
+        (account,) = listed.activity.accounts
     finally:
         redis_client().delete(state_key)
-    assert row.per_minute == pytest.approx(1, rel=0.05) and row.seconds_left == pytest.approx(7200, rel=0.05)
+    assert listed.activity.pairs_per_minute == pytest.approx(1, rel=0.05)
+    assert listed.activity.seconds_left == pytest.approx(7200, rel=0.05)
     state = account.state
-    assert account.judges == (judge.pk,)
+    assert account.judge_ids == (judge.pk,)
     assert state.is_open and state.errors == 25 and 20 <= state.open_seconds <= 30
     assert "openai OPENAI_API_KEY" in response.content.decode()
-    assert not row.provider_accounts[0].state.is_open, "it answers again"
+    (listed,) = client.get("/c/books/campaigns/").context["listed_campaigns"]
+    assert not listed.activity.accounts[0].state.is_open, "it answers again"
 
 
 def test_calls_that_judge_no_pairs_stand_apart_and_never_as_0_of_0_pairs(client) -> None:
@@ -60,8 +62,8 @@ def test_calls_that_judge_no_pairs_stand_apart_and_never_as_0_of_0_pairs(client)
     client.force_login(make_member(books, "charlie", Role.ADMIN).user)
     response = client.get("/c/books/campaigns/")
     page = flat(response.content.decode())
-    assert [row.campaign.pk for row in response.context["rows"]] == [running.pk, judging.pk]
-    assert [row.campaign.pk for row in response.context["spending"]] == [past.pk]
+    assert [row.campaign.pk for row in response.context["listed_campaigns"]] == [running.pk, judging.pk]
+    assert [row.campaign.pk for row in response.context["cost_centres"]] == [past.pk]
     assert "0 of 7 pairs done" in page and "0 of 0 pairs" not in page
     assert re.search(r'<th scope="row"[^>]*>run hyde</th>.*?data-label="Calls">48</td>', page)
     assert f'href="/c/books/campaigns/{past.number}/ledger/"' in page
