@@ -179,7 +179,7 @@ def write_texts(request: HttpRequest, name: str, body: EvidenceTextsIn) -> Any:
     )
 
     def check_and_store(db: Any, annotator: AnnotatorContext) -> int | None:
-        evidence.check_submission(submission)
+        evidence.check_texts(submission.target)
         return evidence.store_and_claim(db, annotator, submission)
 
     return _decide(request, check_and_store)

@@ -1,4 +1,4 @@
-"""Contribution and evidence that people write: parsing and checking the form, and storing the texts."""
+"""Contribution and evidence that people write about a pair: parsing the form, checking it, and storing the texts."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -21,8 +21,8 @@ from corpus.evidence.targets import locked_pair, next_version
 from corpus.models import Target
 from judges.domain.evidence_quality import find_problems, target_measures
 
-MAX_TEXT_CHARACTERS = 20_000  # The limit of a contribution, and of evidence.
-TOO_LONG = {
+MAX_TEXT_CHARACTERS = 20_000  # The limit of a contribution, and that of evidence.
+TOO_LONG_MESSAGES = {
     "contribution": gettext_noop(
         "The contribution is %(count)s characters long; the limit is %(most)s. Nothing was saved."
     ),
@@ -32,76 +32,76 @@ TOO_LONG = {
 
 @dataclass(frozen=True, slots=True)
 class EvidenceSubmission:
-    """A contribution and evidence that a person submitted for an item."""
+    """A contribution and evidence that a person has submitted about the pair of an item."""
 
-    item: int  # The primary key; 0 if the form names no item of the person.
-    token: str  # The token of the assignment, by which a repeated submission is recognized.
+    item: int  # The primary key of the item; 0 if the form does not name an item of the person.
+    token: str  # The token of the assignment. It makes sure that a submission that is sent twice is stored once.
     writer: str  # The name of the person's assessor.
-    target: EvidenceTarget
+    target: EvidenceTarget  # The two texts.
     milliseconds: int | None  # The time that writing took; None if it was not measured.
-    rating: int | None = None  # The person's rating, from 1 to 5, of the texts that the form was opened with.
+    rating: int | None = None  # From 1 to 5: how the person rates the texts that the form contained at first.
 
 
-def parse_submission(data: QueryDict, membership: Membership) -> tuple[EvidenceSubmission]:
-    """Parse the form of contribution and evidence, and return it as the only argument of `store_and_claim`.
+def parse_submission(form_data: QueryDict, membership: Membership) -> EvidenceSubmission:
+    """Parse the form of contribution and evidence.
 
-    Raises BadInput if a field has an invalid value, or if the texts fail `check_submission`.
+    Raises BadInput if a field has an invalid value, or if the texts do not pass `check_texts`.
     """
-    rating = data.get("rating", "")
+    rating = form_data.get("rating", "")
     if rating not in ("", *map(str, RATINGS)):
         raise BadInput(_("Choose a rating from 1 to 5. Nothing was saved."))
     submission = EvidenceSubmission(
-        item=parse_item(data, membership),
-        token=data.get("token", ""),
+        item=parse_item(form_data, membership),
+        token=form_data.get("token", ""),
         writer=membership.assessor.name,
-        target=EvidenceTarget(contribution=_parse_text(data, "contribution"), evidence=_parse_text(data, "evidence")),
-        milliseconds=parse_milliseconds(data),
+        target=EvidenceTarget(
+            contribution=_parse_text(form_data, "contribution"), evidence=_parse_text(form_data, "evidence")
+        ),
+        milliseconds=parse_milliseconds(form_data),
         rating=int(rating) if rating else None,
     )
-    check_submission(submission)
-    return (submission,)
+    check_texts(submission.target)
+    return submission
 
 
-def check_submission(submission: EvidenceSubmission) -> None:
-    """Raise BadInput unless both texts are present and free of tags."""
+def _parse_text(form_data: QueryDict, name: str) -> str:
+    """Return a text of the form, whose lines end with LF. Raises BadInput if it is too long."""
+    # PostgreSQL cannot store NUL.
+    text = form_data.get(name, "").replace("\x00", "").replace("\r\n", "\n").strip()
+    if len(text) > MAX_TEXT_CHARACTERS:
+        raise BadInput(_(TOO_LONG_MESSAGES[name]) % {"count": f"{len(text):,}", "most": f"{MAX_TEXT_CHARACTERS:,}"})
+    return text
+
+
+def check_texts(target: EvidenceTarget) -> None:
+    """Raise BadInput if one of the texts is missing or contains tags."""
     try:
-        check_target(submission.target.contribution, submission.target.evidence)
+        check_target(target.contribution, target.evidence)
     except Malformed as error:
-        # The error is a clause that begins in lower case, and becomes a sentence here.
+        # The error is a clause that begins in lower case; here it becomes a sentence.
         problem = str(error)
         raise BadInput(_("%(problem)s. Nothing was saved.") % {"problem": problem[0].upper() + problem[1:]}) from None
-
-
-def _parse_text(data: QueryDict, name: str) -> str:
-    """Return a text of the form without NUL, which PostgreSQL cannot store. Raises BadInput if it is too long."""
-    text = data.get(name, "").replace("\x00", "").replace("\r\n", "\n").strip()
-    if len(text) > MAX_TEXT_CHARACTERS:
-        raise BadInput(_(TOO_LONG[name]) % {"count": f"{len(text):,}", "most": f"{MAX_TEXT_CHARACTERS:,}"})
-    return text
 
 
 def store_and_claim(db: Connection[Any], annotator: AnnotatorContext, submission: EvidenceSubmission) -> int | None:
     """Store the texts and their rating, claim the next item, and return the id of its assignment.
 
-    Returns None if no item remains. Raises Http404 and DecisionRefused.
+    Returns None if there is no other item. Raises Http404 and DecisionRefused.
     """
-    # A submission that is repeated with the same texts and rating is recognized as the one that is stored already.
+    # If the stored content is the same, the submission is a repetition, and is not stored again.
     content = (submission.target.contribution, submission.target.evidence, str(submission.rating or ""))
-    write_target = partial(append_target, submission)
-    submitted = assignment.submit_texts(db, annotator, submission.item, submission.token, content, write_target)
-    return claim_next(db, annotator, submitted)
+    own_assignment = assignment.submit_texts(
+        db, annotator, submission.item, submission.token, content, partial(store_target, submission)
+    )
+    return claim_next(db, annotator, own_assignment)
 
 
-# `store_and_claim` is also given as `store`, which is never called: these items do not appear on the page of a query.
-WRITE_TEXTS = Decision(parse=parse_submission, store_and_claim=store_and_claim, store=store_and_claim)
-
-
-def append_target(submission: EvidenceSubmission, pair_id: int) -> None:
-    """Store the person's texts as the newest target of the pair."""
-    # Locked, because the version number follows from the pair's earlier targets.
+def store_target(submission: EvidenceSubmission, pair_id: int) -> None:
+    """Measure the texts, and store them as the newest target of the pair."""
+    # Locked, because the version number follows from the earlier targets of the pair.
     pair = locked_pair(pair_id)
     document = f"{pair.document.title}\n{pair.document.text}" if pair.document.title else pair.document.text
-    # The texts are measured by rules alone and not by a judge, because the person is waiting for the response.
+    # No judge scores the texts, because the person is waiting for the response.
     rule_measures = measure_target(submission.target, query=pair.query.text, document=document)
     measures = target_measures(as_json(rule_measures), find_problems(rule_measures))
     Target.objects.create(
@@ -112,8 +112,12 @@ def append_target(submission: EvidenceSubmission, pair_id: int) -> None:
         contribution=submission.target.contribution,
         evidence=submission.target.evidence,
         measures=measures | {"milliseconds": submission.milliseconds},
-        # A person's texts are valid even if the rules find problems in them.
-        good=True,
+        good=True,  # The texts of a person are used even if the rules find problems in them.
         rating=submission.rating,
         item_id=submission.item,
     )
+
+
+WRITE_TEXTS = Decision(
+    parse=lambda form_data, membership: (parse_submission(form_data, membership),), store_and_claim=store_and_claim
+)

@@ -7,7 +7,8 @@ nothing and returns the same. They raise the errors of the queue: Http404, Decis
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 from psycopg import Connection
 
@@ -23,16 +24,22 @@ from annotation.work.queue.check_scheduling import QUALIFICATION
 FROM_THE_START = 16
 
 
-class Decision(NamedTuple):
-    """A kind of decision: how its form is parsed, and how it is stored.
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A kind of decision on the page of one pair: how its form is parsed, and how it is stored."""
 
-    Stored by `store_and_claim`, on the page of one pair, the next pair is claimed in the same transaction;
-    `store` is for the page of a query, whose pairs are all assigned.
-    """
-
-    parse: Callable[..., tuple[Any, ...]]  # From the form and the membership to arguments of the other two.
+    # Takes the form and the membership, and returns the arguments of `store_and_claim` that follow the database
+    # connection and the annotator's context.
+    parse: Callable[..., tuple[Any, ...]]
+    # Stores the decision, and claims the next pair in the same transaction.
     store_and_claim: Callable[..., int | None]
-    store: Callable[..., object]
+
+
+@dataclass(frozen=True, slots=True)
+class QueryDecision(Decision):
+    """A kind of decision that the page of a query offers too. All pairs of that page are assigned already."""
+
+    store: Callable[..., object]  # Stores the decision without claiming a pair; has the same arguments.
 
 
 def submit(db: Connection[Any], annotator: AnnotatorContext, answer: SubmittedAnswer) -> int | None:

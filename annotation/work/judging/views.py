@@ -13,16 +13,16 @@ from annotation.access.permissions import Scope, action
 from annotation.models import Assignment, Membership
 from annotation.work.judging import forms, page, submitting
 from annotation.work.judging.forms import parse_draft, parse_item, parse_text
-from annotation.work.judging.submitting import Decision
+from annotation.work.judging.submitting import Decision, QueryDecision
 from annotation.work.quality_control import onboarding
 from annotation.work.queue import assignment, undo
 from annotation.work.queue.annotators import AnnotatorContext, closed
 from annotation.work.settings import guidelines
 from corpus.errors import BadInput
 
-SUBMIT = Decision(forms.parse_answer, submitting.submit, assignment.submit_judgment)
-SKIP = Decision(forms.parse_skip, submitting.skip, assignment.skip)
-FLAG = Decision(forms.parse_flag, submitting.flag, assignment.flag)
+SUBMIT = QueryDecision(parse=forms.parse_answer, store_and_claim=submitting.submit, store=assignment.submit_judgment)
+SKIP = QueryDecision(parse=forms.parse_skip, store_and_claim=submitting.skip, store=assignment.skip)
+FLAG = QueryDecision(parse=forms.parse_flag, store_and_claim=submitting.flag, store=assignment.flag)
 
 
 def withdraw_decision(request: HttpRequest, scope: Scope, item: int) -> None:
@@ -192,7 +192,7 @@ def judge_query_next(request: HttpRequest, scope: Scope) -> HttpResponse:
 
 
 @action("judge", "POST")
-def judge_query_decide(request: HttpRequest, scope: Scope, decision: Decision) -> HttpResponse:
+def judge_query_decide(request: HttpRequest, scope: Scope, decision: QueryDecision) -> HttpResponse:
     """Store the decision on one pair of a query and show its card: decided, or with its debate in the reveal arm."""
     item = _item_of_card(request, scope)
     annotator = AnnotatorContext.of(scope.member)

@@ -1,4 +1,8 @@
-"""The qualification test: practice with feedback, then gold pairs that every annotator judges, with a pass mark."""
+"""The qualification test: practice with feedback, and then gold pairs that every annotator judges, with a pass mark.
+
+Gold pairs are the pairs of the collection with a reference grade. Each test has a number; the column `seq` of its items
+contains it, and the column `trial` of a membership contains the number of the member's current or last test.
+"""
 
 from collections.abc import Container, Mapping
 from random import Random
@@ -18,47 +22,65 @@ from corpus.labels import reference_grades
 from corpus.models import Collection, Item, Pair
 from judges.campaigns.selectors import debates_of
 
-OVERLAP = 32_000  # Judgments per item, more than a collection has annotators, because all of them take the same test.
-PRACTICE_PRIORITY = -1.0  # Items with a lower priority come first, so practice comes before the test.
+# The number of people who may judge an item. All annotators take the same test, and no collection has so many.
+TEST_OVERLAP = 32_000
+# Items with a lower priority come first, so that practice comes before the test.
+PRACTICE_PRIORITY = -1.0
 TEST_PRIORITY = 0.0
 
 
-def list_tests(collection: Collection) -> list[int]:
+def list_test_numbers(collection: Collection) -> list[int]:
     """Return the numbers of the active tests, oldest first."""
-    numbers = Item.objects.filter(
+    active_items = Item.objects.filter(
         collection=collection, reason=Item.Reason.QUALIFICATION, state=Item.State.STANDING
-    ).values_list("seq", flat=True)
-    return sorted(set(numbers))
+    )
+    return sorted(set(active_items.values_list("seq", flat=True)))
+
+
+def list_annotators_by_result(collection: Collection) -> list[Membership]:
+    """Return the active annotators: those who failed, then those who have yet to pass, then those who passed."""
+    return list(
+        Membership.objects.filter(collection=collection, role=Role.ANNOTATOR, is_active=True)
+        .select_related("user", "collection")
+        .order_by(F("failed_at").asc(nulls_last=True), F("qualified_at").asc(nulls_first=True), "user__username")
+    )
 
 
 def free_gold_pairs(collection: Collection, grades: Mapping[int, int]) -> QuerySet[Pair]:
-    """Return the current gold pairs that are not attention checks.
+    """Return the gold pairs that are not attention checks, and whose query and document are current.
 
-    `grades` contains the reference grade of each gold pair of the collection, by the pair's primary key.
+    `grades` contains the reference grade of each gold pair, by the primary key of the pair.
     """
     checks = Item.objects.filter(collection=collection, reason=Item.Reason.CHECK, state=Item.State.STANDING)
-    pairs = Pair.objects.filter(pk__in=grades, query__is_current=True, document__is_current=True)
-    return pairs.exclude(pk__in=checks.values("pair"))
+    current_pairs = Pair.objects.filter(pk__in=grades, query__is_current=True, document__is_current=True)
+    return current_pairs.exclude(pk__in=checks.values("pair"))
 
 
 @transaction.atomic
 def make_test(*, collection: Collection, size: int, seed: int, by: User | None) -> int:
-    """Make a test of `size` pairs and PRACTICE examples, if possible half of them relevant, and return its number.
+    """Make a test, and return its number.
 
-    Pairs of earlier tests are used again only if there are too few other gold pairs. Raises BadInput if
-    there are too few gold pairs in all.
+    1. Draw the pairs: PRACTICE examples and `size` pairs of the test.
+    2. Create an item for each pair.
+    3. Let the members take the new test who have neither passed nor failed one, nor begun one.
+
+    Raises BadInput if there are too few gold pairs.
     """
-    # Locked, because two tests made at the same moment would otherwise get the same number.
+    # Locked, because two tests that are made at the same moment would otherwise get the same number.
     hold(Collection.objects, collection.pk, no_key=True)
     earlier_items = Item.objects.filter(collection=collection, reason=Item.Reason.QUALIFICATION)
     last_number = earlier_items.aggregate(last=Max("seq"))["last"]
     number = 0 if last_number is None else last_number + 1
-    used_pairs = set(earlier_items.values_list("pair_id", flat=True))
-    test_pairs = _draw_test_pairs(collection, used_pairs, size, seed)
-    # Pairs that judges have not debated are displayed with arguments written for them. The newest arguments of a pair
-    # come last and overwrite older ones.
-    arguments = GoldPair.objects.filter(pair__in=test_pairs).exclude(pair__in=debates_of(test_pairs)).exclude(turns=[])
-    turns = dict(arguments.order_by("pk").values_list("pair", "turns"))
+
+    # 1. Pairs.
+    pairs_of_earlier_tests = set(earlier_items.values_list("pair_id", flat=True))
+    drawn_pairs = _draw_pairs(collection, pairs_of_earlier_tests, size, seed)
+
+    # 2. Items. A pair is displayed with its debate, or if judges have not debated it, with arguments that were written
+    # for it. The newest arguments of a pair come last, and replace older ones.
+    written_arguments = GoldPair.objects.filter(pair__in=drawn_pairs).exclude(turns=[])
+    arguments_without_debate = written_arguments.exclude(pair__in=debates_of(drawn_pairs)).order_by("pk")
+    arguments = dict(arguments_without_debate.values_list("pair", "turns"))
     Item.objects.bulk_create(
         Item(
             collection=collection,
@@ -67,16 +89,17 @@ def make_test(*, collection: Collection, size: int, seed: int, by: User | None) 
             seq=number,
             state=Item.State.STANDING,
             arm=Item.Arm.SHOWN,
-            turns=turns.get(pair),
+            turns=arguments.get(pair),
             priority=PRACTICE_PRIORITY if position < PRACTICE else TEST_PRIORITY,
             place=position,
-            overlap=OVERLAP,
+            overlap=TEST_OVERLAP,
         )
-        for position, pair in enumerate(test_pairs)
+        for position, pair in enumerate(drawn_pairs)
     )
     Collection.objects.filter(pk=collection.pk).update(qualification=True)
     record(by, "qualification.made", collection, test=number, size=size, seed=seed)
-    # Members who have neither passed nor failed take the new test, but those who have begun an earlier test finish it.
+
+    # 3. Members. The number of the first test is the default of every membership.
     if number:
         untested = Membership.objects.filter(collection=collection, qualified_at=None, failed_at=None)
         begun = Assignment.objects.filter(item__reason=Item.Reason.QUALIFICATION, membership__collection=collection)
@@ -84,10 +107,10 @@ def make_test(*, collection: Collection, size: int, seed: int, by: User | None) 
     return number
 
 
-def _draw_test_pairs(collection: Collection, used_pairs: Container[int], size: int, seed: int) -> list[int]:
-    """Draw the pairs of practice and of the test, in the order in which annotators judge them.
+def _draw_pairs(collection: Collection, pairs_of_earlier_tests: Container[int], size: int, seed: int) -> list[int]:
+    """Draw the pairs of practice and of a test, if possible half of them relevant, in the order of judging.
 
-    `used_pairs` are the pairs of earlier tests. Raises BadInput if there are too few gold pairs.
+    Raises BadInput if there are too few gold pairs.
     """
     total = PRACTICE + size
     grades = reference_grades(collection)
@@ -97,42 +120,34 @@ def _draw_test_pairs(collection: Collection, used_pairs: Container[int], size: i
             "A test of %(size)s pairs needs %(practice)s gold pairs that are not used as checks; there are %(known)s"
         )
         raise BadInput(message % {"size": size, "practice": total, "known": len(free_pairs)})
-    # Pairs of earlier tests are left out if enough others remain, because members who retake the test know them.
-    unused_pairs = [pair for pair in free_pairs if pair not in used_pairs]
-    candidates = unused_pairs if len(unused_pairs) >= total else free_pairs
+    # Members who retake the test know the pairs of earlier tests, so these are used only if there are too few others.
+    new_pairs = [pair for pair in free_pairs if pair not in pairs_of_earlier_tests]
+    candidates = new_pairs if len(new_pairs) >= total else free_pairs
     random = Random(seed)
     random.shuffle(candidates)
     relevant = [pair for pair in candidates if grades[pair] >= collection.relevant_from]
     not_relevant = [pair for pair in candidates if grades[pair] < collection.relevant_from]
-    # Half of the pairs are relevant. If there are too few pairs of one label, pairs of the other take their places.
+    # If there are too few pairs of one class, pairs of the other class take their places.
     relevant_count = max(total // 2, total - len(not_relevant))
-    test_pairs = (relevant[:relevant_count] + not_relevant)[:total]
-    random.shuffle(test_pairs)
-    return test_pairs
+    drawn_pairs = (relevant[:relevant_count] + not_relevant)[:total]
+    random.shuffle(drawn_pairs)
+    return drawn_pairs
 
 
 @transaction.atomic
 def allow_retake(*, membership: Membership, by: User | None) -> None:
     """Let a member who failed take the next test. Raises BadInput if there is no test after the member's last one."""
-    later_tests = [number for number in list_tests(membership.collection) if number > membership.trial]
-    if not later_tests:
+    last_number = membership.trial
+    later_numbers = [number for number in list_test_numbers(membership.collection) if number > last_number]
+    if not later_numbers:
         raise BadInput(_("There is no other test. Create one, so that the same pairs are not used again"))
-    next_test = later_tests[0]
-    Membership.objects.filter(pk=membership.pk).update(trial=next_test, failed_at=None, qualified_at=None)
-    record(by, "qualification.again", membership.collection, concerns=membership.user, test=next_test)
+    next_number = later_numbers[0]
+    Membership.objects.filter(pk=membership.pk).update(trial=next_number, failed_at=None, qualified_at=None)
+    record(by, "qualification.again", membership.collection, concerns=membership.user, test=next_number)
 
 
 @transaction.atomic
 def waive_test(*, membership: Membership, by: User | None) -> None:
-    """Let a member work without passing the test."""
+    """Let a member judge pairs without having passed a test."""
     Membership.objects.filter(pk=membership.pk).update(qualified_at=timezone.now(), failed_at=None)
     record(by, "qualification.passed", membership.collection, concerns=membership.user)
-
-
-def list_annotators(collection: Collection) -> list[Membership]:
-    """Return the active annotators: those who failed, then those who have yet to pass, then those who passed."""
-    return list(
-        Membership.objects.filter(collection=collection, role=Role.ANNOTATOR, is_active=True)
-        .select_related("user", "collection")
-        .order_by(F("failed_at").asc(nulls_last=True), F("qualified_at").asc(nulls_first=True), "user__username")
-    )
