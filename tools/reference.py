@@ -90,9 +90,9 @@ def actions() -> str:
 
 def formats() -> str:
     """Return the export formats."""
-    from annotation.exports.formats import EVERY
+    from annotation.exports.formats import ALL_FORMATS
 
-    rows = ((f"`{form.name}`", form.file, form.about) for form in EVERY.values())
+    rows = ((f"`{form.name}`", form.file, form.about) for form in ALL_FORMATS.values())
     return "## Export formats\n\n" + table(("format", "files", "contents"), rows) + "\n"
 
 

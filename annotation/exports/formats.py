@@ -133,4 +133,4 @@ SETS = {
                             "each split.")),
     )
 }  # fmt: skip
-EVERY = FORMATS | SETS
+ALL_FORMATS = FORMATS | SETS

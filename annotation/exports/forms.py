@@ -8,12 +8,12 @@ from uuid import uuid4
 
 from django import forms
 from django.core.files.uploadedfile import UploadedFile
+from django.db.models import Count
 from django.utils.translation import gettext_lazy as _
 
 from actions.options import ActionForm, Choices, choices_of, text_of
-from annotation.exports.formats import EVERY
+from annotation.exports.formats import ALL_FORMATS
 from annotation.exports.label_sources.benchmark_tables import list_versions
-from annotation.exports.listing import count_origins
 from annotation.exports.options import OF_FORMAT, ExportOptions
 from annotation.exports.query_splits.lists import list_names
 from annotation.exports.query_splits.parts import SPLITS
@@ -61,7 +61,7 @@ class ExportForm(ActionForm):
 
     def __init__(self, *args: Any, collection: Collection, initial: dict[str, Any] | None = None) -> None:
         self.collection = collection
-        origins, versions, split_names = count_origins(collection), list_versions(collection), list_names(collection)
+        origins, versions, split_names = _count_origins(collection), list_versions(collection), list_names(collection)
         self.origins = {origin for origin, _n in origins}
         has_scores = Pair.objects.filter(collection=collection, teacher_score__isnull=False).exists()
         initial = {
@@ -103,7 +103,7 @@ class ExportForm(ActionForm):
     def clean(self) -> dict[str, Any]:
         """Read the options and the uploaded files, without options that do not apply."""
         data = self.cleaned_data
-        if (form := EVERY.get(data.get("format", ""))) is not None:
+        if (form := ALL_FORMATS.get(data.get("format", ""))) is not None:
             ignored = set() if form.is_set else set(self.fields) - set(OF_FORMAT)
             for name in ignored | (set() if form.labels else set(OF_FORMAT[1:])):
                 data.pop(name, None)
@@ -158,3 +158,9 @@ def keep_upload(collection: Collection, upload: "UploadedFile[bytes]", kind: str
         raise BadInput(str(error).replace(str(path), path.name)) from None
     publish(path)  # A worker on another machine may make the set.
     return str(path)
+
+
+def _count_origins(collection: Collection) -> list[tuple[str, int]]:
+    """Return the origins of the collection's labels of pairs, in order, with the number of labels of each."""
+    origins = Label.objects.filter(pair__collection=collection, aspect=None).values_list("origin")
+    return list(origins.annotate(label_count=Count("pk")).order_by("origin"))

@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy as _
 from pydantic import AfterValidator, BeforeValidator, model_validator
 
 from actions.options import Options, option, split_names
-from annotation.exports.formats import EVERY, Format
+from annotation.exports.formats import ALL_FORMATS, Format
 from annotation.exports.query_splits.parts import SPLITS
 from corpus.errors import BadOption
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     FormatName = str
     Side = str
 else:
-    FormatName, Side = Literal[tuple(EVERY)], Literal[SPLITS]
+    FormatName, Side = Literal[tuple(ALL_FORMATS)], Literal[SPLITS]
 NEAR = 0.8
 # Formats for measuring systems, whose scores depend on every judgment.
 BENCHMARKS = ("beir", "mteb")
@@ -41,7 +41,7 @@ def _name(words: Mapping[str, Any]) -> dict[str, Any]:
 class ExportOptions(Options):
     """Options of an export. `None`: no limit."""
 
-    format: FormatName = option(_("Format"), choices={form.name: form.title for form in EVERY.values()})
+    format: FormatName = option(_("Format"), choices={form.name: form.title for form in ALL_FORMATS.values()})
     origins: Annotated[
         tuple[str, ...] | None,
         BeforeValidator(split_names),
@@ -269,7 +269,7 @@ class ExportOptions(Options):
     @property
     def form(self) -> Format:
         """The format."""
-        return EVERY[self.format]
+        return ALL_FORMATS[self.format]
 
     @property
     def near(self) -> float | None:

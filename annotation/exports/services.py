@@ -6,7 +6,7 @@ from django.db import transaction
 
 from actions.services import Actor, action
 from annotation.exports import listing
-from annotation.exports.formats import EVERY
+from annotation.exports.formats import ALL_FORMATS
 from annotation.exports.options import ExportOptions
 from annotation.exports.snapshots import create_snapshot, exports_folder, write_snapshot
 from annotation.models.snapshots import Snapshot
@@ -21,8 +21,8 @@ def make_files(snapshot: Snapshot) -> None:
     Without a worker a large export is made while the request waits.
     """
     is_listed = exports_folder(snapshot.collection) in Path(snapshot.folder).parents
-    export_format, collection = EVERY[snapshot.format], snapshot.collection
-    if is_listed and listing.is_large(export_format, collection) and workers.has_workers():
+    export_format, collection = ALL_FORMATS[snapshot.format], snapshot.collection
+    if is_listed and listing.needs_worker(export_format, collection) and workers.has_workers():
         transaction.on_commit(lambda: background.enqueue(listing.EXPORT_TASK, snapshot.pk))
         return
     try:

@@ -17,7 +17,7 @@ from actions.pages import answer_action
 from annotation.access.permissions import Scope, action
 from annotation.data.statistics import statistics_of
 from annotation.exports import listing
-from annotation.exports.formats import EVERY, FORMATS, SETS
+from annotation.exports.formats import ALL_FORMATS, FORMATS, SETS
 from annotation.exports.forms import ExportForm
 from annotation.exports.label_sources.failed_routes import list_failed_routes
 from annotation.exports.preview import preview_export
@@ -54,7 +54,10 @@ def exports(request: HttpRequest, scope: Scope) -> HttpResponse:
         # 286 tells HTMX to stop asking.
         return render(request, "exports/_snapshots.html", context, status=200 if is_making else 286)
     format_name = request.GET.get("format", "")
-    initial = {"format": format_name if format_name in EVERY else next(iter(EVERY)), "qrels": request.GET.get("qrels")}
+    initial = {
+        "format": format_name if format_name in ALL_FORMATS else next(iter(ALL_FORMATS)),
+        "qrels": request.GET.get("qrels"),
+    }
     form = ExportForm(collection=scope.collection, initial=initial)
     return _render_page(request, scope, form, listed_exports=listed_exports)
 
@@ -92,7 +95,7 @@ def preview(request: HttpRequest, scope: Scope) -> HttpResponse:
     result: dict[str, Any] = {"preview": None, "failure": ""}
     if not form.is_valid():
         result["failure"] = _("Some options are not valid.")
-    elif listing.is_large(form.options.form, scope.collection):
+    elif listing.needs_worker(form.options.form, scope.collection):
         result["failure"] = _("This export is too large for a preview.")
     else:
         try:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from annotation.exports.formats import EVERY
+from annotation.exports.formats import ALL_FORMATS
 from annotation.exports.options import ExportOptions
 from annotation.exports.snapshots import create_snapshot, write_snapshot
 from annotation.models import Membership
@@ -74,7 +74,7 @@ class Site:
 
     def export(self, name: str, number: int) -> dict[str, bytes]:
         target = self.folder / f"{name}-{number}"
-        options = {"teacher": "labels"} if EVERY[name].is_set else {}
+        options = {"teacher": "labels"} if ALL_FORMATS[name].is_set else {}
         if options:
             export(self.books, name, target, **options)
         else:
