@@ -10,7 +10,7 @@ from annotation.work.settings import views as settings
 site_urls = [
     path("", views.site_home, name="home"),
     path("collections/new/", views.new_collection, name="new_collection"),
-    path("people/", accounts.people, name="site_people"),
+    path("people/", accounts.people, name="site_accounts"),
     path("people/<int:user>/password/", accounts.password_link, name="password_link"),
     path("people/<int:user>/<slug:act>/", accounts.control_account, name="control_person"),
 ]

@@ -261,7 +261,7 @@ def control_account(request: HttpRequest, scope: SiteScope, user: int, act: str)
         messages.success(request, f"{message} {withdrawn or ''}".strip())
     except BadInput as error:
         messages.error(request, _("No changes made: %(reason)s.") % {"reason": error})
-    return redirect("site_people")
+    return redirect("site_accounts")
 
 
 @action("own-site", "POST")
