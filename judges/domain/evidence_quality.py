@@ -1,12 +1,13 @@
-"""The rules by which a contribution and its evidence are good enough to train on. Imports no Django.
+"""The rules by which a target is good enough to train on. Imports no Django.
 
-A judge scores six dimensions from 1 to 5, starting at 3 (Prism 5.3). Rules cap these scores, because an altered number
-is wrong even if the judge overlooks it.
+A target is a contribution and evidence that somebody wrote about a pair. It is measured by rules, and it may also be
+scored by a judge, from 1 to 5 in six dimensions (Prism 5.3). Rules cap these scores, because a number that the writer
+altered is wrong even if the judge overlooks it.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict
 
 from corpus.evidence.measures import EvidenceMeasures
 from judges.records import Judge
@@ -22,54 +23,35 @@ LOW_SCORE_MEANINGS = {
     "language": "it is not in the document's language",
 }
 LOWEST_SCORE = 1
-START_SCORE = 3  # Every dimension starts at this score; a score below it is a problem.
-# The document must contain at least this share of the evidence's entities. Numbers, percentages and dates are stricter:
-# a single one that the document does not contain is a problem.
+START_SCORE = 3  # The judge starts with this score in every dimension; a lower one is a problem.
+# The document must contain at least this share of the names, terms and numbers of the evidence. For numbers,
+# percentages and dates the rule is stricter: a single one that the document does not contain is a problem.
 MIN_FIDELITY = 0.8
-MAX_LENGTH_RATIO = 1.25  # Evidence with more than this many tokens per token of the document is not a summary of it.
+MAX_LENGTH_RATIO = 1.25  # Evidence with more tokens per token of the document is not a summary of it.
 MAX_LISTED_ENTITIES = 5
 MAX_ENTITY_CHARACTERS = 80
 
-# What a judge's scores measure, as stored with them.
+# What the scores of a judge measure, in the words that are stored with them.
 TEACHER_FIDELITY = "fidelity to teacher"
 QUALITY = "quality"
 
 
-@dataclass(frozen=True, slots=True)
-class TargetRating:
-    """A judge's scores of a target, by dimension."""
-
-    judge: str  # The judge's name.
-    meaning: str  # TEACHER_FIDELITY or QUALITY.
-    original_scores: Mapping[str, int]  # As the judge answered.
-    scores: Mapping[str, int]  # Capped by the rules.
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the rating as it is stored under `judged`."""
-        return {
-            "judge": self.judge,
-            "as": self.meaning,
-            "scores": dict(self.scores),
-            "given": dict(self.original_scores),
-        }
-
-
-def cap_scores(scores: Mapping[str, int], measures: EvidenceMeasures) -> dict[str, int]:
-    """Return the judge's scores, capped where a rule finds altered numbers, copied text or the wrong language."""
-    capped = dict(scores)
+def cap_scores(judge_scores: Mapping[str, int], measures: EvidenceMeasures) -> dict[str, int]:
+    """Return a judge's scores by dimension, lowered where rules found altered numbers, a copy or a wrong language."""
+    capped_scores = dict(judge_scores)
     if measures.altered:
-        capped["evidence_faithfulness"] = LOWEST_SCORE
+        capped_scores["evidence_faithfulness"] = LOWEST_SCORE
     if measures.copied:
-        capped["evidence_concision"] = min(START_SCORE, capped["evidence_concision"])
+        capped_scores["evidence_concision"] = min(START_SCORE, capped_scores["evidence_concision"])
     if not measures.language_fits:
-        capped["language"] = LOWEST_SCORE
-    return capped
+        capped_scores["language"] = LOWEST_SCORE
+    return capped_scores
 
 
-def find_problems(measures: EvidenceMeasures, scores: Mapping[str, int] | None = None) -> tuple[str, ...]:
-    """Return a sentence for each problem of a target; empty if the target is good enough to train on.
+def find_problems(measures: EvidenceMeasures, capped_scores: Mapping[str, int] | None = None) -> tuple[str, ...]:
+    """Return a clause for each problem of a target, and nothing if the target is good enough to train on.
 
-    `scores` are a judge's capped scores by dimension, or None if no judge measured the target.
+    `capped_scores` are the scores by dimension that `cap_scores` returned, or None if no judge scored the target.
     """
     problems = []
     if measures.format < 1:
@@ -84,8 +66,8 @@ def find_problems(measures: EvidenceMeasures, scores: Mapping[str, int] | None =
         problems.append(f"it is in “{measures.language}”, the language expected is “{measures.expected_language}”")
     if measures.ratio is not None and measures.ratio > MAX_LENGTH_RATIO:
         problems.append("the evidence is longer than the document")
-    for dimension, score in (scores or {}).items():
-        # The rule above has already reported a wrong language.
+    for dimension, score in (capped_scores or {}).items():
+        # A wrong language has been reported above.
         is_reported = dimension == "language" and not measures.language_fits
         if score < START_SCORE and not is_reported:
             problems.append(f"{LOW_SCORE_MEANINGS[dimension]} ({score} of 5)")
@@ -93,19 +75,19 @@ def find_problems(measures: EvidenceMeasures, scores: Mapping[str, int] | None =
 
 
 def _list_entities(entities: tuple[str, ...]) -> str:
-    """Return the first entities in quotation marks, each cut to a readable length, and the number of the others."""
-    quoted = [f"“{entity[:MAX_ENTITY_CHARACTERS]}”" for entity in entities[:MAX_LISTED_ENTITIES]]
-    remaining = len(entities) - len(quoted)
-    return ", ".join(quoted) + (f" and {remaining} more" if remaining else "")
+    """Return the first entities in quotation marks, each cut to a readable length, and how many others there are."""
+    quoted_entities = [f"“{entity[:MAX_ENTITY_CHARACTERS]}”" for entity in entities[:MAX_LISTED_ENTITIES]]
+    other_count = len(entities) - len(quoted_entities)
+    return ", ".join(quoted_entities) + (f" and {other_count} more" if other_count else "")
 
 
-def meaning_of_scores(measurer: Judge, writer: Judge) -> str:
-    """Return what the scores measure: QUALITY, or only TEACHER_FIDELITY.
+def meaning_of_scores(scorer: Judge, writer: Judge) -> str:
+    """Return what the scores of a judge about the targets of a writer measure: QUALITY or TEACHER_FIDELITY.
 
-    The latter if measurer and writer are the same model, since a model rates its own texts by its own habits
-    (Prism 5.3).
+    If both are the same model, the scores measure only how faithful targets are to this teacher, because a model rates
+    its own texts by its own habits (Prism 5.3).
     """
-    return TEACHER_FIDELITY if share_model(measurer, writer) else QUALITY
+    return TEACHER_FIDELITY if share_model(scorer, writer) else QUALITY
 
 
 def share_model(judge: Judge, other_judge: Judge) -> bool:
@@ -117,21 +99,50 @@ def share_model(judge: Judge, other_judge: Judge) -> bool:
     )
 
 
-def target_measures(
+@dataclass(frozen=True, slots=True)
+class TargetRating:
+    """The scores that a judge gave a target, by dimension."""
+
+    judge: str  # The name of the judge.
+    meaning: str  # What the scores measure, as `meaning_of_scores` returns it.
+    judge_scores: Mapping[str, int]  # The scores as the judge gave them.
+    capped_scores: Mapping[str, int]  # The scores that `cap_scores` returned for them.
+
+
+# JSON of a rating. The key "as" is a keyword of Python, so this type cannot be a class.
+RatingDocument = TypedDict(
+    "RatingDocument", {"judge": str, "as": str, "scores": dict[str, int], "given": dict[str, int]}
+)
+
+
+class TargetDocument(TypedDict):
+    """JSON of what is known about a target, which is stored as its `measures`."""
+
+    rules: dict[str, Any]  # EvidenceMeasures as JSON; empty if the writer gave no text.
+    entities_by: str  # How the names, terms and numbers of the evidence were found.
+    judged: RatingDocument | None
+    problems: list[str]
+
+
+def build_target_document(
     rule_measures: dict[str, Any],
     problems: tuple[str, ...],
     *,
     rating: TargetRating | None = None,
     entities_by: str = "patterns",
-) -> dict[str, Any]:
-    """Return the JSON that is stored as a target's `measures`.
-
-    `rule_measures` are the measures by rule as JSON, empty if the writer gave no text. `rating` is None if no judge
-    scored the target. `entities_by` says how the entities of the evidence were found.
-    """
+) -> TargetDocument:
+    """Return the JSON that is stored as the `measures` of a target. `rating` is None if no judge scored it."""
+    rating_document: RatingDocument | None = None
+    if rating is not None:
+        rating_document = {
+            "judge": rating.judge,
+            "as": rating.meaning,
+            "scores": dict(rating.capped_scores),
+            "given": dict(rating.judge_scores),
+        }
     return {
         "rules": rule_measures,
         "entities_by": entities_by,
-        "judged": rating.as_json() if rating is not None else None,
+        "judged": rating_document,
         "problems": list(problems),
     }

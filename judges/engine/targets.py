@@ -4,7 +4,6 @@ Each step is a slot of the pair, like a turn or a vote, so another worker that c
 """
 
 import asyncio
-from typing import Any
 
 from corpus.collections.task_order import LAST, pair_priority
 from corpus.evidence import measures as evidence
@@ -43,7 +42,7 @@ async def write_target(caller: Caller, claimed: Claimed) -> OutcomeRow:
             answer = await _ask_or_fail(caller, claimed, question)
             if isinstance(answer, NoVerdict):
                 target, problems = None, (f"the writer's answer was {answer.outcome}",)
-                measures = quality.target_measures({}, problems)
+                measures = quality.build_target_document({}, problems)
             else:
                 target = parse_target(answer.reason)
                 problems, measures = await _measure_attempt(caller, claimed, number, target)
@@ -80,7 +79,7 @@ async def write_target(caller: Caller, claimed: Claimed) -> OutcomeRow:
 
 async def _measure_attempt(
     caller: Caller, claimed: Claimed, number: int, target: EvidenceTarget
-) -> tuple[tuple[str, ...], dict[str, Any]]:
+) -> tuple[tuple[str, ...], quality.TargetDocument]:
     """Return the problems of a target, and its measures."""
     document = claimed.inputs.titled_document
     measurer = caller.plan.voters[1] if len(caller.plan.voters) > 1 else None
@@ -88,7 +87,7 @@ async def _measure_attempt(
     if measurer is None:
         rules = evidence.measure_target(target, query=claimed.inputs.query, document=document)
         problems = quality.find_problems(rules)
-        return problems, quality.target_measures(evidence.as_json(rules), problems)
+        return problems, quality.build_target_document(evidence.as_json(rules), problems)
     entity_answer, score_answer = await measure_target(caller, claimed, measurer, target, number)
     entities = [] if isinstance(entity_answer, NoVerdict) else answers.entities_of(entity_answer)
     rules = evidence.measure_target(target, query=claimed.inputs.query, document=document, model_entities=entities)
@@ -98,15 +97,15 @@ async def _measure_attempt(
         rating = quality.TargetRating(
             judge=measurer.name,
             meaning=quality.meaning_of_scores(measurer, caller.plan.voters[0]),
-            original_scores=raw_scores,
+            judge_scores=raw_scores,
             # The judge may overlook an altered number, which the rules find.
-            scores=quality.cap_scores(raw_scores, rules),
+            capped_scores=quality.cap_scores(raw_scores, rules),
         )
-    problems = quality.find_problems(rules, rating.scores if rating else None)
+    problems = quality.find_problems(rules, rating.capped_scores if rating else None)
     for kind, answer in (("entities", entity_answer), ("scores", score_answer)):
         if isinstance(answer, NoVerdict):
             problems += (f"no {kind} from {measurer.name}: its answer was {answer.outcome}",)
-    measures = quality.target_measures(
+    measures = quality.build_target_document(
         evidence.as_json(rules),
         problems,
         rating=rating,

@@ -19,7 +19,7 @@ from corpus.errors import BadInput
 from corpus.evidence.measures import EvidenceTarget, Malformed, as_json, check_target, measure_target
 from corpus.evidence.targets import locked_pair, next_version
 from corpus.models import Target
-from judges.domain.evidence_quality import find_problems, target_measures
+from judges.domain.evidence_quality import build_target_document, find_problems
 
 MAX_TEXT_CHARACTERS = 20_000  # The limit of a contribution, and that of evidence.
 TOO_LONG_MESSAGES = {
@@ -103,7 +103,7 @@ def store_target(submission: EvidenceSubmission, pair_id: int) -> None:
     document = f"{pair.document.title}\n{pair.document.text}" if pair.document.title else pair.document.text
     # No judge scores the texts, because the person is waiting for the response.
     rule_measures = measure_target(submission.target, query=pair.query.text, document=document)
-    measures = target_measures(as_json(rule_measures), find_problems(rule_measures))
+    measures = build_target_document(as_json(rule_measures), find_problems(rule_measures))
     Target.objects.create(
         pair=pair,
         version=next_version(pair.pk),
@@ -111,7 +111,7 @@ def store_target(submission: EvidenceSubmission, pair_id: int) -> None:
         writer=submission.writer,
         contribution=submission.target.contribution,
         evidence=submission.target.evidence,
-        measures=measures | {"milliseconds": submission.milliseconds},
+        measures={**measures, "milliseconds": submission.milliseconds},
         good=True,  # The texts of a person are used even if the rules find problems in them.
         rating=submission.rating,
         item_id=submission.item,
