@@ -15,7 +15,7 @@ from api.authentication import may, scope_of
 from api.idempotency import once
 from corpus.access import Action
 
-HERE = "/collections/{slug:name}"
+COLLECTION_PATH = "/collections/{slug:name}"
 
 
 def operation(
@@ -47,7 +47,7 @@ def operation(
     view = _signature(act, about.options, has_number=find is not None)
     view.__name__, view.__doc__ = service.__name__, service.__doc__
     add = router.api_operation(
-        [method], HERE + path, auth=may(cast(Action, about.role), about.scope), response={status: response}
+        [method], COLLECTION_PATH + path, auth=may(cast(Action, about.role), about.scope), response={status: response}
     )
     return add(decorate_view(partial(once, one_view=one_view))(view))
 
@@ -70,7 +70,7 @@ def estimate_operation(
 
     view = _signature(act, about.options, has_number=False)
     view.__name__, view.__doc__ = estimate.__name__, estimate.__doc__
-    return router.post(f"{HERE}{path}/estimate", auth=may(cast(Action, about.role)), response=response)(view)
+    return router.post(f"{COLLECTION_PATH}{path}/estimate", auth=may(cast(Action, about.role)), response=response)(view)
 
 
 def _read(record: Any, body: Any) -> Options:

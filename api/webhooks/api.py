@@ -13,7 +13,7 @@ from api.authentication import MANAGE, may, scope_of
 from api.etags import require_match
 from api.idempotency import once
 from api.models import Webhook, WebhookDelivery
-from api.operations import HERE
+from api.operations import COLLECTION_PATH
 from api.paging import Cursor, Limit, Page, find_row, page_of
 from api.problems import CleanText, RequestBody
 from api.webhooks import services
@@ -23,7 +23,7 @@ from api.withheld import GuardedSchema
 from corpus.holding import hold_row
 
 router = Router(tags=["webhooks"])
-ONE = f"{HERE}/webhooks/{{number}}"
+ONE = f"{COLLECTION_PATH}/webhooks/{{number}}"
 State = WebhookDelivery.DeliveryState
 
 

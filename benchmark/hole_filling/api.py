@@ -8,13 +8,13 @@ from ninja import Field, Router, Schema
 
 from api.authentication import may, scope_of
 from api.estimates import JobEstimateOut, show_estimate
-from api.operations import HERE, estimate_operation, operation
+from api.operations import COLLECTION_PATH, estimate_operation, operation
 from api.paging import Cursor, Limit, Page, page_of
 from benchmark.hole_filling import planning, selectors, services
 from benchmark.models import Filling
 
 router = Router(tags=["hole filling"])
-PATH = "/hole-fillings"
+FILLINGS_PATH = "/hole-fillings"  # After the path of the collection.
 
 
 class FillingEstimateOut(JobEstimateOut):
@@ -49,42 +49,48 @@ class FillingOut(Schema):
     ended_at: datetime | None = Field(description="Null until the filling is filled or cancelled.")
 
 
-def describe_filling(filling: Filling) -> dict[str, Any]:
-    """Describe a filling as it now is in the database; the object that a service returns may be stale."""
-    return selectors.show_filling(selectors.find_filling(filling.collection, filling.number))
+def show_filling(filling: Filling) -> dict[str, Any]:
+    """Return a filling that a service returned as the API shows it."""
+    # Read again, because the service may have changed its row after it had read this object.
+    return selectors.current_document(selectors.find_filling(filling.collection, filling.number))
 
 
-operation(router, services.start_filling, "POST", PATH, response=FillingOut, show=describe_filling)
+def show_filling_estimate(filling_estimate: planning.FillingEstimate) -> dict[str, Any]:
+    """Return the estimate of a hole filling as the API shows it."""
+    return {**filling_estimate["preview"], **show_estimate(filling_estimate["estimate"])}
+
+
+operation(router, services.start_filling, "POST", FILLINGS_PATH, response=FillingOut, show=show_filling)
 estimate_operation(
     router,
     services.start_filling,
     planning.estimate_filling,
-    PATH,
+    FILLINGS_PATH,
     response=FillingEstimateOut,
-    show=lambda result: {**result["preview"], **show_estimate(result["estimate"])},
+    show=show_filling_estimate,
 )
-for verb, service in services.ACTS.items():
+for action_name, service in services.FILLING_ACTIONS.items():
     operation(
         router,
         service,
         "POST",
-        f"{PATH}/{{number}}/{verb}",
+        f"{FILLINGS_PATH}/{{number}}/{action_name}",
         response=FillingOut,
         status=200,
         find=selectors.find_filling,
-        show=describe_filling,
+        show=show_filling,
     )
 
 
-@router.get(HERE + PATH, auth=may("admin"), response=Page[FillingOut])
+@router.get(COLLECTION_PATH + FILLINGS_PATH, auth=may("admin"), response=Page[FillingOut])
 def list_fillings(request: HttpRequest, name: str, after: Cursor = 0, limit: Limit = 100) -> Any:
     """List the hole fillings, oldest first, each with the funnel that was last counted."""
-    rows = selectors.fillings_of(scope_of(request).collection)
-    # The stored funnel, because counting takes at least one statement for each filling; `read_filling` counts.
-    return page_of(rows, after, limit, lambda filling: selectors.show_filling(filling, filling.funnel))
+    fillings = selectors.fillings_of(scope_of(request).collection)
+    # Funnels are not counted here, because that takes at least one statement for each filling.
+    return page_of(fillings, after, limit, selectors.document_with_stored_funnel)
 
 
-@router.get(f"{HERE}{PATH}/{{number}}", auth=may("admin"), response=FillingOut)
+@router.get(f"{COLLECTION_PATH}{FILLINGS_PATH}/{{number}}", auth=may("admin"), response=FillingOut)
 def read_filling(request: HttpRequest, name: str, number: int) -> Any:
     """Read a hole filling, with its funnel counted now."""
-    return selectors.show_filling(selectors.find_filling(scope_of(request).collection, number))
+    return selectors.current_document(selectors.find_filling(scope_of(request).collection, number))

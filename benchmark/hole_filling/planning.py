@@ -1,7 +1,7 @@
 """Planning of a hole filling: the contents of its pool and the cost of judging it."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 from django.db import transaction
@@ -61,8 +61,26 @@ def pool_of(collection: Collection, runs: Sequence[Run], depth: int, before: Qre
     return pool_rankings(rankings.load([run.pk for run in runs], depth), depth, reading.load(before))
 
 
-def preview_filling(collection: Collection, runs: Sequence[Run], depth: int, before: Qrels) -> dict[str, int]:
-    """Count the first steps of a filling's funnel, and the queries of its runs."""
+class PoolCounts(TypedDict):
+    """Counts of the queries and the pairs in the pool of a hole filling."""
+
+    queries: int
+    pool: int  # Pairs in the pool.
+    judged: int  # Pairs that the qrels already contain.
+    candidates: int  # Pairs that the qrels do not contain.
+    known: int  # Candidates that people have already labelled.
+
+
+class FillingEstimate(TypedDict):
+    """The estimate of a hole filling, which is the context of the page that confirms its start."""
+
+    preview: PoolCounts
+    estimate: Estimate | None  # None if the judges have nothing to judge.
+    people: bool  # Whether people judge every pair.
+
+
+def preview_filling(collection: Collection, runs: Sequence[Run], depth: int, before: Qrels) -> PoolCounts:
+    """Count the queries and the pairs in the pool of a hole filling."""
     pool = pool_of(collection, runs, depth, before)
     queries, documents = pool.candidates
     return {
@@ -74,7 +92,7 @@ def preview_filling(collection: Collection, runs: Sequence[Run], depth: int, bef
     }
 
 
-def estimate_filling(actor: Actor, collection: Collection, options: FillingOptions) -> dict[str, Any]:
+def estimate_filling(actor: Actor, collection: Collection, options: FillingOptions) -> FillingEstimate:
     """Count the pairs of a hole filling and estimate its cost, without starting it. Raises BadOption and BadInput."""
     with transaction.atomic():
         runs, before = named_runs(collection, options), version_before(collection, options, actor.name)

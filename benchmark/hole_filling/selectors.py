@@ -119,8 +119,18 @@ def filling_page(filling: Filling) -> tuple[dict[str, Any], dict[str, Any]]:
     return context, {"charts": [chart], "tables": [DownloadTable("funnel", _("Outcome of the pool"), header, rows)]}
 
 
-def show_filling(filling: Filling, funnel: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Return a filling as programs read it; without `funnel` its funnel is counted now."""
+def current_document(filling: Filling) -> dict[str, Any]:
+    """Return a filling as programs read it. Counts its funnel, which takes at least one statement."""
+    return build_document(filling, stages.current_funnel(filling).document)
+
+
+def document_with_stored_funnel(filling: Filling) -> dict[str, Any]:
+    """Return a filling as programs read it, with the funnel that was counted last."""
+    return build_document(filling, filling.funnel) if filling.funnel else current_document(filling)
+
+
+def build_document(filling: Filling, funnel: dict[str, Any]) -> dict[str, Any]:
+    """Return a filling as programs read it, with this funnel."""
     columns = ("state", "depth", "error", "made_by", "created_at", "ended_at")
     return {
         **{name: getattr(filling, name) for name in columns},
@@ -130,7 +140,7 @@ def show_filling(filling: Filling, funnel: dict[str, Any] | None = None) -> dict
         "before": filling.before.number,
         "after": filling.after and filling.after.number,
         "policy": filling.options.get("policy") or "",
-        "funnel": funnel or stages.current_funnel(filling).document,
+        "funnel": funnel,
     }
 
 

@@ -106,7 +106,8 @@ def cancel_filling(actor: Actor, filling: Filling) -> Filling:
     return filling
 
 
-ACTS: dict[str, Callable[[Actor, Filling], Any]] = {"finish": finish_filling, "cancel": cancel_filling}
+# By the name of the action in the URL.
+FILLING_ACTIONS: dict[str, Callable[[Actor, Filling], Any]] = {"finish": finish_filling, "cancel": cancel_filling}
 
 
 def _find_rows(collection: Collection, options: FillingOptions, by: str) -> _FillingRequest:

@@ -97,10 +97,10 @@ def filling(request: HttpRequest, scope: AccessScope, filling: int) -> HttpRespo
 @require_POST
 def control_filling(request: HttpRequest, scope: AccessScope, filling: int, act: str) -> HttpResponse:
     """Finish a filling with what is settled by now (a large one by a worker), or cancel it."""
-    if act not in services.ACTS:
+    if act not in services.FILLING_ACTIONS:
         raise Http404(_("Unknown action."))
     try:
-        services.ACTS[act](Actor.of(scope), selectors.find_filling(scope.collection, filling))
+        services.FILLING_ACTIONS[act](Actor.of(scope), selectors.find_filling(scope.collection, filling))
     except BadInput as error:
         messages.error(request, _("No changes made: %(error)s.") % {"error": error})
     return redirect("hole_filling", scope.collection.name, filling)

@@ -9,7 +9,7 @@ from ninja import Field, Router, Schema
 
 from actions.services import Actor
 from api.authentication import MANAGE, may, scope_of
-from api.operations import HERE, operation
+from api.operations import COLLECTION_PATH, operation
 from api.paging import Cursor, Limit, Page, page_of
 from benchmark.measures.arrays import RANKING
 from benchmark.models import Report
@@ -75,7 +75,7 @@ class LeaderboardOut(Schema):
     systems: list[SystemOut]
 
 
-@router.get(f"{HERE}/leaderboard", auth=may("admin"), response=LeaderboardOut)
+@router.get(f"{COLLECTION_PATH}/leaderboard", auth=may("admin"), response=LeaderboardOut)
 def read_leaderboard(request: HttpRequest, name: str, measure: str = "ndcg") -> Any:
     """Read the leaderboard by a measure; nothing is computed."""
     if measure not in RANKING:
@@ -86,7 +86,7 @@ def read_leaderboard(request: HttpRequest, name: str, measure: str = "ndcg") -> 
     return _show_leaderboard(scope_of(request).collection, measure)
 
 
-@router.post(f"{HERE}/leaderboard", auth=may("admin", MANAGE), response=LeaderboardOut)
+@router.post(f"{COLLECTION_PATH}/leaderboard", auth=may("admin", MANAGE), response=LeaderboardOut)
 def compute_leaderboard(request: HttpRequest, name: str) -> Any:
     """Compute today's leaderboard: a small one at once, a large one by a worker."""
     # No idempotency key is needed: a repeated request gets the same report.
@@ -116,7 +116,7 @@ def _show_report(row: Report) -> dict[str, Any]:
     return {"number": row.number, "result": row.result or {}, **{name: getattr(row, name) for name in fields}}
 
 
-@router.get(f"{HERE}/reports", auth=may("admin"), response=Page[ReportOut])
+@router.get(f"{COLLECTION_PATH}/reports", auth=may("admin"), response=Page[ReportOut])
 def list_reports(request: HttpRequest, name: str, after: Cursor = 0, limit: Limit = 100) -> Any:
     """List the benchmark reports."""
     return page_of(Report.objects.filter(collection=scope_of(request).collection), after, limit, _show_report)
@@ -125,7 +125,7 @@ def list_reports(request: HttpRequest, name: str, after: Cursor = 0, limit: Limi
 operation(router, services.ask_report, "POST", "/reports", response=ReportOut, show=_show_report)
 
 
-@router.get(f"{HERE}/reports/{{number}}", auth=may("admin"), response=ReportOut)
+@router.get(f"{COLLECTION_PATH}/reports/{{number}}", auth=may("admin"), response=ReportOut)
 def read_report(request: HttpRequest, name: str, number: int) -> Any:
     """Read a benchmark report with its measures."""
     return _show_report(numbered_or_404(Report.objects, scope_of(request).collection, number, _("Report not found.")))

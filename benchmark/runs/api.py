@@ -15,7 +15,7 @@ from api.authentication import MANAGE, may, scope_of
 from api.estimates import JobEstimateOut, show_estimate
 from api.etags import require_match
 from api.idempotency import once
-from api.operations import HERE, estimate_operation, operation
+from api.operations import COLLECTION_PATH, estimate_operation, operation
 from api.paging import Cursor, Limit, Page, find_row, page_of
 from benchmark.models import Run
 from benchmark.runs import rankings, services
@@ -84,7 +84,7 @@ def _show_run(row: Run) -> dict[str, Any]:
     return {"number": row.pk, **{name: getattr(row, name) for name in fields}}
 
 
-@router.get(f"{HERE}/runs", auth=may("admin"), response=Page[RunOut])
+@router.get(f"{COLLECTION_PATH}/runs", auth=may("admin"), response=Page[RunOut])
 def list_runs(request: HttpRequest, name: str, after: Cursor = 0, limit: Limit = 100) -> Any:
     """List the runs."""
     return page_of(_runs(request), after, limit, _show_run)
@@ -101,7 +101,7 @@ estimate_operation(
 )
 
 
-@router.post(f"{HERE}/runs/import", auth=may("admin", MANAGE), response={201: list[ImportedRunOut]})
+@router.post(f"{COLLECTION_PATH}/runs/import", auth=may("admin", MANAGE), response={201: list[ImportedRunOut]})
 @decorate_view(once)
 def import_runs(
     request: HttpRequest, name: str, files: File[list[UploadedFile]], options: Form[RunImportOptions]
@@ -112,13 +112,13 @@ def import_runs(
     return Status(201, [{"number": run.pk, **counts} for run, counts in imported])
 
 
-@router.get(f"{HERE}/runs/{{number}}", auth=may("admin"), response=RunOut)
+@router.get(f"{COLLECTION_PATH}/runs/{{number}}", auth=may("admin"), response=RunOut)
 def read_run(request: HttpRequest, name: str, number: int) -> Any:
     """Read a run and its progress."""
     return _show_run(_find_run(request, number))
 
 
-@router.delete(f"{HERE}/runs/{{number}}", auth=may("admin", MANAGE), response={204: None})
+@router.delete(f"{COLLECTION_PATH}/runs/{{number}}", auth=may("admin", MANAGE), response={204: None})
 def delete_run(request: HttpRequest, name: str, number: int) -> Any:
     """Delete a run: it disappears from all lists, and its name is free."""
     scope = scope_of(request)
@@ -132,7 +132,7 @@ def delete_run(request: HttpRequest, name: str, number: int) -> Any:
     return Status(204, None)
 
 
-@router.get(f"{HERE}/runs/{{number}}/file", auth=may("admin"), openapi_extra=TREC)
+@router.get(f"{COLLECTION_PATH}/runs/{{number}}/file", auth=may("admin"), openapi_extra=TREC)
 def read_run_file(request: HttpRequest, name: str, number: int) -> Any:
     """Download a run in TREC's format."""
     run = _find_run(request, number)
@@ -141,7 +141,7 @@ def read_run_file(request: HttpRequest, name: str, number: int) -> Any:
     return send_lines(rankings.write_trec(run), f"{run.name}.run")
 
 
-@router.post(f"{HERE}/runs/{{number}}/{{act}}", auth=may("admin", MANAGE), response=RunOut)
+@router.post(f"{COLLECTION_PATH}/runs/{{number}}/{{act}}", auth=may("admin", MANAGE), response=RunOut)
 @decorate_view(once)
 def control_run(request: HttpRequest, name: str, number: int, act: Literal["cancel", "go-on"]) -> Any:
     """Cancel a run, or make the rest of one that was cancelled or failed."""

@@ -15,14 +15,14 @@ from annotation.data.bulk.options import ActOptions
 from annotation.models.pair_table import BulkAct
 from api.authentication import MANAGE, may, scope_of
 from api.idempotency import once
-from api.operations import HERE
+from api.operations import COLLECTION_PATH
 from api.paging import Cursor, Limit, Page, page_of
 from api.problems import RequestBody
 from corpus.errors import BadInput
 
 router = Router(tags=["collections"])
 State = BulkAct.State
-PATH = f"{HERE}/pair-acts"
+PATH = f"{COLLECTION_PATH}/pair-acts"
 LINES: dict[str, Any] = {
     "responses": {
         200: {

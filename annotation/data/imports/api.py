@@ -16,7 +16,7 @@ from annotation.data.imports.page import find_import
 from annotation.models.imports import FileImport, Upload
 from api.authentication import MANAGE, may, scope_of
 from api.idempotency import once
-from api.operations import HERE, operation
+from api.operations import COLLECTION_PATH, operation
 from api.paging import Cursor, Limit, Page, find_row, page_of
 from api.problems import JSON, RequestBody, describe_refusals
 from corpus.errors import BadInput
@@ -93,7 +93,7 @@ operation(
 )
 
 
-@router.post(HERE + "/imports", auth=may("admin", MANAGE), response={201: ImportOut})
+@router.post(COLLECTION_PATH + "/imports", auth=may("admin", MANAGE), response={201: ImportOut})
 @decorate_view(once)
 def create_import(request: HttpRequest, name: str, files: File[list[UploadedFile]]) -> Any:
     """Upload files; a worker checks what they contain. Nothing is imported until the import is started."""
@@ -103,19 +103,19 @@ def create_import(request: HttpRequest, name: str, files: File[list[UploadedFile
     return Status(201, show_import(importing.import_files(scope.collection, scope.user, files)))
 
 
-@router.get(HERE + "/imports", auth=may("admin"), response=Page[ImportOut])
+@router.get(COLLECTION_PATH + "/imports", auth=may("admin"), response=Page[ImportOut])
 def list_imports(request: HttpRequest, name: str, after: Cursor = 0, limit: Limit = 100) -> Any:
     """List the imports, the oldest first."""
     return page_of(FileImport.objects.filter(collection=scope_of(request).collection), after, limit, show_import)
 
 
-@router.get(HERE + "/imports/{number}", auth=may("admin"), response=ImportOut)
+@router.get(COLLECTION_PATH + "/imports/{number}", auth=may("admin"), response=ImportOut)
 def read_import(request: HttpRequest, name: str, number: int) -> Any:
     """Read the progress of an import or of its check."""
     return show_import(find_import(scope_of(request).collection, number))
 
 
-@router.post(HERE + "/imports/{number}/{act}", auth=may("admin", MANAGE), response=ImportOut)
+@router.post(COLLECTION_PATH + "/imports/{number}/{act}", auth=may("admin", MANAGE), response=ImportOut)
 @decorate_view(once)
 def control_import(request: HttpRequest, name: str, number: int, act: Literal["start", "cancel", "go-on"]) -> Any:
     """Start an import whose check is ready, cancel it, or resume one that was cancelled or failed."""
@@ -174,7 +174,7 @@ def _find_upload(request: HttpRequest, number: int) -> Upload:
     return find_row(uploads.free_uploads(scope.collection, scope.user), number, _("Upload not found."))
 
 
-@router.post(HERE + "/uploads/import", auth=may("admin", MANAGE), response={201: ImportOut})
+@router.post(COLLECTION_PATH + "/uploads/import", auth=may("admin", MANAGE), response={201: ImportOut})
 @decorate_view(once)
 def import_uploads(request: HttpRequest, name: str, body: UploadedFilesIn) -> Any:
     """Make an import of completed uploads; a worker checks what they contain."""
@@ -183,7 +183,7 @@ def import_uploads(request: HttpRequest, name: str, body: UploadedFilesIn) -> An
     return Status(201, show_import(importing.begin_import(scope.collection, scope.user, rows)))
 
 
-@router.get(HERE + "/uploads", auth=may("admin"), response=Page[UploadOut])
+@router.get(COLLECTION_PATH + "/uploads", auth=may("admin"), response=Page[UploadOut])
 def list_uploads(request: HttpRequest, name: str, after: Cursor = 0, limit: Limit = 100) -> Any:
     """List your uploads that no import uses yet, the oldest first."""
     scope = scope_of(request)
@@ -196,7 +196,7 @@ def list_uploads(request: HttpRequest, name: str, after: Cursor = 0, limit: Limi
 
 
 @router.post(
-    HERE + "/uploads",
+    COLLECTION_PATH + "/uploads",
     auth=may("admin", MANAGE),
     response={201: None},
     openapi_extra={
@@ -215,7 +215,7 @@ def create_upload(request: HttpRequest, name: str) -> Any:
 
 @router.api_operation(
     ["HEAD"],
-    HERE + "/uploads/{number}",
+    COLLECTION_PATH + "/uploads/{number}",
     auth=may("admin", MANAGE),
     openapi_extra={"parameters": [RESUMABLE], "responses": {200: RECEIVED}},
 )
@@ -225,7 +225,7 @@ def read_upload(request: HttpRequest, name: str, number: int) -> Any:
 
 
 @router.patch(
-    HERE + "/uploads/{number}",
+    COLLECTION_PATH + "/uploads/{number}",
     auth=may("admin", MANAGE),
     response={204: None},
     openapi_extra={
@@ -247,7 +247,7 @@ def add_upload_part(request: HttpRequest, name: str, number: int) -> Any:
 
 
 @router.delete(
-    HERE + "/uploads/{number}",
+    COLLECTION_PATH + "/uploads/{number}",
     auth=may("admin", MANAGE),
     response={204: None},
     openapi_extra={

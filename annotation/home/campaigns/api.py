@@ -13,7 +13,7 @@ from annotation.home.campaigns.estimates import CampaignEstimate, estimate_campa
 from api.authentication import MANAGE, may, scope_of
 from api.estimates import JobEstimateOut, show_estimate
 from api.idempotency import once
-from api.operations import HERE, estimate_operation, operation
+from api.operations import COLLECTION_PATH, estimate_operation, operation
 from api.paging import Cursor, Limit, Page, page_of
 from corpus.models import Collection
 from corpus.numbered import numbered_or_404
@@ -91,7 +91,7 @@ operation(router, start_judging, "POST", PATH, response=StartedOut, show=show_st
 estimate_operation(router, start_judging, estimate_campaign, PATH, response=EstimateOut, show=show_cost)
 
 
-@router.get(HERE + PATH, auth=may("admin"), response=Page[CampaignOut])
+@router.get(COLLECTION_PATH + PATH, auth=may("admin"), response=Page[CampaignOut])
 def list_campaigns(request: HttpRequest, name: str, after: Cursor = 0, limit: Limit = 100) -> Any:
     """List the campaigns, the oldest first."""
     # Without cost centres, which only account for another job's calls.
@@ -104,14 +104,14 @@ def _show_campaign(row: Any) -> dict[str, Any]:
     return {"number": row.number, **{name: getattr(row, name) for name in fields}}
 
 
-@router.get(f"{HERE}{PATH}/{{number}}", auth=may("admin"), response=StatusOut)
+@router.get(f"{COLLECTION_PATH}{PATH}/{{number}}", auth=may("admin"), response=StatusOut)
 def read_campaign(request: HttpRequest, name: str, number: int) -> Any:
     """Read the progress of a campaign."""
     collection = scope_of(request).collection
     return {"status": campaign_status(collection, _find_campaign(collection, number))}
 
 
-@router.post(f"{HERE}{PATH}/{{number}}/{{act}}", auth=may("admin", MANAGE), response=ControlledOut)
+@router.post(f"{COLLECTION_PATH}{PATH}/{{number}}/{{act}}", auth=may("admin", MANAGE), response=ControlledOut)
 @decorate_view(once)
 def control(
     request: HttpRequest,
