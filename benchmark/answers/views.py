@@ -106,13 +106,17 @@ def listed_answers(request: HttpRequest, scope: AccessScope, evaluation: int) ->
     requested = {name: request.GET.get(name, "") for name in ("system", "generator", "show", "page")}
     run = next((run for run in runs if run.name == requested["system"]), runs[0])
     generator = requested["generator"] if requested["generator"] in generators else generators[0]
-    show = requested["show"] if requested["show"] in listing.SHOWN else listing.SHOWN[0]
+    show = requested["show"] if requested["show"] in listing.FILTERS else listing.FILTERS[0]
     page = max(int(requested["page"][:6]), 1) if requested["page"][:6].isdecimal() else 1
     pair = _versions_or_404(request, scope)
-    rows = listing.list_answers(evaluation_row, pair, run=run, generator=generator, show=show, page=page)
+    answer_page = listing.list_answers(evaluation_row, pair, run=run, generator=generator, shown=show, page_number=page)
     selection = {"run": run, "runs": runs, "generator": generator, "generators": generators, "show": show, "pair": pair}
     query_string = urlencode({"system": run.name, "generator": generator, "show": show}) + "&" + _name_versions(pair)
-    context = {"scope": scope, "evaluation": evaluation_row, "listed": {**rows, **selection, "asked": query_string}}
+    context = {
+        "scope": scope,
+        "evaluation": evaluation_row,
+        "listed": {"page": answer_page, **selection, "asked": query_string},
+    }
     return render(request, "benchmark/answers/listed.html", context)
 
 
@@ -136,15 +140,15 @@ def judged_answer(request: HttpRequest, scope: AccessScope, evaluation: int, que
     """Show all answers to a query, one of them with its contexts and its verdict."""
     evaluation_row = ANSWERS.find(scope.collection, evaluation)
     query_row = get_object_or_404(Query, pk=query, collection=scope.collection)
-    rows = listing.side_by_side(evaluation_row, query_row)
+    cells = listing.list_answers_to_query(evaluation_row, query_row)
     selected_cell = request.GET.get("system", ""), request.GET.get("generator", "")
-    selected_rows = [row for row in rows if (row["run"].name, row["generator"]) == selected_cell]
-    shown: GeneratedAnswer | None = next((row["answer"] for row in [*selected_rows, *rows] if row["answer"]), None)
+    selected_cells = [cell for cell in cells if (cell.run.name, cell.generator) == selected_cell]
+    shown: GeneratedAnswer | None = next((cell.answer for cell in [*selected_cells, *cells] if cell.answer), None)
     context: dict[str, Any] = {
         "scope": scope,
         "evaluation": evaluation_row,
         "query": query_row,
-        "rows": rows,
+        "cells": cells,
         "shown": shown,
     }
     if shown is not None:

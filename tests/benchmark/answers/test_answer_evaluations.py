@@ -71,7 +71,7 @@ def test_a_long_document_is_cut_at_the_stated_bound_and_the_model_is_told(wings,
     assert told["documents, note"] == "cut: the first 4,000 characters of each"
     assert evaluation.options["characters"] == 4_000
     found = list_contexts(rows(evaluation)["q1", "cut", "writer"], choose_versions(wings))
-    assert [(len(one["text"]), one["is_cut"]) for one in found] == [
+    assert [(len(one.text), one.is_cut) for one in found] == [
         (4_000 - len("Long\n"), True),
         (len(scene.TEXTS["d1"]), False),
     ]
@@ -81,7 +81,7 @@ def test_a_document_that_is_cut_for_its_title_alone_is_told_as_cut(wings):
     make_document(wings, "x" * 3_998, title="Long", external_id="long")
     make_run(wings, "cut", {query: ["long", "d1"] for query in scene.QUERIES})
     found = list_contexts(rows(answered(wings, systems=["cut"]))["q1", "cut", "writer"], choose_versions(wings))
-    assert (found[0]["text"], found[0]["is_cut"]) == ("x" * 3_995, True)
+    assert (found[0].text, found[0].is_cut) == ("x" * 3_995, True)
 
 
 def test_that_nothing_was_found_is_judged_like_any_text(wings, model_server):

@@ -139,7 +139,7 @@ def test_answers_are_listed_by_run_and_generator_and_what_disagrees_is_found(win
 
 
 def test_the_list_has_pages(wings, charlie, monkeypatch):
-    monkeypatch.setattr("benchmark.answers.listing.PAGE", 1)
+    monkeypatch.setattr("benchmark.answers.listing.PAGE_SIZE", 1)
     address = f"{HOME}{evaluation_of(wings).number}/queries/"
     first = charlie.get(address)
     assert first.context["listed"]["has_more"]

@@ -51,7 +51,7 @@ def queries(request: HttpRequest, scope: Scope) -> HttpResponse:
         "state": state,
         "totals": listing.count_totals(scope.collection),
         "reviewed": count_reviewed(scope.collection),
-        "listing": listing.list_queries(scope.collection, q=search, state=state, **cursor_ids),
+        "listing": listing.list_queries(scope.collection, search=search, state=state, **cursor_ids),
     }
     return render(request, "aspects/queries.html", context)
 
