@@ -1,4 +1,4 @@
-"""The form of a new collection."""
+"""The form by which people create a collection."""
 
 from django import forms
 from django.utils.translation import gettext_lazy as _
@@ -7,7 +7,7 @@ from corpus.models import Collection
 
 
 class CollectionForm(forms.ModelForm):  # type: ignore[type-arg]  # ModelForm is generic only in Django's stubs.
-    """Fields of a new collection; its other settings keep their defaults."""
+    """Form of a new collection. Settings of the collection that are not fields of the form keep their defaults."""
 
     class Meta:
         model = Collection

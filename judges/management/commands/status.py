@@ -1,10 +1,11 @@
-"""`status NAME` prints the progress of a collection, over all campaigns and people, or with `--campaign` of one."""
+"""`status NAME` prints the progress of a collection over all its campaigns and people, or with `--campaign` of one."""
 
 from typing import Any
 
 from django.core.management.base import CommandParser
 
 from corpus.commands import QuorumCommand, collection_named
+from corpus.models import Collection
 from judges.campaigns import selectors
 from judges.campaigns.progress import summary_lines
 from judges.engine import notifications
@@ -19,22 +20,24 @@ class Command(QuorumCommand):
         parser.add_argument("--campaign", type=int, help="number of the campaign (default: the whole collection)")
 
     def run(self, **options: Any) -> object:
+        """Print the progress unless the output is JSON, and return it as a document."""
         collection = collection_named(options["name"])
         campaign = None
         if options["campaign"] is not None:
             campaign = selectors.find_campaign(collection, options["campaign"])
         document = selectors.campaign_status(collection, campaign)
-        if self.as_json:
-            return document
-        for line in summary_lines(document, whole=campaign is None):
-            self.say(line)
-        # Of a whole collection, only the newest running campaign is reported on.
+        if not self.as_json:
+            for line in summary_lines(document, whole=campaign is None):
+                self.say(line)
+            self.say_what_is_awaited(collection, campaign)
+        return document
+
+    def say_what_is_awaited(self, collection: Collection, campaign: Campaign | None) -> None:
+        """Print what the campaign waits for if it is running; without one, of the newest running campaign."""
         running_campaigns = collection.campaigns.filter(state=Campaign.State.RUNNING)
         if campaign is not None:
             running_campaigns = running_campaigns.filter(pk=campaign.pk)
         running_campaign = running_campaigns.last()
-        if running_campaign is not None:
-            reason = notifications.describe_wait(running_campaign)
-            if reason:
-                self.say(f"  campaign {running_campaign.number} is waiting: {reason}")
-        return document
+        waiting_reason = notifications.describe_wait(running_campaign) if running_campaign is not None else ""
+        if running_campaign is not None and waiting_reason:
+            self.say(f"  campaign {running_campaign.number} is waiting: {waiting_reason}")
