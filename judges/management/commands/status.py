@@ -38,6 +38,8 @@ class Command(QuorumCommand):
         if campaign is not None:
             running_campaigns = running_campaigns.filter(pk=campaign.pk)
         running_campaign = running_campaigns.last()
-        waiting_reason = notifications.describe_wait(running_campaign) if running_campaign is not None else ""
-        if running_campaign is not None and waiting_reason:
+        if running_campaign is None:
+            return
+        waiting_reason = notifications.describe_wait(running_campaign)
+        if waiting_reason:
             self.say(f"  campaign {running_campaign.number} is waiting: {waiting_reason}")
