@@ -98,9 +98,9 @@ def make_set(
     details |= writer.end()
     if isinstance(writer, LinesWriter) and writer.synthetic_lines:
         # The lines of synthetic queries are listed in a file of its own, for formats whose lines are not marked.
-        output = writer.files.open("synthetic.jsonl")
+        synthetic_output = writer.files.open("synthetic.jsonl")
         for synthetic_line in writer.synthetic_lines:
-            output.put(json.dumps(synthetic_line) + "\n", rows=1)
+            synthetic_output.put(json.dumps(synthetic_line) + "\n", rows=1)
     if options.teacher == "scores":
         # The stored answers of rerank APIs are part of the snapshot; without any there is no file.
         output = None

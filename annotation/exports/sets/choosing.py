@@ -1,4 +1,7 @@
-"""Choice of pairs: panel agreement, negatives per positive, documents per query. Pure."""
+"""The limits of a set: agreement of the panel, negatives for each positive, documents for each query.
+
+The module computes and reads no database.
+"""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -6,8 +9,8 @@ from collections.abc import Iterable
 from annotation.exports.sets.rows import SetQuery, SetRow, keep_rows, order_key
 from charts.translation import gettext_noop
 
-SETTLED = ("people", "adjudicator")
-LeftOutCounts = Counter[str]  # Number of pairs that were left out, by reason in words.
+ORIGINS_OF_PEOPLE = ("people", "adjudicator")  # Origins of labels that people have settled.
+LeftOutCounts = Counter[str]  # Number of rows that were left out, by reason in words.
 
 
 def filter_queries(
@@ -19,48 +22,74 @@ def filter_queries(
     documents: int | None = None,
     seed: int = 0,
 ) -> list[SetQuery]:
-    """Return the queries with the rows that remain, without queries that have none."""
+    """Return the queries with the rows that remain within the limits, without queries that have no row left.
 
-    def choose(query: SetQuery) -> list[SetRow]:
-        # Only a target score by votes may be missing: missing reranker scores were refused before.
-        rows = [row for row in query.rows if row.target_score is not None]
-        assumed = sum(row.target_score is None and row.assumed for row in query.rows)
-        left_out[gettext_noop("assumed negatives without a target score")] += assumed
-        too_few_votes = len(query.rows) - len(rows) - assumed
-        left_out[gettext_noop("fewer votes than the panel has members")] += too_few_votes
+    1. Leave out rows without a target score.
+    2. `agreement` is the share of votes that must support the label of a judge; None for no limit.
+    3. `negatives` is the largest number of negatives for each positive of a query; None for no limit.
+    4. `documents` is the exact number of documents of a query; None for any number.
+
+    `seed` determines which documents are taken first. `left_out` counts the rows that were left out.
+    """
+
+    def choose_rows(query: SetQuery) -> list[SetRow]:
+        rows = _leave_out_unscored(query.rows, left_out)
         if agreement is not None:
-            # Labels of people, and judges' labels that at least this share of votes supports.
-            agreed_rows = []
-            for row in rows:
-                equal = row.yes if row.relevant else row.votes - row.yes
-                if row.assumed or row.origin in SETTLED or (row.votes and equal / row.votes >= agreement):
-                    agreed_rows.append(row)
-            left_out[gettext_noop("too little agreement")] += len(rows) - len(agreed_rows)
-            rows = agreed_rows
+            rows = _leave_out_disputed(rows, agreement, left_out)
         if negatives is None and documents is None:
             return rows
-        # Documents of the run come first, by rank; the others in seeded order.
+        # Documents of the run come first, by rank, and the others in seeded order.
         rows.sort(key=lambda row: (row.rank == 0, row.rank, order_key(seed, query.id, row.doc_id)))
         if negatives is not None:
-            # All positives, and the first negatives for each.
-            positives = [row for row in rows if row.relevant]
-            limited_rows = positives + [row for row in rows if not row.relevant][: negatives * len(positives)]
-            left_out[gettext_noop("more negatives than requested")] += len(rows) - len(limited_rows)
-            rows = limited_rows
+            rows = _limit_negatives(rows, negatives, left_out)
         if documents is not None:
             rows = _limit_documents(rows, documents, left_out)
         return sorted(rows, key=lambda row: row.doc_id.encode())
 
-    return keep_rows(queries, choose)
+    return keep_rows(queries, choose_rows)
 
 
-def _limit_documents(rows: list[SetRow], number: int, left_out: LeftOutCounts) -> list[SetRow]:
-    """Return exactly `number` rows, positives first but at least one negative if there is one; none if too few."""
-    if len(rows) < number:
+def _leave_out_unscored(rows: list[SetRow], left_out: LeftOutCounts) -> list[SetRow]:
+    """Return the rows with a target score. Only a score by votes may be missing at this point."""
+    scored_rows = [row for row in rows if row.target_score is not None]
+    assumed_count = sum(row.target_score is None and row.assumed for row in rows)
+    left_out[gettext_noop("assumed negatives without a target score")] += assumed_count
+    judged_count = len(rows) - len(scored_rows) - assumed_count
+    left_out[gettext_noop("fewer votes than the panel has members")] += judged_count
+    return scored_rows
+
+
+def _leave_out_disputed(rows: list[SetRow], agreement: float, left_out: LeftOutCounts) -> list[SetRow]:
+    """Return the rows whose label comes from people or is assumed, or is supported by enough votes."""
+    agreed_rows = []
+    for row in rows:
+        supporting_votes = row.yes if row.relevant else row.votes - row.yes
+        has_support = row.votes > 0 and supporting_votes / row.votes >= agreement
+        if row.assumed or row.origin in ORIGINS_OF_PEOPLE or has_support:
+            agreed_rows.append(row)
+    left_out[gettext_noop("too little agreement")] += len(rows) - len(agreed_rows)
+    return agreed_rows
+
+
+def _limit_negatives(rows: list[SetRow], negatives: int, left_out: LeftOutCounts) -> list[SetRow]:
+    """Return all positives, and the first `negatives` negatives for each of them."""
+    positives = [row for row in rows if row.relevant]
+    limited_rows = positives + [row for row in rows if not row.relevant][: negatives * len(positives)]
+    left_out[gettext_noop("more negatives than requested")] += len(rows) - len(limited_rows)
+    return limited_rows
+
+
+def _limit_documents(rows: list[SetRow], documents: int, left_out: LeftOutCounts) -> list[SetRow]:
+    """Return exactly `documents` rows, or none if there are fewer.
+
+    Positives come first, but if there are negatives, one of them is included.
+    """
+    if len(rows) < documents:
         left_out[gettext_noop("queries with fewer documents")] += len(rows)
         return []
     negatives = [row for row in rows if not row.relevant]
-    positives = [row for row in rows if row.relevant][: number - 1 if negatives and number > 1 else number]
-    limited_rows = positives + negatives[: number - len(positives)]
+    max_positives = documents - 1 if negatives and documents > 1 else documents
+    positives = [row for row in rows if row.relevant][:max_positives]
+    limited_rows = positives + negatives[: documents - len(positives)]
     left_out[gettext_noop("more documents than requested")] += len(rows) - len(limited_rows)
     return limited_rows

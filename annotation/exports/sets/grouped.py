@@ -21,8 +21,8 @@ class GroupedWriter(LinesWriter):
 
     def __init__(self, files: ExportFiles, format_name: str, options: ExportOptions) -> None:
         super().__init__(files)
-        # Lines of the format "rtriever" have a field `synthetic`. For the other formats, `LinesWriter` lists the lines
-        # of synthetic queries in a file of their own.
+        # Lines of the format "rtriever" have a field `synthetic`. For the other formats, the lines of synthetic queries
+        # are listed in a file of their own.
         self.marks_synthetic_lines = format_name == "rtriever"
         self.build_line = GROUPED_FORMATS[format_name]
         self.options = options

@@ -16,7 +16,7 @@ from annotation.exports.label_sources.benchmark_tables import find_version
 from annotation.exports.label_sources.failed_routes import list_unsettled_pairs
 from annotation.exports.options import ExportOptions
 from annotation.exports.rows import fetch_batches
-from annotation.exports.sets.choosing import SETTLED, LeftOutCounts
+from annotation.exports.sets.choosing import ORIGINS_OF_PEOPLE, LeftOutCounts
 from annotation.exports.sets.rows import SetRow
 from charts.translation import gettext_noop
 from corpus.errors import BadOption
@@ -90,7 +90,7 @@ class SetSource:
         """Return labelled pairs, ordered by query id and document id."""
         origins = list(options.origins) if options.origins is not None else None
         if options.labels == "people":
-            origins = [origin for origin in SETTLED if origins is None or origin in origins]
+            origins = [origin for origin in ORIGINS_OF_PEOPLE if origins is None or origin in origins]
         unresolved = list_unsettled_pairs(self.collection) if options.leave_out_failed else []
         parameters = {"collection": self.collection.pk, "campaigns": self.campaigns, "origins": origins}
         parameters |= {"left_out": unresolved, "qrels": options.qrels}
