@@ -132,6 +132,9 @@ class ComparisonPage:
 def build_page(document: ComparisonDocument, parameters: QueryDict) -> ComparisonPage:
     """Build the page from the comparison, and from the parameters of the page's URL.
 
+    The parameters are `simulate` if the visitor has chosen cells, `hand` for the key of each chosen cell, `seconds` and
+    `rate` for the time and the hourly rate of people, and `lara` if the comparison includes the policy LARA.
+
     1. Read the cells of the cross table, and which of them people judge in the simulation.
     2. Read the time and the cost of people.
     3. Choose who resolves the escalated pairs, and build the table of policies.
