@@ -115,7 +115,7 @@ def choose_judges(
     # 2. Quality.
     qualities, floor = quality.measure_candidates(votes, reference, groups, floor=floor_value)
     # If there are too few reference grades for the floor, a ranking by them would be a matter of luck.
-    usable_reference = np.full_like(reference, MISSING) if floor.no_gold else reference
+    usable_reference = np.full_like(reference, MISSING) if floor.no_gold_reason else reference
 
     # 3. Eligible candidates.
     eligible: list[int] = []

@@ -1,13 +1,14 @@
-"""Quality of each candidate, and the floor below which none may be on a panel. Pure.
+"""The quality of each candidate for a panel, and the floor that a candidate must reach.
 
-Quality is balanced accuracy on gold where there is enough of it, else Cohen's kappa with the
-majority of the other candidates. A low kappa with all others looks like independence, and noise has
-the lowest. So candidates must first reach a floor, and prove that their answers are not random.
+The quality is measured by balanced accuracy if there are enough reference grades, and otherwise by Cohen's kappa with
+the majority of the other candidates. Candidates must reach a floor, and show that their votes are not random, because
+noise has the lowest kappas of all and would otherwise look like independence. The module reads no database.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
+from typing import NamedTuple
 
 import numpy as np
 from django.utils.translation import gettext as _
@@ -22,97 +23,123 @@ Votes = NDArray[np.int8]  # Candidates x pairs, 0 or 1: all voted on every pair.
 ReferenceGrades = NDArray[np.int8]  # For each pair 0, 1 or MISSING.
 Groups = Sequence[Sequence[int]]  # Candidates that are copies of each other; each is in exactly one group.
 
-BALANCED, MAJORITY = "balanced_accuracy", "kappa_majority"
-CLASS = 20  # Least number of gold pairs of each class for balanced accuracy.
-LEAST = {BALANCED: 0.6, MAJORITY: 0.2}  # Least floor.
-# Distance below the median that a candidate may have: noise must not win by its low kappas.
-SLACK = {BALANCED: 0.1, MAJORITY: 0.2}
+BALANCED, MAJORITY = "balanced_accuracy", "kappa_majority"  # The two measures of quality.
+MIN_CLASS_SIZE = 20  # Fewest reference grades of each class with which balanced accuracy is the measure.
+MIN_FLOOR = {BALANCED: 0.6, MAJORITY: 0.2}  # The floor is never lower than this.
+# The floor is this far below the median of the candidates.
+DISTANCE_BELOW_MEDIAN = {BALANCED: 0.1, MAJORITY: 0.2}
+# Probability that any of the candidates passes although all vote at random (Bonferroni).
+MAX_CHANCE_PROBABILITY = 0.01
 NO_GOLD = gettext_noop("no reference grade on these pairs")
 FEW_GOLD = gettext_noop(
     "reference grades on %(relevant)s relevant and %(other)s other pairs: %(class)s of each are needed"
 )
 BY_CHANCE = gettext_noop("no better than chance (p = %(chance)s)")
 BELOW = gettext_noop("%(value)s is below the floor of %(bound)s")
-CHANCE = 0.01  # Probability that any random candidate passes, over all candidates (Bonferroni).
 
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """Quality of one candidate. `balanced`: (recall of relevant + recall of not relevant) / 2 on gold, 95% interval."""
+    """The quality of one candidate.
 
-    balanced: Statistic
-    kappa: Statistic  # With the majority of the others, in which copies count once and its own copies do not.
-    left_out: Statistic  # Leave-one-out accuracy: share of pairs on which it agrees with that majority.
-    chance: float  # Probability that unrelated answers agree as often (Fisher's exact test).
+    In the majority of the other candidates, copies count as one candidate, and copies of this one do not count.
+    """
+
+    balanced_accuracy: Statistic  # On pairs with a reference grade.
+    majority_kappa: Statistic  # Cohen's kappa with the majority of the other candidates.
+    majority_agreement: Statistic  # Share of pairs on which the candidate votes as that majority.
+    chance_probability: float  # Probability that random votes agree as often (Fisher's exact test).
     passes: bool
-    why: str  # Why it does not pass; empty where it does.
+    failure_reason: str  # Why the candidate does not pass; empty if it passes.
 
 
 @dataclass(frozen=True, slots=True)
 class Floor:
-    """The quality that a candidate must reach. `given`: whether an admin set it."""
+    """The quality that a candidate must reach."""
 
-    measure: str
+    measure: str  # BALANCED or MAJORITY.
     value: float
-    given: bool
-    no_gold: str  # Why the measure is not balanced accuracy; empty where it is.
-
-
-def no_gold(reference: ReferenceGrades) -> str:
-    """Return why balanced accuracy cannot be measured on the gold; empty where it can."""
-    relevant, other = int((reference == 1).sum()), int((reference == 0).sum())
-    if not relevant + other:
-        return _(NO_GOLD)
-    return "" if min(relevant, other) >= CLASS else _(FEW_GOLD) % {"relevant": relevant, "other": other, "class": CLASS}
+    is_set_by_admin: bool  # If not, it is derived from the candidates.
+    no_gold_reason: str  # Why the measure is not balanced accuracy; empty if it is.
 
 
 def measure_candidates(
     votes: Votes, reference: ReferenceGrades, groups: Groups, *, floor: float | None = None
 ) -> tuple[list[Quality], Floor]:
-    """Measure every candidate and compare it with the floor. `floor`: by default derived from all candidates."""
-    reason = no_gold(reference)
-    # Copies count as one vote among the others, or a family of models would be its own majority.
+    """Measure every candidate, and compare it with the floor, which is by default derived from all candidates."""
+    no_gold_reason = explain_missing_gold(reference)
+    measure = MAJORITY if no_gold_reason else BALANCED
     majorities = [majority_of_others(votes, groups, position) for position in range(len(votes))]
-    agreements = [_majority_agreement(own, majority) for own, majority in zip(votes, majorities, strict=True)]
-    balanced = [balanced_accuracy(own, reference) for own in votes]
-    measure = MAJORITY if reason else BALANCED
-    values = [kappa.value for kappa, _ in agreements] if reason else [statistic.value for statistic in balanced]
-    bound = floor_of(measure, values) if floor is None else floor
+    majority_agreements = [
+        _measure_majority_agreement(own_votes, majority) for own_votes, majority in zip(votes, majorities, strict=True)
+    ]
+    balanced_accuracies = [balanced_accuracy(own_votes, reference) for own_votes in votes]
+    if measure == BALANCED:
+        values = [statistic.value for statistic in balanced_accuracies]
+    else:
+        values = [agreement.kappa.value for agreement in majority_agreements]
+    floor_value = derive_floor(measure, values) if floor is None else floor
     qualities = []
     for position, value in enumerate(values):
-        chance = by_chance(votes[position], majorities[position] if reason else reference)
-        why = ""
+        own_votes = votes[position]
+        compared_labels = reference if measure == BALANCED else majorities[position]
+        probability = chance_probability(own_votes, compared_labels)
+        failure_reason = ""
         # Constant votes can agree with a one-sided reference by luck, so they fail whatever their figures are.
-        if votes[position].min() == votes[position].max():
-            why = _("says yes to every pair") if votes[position][0] else _("says no to every pair")
+        if own_votes.min() == own_votes.max():
+            failure_reason = _("says yes to every pair") if own_votes[0] else _("says no to every pair")
         elif value is None:
-            why = _("quality could not be measured")
-        elif chance > CHANCE / len(votes):
-            why = _(BY_CHANCE) % {"chance": f"{chance:.2g}"}
-        elif value < bound:
-            why = _(BELOW) % {"value": f"{value:.3f}", "bound": f"{bound:.3f}"}
-        qualities.append(Quality(balanced[position], *agreements[position], chance, not why, why))
-    return qualities, Floor(measure, bound, floor is not None, reason)
+            failure_reason = _("quality could not be measured")
+        elif probability > MAX_CHANCE_PROBABILITY / len(votes):
+            failure_reason = _(BY_CHANCE) % {"chance": f"{probability:.2g}"}
+        elif value < floor_value:
+            failure_reason = _(BELOW) % {"value": f"{value:.3f}", "bound": f"{floor_value:.3f}"}
+        qualities.append(
+            Quality(
+                balanced_accuracy=balanced_accuracies[position],
+                majority_kappa=majority_agreements[position].kappa,
+                majority_agreement=majority_agreements[position].equal_share,
+                chance_probability=probability,
+                passes=not failure_reason,
+                failure_reason=failure_reason,
+            )
+        )
+    return qualities, Floor(
+        measure=measure, value=floor_value, is_set_by_admin=floor is not None, no_gold_reason=no_gold_reason
+    )
 
 
-def floor_of(measure: str, values: Sequence[float | None]) -> float:
-    """Return the larger of LEAST and the median of the candidates' values less SLACK."""
+def explain_missing_gold(reference: ReferenceGrades) -> str:
+    """Return why there are too few reference grades for balanced accuracy; empty if there are enough."""
+    relevant = int((reference == 1).sum())
+    not_relevant = int((reference == 0).sum())
+    if not relevant + not_relevant:
+        return _(NO_GOLD)
+    if min(relevant, not_relevant) >= MIN_CLASS_SIZE:
+        return ""
+    return _(FEW_GOLD) % {"relevant": relevant, "other": not_relevant, "class": MIN_CLASS_SIZE}
+
+
+def derive_floor(measure: str, values: Sequence[float | None]) -> float:
+    """Return a floor somewhat below the median of the candidates' values, but at least MIN_FLOOR."""
     measured_values = [value for value in values if value is not None]
-    return max(LEAST[measure], median(measured_values) - SLACK[measure]) if measured_values else LEAST[measure]
+    if not measured_values:
+        return MIN_FLOOR[measure]
+    return max(MIN_FLOOR[measure], median(measured_values) - DISTANCE_BELOW_MEDIAN[measure])
 
 
 def majority_of_others(votes: Votes, groups: Groups, position: int) -> ReferenceGrades:
-    """Return the majority verdict of the other candidates for each pair; MISSING where they tie or there are none."""
-    # One candidate of each group votes for its copies.
+    """Return the majority label of the other candidates for each pair; MISSING if they tie, or if there are none."""
+    # Only one candidate of each group of copies votes, or a family of models would be its own majority.
     others = [group[0] for group in groups if position not in group]
-    yes = votes[others].sum(axis=0, dtype=np.int64)
-    result = np.where(2 * yes > len(others), 1, 0).astype(np.int8)
-    result[2 * yes == len(others)] = MISSING
-    return result
+    yes_votes = votes[others].sum(axis=0, dtype=np.int64)
+    labels = np.where(2 * yes_votes > len(others), 1, 0).astype(np.int8)
+    labels[2 * yes_votes == len(others)] = MISSING
+    return labels
 
 
 def balanced_accuracy(votes: NDArray[np.int8], reference: ReferenceGrades) -> Statistic:
-    """Return the mean of two recalls; its 95% interval joins their exact ones (Donner and Zou)."""
+    """Return the mean of the recalls of both classes; its 95% interval joins their exact ones (Donner and Zou)."""
     sizes = [int((reference == grade).sum()) for grade in (0, 1)]
     if not all(sizes):
         reason = _("reference grades of only one class") if any(sizes) else NO_GOLD
@@ -125,23 +152,32 @@ def balanced_accuracy(votes: NDArray[np.int8], reference: ReferenceGrades) -> St
     return Statistic(value, low, high, sum(sizes), None)
 
 
-def by_chance(votes: NDArray[np.int8], reference: ReferenceGrades) -> float:
-    """Return the one-sided p of Fisher's exact test that unrelated answers agree as often."""
+def chance_probability(votes: NDArray[np.int8], labels: ReferenceGrades) -> float:
+    """Return the probability that random votes agree with the labels as often (Fisher's exact test, one-sided)."""
     from scipy.stats import hypergeom
 
-    has_truth = reference != MISSING
-    says_yes, is_relevant = votes[has_truth] == 1, reference[has_truth] == 1
+    has_label = labels != MISSING
+    says_yes, is_relevant = votes[has_label] == 1, labels[has_label] == 1
     hits = int((says_yes & is_relevant).sum())
     # P(X >= hits) = sf(hits - 1) of the hypergeometric distribution.
     return float(hypergeom.sf(hits - 1, len(says_yes), int(is_relevant.sum()), int(says_yes.sum())))
 
 
-def _majority_agreement(votes: NDArray[np.int8], majority: ReferenceGrades) -> tuple[Statistic, Statistic]:
-    """Measure kappa with the majority of the others, and the share of equal answers."""
+class MajorityAgreement(NamedTuple):
+    """Agreement of a candidate with the majority of the others."""
+
+    kappa: Statistic
+    equal_share: Statistic  # Share of the pairs on which they agree.
+
+
+def _measure_majority_agreement(votes: NDArray[np.int8], majority: ReferenceGrades) -> MajorityAgreement:
     has_majority = majority != MISSING
     if not has_majority.any():
-        missing = Statistic(None, None, None, 0, _("the other candidates have no majority on any pair"))
-        return missing, missing
+        reason = _("the other candidates have no majority on any pair")
+        undefined = Statistic(value=None, low=None, high=None, n=0, reason=reason)
+        return MajorityAgreement(undefined, undefined)
     kappa = compute_measures(np.vstack([votes[has_majority], majority[has_majority]])).pairwise[0].kappa
-    n, equal = int(has_majority.sum()), int((votes == majority)[has_majority].sum())
-    return kappa, Statistic(equal / n, *clopper_pearson(equal, n), n, None)
+    n = int(has_majority.sum())
+    equal = int((votes == majority)[has_majority].sum())
+    low, high = clopper_pearson(equal, n)
+    return MajorityAgreement(kappa, Statistic(value=equal / n, low=low, high=high, n=n, reason=None))

@@ -63,7 +63,9 @@ class PanelSelection:
     def quality(self, position: int) -> Statistic:
         """Return the statistic that is compared with the floor."""
         candidate_quality = self.choice.qualities[position]
-        return candidate_quality.balanced if self.choice.floor.measure == BALANCED else candidate_quality.kappa
+        if self.choice.floor.measure == BALANCED:
+            return candidate_quality.balanced_accuracy
+        return candidate_quality.majority_kappa
 
     def error_correlation(self, a: int, b: int) -> float | None:
         """Return the correlation of two candidates' errors on gold; None where one of them makes no errors."""
@@ -111,9 +113,9 @@ def build_json_document(selection: PanelSelection) -> dict[str, Any]:
         "gold": {
             "pairs": sum(choice.reference_counts),
             "relevant": choice.reference_counts.relevant,
-            "unused": choice.floor.no_gold or None,
+            "unused": choice.floor.no_gold_reason or None,
         },
-        "floor": {"measure": choice.floor.measure, "value": choice.floor.value, "given": choice.floor.given},
+        "floor": {"measure": choice.floor.measure, "value": choice.floor.value, "given": choice.floor.is_set_by_admin},
         "candidates": [_candidate_document(selection, position) for position in range(len(choice.qualities))],
         "left_out": [{"name": name, "reason": reason} for name, reason in selection.material.left_out],
         "pairwise": [
@@ -144,12 +146,12 @@ def _candidate_document(selection: PanelSelection, position: int) -> dict[str, A
         "kind": candidate.assessor.kind,
         "pairs": candidate.pairs,
         "relevant": candidate.relevant,
-        "balanced_accuracy": asdict(quality.balanced),
-        "kappa_majority": asdict(quality.kappa),
-        "leave_one_out": asdict(quality.left_out),
-        "chance": quality.chance,
+        "balanced_accuracy": asdict(quality.balanced_accuracy),
+        "kappa_majority": asdict(quality.majority_kappa),
+        "leave_one_out": asdict(quality.majority_agreement),
+        "chance": quality.chance_probability,
         "passes": quality.passes,
-        "why_not": quality.why or None,
+        "why_not": quality.failure_reason or None,
         "mean_kappa": selection.choice.mean_kappas[position],
         "cost_per_pair": candidate.cost,
         "usable": candidate.usable,
@@ -177,23 +179,23 @@ def _proposal_document(selection: PanelSelection, proposal: Proposal) -> dict[st
 def summarise_choice(selection: PanelSelection) -> list[str]:
     """Return sentences about the basis of the choice, candidates below the floor, copies, and the proposal."""
     choice, floor = selection.choice, selection.choice.floor
-    if floor.no_gold:
+    if floor.no_gold_reason:
         words = _("Quality measure: %(name)s (%(why)s). Floor: %(floor_value)s (%(source)s).")
     else:
         words = _("Quality measure: %(name)s on %(sum)s reference grades. Floor: %(floor_value)s (%(source)s).")
     floor_sentence = words % {
         "name": _(MEASURES[floor.measure]),
-        "why": floor.no_gold,
+        "why": floor.no_gold_reason,
         "sum": f"{sum(choice.reference_counts):,}",
         "floor_value": f"{floor.value:.3f}",
-        "source": _("as set") if floor.given else _("derived from all candidates"),
+        "source": _("as set") if floor.is_set_by_admin else _("derived from all candidates"),
     }
     lines = [
         _("%(qualities)s candidates judged the same %(pairs)s pairs. %(floor)s")
         % {"qualities": len(choice.qualities), "pairs": f"{choice.pair_count:,}", "floor": floor_sentence}
     ]
     below_floor = [
-        f"{selection.name(position)}, {quality.why}"
+        f"{selection.name(position)}, {quality.failure_reason}"
         for position, quality in enumerate(choice.qualities)
         if not quality.passes
     ]

@@ -116,9 +116,9 @@ def test_a_judge_that_is_half_noise_falls_far_behind_the_others_and_is_not_taken
     votes, truth = field(8, accuracy=0.9)
     half = np.where(random.random(300) < 0.5, votes[1], random.random(300) < 0.5)
     choice = choose_judges(np.vstack([votes[:7], half]).astype(np.int8), truth)
-    assert choice.qualities[7].balanced.value > 0.6, "above any absolute floor"
-    assert re.findall(r"\d\.\d{3}", choice.qualities[7].why) == [
-        f"{choice.qualities[7].balanced.value:.3f}", f"{choice.floor.value:.3f}",
+    assert choice.qualities[7].balanced_accuracy.value > 0.6, "above any absolute floor"
+    assert re.findall(r"\d\.\d{3}", choice.qualities[7].failure_reason) == [
+        f"{choice.qualities[7].balanced_accuracy.value:.3f}", f"{choice.floor.value:.3f}",
     ]  # fmt: skip
 
 
@@ -161,7 +161,7 @@ def test_chance_is_fishers_exact_test():
     """Of 8 pairs 4 relevant; it says yes to 4, of them 3 relevant: (C(4,3)C(4,1) + C(4,4)C(4,0)) / C(8,4) = 17/70."""
     truth = np.array([1, 1, 1, 1, 0, 0, 0, 0], dtype=np.int8)
     mine = np.array([1, 1, 1, 0, 1, 0, 0, 0], dtype=np.int8)
-    assert quality.by_chance(mine, truth) == pytest.approx(17 / 70)
+    assert quality.chance_probability(mine, truth) == pytest.approx(17 / 70)
 
 
 def test_gold_of_one_class_is_not_used_and_the_majority_of_the_others_takes_its_place():
@@ -170,8 +170,11 @@ def test_gold_of_one_class_is_not_used_and_the_majority_of_the_others_takes_its_
     choice = choose_judges(votes, only_relevant)
     relevant = int(truth.sum())
     assert choice.floor.measure == "kappa_majority"
-    assert re.findall(r"\d+", choice.floor.no_gold) == [str(relevant), "0", "20"]
-    assert choice.qualities[0].balanced.value is None and "one class" in choice.qualities[0].balanced.reason
+    assert re.findall(r"\d+", choice.floor.no_gold_reason) == [str(relevant), "0", "20"]
+    assert (
+        choice.qualities[0].balanced_accuracy.value is None
+        and "one class" in choice.qualities[0].balanced_accuracy.reason
+    )
 
 
 def test_a_handful_of_gold_ranks_no_set_and_says_nothing_of_errors():
@@ -183,16 +186,16 @@ def test_a_handful_of_gold_ranks_no_set_and_says_nothing_of_errors():
     )
     assert choice.proposed.error_correlation is None and choice.proposed.effective_votes is None
     assert choice.proposed.balanced_accuracy.value is None and choice.proposed.accuracies_without == (None,) * 5
-    assert choice.qualities[0].balanced.n == 30, "it is shown, with its interval, and decides nothing"
+    assert choice.qualities[0].balanced_accuracy.n == 30, "it is shown, with its interval, and decides nothing"
 
 
 def test_the_floor_follows_the_field_and_can_be_set():
-    assert quality.floor_of("balanced_accuracy", [0.9, 0.8, 0.5]) == pytest.approx(0.7)
-    assert quality.floor_of("balanced_accuracy", [0.65, 0.62, None]) == 0.6, "never below"
-    assert quality.floor_of("kappa_majority", [0.7, 0.6, 0.1]) == pytest.approx(0.4)
+    assert quality.derive_floor("balanced_accuracy", [0.9, 0.8, 0.5]) == pytest.approx(0.7)
+    assert quality.derive_floor("balanced_accuracy", [0.65, 0.62, None]) == 0.6, "never below"
+    assert quality.derive_floor("kappa_majority", [0.7, 0.6, 0.1]) == pytest.approx(0.4)
     votes, truth = field(12)
     choice = choose_judges(votes, truth, floor_value=0.99)
-    assert choice.floor.given and choice.eligible == () and "0 of 9 candidates" in choice.reason
+    assert choice.floor.is_set_by_admin and choice.eligible == () and "0 of 9 candidates" in choice.reason
 
 
 # Independence
