@@ -1,6 +1,6 @@
 """URLs of a collection's members: the list with the invitations, the page of each member, and changes to them.
 
-The pages of members have the path "people", which is the name of this part of the navigation.
+The paths of the list and of its forms begin with "members", those of the page of one member with "people".
 """
 
 from django.urls import URLPattern, path
