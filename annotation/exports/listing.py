@@ -1,4 +1,7 @@
-"""The exports of a collection: the list with their progress, their files, and whether a worker should make one."""
+"""The exports of a collection: the list with their progress, their files, and whether a worker should make one.
+
+An export is stored as a Snapshot, whose manifest describes its files and their contents.
+"""
 
 from dataclasses import dataclass
 from datetime import timedelta
