@@ -127,14 +127,14 @@ def test_answers_are_listed_by_run_and_generator_and_what_disagrees_is_found(win
     address = f"{HOME}{found.number}/queries/"
     assert address in charlie.get(HOME).content.decode()
     all_of = charlie.get(f"{address}?system=dense&generator=grader").context["listed"]
-    assert (all_of["run"].name, all_of["generator"], all_of["count"]) == ("dense", "grader", 2)
+    assert (all_of["run"].name, all_of["generator"], all_of["page"].total_count) == ("dense", "grader", 2)
     # dense finds nothing by the original qrels, and q1 was answered rightly all the same.
-    rows = charlie.get(f"{address}?system=dense&generator=grader&show=disagree").context["listed"]["rows"]
-    assert [one["query"].external_id for one in rows] == ["q1"]
-    wrong = charlie.get(f"{address}?show=wrong").context["listed"]["rows"]
-    assert [one["query"].external_id for one in wrong] == ["q2"]
-    assert charlie.get(f"{address}?show=problems").context["listed"]["count"] == 0
-    assert charlie.get(f"{address}?system=nothing&page=x&show=y").context["listed"]["count"] == 2
+    rows = charlie.get(f"{address}?system=dense&generator=grader&show=disagree").context["listed"]["page"].answers
+    assert [one.query.external_id for one in rows] == ["q1"]
+    wrong = charlie.get(f"{address}?show=wrong").context["listed"]["page"].answers
+    assert [one.query.external_id for one in wrong] == ["q2"]
+    assert charlie.get(f"{address}?show=problems").context["listed"]["page"].total_count == 0
+    assert charlie.get(f"{address}?system=nothing&page=x&show=y").context["listed"]["page"].total_count == 2
     assert charlie.get(f"{address}?before=77").status_code == 404
 
 
@@ -142,11 +142,11 @@ def test_the_list_has_pages(wings, charlie, monkeypatch):
     monkeypatch.setattr("benchmark.answers.listing.PAGE_SIZE", 1)
     address = f"{HOME}{evaluation_of(wings).number}/queries/"
     first = charlie.get(address)
-    assert first.context["listed"]["has_more"]
+    assert first.context["listed"]["page"].has_next
     link = re.search(r'href="([^"]+page=2)"', first.content.decode())
     assert link
-    second = charlie.get(address + link[1].replace("&amp;", "&")).context["listed"]
-    assert [one["query"].external_id for one in second["rows"]] == ["q2"] and not second["has_more"]
+    second = charlie.get(address + link[1].replace("&amp;", "&")).context["listed"]["page"]
+    assert [one.query.external_id for one in second.answers] == ["q2"] and not second.has_next
 
 
 def test_one_answer_shows_its_contexts_and_its_verdict(wings, charlie):

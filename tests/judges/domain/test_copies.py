@@ -160,7 +160,7 @@ def test_a_judge_alone_gives_no_share_of_a_panels_votes(sampled: Campaign) -> No
     assert {row.annotated_score for row in rows} == {None}
     Campaign.objects.filter(pk=sampled.pk).update(policy="ensemble")
     rows = SetSource(sampled.collection).rows(ExportOptions(format="prism", teacher="votes"), Counter())
-    assert sorted(row.teacher for row in rows if row.teacher is not None) == [0, 1 / 3, 2 / 3, 1]
+    assert sorted(row.target_score for row in rows if row.target_score is not None) == [0, 1 / 3, 2 / 3, 1]
 
 
 def test_pages_show_each_sample_and_how_many_must_agree(sampled: Campaign, admin: Client) -> None:
