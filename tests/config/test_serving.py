@@ -152,7 +152,7 @@ def test_with_the_real_linger_no_process_is_left_after_30_seconds(
 def answers_of(instance: Instance) -> dict[str, Any]:
     """What the demo's evaluation of answers says; the command joins it."""
     judge = "offline-rewriter"
-    asked = ("--systems", "bm25,hyde-offline,query2doc-offline", "--generator", judge, "--judge", judge, "--json")
+    asked = ("--systems", ",".join(demo.RUN_RECIPES), "--generator", judge, "--judge", judge, "--json")
     found: dict[str, Any] = json.loads(instance.manage("rag", "python-reference", *asked).stdout)
     return found
 
@@ -177,7 +177,7 @@ def test_the_demo_brings_up_the_site_and_a_second_one_goes_on(make_instance: Cal
             assert status["pairs"] == sum(status[key] for key in ended)
             until(lambda: answers_of(instance)["state"] == "ready", "the answers")
             shown = answers_of(instance)
-            assert (shown["done"], shown["queries"], shown["complete"]) == (48 * 3, 48, True)
+            assert (shown["done"], shown["queries"], shown["complete"]) == (48 * len(demo.RUN_RECIPES), 48, True)
             assert {cell["generator"] for cell in shown["cells"]} == {"offline-rewriter"}
             until(lambda: instance.sql(WRITTEN) == "5", "the queries written from documents")
             told = json.loads(instance.manage(*SEARCHED).stdout)
