@@ -12,7 +12,6 @@ from typing import Any
 
 from corpus.bundled.passages import cut_passages
 from corpus.rubric import SUFFICIENCY
-from corpus.search import static_embeddings
 
 HERE = Path(__file__).parent
 NAME = "python-reference"
@@ -24,6 +23,9 @@ DEPTH, BM25_ALONE = 5, 8
 
 def pool_depths() -> dict[str, int]:
     """Return the number of candidates for each question by search, as options of an import."""
+    # Imported here: the trainer reads the bundled texts without Django.
+    from corpus.search import static_embeddings
+
     if static_embeddings.is_available():
         return {"bm25": DEPTH, "static": DEPTH}
     return {"bm25": BM25_ALONE}

@@ -1,6 +1,9 @@
 """The bundled collection: cut from this Python, with gold that names the passages it was read from."""
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from pydoc_data.topics import topics
 
@@ -59,3 +62,9 @@ def test_gold_of_a_passage_that_is_worded_differently_is_dropped_and_counted(tmp
     assert content_hash(text) not in {passage.sha256 for passage in cut_passages(changed)}
     before, after = build(tmp_path / "a"), build(tmp_path / "b", changed)
     assert after["dropped"] == before["dropped"] + 1
+
+
+def test_the_texts_are_read_without_django_as_the_trainer_does():
+    command = "import sys, corpus.bundled.passages; sys.exit('corpus.models' in sys.modules)"
+    environment = {name: value for name, value in os.environ.items() if name != "DJANGO_SETTINGS_MODULE"}
+    assert subprocess.run([sys.executable, "-c", command], env=environment, check=False).returncode == 0
