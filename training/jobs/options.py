@@ -61,6 +61,7 @@ LABELS = {
     "grpo_reduction": _("GRPO loss averaged by (rollout or token)"),
     "rollouts_every": _("Keep rollouts every (rounds)"),
     "mask_false_negatives": _("Mask false negatives in the batch"),
+    "hard_negatives": _("Add a negative of each query to the batch"),
     "query_prefix": _("Query prefix (empty: as usual for the base)"),
     "teacher": _("Teacher (prism-extend: base)"),
     "teacher_prompt": _("Prompt for scoring with the base model, if it has no template for pairs"),

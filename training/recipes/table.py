@@ -101,6 +101,8 @@ class RetrieverOptions(RecipeOptions):
     temperature: float = 0.02
     # Whether a query's positives are masked where they are in-batch negatives of it (not specified in the paper).
     mask_false_negatives: bool = False
+    # Whether a negative of each query joins the batch, whose other documents are negatives without it, too.
+    hard_negatives: bool = True
     query_prefix: str = ""  # Before every query; empty: Qwen3-Embedding's for causal bases, none for encoders.
     pooling: str = ""  # mean, last or cls; empty: the base's own.
 
@@ -212,7 +214,7 @@ RTRIEVER = RetrieverOptions(
 RTRIEVER_PRESETS = {
     "small": replace(
         RTRIEVER, preset="small", epochs=10.0, batch=16, learning_rate=3e-5, warmup_ratio=0.1, max_length=128,
-        lora_rank=0, temperature=0.05, mask_false_negatives=True,
+        lora_rank=0, temperature=0.05, mask_false_negatives=True, hard_negatives=False,
     ),
     "paper": RTRIEVER,
     "safe": replace(RTRIEVER, preset="safe", mask_false_negatives=True),

@@ -23,7 +23,8 @@ MINI_BATCH = 64  # Queries whose similarities with all documents of the batch ar
 class InBatchLoss(CachedMultipleNegativesRankingLoss):
     """The mean over queries of -log softmax over all documents of the batch, including those of other processes.
 
-    Labels have the shape (queries, 3): the indices of a bundle, of its drawn positive and of its drawn negative. A
+    Labels have the shape (queries, 3): the indices of a bundle, of its drawn positive and of its drawn negative, which
+    is in the batch only if the features have a third column. A
     positive of a query that is in the batch for another query is a false negative; these are counted, and left out of
     the softmax if `mask` is set. `note` is called with the metrics of each step. `token_budget`, the tokens embedded at
     a time, affects memory but not the gradient.
@@ -80,6 +81,9 @@ class InBatchLoss(CachedMultipleNegativesRankingLoss):
         # The vectors of all processes are concatenated, those of this process begin at column `offset`.
         offset = get_rank() * len(own_labels) if self.gather_across_devices else 0
         false_negatives = find_false_negatives(self.bundles, own_labels, all_labels, offset).to(labels.device)
+        has_negatives = len(reps) > 2
+        if not has_negatives:
+            false_negatives = false_negatives[:, : len(all_labels)]
         scored, hits, positive_sum, negative_sum = 0, 0, 0.0, 0.0
 
         def similarity(queries: Tensor, documents: Tensor) -> Tensor:
@@ -91,7 +95,7 @@ class InBatchLoss(CachedMultipleNegativesRankingLoss):
             hits += int((values.argmax(dim=1) == positives).sum())
             positive_sum += float(values[rows, positives].sum())
             # The columns of all negatives follow those of all positives.
-            negative_sum += float(values[rows, positives + len(all_labels)].sum())
+            negative_sum += float(values[rows, positives + len(all_labels)].sum()) if has_negatives else 0.0
             scored += len(queries)
             # A similarity of -inf contributes nothing to the softmax.
             return similarities.masked_fill(mask, -torch.inf) if self.mask else similarities
@@ -105,7 +109,7 @@ class InBatchLoss(CachedMultipleNegativesRankingLoss):
         self.note(
             in_batch_accuracy=round(hits / len(own_labels), 6),
             positive_similarity=round(positive_sum / len(own_labels), 6),
-            negative_similarity=round(negative_sum / len(own_labels), 6),
+            **({"negative_similarity": round(negative_sum / len(own_labels), 6)} if has_negatives else {}),
             false_negatives=int(false_negatives.sum()),
         )
         return loss

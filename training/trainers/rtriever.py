@@ -96,21 +96,23 @@ class DrawCallback(TrainerCallback):
     It turns batches of numbers of bundles into numbers of their texts, and labels as InBatchLoss takes them.
     """
 
-    def __init__(self, bundles: Sequence[Any], texts: Texts, seed: int) -> None:
-        self.bundles, self.texts, self.seed, self.epoch = bundles, texts, seed, 0
+    def __init__(self, bundles: Sequence[Any], texts: Texts, options: RetrieverOptions) -> None:
+        self.bundles, self.texts, self.options, self.epoch = bundles, texts, options, 0
 
     def on_epoch_begin(self, args: Any, state: Any, control: Any, **rest: Any) -> None:
         # transformers' epoch is a float: with 1e-6 added, 0.9999999 is epoch 1.
         self.epoch = int((state.epoch or 0) + 1e-6)
 
     def __call__(self, batch: dict[str, list[int]]) -> dict[str, list[Any]]:
-        rows: dict[str, list[Any]] = {name: [] for name in ("anchor", "positive", "negative", "label")}
+        hard = ("negative",) if self.options.hard_negatives else ()
+        rows: dict[str, list[Any]] = {name: [] for name in ("anchor", "positive", *hard, "label")}
         for number in batch["anchor"]:
             bundle = self.bundles[number]
-            positive, negative = bundle.draw(self.seed, self.epoch)
+            positive, negative = bundle.draw(self.options.seed, self.epoch)
             rows["anchor"].append(self.texts.numbers[self.texts.query_prefix + bundle.query])
             rows["positive"].append(self.texts.numbers[bundle.positives[positive].text])
-            rows["negative"].append(self.texts.numbers[bundle.negatives[negative].text])
+            if hard:
+                rows["negative"].append(self.texts.numbers[bundle.negatives[negative].text])
             rows["label"].append([number, positive, negative])
         return rows
 
@@ -174,7 +176,7 @@ class RTriever:
 
     def train(self, folder: JobFolder, asked_to_stop: Callable[[], bool]) -> tuple[int, str]:
         bundles, options = self.task.data.train, self.options
-        draws = DrawCallback(bundles, self.texts, options.seed)
+        draws = DrawCallback(bundles, self.texts, options)
         rows = Dataset.from_dict({"anchor": list(range(len(bundles)))})
         rows.set_transform(draws)
         callback = JobCallback(folder, self.task, asked_to_stop, self.dev_margins)

@@ -68,9 +68,10 @@ def test_the_defaults_keep_what_a_good_base_knows(recipe: str, rates: dict[str, 
 
 
 def test_a_retriever_is_trained_in_small_batches_unless_the_papers_are_asked_for() -> None:
-    """With the paper's batch of 768 a few hundred queries make one step an epoch."""
-    assert (recipe_options("rtriever", {}).preset, recipe_options("rtriever", {}).batch) == ("small", 16)
-    assert recipe_options("rtriever", {"preset": "paper"}).batch == 768
+    """With the paper's batch of 768 a few hundred queries make one step an epoch; assumed negatives did harm."""
+    small, paper = (asdict(recipe_options("rtriever", values)) for values in ({}, {"preset": "paper"}))
+    assert (small["preset"], small["batch"], small["hard_negatives"]) == ("small", 16, False)
+    assert (paper["batch"], paper["hard_negatives"]) == (768, True)
 
 
 def test_a_learning_rate_far_above_the_presets_is_warned_of() -> None:

@@ -68,6 +68,18 @@ def test_it_is_cross_entropy_over_all_documents_of_the_batch_and_the_librarys_ow
     assert loss_of(vectors.float(), 0.02)[0] == pytest.approx(float(theirs.detach()), abs=1e-6)
 
 
+@pytest.mark.parametrize("mask", [False, True])
+def test_without_negatives_of_their_own_queries_have_those_of_the_batch(mask: bool) -> None:
+    figures: dict[str, Any] = {}
+    features, labels = batch_of(4)
+    torch.manual_seed(4)
+    vectors = torch.nn.functional.normalize(torch.randn(12, 8, dtype=torch.float64), dim=1)
+    loss = InBatchLoss(Lookup(vectors), bundles_of(4), temperature=0.05, mask=mask, note=figures.update)
+    plain = torch.nn.functional.cross_entropy(vectors[:4] @ vectors[4:8].T / 0.05, torch.arange(4))
+    assert float(loss(features[:2], labels).detach()) == pytest.approx(float(plain), abs=1e-9)
+    assert figures["chunks"] == 2 and "negative_similarity" not in figures
+
+
 @pytest.mark.parametrize("dropout", [0.0, 0.3])
 @pytest.mark.parametrize("chunk", [1, 2, 3, 7])
 def test_chunks_never_change_the_gradient(chunk: int, dropout: float) -> None:
