@@ -184,6 +184,9 @@ def _failed(name: str, error: str) -> Figure:
 
 def run_here(name: str, folder: Path, setting_values: dict[str, Any]) -> None:
     """Print the figures of a part, in the child process."""
+    import django
+
+    django.setup()
     setting = Setting(**{**setting_values, "documents": tuple(setting_values["documents"])})
     for figure in PARTS[name][2](setting, folder):
         print(json.dumps({"name": name, **figure}, ensure_ascii=False), flush=True)
@@ -191,6 +194,7 @@ def run_here(name: str, folder: Path, setting_values: dict[str, Any]) -> None:
 
 if __name__ == "__main__":
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     if sys.argv[1:2] == ["--part"]:
         run_here(sys.argv[2], Path(sys.argv[3]), json.loads(sys.argv[4]))
     else:

@@ -4,6 +4,7 @@ import json
 import math
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -384,6 +385,9 @@ def publish_model(setting: Setting, folder: Path) -> tuple[Path, float]:
 
     path = folder / "published"
     if not (path / "seconds").exists():
+        # A part before may have failed in the middle of this.
+        for rest in (path, folder / "set-published"):
+            shutil.rmtree(rest, ignore_errors=True)
         data = write_set(folder / "set-published", queries=10, documents=8)
         sizes = {"max_length": setting.small["length"], "token_budget": setting.small["budget"]}
         request_job(path, make_base("causal", setting, folder), data, setting, **sizes)
