@@ -16,8 +16,9 @@ def of_answer(
 
     P(s) is the product over the tokens that contain the score's digits, given everything generated before them. It is
     not renormalised: "10" may be two tokens, the first of which is "1" (ERank 3.2). The probability of the opposite
-    binary answer is the sum over the listed alternatives that spell it. If none does, it is at most what the listed
-    alternatives leave, and that bound is taken. `start`: position of the answer's object, after any reasoning.
+    binary answer is the sum over the listed alternatives that spell it. If none does, it is at most as probable as the
+    least of them, and at most what all of them leave: that bound is taken. (Servers that bind an answer to a schema
+    may list what the model would have said without it.) `start`: position of the answer's object, after any reasoning.
     """
     answer_value = str(score) if score is not None else "yes" if verdict else "no"
     span = _value_span(text, start, "score" if score is not None else "response", answer_value)
@@ -38,7 +39,8 @@ def of_answer(
         alternatives = {value_tokens[0].text: value_tokens[0].logprob} | value_tokens[0].others
         other_probabilities = [math.exp(p) for word, p in alternatives.items() if word.strip(AROUND).lower() == other]
         remainder = max(0.0, 1.0 - sum(map(math.exp, alternatives.values())))
-        probabilities[other] = sum(other_probabilities) if other_probabilities else remainder
+        least = min(map(math.exp, value_tokens[0].others.values()), default=1.0)
+        probabilities[other] = sum(other_probabilities) if other_probabilities else min(remainder, least)
     return {key: min(value, 1.0) for key, value in probabilities.items()}
 
 

@@ -1,13 +1,57 @@
-"""Judges that are SmolLM2 behind llama.cpp, and what they judge."""
+"""Twelve pairs of plain sentences, judges that are SmolLM2 behind llama.cpp, and what holds of every call to it."""
 
 import json
 import tempfile
-from pathlib import Path
+import zlib
 from typing import Any
 
 from django.core.management import call_command
 
+from corpus.models import Collection
+from judges.models import Attempt, AttemptBody, JudgeCall
+from judges.models.retrieval import RetrievalCall
+from tests.factories import make_collection, make_document, make_pair, make_query
 from tests.models.fixtures import LlamaServer
+
+DEFINITION = "A document is relevant when it answers the query."
+PASSAGES = {
+    "At what temperature does water boil at sea level?": (
+        "Water boils at 100 degrees Celsius at sea level, and at 93 on a mountain.",
+        "Ice floats on water: it is lighter than the liquid.",
+    ),
+    "Who wrote the play Hamlet?": (
+        'William Shakespeare wrote "Hamlet" around the year 1600.',
+        "The Globe, a theatre in London, burned down in 1613.",
+    ),
+    "Why do leaves look green?": (
+        "Chlorophyll absorbs red and blue light, so leaves look green.",
+        "Many trees lose their leaves in autumn; others keep them.",
+    ),
+    "How many legs does a spider have?": (
+        "A spider has eight legs – two more than any insect.",
+        "Spiders' silk is stronger than steel of the same weight.",
+    ),
+    "What is the capital of Australia?": (
+        "Canberra, not Sydney, is the capital of Australia.",
+        "Sydney's harbour bridge was opened in 1932.",
+    ),
+    "When did people first land on the Moon?": (
+        "On 20 July 1969 two astronauts of Apollo 11 landed on the Moon.",
+        "The Moon's gravity raises the tides of the sea.",
+    ),
+}
+"""Of each query a passage that answers it, and one that does not."""
+PAIRS = 2 * len(PASSAGES)
+
+
+def make_pairs(**values: Any) -> Collection:
+    """The collection `books` with these pairs, whose definition of relevance is one sentence."""
+    collection = make_collection("books", instruction=DEFINITION, **values)
+    for question, passages in PASSAGES.items():
+        query = make_query(collection, question, answers=[])
+        for passage in passages:
+            make_pair(collection, query, make_document(collection, passage))
+    return collection
 
 
 def configure(server: LlamaServer, judges: dict[str, dict[str, Any]], **panel: Any) -> None:
@@ -26,4 +70,38 @@ def configure(server: LlamaServer, judges: dict[str, dict[str, Any]], **panel: A
     with tempfile.NamedTemporaryFile("w", suffix=".toml") as file:
         file.write("\n\n".join(tables))
         file.flush()
-        call_command("configure_judges", str(Path(file.name)))
+        call_command("configure_judges", file.name)
+
+
+def raw_of(row: JudgeCall) -> dict[str, Any]:
+    """The body that the product has kept of a call; {} for one that brought none."""
+    if isinstance(row, Attempt):
+        kept = AttemptBody.objects.get(campaign_id=row.campaign_id, attempt_id=row.pk).raw
+    else:
+        assert isinstance(row, RetrievalCall)
+        kept = row.raw
+    return dict(json.loads(zlib.decompress(kept) or b"{}"))
+
+
+def check_rows(server: LlamaServer) -> list[JudgeCall]:
+    """Check that each call is a row with the server's own counts of tokens, and a verdict or a named failure.
+
+    Returns the rows, in the order in which they were stored.
+    """
+    rows = sorted([*Attempt.objects.all(), *RetrievalCall.objects.all()], key=lambda row: row.pk)
+    sent = [row for row in rows if not row.cached and row.role != "vote" or row.generation == 0]
+    counts = {}
+    for row in sent:
+        raw = raw_of(row)
+        counts[raw["id"]] = (row.tokens_in, row.tokens_cached, row.tokens_out)
+    usages = {call["answer"]["id"]: call["answer"]["usage"] for call in server.calls() if call.get("status") == 200}
+    assert len(sent) == len(usages) and counts == {
+        name: (usage["prompt_tokens"], usage["prompt_tokens_details"]["cached_tokens"], usage["completion_tokens"])
+        for name, usage in usages.items()
+    }
+    for row in rows:
+        assert max(row.tokens_in, 1) <= 600, "the model reads 200 tokens a second"
+        labelled = row.outcome == "labelled"
+        assert labelled or row.error, f"{row.outcome}: nothing says why"
+        assert isinstance(row, RetrievalCall) or labelled or row.verdict is None, "a failure has no verdict"
+    return rows

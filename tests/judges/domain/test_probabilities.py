@@ -56,6 +56,14 @@ def test_an_answer_that_is_not_listed_has_at_most_what_the_listed_ones_leave(oth
     assert of_answer(text, found, 1, None) == {"yes": pytest.approx(0.7), "no": pytest.approx(left)}
 
 
+def test_an_answer_that_is_not_listed_is_no_likelier_than_the_least_listed_one():
+    """llama.cpp lists what the model would have said without the schema: most of it is neither yes nor no."""
+    text = '{"response": "yes"}'
+    listed = {word: math.log(share) for word, share in {"The": 0.3, "Yes": 0.1, "A": 0.05}.items()}
+    found = (Token('{"response": "', -0.1), Token("yes", math.log(0.02), listed), Token('"}', 0.0))
+    assert of_answer(text, found, 1, None) == {"yes": pytest.approx(0.02), "no": pytest.approx(0.05)}
+
+
 def test_tokens_that_are_not_the_texts_tell_nothing():
     text = '{"score": 3}'
     assert of_answer(text, (), 1, 3) is None
