@@ -1,61 +1,96 @@
-"""python -m tests.models MODEL.gguf --log FILE: llama.cpp's own server, one thread, until it is killed.
+"""python -m tests.models MODEL --log FILE --port N: a real model behind OpenAI's API, on one thread, until killed.
 
-Calls go through a door that writes down what was asked and what llama.cpp answered: one line of JSON when a call
-arrives, one when its answer leaves. What the product stores is compared with these lines.
+MODEL is a GGUF file, served by llama.cpp's own server, or a folder of sentence-transformers, served as embeddings.
+Calls go through a door that writes down what was asked and what was answered: one line of JSON when a call arrives, one
+when its answer leaves. What the product stores is compared with these lines.
 """
 
 import argparse
+import asyncio
+import base64
 import json
 import os
 import time
+from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
-import xllamacpp
 from aiohttp import ClientSession, ClientTimeout, web
 
+Backend = Callable[[web.Request, bytes], Awaitable[tuple[int, bytes]]]
+HEADERS = {"Content-Type": "application/json"}
 
-def start_llama(options: argparse.Namespace) -> xllamacpp.Server:
+
+def llama(model: Path, embedding: bool) -> Backend:
     """llama.cpp on a free port of its own: one call at a time on one thread, which sleeps while nothing is asked."""
+    import xllamacpp
+
     params = xllamacpp.CommonParams()
-    params.model.path = str(options.model)
+    params.model.path = str(model)
     params.hostnames, params.port = ["127.0.0.1"], 0
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
     params.cpuparams.poll = params.cpuparams_batch.poll = 0
     params.n_parallel, params.n_ctx, params.n_predict = 1, 2048, 512
     params.use_jinja, params.warmup, params.verbosity = True, False, 0
-    if options.embedding:
+    if embedding:
         params.embedding, params.pooling_type = True, xllamacpp.llama_pooling_type.LLAMA_POOLING_TYPE_MEAN
-    return xllamacpp.Server(params)
+    server = xllamacpp.Server(params)
+
+    async def forward(request: web.Request, body: bytes) -> tuple[int, bytes]:
+        timeout = ClientTimeout(total=None)
+        async with (
+            ClientSession(timeout=timeout, headers=HEADERS) as session,
+            session.request(request.method, server.listening_address + request.path_qs, data=body) as answer,
+        ):
+            return answer.status, await answer.read()
+
+    return forward
 
 
-def door(llama: str, log: Path) -> web.Application:
-    """Forward all requests to llama.cpp, and append both sides of those with a body to `log`."""
+def sentence_transformer(folder: Path) -> Backend:
+    """POST /v1/embeddings by a model of sentence-transformers: vectors in base64, and its tokens."""
+    from sentence_transformers import SentenceTransformer
+
+    model = SentenceTransformer(str(folder), device="cpu")
+    model.max_seq_length = 128  # half of the model's own, for half of the time
+
+    def embed(texts: list[str]) -> dict[str, Any]:
+        vectors = model.encode(texts, batch_size=32, show_progress_bar=False).astype("<f4")
+        tokens = int(model.tokenize(texts)["attention_mask"].sum())
+        data = [
+            {"object": "embedding", "index": index, "embedding": base64.b64encode(vector.tobytes()).decode()}
+            for index, vector in enumerate(vectors)
+        ]
+        usage = {"prompt_tokens": tokens, "total_tokens": tokens}
+        return {"object": "list", "model": folder.name, "data": data, "usage": usage}
+
+    async def answer(request: web.Request, body: bytes) -> tuple[int, bytes]:
+        if not body:
+            return 200, b'{"data": []}'
+        return 200, json.dumps(await asyncio.to_thread(embed, json.loads(body)["input"])).encode()
+
+    return answer
+
+
+def door(backend: Backend, log: Path) -> web.Application:
+    """Answer by the backend, and append both sides of the calls that have a body to `log`."""
     numbers = iter(range(1, 1_000_000))
 
     def write(**line: object) -> None:
         with log.open("a", encoding="utf-8") as lines:
             lines.write(json.dumps({**line, "process": os.getpid(), "time": time.time()}) + "\n")
 
-    async def forward(request: web.Request) -> web.Response:
+    async def handle(request: web.Request) -> web.Response:
         number, body = next(numbers), await request.read()
         if body:
             write(call=number, request=json.loads(body))
-        async with request.app["llama"].request(request.method, llama + request.path_qs, data=body) as answer:
-            content = await answer.read()
+        status, content = await backend(request, body)
         if body:
-            write(call=number, status=answer.status, answer=json.loads(content))
-        return web.Response(body=content, status=answer.status, content_type=answer.content_type)
-
-    async def session(app: web.Application) -> object:
-        async with ClientSession(
-            timeout=ClientTimeout(total=None), headers={"Content-Type": "application/json"}
-        ) as llama:
-            app["llama"] = llama
-            yield
+            write(call=number, status=status, answer=json.loads(content))
+        return web.Response(body=content, status=status, content_type="application/json")
 
     app = web.Application(client_max_size=2**26)
-    app.cleanup_ctx.append(session)
-    app.router.add_route("*", "/{path:.*}", forward)
+    app.router.add_route("*", "/{path:.*}", handle)
     return app
 
 
@@ -65,11 +100,11 @@ def main() -> None:
     parser.add_argument("model", type=Path)
     parser.add_argument("--log", type=Path, required=True, help="calls and answers, one JSON object a line, appended")
     parser.add_argument("--port", type=int, required=True)
-    parser.add_argument("--embedding", action="store_true", help="serve mean-pooled embeddings in place of answers")
+    parser.add_argument("--embedding", action="store_true", help="have llama.cpp give mean-pooled vectors, no answers")
     options = parser.parse_args()
-    llama = start_llama(options)
-    app = door(llama.listening_address, options.log)
-    web.run_app(app, host="127.0.0.1", port=options.port, print=None)
+    folder = options.model.is_dir()
+    backend = sentence_transformer(options.model) if folder else llama(options.model, options.embedding)
+    web.run_app(door(backend, options.log), host="127.0.0.1", port=options.port, print=None)
 
 
 main()

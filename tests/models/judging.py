@@ -8,10 +8,11 @@ from typing import Any
 from django.core.management import call_command
 
 from corpus.models import Collection
-from judges.models import Attempt, AttemptBody, JudgeCall
+from judges.models import Attempt, AttemptBody, JudgeCall, Work
 from judges.models.retrieval import RetrievalCall
+from tests.engine_parts import sums_up
 from tests.factories import make_collection, make_document, make_pair, make_query
-from tests.models.fixtures import LlamaServer
+from tests.models.fixtures import RealServer
 
 DEFINITION = "A document is relevant when it answers the query."
 PASSAGES = {
@@ -54,7 +55,7 @@ def make_pairs(**values: Any) -> Collection:
     return collection
 
 
-def configure(server: LlamaServer, judges: dict[str, dict[str, Any]], **panel: Any) -> None:
+def configure(server: RealServer, judges: dict[str, dict[str, Any]], **panel: Any) -> None:
     """A judges file with these judges, each with its further keys, and a panel of `panel` (else: all vote).
 
     The model that a judge asks for has the judge's name: llama.cpp has one model, and the log tells judges apart.
@@ -73,35 +74,49 @@ def configure(server: LlamaServer, judges: dict[str, dict[str, Any]], **panel: A
         call_command("configure_judges", file.name)
 
 
-def raw_of(row: JudgeCall) -> dict[str, Any]:
+def answer_of(row: JudgeCall) -> dict[str, Any]:
     """The body that the product has kept of a call; {} for one that brought none."""
     if isinstance(row, Attempt):
-        kept = AttemptBody.objects.get(campaign_id=row.campaign_id, attempt_id=row.pk).raw
+        body = AttemptBody.objects.get(campaign_id=row.campaign_id, attempt_id=row.pk).raw
     else:
         assert isinstance(row, RetrievalCall)
-        kept = row.raw
-    return dict(json.loads(zlib.decompress(kept) or b"{}"))
+        body = row.raw
+    return dict(json.loads(zlib.decompress(body) or b"{}"))
 
 
-def check_rows(server: LlamaServer) -> list[JudgeCall]:
+def text_of(answer: dict[str, Any]) -> str:
+    """What the model said in an answer of the server."""
+    return str(answer["choices"][0]["message"]["content"])
+
+
+def check_rows(server: RealServer) -> list[tuple[Attempt | RetrievalCall, dict[str, Any]]]:
     """Check that each call is a row with the server's own counts of tokens, and a verdict or a named failure.
 
-    Returns the rows, in the order in which they were stored.
+    Answers that were taken over from an equal call are no calls. Returns the rows with the server's answers, in the
+    order in which they were stored.
     """
-    rows = sorted([*Attempt.objects.all(), *RetrievalCall.objects.all()], key=lambda row: row.pk)
-    sent = [row for row in rows if not row.cached and row.role != "vote" or row.generation == 0]
-    counts = {}
-    for row in sent:
-        raw = raw_of(row)
-        counts[raw["id"]] = (row.tokens_in, row.tokens_cached, row.tokens_out)
-    usages = {call["answer"]["id"]: call["answer"]["usage"] for call in server.calls() if call.get("status") == 200}
-    assert len(sent) == len(usages) and counts == {
+    tables = (Attempt.objects, RetrievalCall.objects)
+    rows = sorted((row for table in tables for row in table.filter(cached=False)), key=lambda row: row.pk)
+    answers = {call["answer"]["id"]: call["answer"] for call in server.calls() if call.get("status") == 200}
+    stored = {answer_of(row)["id"]: row for row in rows if row.status == 200}
+    assert len(stored) == sum(row.status == 200 for row in rows), "no answer is two rows"
+    assert {name: (row.tokens_in, row.tokens_cached, row.tokens_out) for name, row in stored.items()} == {
         name: (usage["prompt_tokens"], usage["prompt_tokens_details"]["cached_tokens"], usage["completion_tokens"])
-        for name, usage in usages.items()
+        for name, answer in answers.items()
+        for usage in [answer["usage"]]
     }
     for row in rows:
-        assert max(row.tokens_in, 1) <= 600, "the model reads 200 tokens a second"
-        labelled = row.outcome == "labelled"
-        assert labelled or row.error, f"{row.outcome}: nothing says why"
-        assert isinstance(row, RetrievalCall) or labelled or row.verdict is None, "a failure has no verdict"
-    return rows
+        assert (row.outcome == "labelled") != bool(row.error), f"{row.outcome}: nothing says why"
+        assert row.outcome != "truncated" or answers[answer_of(row)["id"]]["choices"][0]["finish_reason"] == "length"
+        assert row.cost == 0
+    return [(row, answers[name]) for name, row in stored.items()]
+
+
+def check_pairs(status: dict[str, Any]) -> None:
+    """Check that the campaign has ended, and that each of its pairs has a label, a person's task or a named failure."""
+    assert (status["state"], status["pairs"]) == ("finished", PAIRS) and sums_up(status)
+    assert status["pending"] == status["running"] == 0
+    for work in Work.objects.all():
+        assert (work.label is not None) == (work.state == "labelled")
+        assert work.state == "labelled" or work.reason
+        assert work.state != "failed" or work.error
