@@ -8,12 +8,23 @@ import numpy as np
 from django.db.models import Count, Q
 from django.utils.translation import gettext as _
 
-from annotation.agreement.grade_matrix import GradeMatrix, KnownAssessor, Population, find_copies, load_grade_matrix
-from annotation.agreement.measures import FAMILY, AgreementMeasures, Statistic, compute_measures
+from annotation.agreement.grade_matrix import (
+    JUDGES,
+    PEOPLE,
+    GradeMatrix,
+    KnownAssessor,
+    Population,
+    find_copies,
+    load_grade_matrix,
+)
+from annotation.agreement.measures import FAMILY, MANY, AgreementMeasures, Statistic, compute_measures
 from annotation.agreement.resampling import MISSING
+from annotation.agreement.shared_errors import find_shared_errors, majority_grades
 from corpus.errors import BadOption
 from corpus.models import Assessor, Collection, Query
 from store.sql import fetch_row
+
+TRUTH = (*PEOPLE, Assessor.Kind.REFERENCE)  # Whose grades tell which judges are wrong.
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +120,27 @@ SELECT EXISTS (SELECT FROM corpus_item i JOIN current_judgment j ON j.item_id = 
 """
 
 
+def judges_that_err_together(report: AgreementReport) -> list[list[str]]:
+    """Return the names of judges, by group, that are wrong together by the people and references of the report."""
+    is_judge = np.array([assessor.kind in JUDGES for assessor in report.assessors], dtype=np.bool_)
+    if not 1 < is_judge.sum() <= MANY:
+        return []
+    grades, names = report.found.grades, np.array([assessor.name for assessor in report.assessors])[is_judge]
+    truth = majority_grades(grades[[assessor.kind in TRUTH for assessor in report.assessors]])
+    return [[str(names[position]) for position in group] for group in find_shared_errors(grades[is_judge], truth)]
+
+
+def shared_errors(report: AgreementReport) -> str:
+    """Return a sentence where judges err together, which misleads Dawid-Skene; else ""."""
+    groups = judges_that_err_together(report)
+    if not groups:
+        return ""
+    return _(
+        "%(judges)s err together by the grades of people or the reference. Dawid-Skene takes assessors to err "
+        "independently, so it rates these too high and others too low. Compare one judge of each such group."
+    ) % {"judges": "; ".join(", ".join(group) for group in groups)}
+
+
 def mixed_votes(report: AgreementReport, collection: Collection) -> str:
     """Return a sentence where some of people's votes are blind and others are not; else ""."""
     if not any(assessor.kind == Assessor.Kind.PERSON for assessor in report.assessors):
@@ -165,6 +197,7 @@ def build_json_document(report: AgreementReport, dawid_skene: dict[str, Any] | N
             for pair in measures.majority
         ],
         "dawid_skene": dawid_skene,
+        **({"err_together": groups} if (groups := judges_that_err_together(report)) else {}),
         **(
             {"copies": [[report.name(position) for position in group] for group in report.copies]}
             if report.copies

@@ -15,7 +15,7 @@ from annotation.access.permissions import Scope, action
 from annotation.agreement import cached_results, page
 from annotation.agreement.grade_matrix import known_assessors
 from annotation.agreement.measures import MANY
-from annotation.agreement.report import mixed_prompts, mixed_votes
+from annotation.agreement.report import mixed_prompts, mixed_votes, shared_errors
 from charts import Chart
 from corpus.models import Collection
 
@@ -49,7 +49,10 @@ def describe_agreement(request: HttpRequest, scope: Scope) -> tuple[dict[str, ob
     if report is None or figures.second is None:
         return context, None
     context |= {
-        "summary": [*page.summarise_agreement(report, filters), *filter(None, [mixed_votes(report, scope.collection)])],
+        "summary": [
+            *page.summarise_agreement(report, filters),
+            *filter(None, [mixed_votes(report, scope.collection), shared_errors(report)]),
+        ],
         "weakest": page.find_weakest(report, filters),
         "highest": 1 if filters.binarize else scope.collection.grades,  # The highest compared grade.
         # With two grades the three alphas are the same.

@@ -56,6 +56,7 @@ def test_a_claim_that_the_figures_do_not_bear_out_is_a_no(figures: dict[str, Any
     broken = copy.deepcopy(figures)
     for row in broken["agreement"]["judges"]:
         row["passes"] = True
+    broken["agreement"]["err_together"] = []
     for audit in broken["audits"].values():
         audit["accuracy"] |= {"low": 0.0, "high": 0.1}
         audit["can_go_out"] = True

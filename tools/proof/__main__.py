@@ -52,7 +52,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     add("--queries", type=int, default=16, help="sampled queries that are judged (default: 16, about 160 pairs)")
     add("--depth", type=int, default=5, help="first documents of each run that are judged (default: 5)")
     add("--seed", type=int, default=0)
-    add("--train-steps", type=int, default=70, help="steps of the training (default: 70)")
+    add("--train-steps", type=int, default=0, help="steps of the training (default: those of the recipe)")
     add("--no-models", action="store_true", help="without MiniLM, SmolLM2 and training: what needs no model")
     add(
         "--work",
@@ -93,7 +93,8 @@ def facts(options: steps.Options, seconds: Mapping[str, float]) -> dict[str, Any
     processors = [line for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")]
     processor = processors[0].partition(":")[2].strip() if processors else "unknown processor"
     packages = MODELS if options.models else {"wordllama": MODELS["wordllama"]}
-    size = [f"--queries {options.queries} --depth {options.depth} --train-steps {options.train_steps}"]
+    size = [f"--queries {options.queries} --depth {options.depth}"]
+    size += [f"--train-steps {options.train_steps}"] if options.train_steps else []
     size += [] if options.models else ["--no-models"]
     times = ", ".join(f"{name} {duration:.0f} s" for name, duration in seconds.items())
     return {

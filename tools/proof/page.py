@@ -213,6 +213,7 @@ def checks(figures: Figures) -> list[tuple[str, bool]]:
         (f"The panel study names {named}", all(not row["passes"] for row in bad)),
         ("The panel study lets `noisy-copy` pass", good["passes"]),
         ("Dawid-Skene orders the judges rightly where one of them counts words", agreed),
+        ("Quorum names judges that count words as erring together", names_alike(figures["agreement"]["err_together"])),
         ("The true accuracy of each campaign's labels lies in its audit's interval", all(audited)),
         (
             "No campaign's labels are called ready to export",
@@ -229,6 +230,11 @@ def checks(figures: Figures) -> list[tuple[str, bool]]:
             )
         )
     return claims
+
+
+def names_alike(groups: Sequence[Sequence[str]]) -> bool:
+    """Return whether there are groups of judges that err together, and all of one kind."""
+    return bool(groups) and all(KINDS[name].startswith("offline") for group in groups for name in group)
 
 
 def same_order(first: Sequence[float], second: Sequence[float]) -> bool:
@@ -256,6 +262,8 @@ def render(figures: Figures, facts: Mapping[str, Any]) -> str:
         "floor": f"{floor['measure'].replace('_', ' ')} of {floor['value']:.3f}",
         "judges": judges_table(figures),
         "skene": skene_table(figures),
+        "alike": "; ".join(", ".join(f"`{name}`" for name in group) for group in figures["agreement"]["err_together"])
+        or "none",
         "errors": errors_table(figures),
         "small_judge": describe_small_judge(figures),
         "hidden": holes["hidden"],

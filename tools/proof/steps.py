@@ -24,18 +24,14 @@ HIDDEN = 0.5
 HOLES_DEPTH = 10
 # Queries of Cranfield share documents, and without near-duplicates few would be left to train on.
 SPLIT = ("--split", "0.5", "--ranks", "1-50", "--negatives", "1", "--near-duplicates", "0")
-RECIPE = (
-    "--batch", "16", "--learning-rate", "3e-5", "--temperature", "0.05", "--lora-rank", "0", "--max-length", "96",
-    "--epochs", "10", "--evaluate-every", "1000",
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
     """What a proof is made of: two proofs with the same options have the same figures.
 
-    `queries` are sampled for judging, with the first `depth` documents of each of the three runs. Without `models` only
-    what needs none is done: two retrievers, the offline judges, no training.
+    `queries` are sampled for judging, with the first `depth` documents of each of the three runs. `train_steps` 0:
+    as many as the recipe takes. Without `models` only what needs none is done: two retrievers, the offline judges, no training.
     """
 
     queries: int
@@ -320,10 +316,11 @@ def measure_agreement(proof: Proof) -> Figures:
         if (pair["a"] in names) != (pair["b"] in names)
     }
     few = [name for name in names if name not in LEXICAL or name == LEXICAL_JUDGE]
-    estimates = {}
-    for key, judges in (("few", few), ("all", names)):
-        assessors = ",".join([*judges, *annotators])
-        estimates[key] = proof.manage("agreement", "panel", "--assessors", assessors)["dawid_skene"]
+    reports = {
+        key: proof.manage("agreement", "panel", "--assessors", ",".join([*judges, *annotators]))
+        for key, judges in (("few", few), ("all", names))
+    }
+    estimates = {key: report["dawid_skene"] for key, report in reports.items()}
     study = proof.manage("panel", "panel", "--size", "3", "--bootstrap", RESAMPLES)
     rows = [
         {
@@ -339,6 +336,7 @@ def measure_agreement(proof: Proof) -> Figures:
     ]
     return {
         "judges": sorted(rows, key=lambda row: -row["balanced"]["value"]),
+        "err_together": reports["all"].get("err_together", []),
         "collapsed": {key: estimate["collapsed"] for key, estimate in estimates.items()},
         **{key: study[key] for key in ("floor", "copies", "proposed", "reason")},
     }
@@ -425,10 +423,9 @@ def train(proof: Proof) -> Figures:
     # Its report is kept with the model, so that a proof that stopped later does not train again.
     report = proof.work / "training.json"
     if not report.exists():
-        steps = ["--max-steps", str(proof.options.train_steps), "--seed", seed]
-        job = proof.manage(
-            "train", "rtriever", "--data", folder, "--base", minilm_folder(), "--out", model, *RECIPE, *steps, "--wait"
-        )
+        steps = ["--max-steps", str(proof.options.train_steps)] if proof.options.train_steps else []
+        bases = ["--base", minilm_folder(), "--out", model]
+        job = proof.manage("train", "rtriever", "--data", folder, *bases, *steps, "--seed", seed, "--wait")
         report.write_text(json.dumps(job))
     job = json.loads(report.read_text())
     _retrieve(proof, "cranfield", "trained", "--model", model)

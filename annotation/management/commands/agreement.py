@@ -15,6 +15,7 @@ from annotation.agreement.report import (
     build_json_document,
     mixed_prompts,
     mixed_votes,
+    shared_errors,
 )
 from corpus.commands import QuorumCommand, collection_named
 
@@ -71,7 +72,8 @@ class Command(QuorumCommand):
                     f"{estimate.differing} of {estimate.items} pairs, decides {estimate.ties} ties"
                 )
             self.say(f"Dawid-Skene: {line}")
-        for note in filter(None, (mixed_prompts(collection), mixed_votes(report, collection))):
+        notes = (mixed_prompts(collection), mixed_votes(report, collection), shared_errors(report))
+        for note in filter(None, notes):
             self.say(note)
         return build_json_document(report, aggregates.dawid_skene_document(estimate))
 
