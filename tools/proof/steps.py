@@ -30,8 +30,9 @@ SPLIT = ("--split", "0.5", "--ranks", "1-50", "--negatives", "1", "--near-duplic
 class Options:
     """What a proof is made of: two proofs with the same options have the same figures.
 
-    `queries` are sampled for judging, with the first `depth` documents of each of the three runs. `train_steps` 0:
-    as many as the recipe takes. Without `models` only what needs none is done: two retrievers, the offline judges, no training.
+    `queries` are sampled for judging, with the first `depth` documents of each of the three runs. With 0 `train_steps`
+    the recipe takes as many as it does. Without `models` only what needs none is done: two retrievers, the offline
+    judges, no training.
     """
 
     queries: int
