@@ -24,7 +24,7 @@ from corpus.errors import BadOption
 from corpus.models import Assessor, Collection, Query
 from store.sql import fetch_row
 
-TRUTH = (*PEOPLE, Assessor.Kind.REFERENCE)  # Whose grades tell which judges are wrong.
+GOLD = (*PEOPLE, Assessor.Kind.REFERENCE)  # Whose grades tell which judges are wrong.
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +126,8 @@ def judges_that_err_together(report: AgreementReport) -> list[list[str]]:
     if not 1 < is_judge.sum() <= MANY:
         return []
     grades, names = report.found.grades, np.array([assessor.name for assessor in report.assessors])[is_judge]
-    truth = majority_grades(grades[[assessor.kind in TRUTH for assessor in report.assessors]])
-    return [[str(names[position]) for position in group] for group in find_shared_errors(grades[is_judge], truth)]
+    gold = majority_grades(grades[[assessor.kind in GOLD for assessor in report.assessors]])
+    return [[str(names[position]) for position in group] for group in find_shared_errors(grades[is_judge], gold)]
 
 
 def shared_errors(report: AgreementReport) -> str:

@@ -1,4 +1,4 @@
-"""Judges that err together: Dawid-Skene takes assessors to err independently, and such judges for each other's truth.
+"""Judges that err together: Dawid-Skene, for which assessors err independently, takes what they share for right.
 
 Two judges err together where, among pairs of the same true grade, they are wrong on the same ones more often than by
 chance (Cochran 1954; Mantel and Haenszel 1959, one-sided). Pure numpy.
@@ -27,27 +27,27 @@ def majority_grades(grades: Grades) -> NDArray[np.int64]:
     return np.where(is_clear & (votes.max(axis=0) > 0), classes[votes.argmax(axis=0)], MISSING).astype(np.int64)
 
 
-def find_shared_errors(judges: Grades, truth: Grades) -> list[tuple[int, ...]]:
-    """Return the groups of judges (rows) that err together; `truth`: the grade of each pair, or MISSING."""
+def find_shared_errors(judges: Grades, gold: Grades) -> list[tuple[int, ...]]:
+    """Return the groups of judges (rows) that err together; `gold`: the grade of each pair, or MISSING."""
     couples = list(combinations(range(len(judges)), 2))
     groups: list[set[int]] = []
     for couple in couples:
-        if _chance_of_errors(judges[list(couple)], truth) < CHANCE / len(couples):
+        if _chance_of_errors(judges[list(couple)], gold) < CHANCE / len(couples):
             joined = [group for group in groups if group.intersection(couple)]
             groups = [group for group in groups if group not in joined]
             groups.append(set(couple).union(*joined))
     return sorted(tuple(sorted(group)) for group in groups)
 
 
-def _chance_of_errors(couple: Grades, truth: Grades) -> float:
+def _chance_of_errors(couple: Grades, gold: Grades) -> float:
     """Return the one-sided p of the errors that two independent judges would share."""
-    is_shared = (couple != MISSING).all(axis=0) & (truth != MISSING)
+    is_shared = (couple != MISSING).all(axis=0) & (gold != MISSING)
     if is_shared.sum() < PAIRS:
         return 1.0
     excess = variance = 0.0
     # Within a grade: two judges that are both too lenient share errors without knowing of each other.
-    for grade in np.unique(truth[is_shared]):
-        first, second = couple[:, is_shared & (truth == grade)] != grade
+    for grade in np.unique(gold[is_shared]):
+        first, second = couple[:, is_shared & (gold == grade)] != grade
         n, a, b = len(first), int(first.sum()), int(second.sum())
         if n > 1:
             excess += int((first & second).sum()) - a * b / n
