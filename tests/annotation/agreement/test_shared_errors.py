@@ -88,7 +88,7 @@ def test_command_document_and_page_name_judges_that_err_together(
     assert json.loads(printed.out)["err_together"] == [["bm25", "coverage", "tfidf"]]
     assert "bm25, coverage, tfidf err together by the grades of people or the reference" in printed.err
     client.force_login(make_member(books, "admin", Role.ADMIN).user)
-    assert b"bm25, coverage, tfidf err together" in client.get("/c/books/agreement/").content
+    assert b"bm25, coverage, tfidf err together" in client.get("/c/books/quality/").content
     # Without people or reference nobody knows who is wrong.
     call_command("agreement", "books", "--judges", "--json")
     assert "err_together" not in json.loads(capsys.readouterr().out)
